@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "k8s.io/apimachinery/pkg/types"
+
+// DeltaType says how a Delta came about.
+type DeltaType string
+
+const (
+	// Added, Updated and Deleted come from a watch.
+	Added   DeltaType = "Added"
+	Updated DeltaType = "Updated"
+	Deleted DeltaType = "Deleted"
+	// Replaced comes from a list.
+	Replaced DeltaType = "Replaced"
+	// Sync is an object given again though nothing changed.
+	Sync DeltaType = "Sync"
+)
+
+// Delta is one change of one object on its way to the Indexer.
+type Delta[T Object] struct {
+	Type  DeltaType
+	Key   Key
+	Scope ScopeID
+	// Object is the state after the change; Deleted: the last known state, nil
+	// when there is none. Nil when Err is set.
+	Object T
+	UID    types.UID
+	// Version is the resourceVersion of the change: the object's, or for
+	// Deleted that of the deletion, or for what a list no longer has the list's.
+	Version Version
+	// FinalStateUnknown: Deleted, found missing by a list; the watch did not
+	// see the end.
+	FinalStateUnknown bool
+	// Err says why the object could not be decoded. Key, UID and Version are
+	// known all the same.
+	Err error
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// NotServedError: the server does not serve the kind, as before its
+// CustomResourceDefinition is installed.
+type NotServedError struct {
+	Kind schema.GroupVersionKind
+	Err  error // the server's or discovery's words; may be nil
+}
+
+func (e *NotServedError) Error() string {
+	return fmt.Sprintf("find resource of kind %s: not served by the API server (is its CustomResourceDefinition installed?): %v", e.Kind, e.Err)
+}
+
+func (e *NotServedError) Unwrap() error { return e.Err }
+
+// UndecodableError: the object exists, but what the server holds is not a
+// valid object of its type. It heals with the object's next version.
+type UndecodableError struct {
+	Kind schema.GroupVersionKind
+	Key  Key
+	Err  error
+}
+
+func (e *UndecodableError) Error() string {
+	return fmt.Sprintf("read %s %s: the object cannot be decoded: %v", e.Kind.Kind, e.Key, e.Err)
+}
+
+func (e *UndecodableError) Unwrap() error { return e.Err }
+
+// OutOfScopeError: the lister does not cover the key's namespace, so it cannot
+// say whether the object exists.
+type OutOfScopeError struct {
+	Kind schema.GroupVersionKind
+	Key  Key
+}
+
+func (e *OutOfScopeError) Error() string {
+	return fmt.Sprintf("read %s %s: namespace %q is outside of what the informer watches; add it to the informer's Scope", e.Kind.Kind, e.Key, e.Key.Namespace)
+}
+
+// NotSyncedError: the first list has not arrived, so nothing can be said of
+// the object.
+type NotSyncedError struct {
+	Kind schema.GroupVersionKind
+}
+
+func (e *NotSyncedError) Error() string {
+	return fmt.Sprintf("read %s: the informer has not synced; wait for its Synced channel, or read from a Reconcile, which starts after it", e.Kind.Kind)
+}

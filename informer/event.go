@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+// EventType says what happened to an object as one handler saw it.
+type EventType uint8
+
+const (
+	// EventAdded is an object that the handler did not know.
+	EventAdded EventType = iota + 1
+	// EventUpdated is a change of an object that the handler knew.
+	EventUpdated
+	// EventDeleted is an object that is gone, or left the handler's scope.
+	EventDeleted
+)
+
+// String is the type in lower case, as logs and metrics show it.
+func (t EventType) String() string {
+	switch t {
+	case EventAdded:
+		return "added"
+	case EventUpdated:
+		return "updated"
+	case EventDeleted:
+		return "deleted"
+	}
+	return "unknown"
+}
+
+// Event says how one object changed since the handler was last told of it.
+// Objects in it are shared: they are read, never changed.
+type Event[T Object] struct {
+	Type EventType
+	Key  Key
+	// Old is what this handler was last given. Zero when Added.
+	Old T
+	// New is the current state. Zero when Deleted.
+	New T
+	// Initial: Added, and part of what was there when the handler joined.
+	Initial bool
+	// Resync: Updated, nothing changed; the handler's resync period has passed.
+	Resync bool
+	// FinalStateUnknown: Deleted, but the watch missed the end; Old may not be
+	// the last state the object had.
+	FinalStateUnknown bool
+	// LeftScope: Deleted, because the object no longer matches the scope; it
+	// may still exist.
+	LeftScope bool
+}
+
+// Latest is New, or Old when Deleted.
+func (e Event[T]) Latest() T {
+	if e.Type == EventDeleted {
+		return e.Old
+	}
+	return e.New
+}

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ListerWatcher makes the two calls that a Reflector needs, for one kind in
+// one WatchScope. Errors of the server are *apierrors.StatusError; a kind that
+// is not served is a *NotServedError. Safe for concurrent use.
+type ListerWatcher[T Object] interface {
+	// List gets one page. It blocks until the page is read or ctx ends.
+	List(ctx context.Context, opts ListOptions) (Page[T], error)
+	// Watch opens a stream. It returns when the server has answered; the stream
+	// ends with ctx.
+	Watch(ctx context.Context, opts WatchOptions) (Stream[T], error)
+}
+
+// ListOptions of one page, by the rules of the Kubernetes list API.
+type ListOptions struct {
+	// Limit of objects in the page; 0: the server decides.
+	Limit int64
+	// Continue is the token of the page before; empty: the first page.
+	Continue string
+	// ResourceVersion: empty is the newest (consistent) state, "0" any.
+	ResourceVersion string
+	// ResourceVersionMatch is empty, "NotOlderThan" or "Exact".
+	ResourceVersionMatch string
+}
+
+// Page is a part of a list.
+type Page[T Object] struct {
+	Items []Item[T]
+	// ResourceVersion of the whole list, the same on each of its pages.
+	ResourceVersion string
+	// Continue is the token for the next page; empty: this is the last.
+	Continue string
+}
+
+// Item is one object, decoded alone: an object that cannot be decoded has its
+// metadata and Err, and does not harm the others.
+type Item[T Object] struct {
+	Key             Key
+	UID             types.UID
+	ResourceVersion string
+	Object          T
+	Err             error
+}
+
+// WatchOptions of one stream, by the rules of the Kubernetes watch API.
+type WatchOptions struct {
+	// ResourceVersion to start after; with SendInitialEvents empty.
+	ResourceVersion string
+	// SendInitialEvents asks for a streaming list (KEP-3157): the present
+	// objects as Added, then a Bookmark with InitialEventsEnd.
+	SendInitialEvents bool
+	// Timeout after which the server ends the stream.
+	Timeout time.Duration
+}
+
+// FrameType is the type of one frame of a watch.
+type FrameType string
+
+const (
+	FrameAdded    FrameType = "ADDED"
+	FrameModified FrameType = "MODIFIED"
+	FrameDeleted  FrameType = "DELETED"
+	FrameBookmark FrameType = "BOOKMARK"
+	FrameError    FrameType = "ERROR"
+)
+
+// Frame is one event of a watch.
+type Frame[T Object] struct {
+	Type FrameType
+	// Item of Added, Modified, Deleted; of a Bookmark only ResourceVersion.
+	Item Item[T]
+	// InitialEventsEnd: a Bookmark that ends a streaming list.
+	InitialEventsEnd bool
+	// Err of an Error frame, an *apierrors.StatusError.
+	Err error
+}
+
+// Stream is an open watch. One goroutine reads it.
+type Stream[T Object] interface {
+	// Next blocks for the next frame. io.EOF is a clean end.
+	Next() (Frame[T], error)
+	// Close ends the stream and frees its connection. Next then fails.
+	Close() error
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "time"
+
+// State says where one list and watch stands.
+type State string
+
+const (
+	// StateWaiting: not started yet.
+	StateWaiting State = "Waiting"
+	// StateNotServed: the server does not serve the kind; tried again until it does.
+	StateNotServed State = "NotServed"
+	// StateForbidden: the server refuses the list or watch (403).
+	StateForbidden State = "Forbidden"
+	// StateUnauthorized: the server does not accept who we are (401).
+	StateUnauthorized State = "Unauthorized"
+	// StateListing: a list is being read, page by page.
+	StateListing State = "Listing"
+	// StateStreaming: a streaming list is being read.
+	StateStreaming State = "Streaming"
+	// StateLive: the watch is open.
+	StateLive State = "Live"
+	// StateStale: the objects are from before; the server cannot be reached or
+	// answers with errors.
+	StateStale State = "Stale"
+	// StateStopped: Run has ended.
+	StateStopped State = "Stopped"
+)
+
+// ScopeState is the state of one list and watch at one moment.
+type ScopeState struct {
+	Scope WatchScope
+	State State
+	// Reason is the last error in the server's words; empty when Live.
+	Reason string
+	// Since when the state holds.
+	Since time.Time
+	// NextTry is when the server is asked again; zero when it is not waiting.
+	NextTry time.Time
+	// Synced: the first list is in the Indexer.
+	Synced bool
+	// Version that the Indexer has reached.
+	Version Version
+	// LastContact is when the server last sent anything.
+	LastContact time.Time
+	// Relists by reason since the start; the first list is not counted.
+	Relists map[string]int
+	// Watches opened since the start.
+	Watches int
+}
