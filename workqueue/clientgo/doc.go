@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clientgo publishes the numbers of a [workqueue.Queue] to a client-go workqueue.MetricsProvider.
+//
+//	q := workqueue.New[K](workqueue.Options{Name: name, Observer: metrics})
+//
+//	Queue ──Observer──▶ Metrics ──▶ depth, adds, retries, latency, work duration   as they happen
+//	Queue ◀───Stats──── Metrics.Run ──▶ unfinished work, longest running            twice a second
+//
+// A queue needs no adapter to be used where client-go's interfaces are asked for: it has their methods.
+//
+// # Promises
+//
+//   - Every change the queue counts reaches the provider's metric once; depth ends at the number of dirty keys.
+//   - Run returns when its context ends, and starts no goroutine.
+//
+// # Concurrency
+//
+// The observations come from whichever goroutine uses the queue, so the provider's metrics must be safe for concurrent use,
+// as Prometheus's are. Two observations may arrive in another order than they happened: a depth may be off by those in flight.
+//
+// # Testing
+//
+// Run follows the time of a [testing/synctest] bubble.
+package clientgo

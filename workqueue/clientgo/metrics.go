@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"context"
+	"time"
+
+	clientgo "k8s.io/client-go/util/workqueue"
+
+	"github.com/flyball-dev/flyball/workqueue"
+)
+
+// interval between two readings of the work in progress; client-go's own.
+const interval = 500 * time.Millisecond
+
+// Metrics passes a queue's numbers on to a client-go provider. Give it to one queue as [workqueue.Options.Observer].
+type Metrics struct {
+	depth         clientgo.GaugeMetric
+	adds, retries clientgo.CounterMetric
+	latency, work clientgo.HistogramMetric
+	unfinished    clientgo.SettableGaugeMetric
+	longest       clientgo.SettableGaugeMetric
+}
+
+var _ workqueue.Observer = (*Metrics)(nil)
+
+// NewMetrics asks provider for the metrics of the queue called name.
+func NewMetrics(provider clientgo.MetricsProvider, name string) *Metrics {
+	return &Metrics{
+		depth:      provider.NewDepthMetric(name),
+		adds:       provider.NewAddsMetric(name),
+		retries:    provider.NewRetriesMetric(name),
+		latency:    provider.NewLatencyMetric(name),
+		work:       provider.NewWorkDurationMetric(name),
+		unfinished: provider.NewUnfinishedWorkSecondsMetric(name),
+		longest:    provider.NewLongestRunningProcessorSecondsMetric(name),
+	}
+}
+
+// Added implements [workqueue.Observer].
+func (m *Metrics) Added() {
+	m.adds.Inc()
+	m.depth.Inc()
+}
+
+// Retried implements [workqueue.Observer].
+func (m *Metrics) Retried() { m.retries.Inc() }
+
+// HandedOut implements [workqueue.Observer].
+func (m *Metrics) HandedOut(waited time.Duration) {
+	m.depth.Dec()
+	m.latency.Observe(waited.Seconds())
+}
+
+// Done implements [workqueue.Observer].
+func (m *Metrics) Done(worked time.Duration) { m.work.Observe(worked.Seconds()) }
+
+// Run sets the two gauges of work in progress twice a second, until ctx ends. queue is the [workqueue.Queue] that m observes.
+// It always returns nil.
+func (m *Metrics) Run(ctx context.Context, queue interface{ Stats() workqueue.Stats }) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		stats := queue.Stats()
+		m.unfinished.Set(stats.Unfinished.Seconds())
+		m.longest.Set(stats.OldestHeld.Seconds())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+// number names an entry. 0 is no entry.
+type number = uint32
+
+type flags uint8
+
+const (
+	used    flags = 1 << iota // the entry belongs to a key
+	dirty                     // there is work for the key
+	held                      // a worker has the key
+	strange                   // the key is not equal to itself: it is in no index, and never held
+)
+
+// entry is all the queue knows of a key. For a key of 32 bytes it takes 72; three bytes of those are free, for a priority and a flow.
+type entry[K comparable] struct {
+	key   K
+	since int64 // ready: when it became so; only delayed: when the deadline was set
+	taken int64 // held: when it was handed out
+	hash  uint32
+
+	// A key is ready or held, never both, so one pair of links serves both lists. Of an unused entry they link the free list.
+	next, prev number
+
+	place    uint32 // position in the heap of deadlines plus one; 0 without a deadline
+	failures int32
+	flags    flags
+}
+
+func (e *entry[K]) is(f flags) bool { return e.flags&f != 0 }
+
+// idle reports that nothing is left to remember of the key.
+func (e *entry[K]) idle() bool {
+	return !e.is(dirty|held) && e.place == 0 && e.failures == 0
+}

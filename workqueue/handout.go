@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import (
+	"iter"
+	"runtime"
+	"time"
+)
+
+// Keys yields keys until the queue has been shut down and nothing is left. The body of the loop is the hold: the key is done
+// when the body ends, by break, return or panic too. Any number of goroutines may range over one queue, each over its own Keys.
+func (q *Queue[K]) Keys() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		var h hold[K]
+		defer func() { q.letGo(&h) }()
+		for q.next(&h) {
+			if !yield(h.key) {
+				return
+			}
+			if q.observer != nil {
+				q.letGo(&h) // told before the wait for the next key, not after
+			}
+		}
+	}
+}
+
+// letGo ends the hold, if it still is one.
+func (q *Queue[K]) letGo(h *hold[K]) {
+	if h.n == 0 {
+		return
+	}
+	now := q.now()
+	q.mu.Lock()
+	holds := q.mu.state.holds(h, q.hash)
+	n := h.n
+	h.n = 0
+	if !holds {
+		q.mu.Unlock()
+		return
+	}
+	q.finish(n, now)
+}
+
+// next ends the hold h, if it is one, and makes it the next key's, under one lock. It reports false when there will be none.
+func (q *Queue[K]) next(h *hold[K]) bool {
+	now := q.now()
+	q.mu.Lock()
+	s := &q.mu.state
+	if h.n != 0 && s.holds(h, q.hash) {
+		s.done(h.n, now)
+		if s.shut && s.drained() {
+			q.idle.Broadcast()
+		}
+	}
+	h.n = 0
+	promoted, spun := 0, false
+	for {
+		if s.due(now) {
+			promoted += s.promote(now, batch)
+		}
+		waited, ok := s.take(h, now)
+		if ok {
+			if s.exhausted() {
+				q.work.Broadcast()
+			}
+			q.unlockAndWake()
+			q.observe(promoted, waited)
+			return true
+		}
+		if s.exhausted() {
+			q.mu.Unlock()
+			return false
+		}
+		spun = q.waitLocked(spun)
+		now = q.now()
+	}
+}
+
+func (q *Queue[K]) observe(promoted int, waited int64) {
+	if q.observer == nil {
+		return
+	}
+	for range promoted {
+		q.observer.Added()
+	}
+	q.observer.HandedOut(time.Duration(waited))
+}
+
+// waitLocked lets the lock go until there may be something to hand out. A worker that comes for the first time spins for a
+// moment, if no other does, so that a key that follows closely costs no waking.
+func (q *Queue[K]) waitLocked(spun bool) bool {
+	if spun || q.mu.spinning {
+		q.mu.parked++
+		q.work.Wait()
+		q.mu.parked--
+		q.mu.waking = false
+		return true
+	}
+	q.mu.spinning = true
+	q.look.Store(false)
+	q.mu.Unlock()
+	for i := 0; i < spinRounds && !q.look.Load(); i++ {
+		runtime.Gosched()
+	}
+	q.mu.Lock()
+	q.mu.spinning = false
+	return true
+}
+
+// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. At most one is on its way at a time:
+// when it takes a key and leaves others it calls the next.
+func (q *Queue[K]) unlockAndWake() {
+	if q.mu.state.ready.len == 0 {
+		q.mu.Unlock()
+		return
+	}
+	if q.mu.spinning {
+		q.mu.Unlock()
+		if !q.look.Load() {
+			q.look.Store(true)
+		}
+		return
+	}
+	wake := q.mu.parked > 0 && !q.mu.waking
+	if wake {
+		q.mu.waking = true
+	}
+	q.mu.Unlock()
+	if wake {
+		q.work.Signal()
+	}
+}

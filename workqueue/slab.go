@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+const (
+	pageBits  = 10
+	pageSize  = 1 << pageBits
+	firstPage = 16
+)
+
+// slab keeps entries in pages, so that growing copies nothing. Freed entries are reused, last freed first. Only the first
+// page is ever copied: it starts small, for the many queues that never hold more than a few keys.
+type slab[K comparable] struct {
+	pages [][]entry[K]
+	high  number // every number in use is below it; 0 only while the slab has never been used
+	free  number // head of the doubly linked free list
+	live  int
+}
+
+// at returns the entry n. The pointer is good until the next alloc or compact.
+func (s *slab[K]) at(n number) *entry[K] { return &s.pages[n>>pageBits][n&(pageSize-1)] }
+
+func (s *slab[K]) alloc() number {
+	s.live++
+	if n := s.free; n != 0 {
+		s.unlinkFree(n)
+		return n
+	}
+	if s.high == 0 {
+		s.high = 1 // number 0 means none: its entry stays unused
+	}
+	n := s.high
+	s.high++
+	s.reserve(n)
+	return n
+}
+
+// reserve makes room for entry n, the first one that has none.
+func (s *slab[K]) reserve(n number) {
+	p, i := int(n>>pageBits), int(n&(pageSize-1))
+	switch {
+	case p == 0 && len(s.pages) == 0:
+		s.pages = append(s.pages, make([]entry[K], firstPage))
+	case p == 0 && i == len(s.pages[0]):
+		page := make([]entry[K], 2*i)
+		copy(page, s.pages[0])
+		s.pages[0] = page
+	case p == len(s.pages):
+		s.pages = append(s.pages, make([]entry[K], pageSize))
+	}
+}
+
+// release gives entry n back. What it held is let go at once.
+func (s *slab[K]) release(n number) {
+	s.live--
+	*s.at(n) = entry[K]{next: s.free}
+	if s.free != 0 {
+		s.at(s.free).prev = n
+	}
+	s.free = n
+}
+
+func (s *slab[K]) unlinkFree(n number) {
+	e := s.at(n)
+	if e.prev != 0 {
+		s.at(e.prev).next = e.next
+	} else {
+		s.free = e.next
+	}
+	if e.next != 0 {
+		s.at(e.next).prev = e.prev
+	}
+	e.next, e.prev = 0, 0
+}
+
+// sparse reports that less than half of the entries are live, beyond one page.
+func (s *slab[K]) sparse() bool { return int(s.high) > 2*s.live+pageSize }
+
+// compact gives up the highest entry. If it is live it moves to a free place: the caller then mends what names it.
+func (s *slab[K]) compact() (from, to number) {
+	top := s.high - 1
+	if s.at(top).is(used) {
+		from, to = top, s.free
+		s.unlinkFree(to)
+		*s.at(to) = *s.at(from)
+		*s.at(from) = entry[K]{}
+	} else {
+		s.unlinkFree(top)
+	}
+	s.high--
+	if s.high&(pageSize-1) == 0 {
+		last := len(s.pages) - 1
+		s.pages[last] = nil
+		s.pages = s.pages[:last]
+	}
+	return from, to
+}

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import "math"
+
+// state is the bookkeeping of a queue: which keys there are, which of them are dirty, held, delayed, and in what order. It has
+// no lock, clock or goroutine; times are nanoseconds that the caller reads.
+type state[K comparable] struct {
+	delays[K]
+	index table
+	ready list // dirty and not held, in the order they became so
+	held  list // held, in the order they were handed out
+	again int  // how many are dirty and held
+	shut  bool // nothing new is taken
+
+	adds, retries uint64
+	takenSum      int64 // sum over the held keys of the time they were handed out; it may wrap, differences stay right
+	latency, work Histogram
+}
+
+// find returns the entry of key, or 0.
+func (s *state[K]) find(key K, hash uint32) number {
+	if s.index.count == 0 {
+		return 0
+	}
+	mask := s.index.mask()
+	for i := s.index.home(hash); ; i = (i + 1) & mask {
+		c := s.index.slots[i]
+		if c.n == 0 {
+			return 0
+		}
+		if c.hash == hash && s.at(c.n).key == key {
+			return c.n
+		}
+	}
+}
+
+func (s *state[K]) ensure(key K, hash uint32) number {
+	if n := s.find(key, hash); n != 0 {
+		return n
+	}
+	n := s.alloc()
+	e := s.at(n)
+	e.key, e.hash, e.flags = key, hash, used
+	if key != key { //nolint:staticcheck // true for NaN
+		e.flags |= strange
+		return n
+	}
+	s.index.insert(hash, n)
+	return n
+}
+
+// add makes key dirty. It reports whether it was not so before, and whether that made it ready: the caller then stamps it.
+func (s *state[K]) add(key K, hash uint32) (n number, added, ready bool) {
+	if s.shut {
+		return 0, false, false
+	}
+	n = s.ensure(key, hash)
+	added, ready = s.mark(n)
+	return n, added, ready
+}
+
+func (s *state[K]) mark(n number) (added, ready bool) {
+	e := s.at(n)
+	if e.is(dirty) {
+		return false, false
+	}
+	e.flags |= dirty
+	s.adds++
+	if e.is(held) {
+		s.again++
+		return true, false
+	}
+	s.push(&s.ready, n)
+	return true, true
+}
+
+// stamp notes when entry n became ready.
+func (s *state[K]) stamp(n number, now int64) { s.at(n).since = now }
+
+// hold is a key in a worker's hands. The time tells this hold of the key from a later one.
+type hold[K comparable] struct {
+	key   K
+	n     number // 0: nothing is held
+	taken int64
+}
+
+// take hands out the key that has been ready longest, and says for how long it was.
+func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
+	n := s.ready.head
+	if n == 0 {
+		return 0, false
+	}
+	s.remove(&s.ready, n)
+	e := s.at(n)
+	e.flags &^= dirty
+	waited = max(0, now-e.since)
+	s.latency.observe(waited)
+	h.key, h.n, h.taken = e.key, n, now
+	if e.is(strange) {
+		h.n = 0
+		s.drop(n)
+		return waited, true
+	}
+	e.flags |= held
+	e.taken = now
+	s.takenSum += now
+	s.push(&s.held, n)
+	return waited, true
+}
+
+// holds reports whether h is still what its worker was given. Entries move, so h may be found elsewhere.
+func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
+	if h.n == 0 {
+		return false
+	}
+	if h.n < s.high {
+		if e := s.at(h.n); e.is(held) && e.taken == h.taken && e.key == h.key {
+			return true
+		}
+	}
+	h.n = s.find(h.key, hash(h.key))
+	return h.n != 0 && s.at(h.n).is(held) && s.at(h.n).taken == h.taken
+}
+
+// done ends the hold of entry n, which must be held, and says how long it lasted. A key added meanwhile is ready again.
+func (s *state[K]) done(n number, now int64) (worked int64) {
+	e := s.at(n)
+	e.flags &^= held
+	s.remove(&s.held, n)
+	s.takenSum -= e.taken
+	worked = max(0, now-e.taken)
+	s.work.observe(worked)
+	if e.is(dirty) {
+		s.again--
+		e.since = now
+		s.push(&s.ready, n)
+		return worked
+	}
+	s.drop(n)
+	return worked
+}
+
+// delay gives key a deadline, unless it has an earlier one.
+func (s *state[K]) delay(key K, hash uint32, due, now int64) {
+	n := s.ensure(key, hash)
+	e := s.at(n)
+	if !e.is(dirty) && e.place == 0 {
+		e.since = now
+	}
+	s.schedule(n, due)
+}
+
+// promote makes up to limit keys dirty that are due, and says how many of them were not so before.
+func (s *state[K]) promote(now int64, limit int) (added int) {
+	for ; limit > 0 && s.due(now); limit-- {
+		n := s.heap[0].n
+		s.unschedule(n)
+		fresh, ready := s.mark(n)
+		if fresh {
+			added++
+		}
+		if ready {
+			s.stamp(n, now)
+		}
+	}
+	return added
+}
+
+// withdraw takes the deadline of key away. It reports whether there was one.
+func (s *state[K]) withdraw(key K, hash uint32) bool {
+	n := s.find(key, hash)
+	if n == 0 || !s.unschedule(n) {
+		return false
+	}
+	s.drop(n)
+	return true
+}
+
+// fail counts one failure more of key and returns how many there are.
+func (s *state[K]) fail(key K, hash uint32) int {
+	if key != key { //nolint:staticcheck // true for NaN: its count could never be found again
+		return 1
+	}
+	e := s.at(s.ensure(key, hash))
+	if e.failures < math.MaxInt32 {
+		e.failures++
+	}
+	return int(e.failures)
+}
+
+func (s *state[K]) forget(key K, hash uint32) {
+	if n := s.find(key, hash); n != 0 {
+		s.at(n).failures = 0
+		s.drop(n)
+	}
+}
+
+func (s *state[K]) failures(key K, hash uint32) int {
+	if n := s.find(key, hash); n != 0 {
+		return int(s.at(n).failures)
+	}
+	return 0
+}
+
+// shutdown refuses all that is new and drops the deadlines.
+func (s *state[K]) shutdown() {
+	s.shut = true
+	for last := len(s.heap) - 1; last >= 0; last-- {
+		n := s.heap[last].n
+		s.unschedule(n)
+		s.drop(n)
+	}
+}
+
+// exhausted reports that nothing is left to hand out, and that nothing held will come back.
+func (s *state[K]) exhausted() bool { return s.shut && s.ready.len == 0 && s.again == 0 }
+
+// drained reports that all there was has been done.
+func (s *state[K]) drained() bool { return s.ready.len == 0 && s.held.len == 0 }
+
+// drop lets go of entry n if nothing is left to remember of its key. While few of the entries are live it moves two of the
+// highest down, so that a slab that was full is given back as it empties, with no pause.
+func (s *state[K]) drop(n number) {
+	e := s.at(n)
+	if !e.idle() {
+		return
+	}
+	if !e.is(strange) {
+		s.index.remove(e.hash, n)
+	}
+	s.release(n)
+	for range 2 {
+		if !s.sparse() {
+			return
+		}
+		if from, to := s.compact(); to != 0 {
+			s.mend(from, to)
+		}
+	}
+}
+
+// mend renames all that names an entry which has moved.
+func (s *state[K]) mend(from, to number) {
+	e := s.at(to)
+	if !e.is(strange) {
+		s.index.rename(e.hash, from, to)
+	}
+	if e.place != 0 {
+		s.heap[e.place-1].n = to
+	}
+	switch {
+	case e.is(held):
+		s.renamed(&s.held, to)
+	case e.is(dirty):
+		s.renamed(&s.ready, to)
+	}
+}

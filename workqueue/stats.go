@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import (
+	"iter"
+	"math/bits"
+	"time"
+)
+
+// Stats are the numbers of a queue at one moment. Reading them costs a lock and a copy of a few hundred bytes.
+type Stats struct {
+	Name string
+
+	Ready   int // keys waiting for a worker
+	Held    int // keys in a worker's hands
+	Dirty   int // of the held keys, those that will be ready again after Done
+	Delayed int // deadlines that wait; their keys may be ready or held as well
+	Keys    int // keys of which the queue knows anything, including those that have only a count of failures
+
+	Adds    uint64 // times a key became dirty
+	Retries uint64 // calls of AddAfter and AddRateLimited
+
+	Latency Histogram // from ready to handed out
+	Work    Histogram // from handed out to Done
+
+	Unfinished time.Duration // sum over the held keys of the time they have been held
+	OldestHeld time.Duration // the longest any key has been held by now; 0 if none is
+}
+
+// Depth is the number of dirty keys: those waiting for a worker and those waiting for their own worker's Done.
+func (s Stats) Depth() int { return s.Ready + s.Dirty }
+
+const finite = 12 // 10 ns to 1000 s
+
+// Histogram counts durations in decades, from 10 ns to 1000 s and beyond: the buckets that dashboards of work queues expect.
+type Histogram struct {
+	Count uint64
+	Sum   time.Duration
+
+	counts [finite + 1]uint64
+}
+
+// Buckets yields each finite upper bound, inclusive, with the number of observations up to it. Count stands for the infinite one.
+func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
+	return func(yield func(time.Duration, uint64) bool) {
+		var below uint64
+		for i := range finite {
+			below += h.counts[i]
+			if !yield(time.Duration(bounds[i]), below) {
+				return
+			}
+		}
+	}
+}
+
+// bounds are the finite upper bounds in nanoseconds; the last entry ends the search in bucket.
+var bounds = [finite + 1]int64{1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1<<63 - 1}
+
+func (h *Histogram) observe(ns int64) {
+	h.Count++
+	h.Sum += time.Duration(ns)
+	h.counts[bucket(ns)]++
+}
+
+// bucket returns the first bucket whose bound is not below ns. 2^b has about 0.301*b decimal digits, so the number of bits
+// gives the decade, or the one before it.
+func bucket(ns int64) int {
+	if ns <= bounds[0] {
+		return 0
+	}
+	i := min(bits.Len64(uint64(ns-1))*1233>>12, finite) - 1
+	for bounds[i] < ns {
+		i++
+	}
+	return i
+}
