@@ -1,0 +1,115 @@
+# Everything one does in this repository. `make help` lists it.
+#
+# The machine needs Go, git and, for the race detector, a C compiler. All else
+# is built from Go modules on first use and kept in the user's cache directory.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+GO ?= go
+
+# Packages tested at the same time, how long one of them may take, how long
+# each fuzz target runs, and how often each benchmark does.
+PARALLEL ?= 2
+TIMEOUT ?= 20m
+FUZZTIME ?= 10s
+BENCH ?= .
+BENCHCOUNT ?= 1
+
+# The examples are modules of their own, so that each can be copied out.
+# They share the workspace; the modules under hack stay outside it.
+EXAMPLES := $(patsubst %/go.mod,%,$(sort $(wildcard examples/*/go.mod)))
+SIDE := $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod)))
+PACKAGES := ./... $(EXAMPLES:%=./%/...)
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## run the example operator on a local control plane
+	$(GO) run ./examples/website -local
+
+.PHONY: test
+test: need-cc control-plane ## run every test with the race detector; sets up what it needs
+	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+
+.PHONY: check
+check: format vet lint tidy standalone test ## all that a change must pass: format, vet, lint, tidy, modules alone, tests, house, snippets
+
+.PHONY: format
+format: ## fail where gofmt would change a file
+	@changed=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$changed" ]; then echo "gofmt would change (run make fmt):"; echo "$$changed"; exit 1; fi
+
+.PHONY: fmt
+fmt: ## format every Go file
+	gofmt -w .
+
+.PHONY: vet
+vet: ## go vet over the root and the examples
+	$(GO) vet $(PACKAGES)
+
+# -modfile and a workspace exclude each other, so each module is linted alone.
+.PHONY: lint
+lint: ## staticcheck, pinned by hack/tools, over the root and the examples
+	@set -e; for module in . $(EXAMPLES); do \
+		echo "staticcheck $$module"; \
+		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...); \
+	done
+
+.PHONY: tidy
+tidy: ## fail where go mod tidy would change a module
+	@set -e; for module in . $(EXAMPLES) $(SIDE); do \
+		echo "go mod tidy -diff in $$module"; \
+		(cd $$module && GOWORK=off $(GO) mod tidy -diff); \
+	done
+
+.PHONY: standalone
+standalone: ## build and vet every module without the workspace
+	@set -e; for module in . $(EXAMPLES) $(SIDE); do \
+		if ! (cd $$module && GOWORK=off $(GO) list ./... 2>/dev/null) | grep -q .; then continue; fi; \
+		echo "GOWORK=off go build, go vet in $$module"; \
+		(cd $$module && GOWORK=off $(GO) build ./... && GOWORK=off $(GO) vet ./...); \
+	done
+
+.PHONY: house
+house: ## check the rules of the house and the snippets of the documentation
+	$(GO) test -count=1 -run 'TestHouse|TestSnippets' .
+
+.PHONY: bench
+bench: ## run the benchmarks beside the peers' (BENCH=regexp BENCHCOUNT=n)
+	cd hack/bench && GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h ./...
+
+.PHONY: fuzz
+fuzz: ## run each fuzz target for FUZZTIME
+	@set -e; grep -rn --include='*_test.go' '^func Fuzz' . \
+		| sed 's|^\(.*\)/[^/]*_test\.go:[0-9]*:func \(Fuzz[A-Za-z0-9_]*\).*|\1 \2|' \
+		| sort -u | while read -r package target; do \
+		echo "$$package $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package"; \
+	done
+
+.PHONY: mutants
+mutants: ## remove each promise's guard in turn and see its test fail (MUTANTS=glob)
+	$(GO) run ./hack/mutants $(if $(MUTANTS),'$(MUTANTS)')
+
+.PHONY: control-plane
+control-plane: ## build etcd, kube-apiserver and kubectl into the user's cache, once
+	@$(GO) run ./hack/controlplane
+
+.PHONY: clean-cache
+clean-cache: ## remove the control plane's binaries from the user's cache
+	@case "$$(uname -s)" in \
+		Darwin) cache="$$HOME/Library/Caches" ;; \
+		*) cache="$${XDG_CACHE_HOME:-$$HOME/.cache}" ;; \
+	esac; \
+	echo "remove $$cache/flyball/controlplane"; rm -rf "$$cache/flyball/controlplane"
+
+# The race detector is the one thing that Go alone cannot do.
+.PHONY: need-cc
+need-cc:
+	@command -v $(GO) >/dev/null || { echo "make: no $(GO) command found; install Go 1.26 or newer: https://go.dev/dl" >&2; exit 1; }
+	@cc=$$($(GO) env CC); command -v $${cc%% *} >/dev/null || { \
+		echo "make: the race detector needs a C compiler, and $$cc is not there." >&2; \
+		echo "      Install gcc or clang, or name yours in CC." >&2; exit 1; }
