@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// errStopped is returned by what cannot be done after Stop.
+var errStopped = errors.New("the environment has been stopped")
+
+// startAPIServer starts the API server for the first time: on a port of its choice, which it then keeps.
+func (e *Environment) startAPIServer(ctx context.Context) error {
+	admin, err := e.users.client(time.Now(), "envtest-admin", []string{"system:masters"})
+	if err != nil {
+		return err
+	}
+	if e.api.http, err = newHTTPClient(e.users, admin); err != nil {
+		return err
+	}
+	if err := onFreePort(func(port int) error {
+		e.port, e.api.base = port, "https://"+loopback(port)
+		return e.runAPIServer(ctx)
+	}); err != nil {
+		return err
+	}
+	e.admin = e.configFor(admin)
+	e.adminCfg, err = e.WriteKubeconfig("kubeconfig", e.admin)
+	return err
+}
+
+// runAPIServer starts the API server on its port and waits until it is ready.
+func (e *Environment) runAPIServer(ctx context.Context) error {
+	args := mergeArgs(e.apiServerArgs(), e.opts.APIServerArgs)
+	p, err := startProcess(e.guard, e.dir, filepath.Join(e.assets, "kube-apiserver"+exeSuffix), args)
+	if err != nil {
+		return err
+	}
+	if err := p.waitReady(ctx, e.opts.StartTimeout, e.apiReady); err != nil {
+		p.kill() // the error says it all
+		return err
+	}
+	e.apiServer = p
+	return nil
+}
+
+// apiReady asks whether the API server is ready for a user: it says so itself, and has made the namespace everyone uses.
+func (e *Environment) apiReady(ctx context.Context) error {
+	if _, err := e.api.do(ctx, http.MethodGet, "/readyz", "", nil); err != nil {
+		return err
+	}
+	_, err := e.api.do(ctx, http.MethodGet, "/api/v1/namespaces/default", "", nil)
+	return err
+}
+
+// apiServerArgs are the flags of an API server that stands alone: nothing makes service accounts, and nothing listens
+// for other servers.
+func (e *Environment) apiServerArgs() map[string][]string {
+	return map[string][]string{
+		"bind-address":             {"127.0.0.1"},
+		"advertise-address":        {"127.0.0.1"},
+		"secure-port":              {strconv.Itoa(e.port)},
+		"endpoint-reconciler-type": {"none"},
+		"cert-dir":                 {e.dir},
+		"tls-cert-file":            {e.path("kube-apiserver.crt")},
+		"tls-private-key-file":     {e.path("kube-apiserver.key")},
+		"client-ca-file":           {e.path("users-ca.crt")},
+
+		"etcd-servers":  {e.etcd.base},
+		"etcd-cafile":   {e.path("etcd-ca.crt")},
+		"etcd-certfile": {e.path("etcd-client.crt")},
+		"etcd-keyfile":  {e.path("etcd-client.key")},
+
+		"authorization-mode":               {"RBAC"},
+		"disable-admission-plugins":        {"ServiceAccount"},
+		"service-account-issuer":           {"https://kubernetes.default.svc.cluster.local"},
+		"service-account-key-file":         {e.path("service-accounts.key")},
+		"service-account-signing-key-file": {e.path("service-accounts.key")},
+
+		"service-cluster-ip-range": {"10.0.0.0/24"},
+		"allow-privileged":         {"true"},
+		"profiling":                {"false"},
+	}
+}
+
+// mergeArgs returns own, changed by set, as arguments in the order of the flags' names.
+func mergeArgs(own, set map[string][]string) []string {
+	merged := map[string][]string{}
+	for _, flags := range []map[string][]string{own, set} {
+		maps.Copy(merged, flags)
+	}
+	var args []string
+	for name, values := range merged {
+		for _, value := range values {
+			args = append(args, "--"+name+"="+value)
+		}
+	}
+	slices.Sort(args)
+	return args
+}
+
+// onFreePort calls try with a free port, and again with another when the port was taken before it came to use it.
+func onFreePort(try func(port int) error) error {
+	var err error
+	for range 5 {
+		var port int
+		if port, err = freePort(); err != nil {
+			return err
+		}
+		if err = try(port); !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+// configFor is a configuration that logs in with a certificate.
+func (e *Environment) configFor(user keyPair) *rest.Config {
+	return &rest.Config{
+		Host:            e.api.base,
+		TLSClientConfig: rest.TLSClientConfig{CAData: e.users.pem, CertData: user.cert, KeyData: user.key},
+		QPS:             -1,
+	}
+}
+
+// KillAPIServer ends the API server as kill -9 does and returns when it is gone. etcd and its data stay. It is an error
+// if the API server does not run.
+func (e *Environment) KillAPIServer() error {
+	e.turn <- struct{}{}
+	defer func() { <-e.turn }()
+	switch {
+	case e.stopped:
+		return fmt.Errorf("kill the API server: %w", errStopped)
+	case e.apiServer == nil:
+		return errors.New("kill the API server: it does not run; StartAPIServer starts it")
+	}
+	err := e.apiServer.kill()
+	e.apiServer = nil
+	return err
+}
+
+// StartAPIServer starts the API server again after KillAPIServer, on the same port and the same data, and returns when it
+// and the CRDs installed through the environment serve again. It is an error if the API server runs.
+func (e *Environment) StartAPIServer(ctx context.Context) error {
+	e.turn <- struct{}{}
+	defer func() { <-e.turn }()
+	switch {
+	case e.stopped:
+		return fmt.Errorf("start the API server: %w", errStopped)
+	case e.apiServer != nil:
+		return errors.New("start the API server: it runs; KillAPIServer ends it")
+	}
+	if err := e.runAPIServer(ctx); err != nil {
+		return fmt.Errorf("start the API server: %w", err)
+	}
+	e.mu.Lock()
+	crds := slices.Clone(e.mu.crds)
+	e.mu.Unlock()
+	return e.waitServed(ctx, crds)
+}

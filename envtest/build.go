@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	progressEvery = 5 * time.Second
+	lockEvery     = 200 * time.Millisecond
+)
+
+// buildOnce builds the binaries into dir unless another process has done so meanwhile.
+func buildOnce(ctx context.Context, dir string, out io.Writer) error {
+	root := filepath.Dir(dir)
+	if err := os.MkdirAll(root, 0o755); err != nil {
+		return err
+	}
+	unlock, err := lockWait(ctx, dir+".lock", out)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if complete(dir) {
+		return nil
+	}
+	gocmd, err := exec.LookPath("go")
+	if err != nil {
+		return fmt.Errorf("find the go command: %w; set %s to a directory with etcd, kube-apiserver and kubectl", err, AssetsVariable)
+	}
+	// The lock is held: whatever lies there under these names was left by a build that was killed.
+	work := dir + ".building"
+	if err := errors.Join(os.RemoveAll(work), os.RemoveAll(dir)); err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	if err := WriteRecipe(work); err != nil {
+		return err
+	}
+	bin := filepath.Join(work, "bin")
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		return err
+	}
+	began := time.Now()
+	fmt.Fprintf(out, "envtest: building etcd %s, kube-apiserver and kubectl %s into %s (once, some minutes)\n", etcdVersion, kubernetesVersion, dir)
+	for _, step := range buildSteps(bin) {
+		if err := runStep(ctx, gocmd, filepath.Join(work, step.module), step, out); err != nil {
+			return err
+		}
+	}
+	if missing := missingBinaries(bin, "etcd", "kube-apiserver", "kubectl"); len(missing) > 0 {
+		return fmt.Errorf("the build gave no %s", strings.Join(missing, ", no "))
+	}
+	if err := os.Rename(bin, dir); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "envtest: control plane built in %s\n", time.Since(began).Round(time.Second))
+	return nil
+}
+
+// runStep runs the go command for one step and tells out how it goes.
+func runStep(ctx context.Context, gocmd, module string, step buildStep, out io.Writer) error {
+	log := &buildLog{}
+	cmd := exec.CommandContext(ctx, gocmd, step.args...)
+	cmd.Dir = module
+	cmd.Env = buildEnv(os.Environ())
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.WaitDelay = 5 * time.Second
+
+	began := time.Now()
+	ended := make(chan error, 1)
+	var group sync.WaitGroup
+	defer group.Wait()
+	group.Go(func() { ended <- cmd.Run() })
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			took := time.Since(began).Round(time.Second)
+			if err != nil {
+				return fmt.Errorf("go %s, after %s: %w\n%s", strings.Join(step.args[:1], " ")+" "+step.what, took, cmpErr(ctx, err), log.complaints())
+			}
+			fmt.Fprintf(out, "envtest: %s: built in %s\n", step.what, took)
+			return nil
+		case <-tick.C:
+			fmt.Fprintf(out, "envtest: %s: %s, %s\n", step.what, time.Since(began).Round(time.Second), log.progress())
+		}
+	}
+}
+
+// cmpErr prefers the reason why a context ended to the way the process died of it.
+func cmpErr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// buildEnv is the environment of the go command: the caller's, without what would let a workspace, flags or another
+// target change what is built.
+func buildEnv(environ []string) []string {
+	set := map[string]string{
+		"GOWORK":      "off",
+		"GOFLAGS":     "-mod=readonly", // an empty value would let the one written by go env -w through
+		"GOTOOLCHAIN": "local",
+		"CGO_ENABLED": "0",
+		"GO111MODULE": "on",
+		"GOOS":        runtime.GOOS,
+		"GOARCH":      runtime.GOARCH,
+	}
+	var env []string
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if _, ok := set[name]; !ok {
+			env = append(env, entry)
+		}
+	}
+	for name, value := range set {
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// A buildLog takes what the go command says: the packages it has compiled, the modules it loads, and the rest, which
+// is why it did not work. It is safe for concurrent use.
+type buildLog struct {
+	mu struct {
+		sync.Mutex
+		partial  []byte
+		packages int
+		latest   string
+		rest     []string
+	}
+}
+
+// Write takes the next piece of the output.
+func (l *buildLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.partial = append(l.mu.partial, p...)
+	for {
+		line, after, found := bytes.Cut(l.mu.partial, []byte("\n"))
+		if !found {
+			return len(p), nil
+		}
+		l.lineLocked(string(line))
+		l.mu.partial = after
+	}
+}
+
+func (l *buildLog) lineLocked(line string) {
+	switch {
+	case strings.HasPrefix(line, "go: downloading "):
+		l.mu.latest = strings.TrimPrefix(line, "go: ")
+	case line != "" && !strings.ContainsAny(line, " :#\t"):
+		l.mu.packages++
+		l.mu.latest = line
+	default:
+		l.mu.rest = append(l.mu.rest, line)
+	}
+}
+
+// progress says in a few words how far the build is.
+func (l *buildLog) progress() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.latest == "" {
+		return "starting"
+	}
+	return fmt.Sprintf("%d packages, now %s", l.mu.packages, l.mu.latest)
+}
+
+// complaints returns the last lines that are neither packages nor loads.
+func (l *buildLog) complaints() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rest := append(l.mu.rest[:len(l.mu.rest):len(l.mu.rest)], string(l.mu.partial))
+	return strings.TrimSpace(strings.Join(rest[max(0, len(rest)-20):], "\n"))
+}

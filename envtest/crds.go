@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+const (
+	crdAPIVersion = "apiextensions.k8s.io/v1"
+	crdKind       = "CustomResourceDefinition"
+	crdPath       = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+)
+
+// InstallCRDs applies the CustomResourceDefinitions in paths and returns when each of their versions serves and is
+// listed by discovery. A path is a file of YAML or JSON, or a directory, of which the files ending in .yaml, .yml and
+// .json count, not those in directories below. What else is in the files is left alone; a path without any
+// CustomResourceDefinition is an error. One that is there already is changed to what is given.
+func (e *Environment) InstallCRDs(ctx context.Context, paths ...string) error {
+	crds, err := readCRDs(paths)
+	if err != nil {
+		return err
+	}
+	return e.installCRDs(ctx, crds)
+}
+
+// InstallCRDObjects is InstallCRDs for CustomResourceDefinitions that are at hand as objects, typed or unstructured.
+func (e *Environment) InstallCRDObjects(ctx context.Context, objects ...runtime.Object) error {
+	crds, err := crdsOf(objects)
+	if err != nil {
+		return err
+	}
+	return e.installCRDs(ctx, crds)
+}
+
+// ParseCRDs reads the CustomResourceDefinitions of one or more documents of YAML or JSON, those in Lists too, and
+// passes over other objects.
+func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
+	var crds []runtime.Object
+	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
+	for {
+		var document json.RawMessage
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return crds, nil
+		}
+		object := &unstructured.Unstructured{}
+		if err == nil {
+			err = utiljson.Unmarshal(document, &object.Object)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read CRDs: %w", err)
+		}
+		items := []unstructured.Unstructured{*object}
+		if object.IsList() {
+			list, err := object.ToList()
+			if err != nil {
+				return nil, fmt.Errorf("read CRDs: %w", err)
+			}
+			items = list.Items
+		}
+		for _, item := range items {
+			switch {
+			case item.GetKind() != crdKind:
+			case item.GetAPIVersion() != crdAPIVersion:
+				return nil, fmt.Errorf("read the CRD %q: its version is %s, want %s", item.GetName(), item.GetAPIVersion(), crdAPIVersion)
+			default:
+				crds = append(crds, &item)
+			}
+		}
+	}
+}
+
+// readCRDs reads the CRDs of files and directories.
+func readCRDs(paths []string) ([]*unstructured.Unstructured, error) {
+	var all []runtime.Object
+	for _, path := range paths {
+		files, err := crdFiles(path)
+		if err != nil {
+			return nil, fmt.Errorf("read CRDs: %w", err)
+		}
+		before := len(all)
+		for _, name := range files {
+			file, err := os.Open(name)
+			if err != nil {
+				return nil, fmt.Errorf("read CRDs: %w", err)
+			}
+			crds, err := ParseCRDs(file)
+			file.Close()
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			all = append(all, crds...)
+		}
+		if len(all) == before {
+			return nil, fmt.Errorf("read CRDs: %q has no %s of %s", path, crdKind, crdAPIVersion)
+		}
+	}
+	return crdsOf(all)
+}
+
+// crdFiles returns path itself, or the manifests in it where it is a directory.
+func crdFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	var files []string
+	for _, entry := range entries {
+		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	return files, err
+}
+
+// crdsOf turns objects into what can be applied: named, with their kind, which typed objects may lack, and without status.
+func crdsOf(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
+	crds := make([]*unstructured.Unstructured, 0, len(objects))
+	for _, object := range objects {
+		if object == nil {
+			return nil, errors.New("read CRDs: a CRD is nil")
+		}
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, fmt.Errorf("read a CRD of type %T: %w", object, err)
+		}
+		crd := (&unstructured.Unstructured{Object: content}).DeepCopy()
+		if kind := crd.GetKind(); kind != "" && kind != crdKind || crd.GetName() == "" {
+			return nil, fmt.Errorf("read a CRD of type %T: it is a %q named %q, want a named %s", object, kind, crd.GetName(), crdKind)
+		}
+		crd.SetAPIVersion(crdAPIVersion)
+		crd.SetKind(crdKind)
+		unstructured.RemoveNestedField(crd.Object, "status")
+		unstructured.RemoveNestedField(crd.Object, "metadata", "creationTimestamp")
+		unstructured.RemoveNestedField(crd.Object, "metadata", "managedFields")
+		crds = append(crds, crd)
+	}
+	return crds, nil
+}
+
+// installCRDs applies crds and waits until they serve.
+func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
+	for _, crd := range crds {
+		body, err := json.Marshal(crd)
+		if err != nil {
+			return fmt.Errorf("install the CRD %q: %w", crd.GetName(), err)
+		}
+		if _, err := e.api.do(ctx, http.MethodPatch, crdPath+crd.GetName()+"?fieldManager=envtest&force=true", "application/apply-patch+yaml", body); err != nil {
+			return fmt.Errorf("install the CRD %q: %w", crd.GetName(), err)
+		}
+	}
+	if err := e.waitServed(ctx, crds); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, crd := range crds {
+		e.mu.crds = slices.DeleteFunc(e.mu.crds, func(old *unstructured.Unstructured) bool { return old.GetName() == crd.GetName() })
+		e.mu.crds = append(e.mu.crds, crd)
+	}
+	return nil
+}
+
+// waitServed waits until every version of crds serves. A CRD that the API server refuses, or that has been deleted, ends
+// the wait for it: the first with an error.
+func (e *Environment) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.opts.StartTimeout, fmt.Errorf("not served within %s", e.opts.StartTimeout))
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for _, crd := range crds {
+		for {
+			waiting, err := e.served(ctx, crd)
+			if err != nil {
+				return fmt.Errorf("install the CRD %q: %w", crd.GetName(), err)
+			}
+			if waiting == nil {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("install the CRD %q: %w: %w", crd.GetName(), context.Cause(ctx), waiting)
+			case <-tick.C:
+			}
+		}
+	}
+	return nil
+}
+
+// served asks whether a CRD serves: waiting is why not yet, err why it never will.
+func (e *Environment) served(ctx context.Context, crd *unstructured.Unstructured) (waiting, err error) {
+	answer, waiting := e.api.do(ctx, http.MethodGet, crdPath+crd.GetName(), "", nil)
+	if gone, ok := errors.AsType[*answerError](waiting); ok && gone.code == http.StatusNotFound {
+		return nil, nil
+	}
+	if waiting != nil {
+		return waiting, nil
+	}
+	var state crdState
+	if err := json.Unmarshal(answer, &state); err != nil {
+		return nil, err
+	}
+	if waiting, err := state.judge(); waiting != nil || err != nil {
+		return waiting, err
+	}
+	groups, waiting := e.api.do(ctx, http.MethodGet, "/apis", "", nil)
+	if waiting != nil {
+		return waiting, nil
+	}
+	for _, version := range state.Spec.Versions {
+		if !version.Served {
+			continue
+		}
+		path := "/apis/" + state.Spec.Group + "/" + version.Name
+		if _, waiting := e.api.do(ctx, http.MethodGet, path+"/"+state.Spec.Names.Plural+"?limit=1", "", nil); waiting != nil {
+			return waiting, nil
+		}
+		if !discovered(groups, state.Spec.Group, version.Name, state.Spec.Names.Plural) {
+			return fmt.Errorf("discovery does not list %s/%s", path, state.Spec.Names.Plural), nil
+		}
+	}
+	return nil, nil
+}

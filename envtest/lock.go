@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+)
+
+// lockWait takes the lock file at path, which is made if need be, and returns what gives it back. It waits while
+// another process, or another goroutine of this one, holds it, until ctx ends, and tells out that it does.
+func lockWait(ctx context.Context, path string, out io.Writer) (unlock func(), err error) {
+	tick := time.NewTicker(lockEvery)
+	defer tick.Stop()
+	began := time.Now()
+	told := began
+	for {
+		unlock, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("lock %q: %w", path, err)
+		}
+		if unlock != nil {
+			return unlock, nil
+		}
+		if time.Since(told) >= progressEvery {
+			told = time.Now()
+			fmt.Fprintf(out, "envtest: waiting %s for another process that builds the control plane\n", time.Since(began).Round(time.Second))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the build of another process, lock %q: %w", path, context.Cause(ctx))
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// pollEvery is how often a starting process is asked whether it is ready.
+const pollEvery = 25 * time.Millisecond
+
+// errPortTaken is part of the error of a process that ended because its port was not free.
+var errPortTaken = errors.New("its port is taken")
+
+// A process is one running etcd or kube-apiserver. Its output is appended to a file.
+type process struct {
+	name   string
+	log    string
+	logged int64 // bytes of log that are older than this process
+	guard  *guard
+	cmd    *exec.Cmd
+	reaper sync.WaitGroup
+	ended  chan struct{} // closed by the reaper
+	err    error         // how it ended; read after ended
+}
+
+// startProcess starts the binary at path with args and its output in dir.
+func startProcess(guard *guard, dir, path string, args []string) (*process, error) {
+	name := filepath.Base(path)
+	p := &process{name: name, log: filepath.Join(dir, name+".log"), guard: guard, ended: make(chan struct{})}
+	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	defer out.Close()
+	if info, err := out.Stat(); err == nil {
+		p.logged = info.Size()
+	}
+	p.cmd = exec.Command(path, args...)
+	p.cmd.Dir = dir
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = ownGroup()
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start %s: %w", name, err)
+	}
+	guard.watch(p.cmd.Process.Pid)
+	p.reaper.Go(func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	})
+	return p, nil
+}
+
+// kill ends the process at once, as kill -9 does, and returns when it is gone. Its error says that the process had
+// ended before, by itself. To kill nil is no error.
+func (p *process) kill() error {
+	if p == nil {
+		return nil
+	}
+	own := p.endedItself()
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill %s: %w", p.name, err)
+	}
+	p.guard.unwatch(p.cmd.Process.Pid)
+	p.reaper.Wait()
+	return own
+}
+
+// endedItself says how the process ended, or nil if it runs.
+func (p *process) endedItself() error {
+	select {
+	case <-p.ended:
+		return p.death()
+	default:
+		return nil
+	}
+}
+
+// waitReady asks ready until it returns nil, the process or ctx ends, or timeout passes.
+func (p *process) waitReady(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not ready within %s", timeout))
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.ended:
+			return p.death()
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w; it last said: %w\n%s", p.name, context.Cause(ctx), err, p.tail())
+		case <-tick.C:
+		}
+	}
+}
+
+// death tells how the process ended and what it last said.
+func (p *process) death() error {
+	tail := p.tail()
+	how := error(fmt.Errorf("%v", p.cmd.ProcessState))
+	if strings.Contains(tail, "address already in use") {
+		how = fmt.Errorf("%w: %v", errPortTaken, p.cmd.ProcessState)
+	}
+	return fmt.Errorf("%s ended by itself: %w\n%s", p.name, how, tail)
+}
+
+// tail is the end of what this process said.
+func (p *process) tail() string {
+	content, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := bytes.Split(bytes.TrimSpace(content[min(p.logged, int64(len(content))):]), []byte("\n"))
+	return string(bytes.Join(lines[max(0, len(lines)-15):], []byte("\n")))
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package envtest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// tokenLife is how long the token of a TokenUser is valid.
+const tokenLife = 24 * time.Hour
+
+// User returns a configuration that logs in by a client certificate as the user name, a member of groups. The user may
+// do nothing but what RBAC grants to everyone, to name, or to groups. It does not ask the API server.
+func (e *Environment) User(name string, groups ...string) (*rest.Config, error) {
+	if name == "" {
+		return nil, errors.New("make a user: it needs a name")
+	}
+	user, err := e.users.client(time.Now(), name, groups)
+	if err != nil {
+		return nil, fmt.Errorf("make the user %q: %w", name, err)
+	}
+	return e.configFor(user), nil
+}
+
+// TokenUser returns a configuration that logs in by a bearer token, valid for a day, as the service account name of
+// namespace. Both are made if need be. The user is system:serviceaccount:namespace:name and may do nothing but what
+// RBAC grants.
+func (e *Environment) TokenUser(ctx context.Context, namespace, name string) (*rest.Config, error) {
+	token, err := e.serviceAccountToken(ctx, namespace, name)
+	if err != nil {
+		return nil, fmt.Errorf("make a token of the service account %s/%s: %w", namespace, name, err)
+	}
+	cfg := e.configFor(keyPair{})
+	cfg.BearerToken = token
+	return cfg, nil
+}
+
+func (e *Environment) serviceAccountToken(ctx context.Context, namespace, name string) (string, error) {
+	if err := e.ensure(ctx, "/api/v1/namespaces", "Namespace", namespace); err != nil {
+		return "", err
+	}
+	accounts := "/api/v1/namespaces/" + namespace + "/serviceaccounts"
+	if err := e.ensure(ctx, accounts, "ServiceAccount", name); err != nil {
+		return "", err
+	}
+	request := fmt.Sprintf(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"expirationSeconds":%d}}`, int(tokenLife.Seconds()))
+	answer, err := e.api.do(ctx, http.MethodPost, accounts+"/"+name+"/token", "application/json", []byte(request))
+	if err != nil {
+		return "", err
+	}
+	var given struct {
+		Status struct {
+			Token string `json:"token"`
+		} `json:"status"`
+	}
+	err = json.Unmarshal(answer, &given)
+	return given.Status.Token, err
+}
+
+// ensure makes the object name of a kind of the core group unless it is there.
+func (e *Environment) ensure(ctx context.Context, collection, kind, name string) error {
+	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}})
+	if err != nil {
+		return err
+	}
+	_, err = e.api.do(ctx, http.MethodPost, collection, "application/json", body)
+	if answer, ok := errors.AsType[*answerError](err); ok && answer.code == http.StatusConflict {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command controlplane finds the binaries of a control plane for tests, or builds them into the user's cache, and prints
+// the directory that has them.
+//
+//	go run ./hack/controlplane                          the directory
+//	eval "$(go run ./hack/controlplane -print-env)"     KUBEBUILDER_ASSETS for this shell and other tools
+//	go run ./hack/controlplane -write-recipe DIR        the modules it builds from, to change a version in and tidy
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/flyball-dev/flyball/envtest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "controlplane:", err)
+		os.Exit(1)
+	}
+}
+
+// run is main with its arguments and outputs given.
+func run(ctx context.Context, args []string, out, progress io.Writer) error {
+	flags := flag.NewFlagSet("controlplane", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	printEnv := flags.Bool("print-env", false, "print a line that sets "+envtest.AssetsVariable+" in a shell")
+	recipe := flags.String("write-recipe", "", "write the modules that the binaries are built from into this `directory`, and build nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("read the arguments: %q is one too many", flags.Arg(0))
+	}
+	if *recipe != "" {
+		return envtest.WriteRecipe(*recipe)
+	}
+	dir, err := envtest.Binaries(ctx, envtest.BinariesOptions{Output: progress})
+	if err != nil {
+		return err
+	}
+	if *printEnv {
+		dir = fmt.Sprintf("export %s='%s'", envtest.AssetsVariable, strings.ReplaceAll(dir, "'", `'\''`))
+	}
+	_, err = fmt.Fprintln(out, dir)
+	return err
+}
