@@ -1,0 +1,268 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flyball_test
+
+import (
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// starters are the only library files in which a goroutine starts: in a group
+// whose Wait stands in the same function, or for a moment by AfterFunc.
+var starters = map[string]string{
+	"internal/nursery/nursery.go": "the group that can be joined during a run",
+}
+
+// variables are the package-level variables that are neither an error, an
+// embedded file nor a table that nobody changes, each with the reason why they
+// hold no state. The key is file:name.
+var variables = map[string]string{}
+
+// pureCalls are the calls whose result a package-level variable may hold:
+// nobody can change what they return.
+var pureCalls = []string{
+	"errors.New", "fmt.Errorf", "regexp.MustCompile", "reflect.TypeFor", "reflect.TypeOf",
+	"template.Must", "strings.NewReplacer", "netip.MustParseAddr", "netip.MustParsePrefix",
+}
+
+// sleepers are test files that may sleep in real time, each with its reason.
+var sleepers = map[string]string{}
+
+func TestHouse_GoroutinesStartInListedFiles(t *testing.T) {
+	starting := map[string]bool{}
+	for _, f := range sources(t) {
+		if f.isTest() {
+			continue
+		}
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				t.Errorf("%s: go statement; use a group whose Wait stands in the same function", f.path)
+			case *ast.CallExpr:
+				if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && (sel.Sel.Name == "Go" || sel.Sel.Name == "AfterFunc") {
+					starting[f.path] = f.isLibrary()
+				}
+			}
+			return true
+		})
+	}
+	for path, library := range starting {
+		if library && starters[path] == "" {
+			t.Errorf("%s: starts a goroutine, but is not on the list of files that do", path)
+		}
+	}
+	for path := range starters {
+		if !starting[path] {
+			t.Errorf("%s: is on the list of files that start goroutines, but starts none; take it off", path)
+		}
+	}
+}
+
+// What lies under mu is touched only by functions that lock that mu, by
+// functions whose name ends in Locked, and by constructors.
+func TestHouse_WhatLiesUnderMuIsTouchedWithTheLock(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, decl := range f.ast.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if !ok || f.isTest() || strings.HasSuffix(fn.Name.Name, "Locked") ||
+				strings.HasPrefix(strings.ToLower(fn.Name.Name), "new") {
+				continue
+			}
+			touched, locked := map[string]string{}, map[string]bool{}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				outer, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				inner, ok := outer.X.(*ast.SelectorExpr)
+				if !ok || inner.Sel.Name != "mu" {
+					return true
+				}
+				owner := types.ExprString(inner.X)
+				switch outer.Sel.Name {
+				case "Lock", "RLock", "TryLock", "TryRLock":
+					locked[owner] = true
+				case "Unlock", "RUnlock", "Mutex", "RWMutex":
+				default:
+					touched[owner] = outer.Sel.Name
+				}
+				return true
+			})
+			for owner, field := range touched {
+				if !locked[owner] {
+					t.Errorf("%s: %s touches %s.mu.%s without the lock; lock it, or end the name in Locked", f.path, fn.Name.Name, owner, field)
+				}
+			}
+		}
+	}
+}
+
+func TestHouse_PackagesHoldNoState(t *testing.T) {
+	seen := map[string]bool{}
+	written := map[string]map[string]bool{} // package → names that something writes
+	for _, f := range sources(t) {
+		if written[f.dir] == nil {
+			written[f.dir] = map[string]bool{}
+		}
+		if !f.isTest() {
+			maps.Copy(written[f.dir], writes(f.ast))
+		}
+	}
+	for _, f := range sources(t) {
+		if f.isTest() || !f.isLibrary() {
+			continue
+		}
+		for name, value := range packageVariables(f.ast) {
+			entry := f.path + ":" + name
+			fixed := isFixed(value) && !written[f.dir][name]
+			if !fixed && variables[entry] == "" {
+				t.Errorf("%s: package-level variable %s can change; keep it in a value, so that two managers do not share it", f.path, name)
+			}
+			seen[entry] = !fixed
+		}
+	}
+	for entry := range variables {
+		if !seen[entry] {
+			t.Errorf("%s: listed as a variable, but is gone or needs no listing; take it off", entry)
+		}
+	}
+}
+
+// packageVariables returns the file's package-level variables and the
+// expression each starts from, without blank ones and embedded files.
+func packageVariables(f *ast.File) map[string]ast.Expr {
+	out := map[string]ast.Expr{}
+	for _, decl := range f.Decls {
+		decl, ok := decl.(*ast.GenDecl)
+		if !ok || decl.Tok != token.VAR || isEmbed(decl.Doc) {
+			continue
+		}
+		for _, spec := range decl.Specs {
+			spec := spec.(*ast.ValueSpec)
+			for i, name := range spec.Names {
+				if name.Name == "_" || isEmbed(spec.Doc) {
+					continue
+				}
+				out[name.Name] = nil
+				if i < len(spec.Values) {
+					out[name.Name] = spec.Values[i]
+				}
+			}
+		}
+	}
+	return out
+}
+
+func isEmbed(doc *ast.CommentGroup) bool {
+	return doc != nil && slices.ContainsFunc(doc.List, func(c *ast.Comment) bool {
+		return strings.HasPrefix(c.Text, "//go:embed ")
+	})
+}
+
+// isFixed reports whether a variable that starts from value and is never
+// written stays as it is. Locks, pools and counters do not.
+func isFixed(value ast.Expr) bool {
+	switch value := ast.Unparen(value).(type) {
+	case nil, *ast.StarExpr:
+		return false
+	case *ast.CallExpr:
+		fn := value.Fun
+		if index, ok := fn.(*ast.IndexExpr); ok {
+			fn = index.X
+		}
+		name := types.ExprString(fn)
+		_, conversion := fn.(*ast.ArrayType)
+		return conversion || slices.Contains(pureCalls, name) || strings.Contains(name, ".WithKind") ||
+			strings.Contains(name, ".WithResource")
+	case *ast.UnaryExpr:
+		return value.Op != token.AND && isFixed(value.X)
+	case *ast.CompositeLit:
+		of := types.ExprString(value.Type)
+		return !strings.HasPrefix(of, "sync.") && !strings.HasPrefix(of, "atomic.")
+	}
+	return true
+}
+
+// writes returns the names that the file assigns to, changes in place or takes
+// the address of, where the name is not one of a function's own.
+func writes(f *ast.File) map[string]bool {
+	out := map[string]bool{}
+	mark := func(target ast.Expr) {
+		for {
+			switch x := ast.Unparen(target).(type) {
+			case *ast.IndexExpr:
+				target = x.X
+				continue
+			case *ast.SelectorExpr:
+				target = x.X
+				continue
+			case *ast.StarExpr:
+				target = x.X
+				continue
+			case *ast.Ident:
+				if x.Obj == nil || isPackageLevel(f, x.Obj) {
+					out[x.Name] = true
+				}
+			}
+			return
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok != token.DEFINE {
+				for _, target := range n.Lhs {
+					mark(target)
+				}
+			}
+		case *ast.IncDecStmt:
+			mark(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				mark(n.X)
+			}
+		case *ast.CallExpr:
+			if name := types.ExprString(n.Fun); (name == "delete" || name == "clear") && len(n.Args) > 0 {
+				mark(n.Args[0])
+			}
+		}
+		return true
+	})
+	return out
+}
+
+func isPackageLevel(f *ast.File, obj *ast.Object) bool {
+	return f.Scope != nil && f.Scope.Lookup(obj.Name) == obj
+}
+
+// A test sleeps only in a bubble of testing/synctest, where time is virtual:
+// in a function that synctest.Test is given, or in a function that is used
+// nowhere but there.
+func TestHouse_TestsDoNotSleep(t *testing.T) {
+	packages := map[string][]sourceFile{}
+	for _, f := range sources(t) {
+		if f.isTest() {
+			packages[f.dir] = append(packages[f.dir], f)
+		}
+	}
+	sleeping := map[string]bool{}
+	for _, files := range packages {
+		for _, s := range sleeps(files) {
+			sleeping[s.path] = true
+			if sleepers[s.path] == "" {
+				t.Errorf("%s: %s sleeps in real time; wait for what it waits for, or run it in synctest.Test", s.path, s.function)
+			}
+		}
+	}
+	for path := range sleepers {
+		if !sleeping[path] {
+			t.Errorf("%s: listed as sleeping, but does not; take it off the list", path)
+		}
+	}
+}
