@@ -3,7 +3,10 @@
 
 package informer
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // HandlerOptions of one handler. The zero value suits a level-triggered
 // handler: it is told of states, merged per key while it is busy.
@@ -26,3 +29,35 @@ type HandlerSnapshot struct {
 	Delivered uint64 // events given to the handler
 	Panics    uint64 // calls that panicked
 }
+
+// Registration is one handler's place in an informer.
+type Registration struct {
+	handler interface {
+		synced() <-chan struct{}
+		remove()
+		snapshot() HandlerSnapshot
+	}
+	left func()
+}
+
+// newRegistration wraps a listener. left, which may be nil, is called once,
+// after the listener has been removed: the informer then forgets it.
+func newRegistration[T Object](l *listener[T], left func()) *Registration {
+	return &Registration{handler: l, left: sync.OnceFunc(func() {
+		l.remove()
+		if left != nil {
+			left()
+		}
+	})}
+}
+
+// Synced is closed when the handler has returned from all that was there when
+// it joined, or, when it joined before the first list, from that list.
+func (r *Registration) Synced() <-chan struct{} { return r.handler.synced() }
+
+// Remove ends the handler: after it returns no further call begins. It does
+// not wait for a call that is running, so a handler may remove itself.
+func (r *Registration) Remove() { r.left() }
+
+// Snapshot says how far the handler is.
+func (r *Registration) Snapshot() HandlerSnapshot { return r.handler.snapshot() }
