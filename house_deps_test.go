@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flyball_test
+
+import (
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linked are the modules that an operator links when it uses everything here.
+// A new line is a decision: it comes with an ADR.
+var linked = []string{
+	// What we chose.
+	"github.com/go-logr/logr",
+	"github.com/prometheus/client_golang",
+	"golang.org/x/sync",
+	"google.golang.org/protobuf",
+	"k8s.io/api",
+	"k8s.io/apimachinery",
+	"k8s.io/client-go",
+	"k8s.io/klog/v2",
+	"k8s.io/utils",
+	"sigs.k8s.io/json",
+	"sigs.k8s.io/yaml",
+
+	// What client-go and apimachinery bring.
+	"github.com/davecgh/go-spew",
+	"github.com/emicklei/go-restful/v3",
+	"github.com/fxamacker/cbor/v2",
+	"github.com/go-openapi/jsonpointer",
+	"github.com/go-openapi/jsonreference",
+	"github.com/go-openapi/swag",
+	"github.com/go-openapi/swag/cmdutils",
+	"github.com/go-openapi/swag/conv",
+	"github.com/go-openapi/swag/fileutils",
+	"github.com/go-openapi/swag/jsonutils",
+	"github.com/go-openapi/swag/loading",
+	"github.com/go-openapi/swag/mangling",
+	"github.com/go-openapi/swag/netutils",
+	"github.com/go-openapi/swag/pools",
+	"github.com/go-openapi/swag/stringutils",
+	"github.com/go-openapi/swag/typeutils",
+	"github.com/go-openapi/swag/yamlutils",
+	"github.com/google/gnostic-models",
+	"github.com/google/uuid",
+	"github.com/json-iterator/go",
+	"github.com/modern-go/concurrent",
+	"github.com/modern-go/reflect2",
+	"github.com/pmezard/go-difflib",
+	"github.com/spf13/pflag",
+	"github.com/x448/float16",
+	"go.yaml.in/yaml/v2",
+	"go.yaml.in/yaml/v3",
+	"golang.org/x/net",
+	"golang.org/x/oauth2",
+	"golang.org/x/sys",
+	"golang.org/x/term",
+	"golang.org/x/text",
+	"golang.org/x/time",
+	"gopkg.in/evanphx/json-patch.v4",
+	"gopkg.in/inf.v0",
+	"k8s.io/kube-openapi",
+	"sigs.k8s.io/randfill",
+	"sigs.k8s.io/structured-merge-diff/v6",
+
+	// What Prometheus's client brings.
+	"github.com/beorn7/perks",
+	"github.com/cespare/xxhash/v2",
+	"github.com/munnerz/goautoneg",
+	"github.com/prometheus/client_model",
+	"github.com/prometheus/common",
+	"github.com/prometheus/procfs",
+}
+
+func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {
+	who := map[string]string{} // module → the package of it that is linked
+	for line := range strings.Lines(goCommand(t, "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}", "./...")) {
+		mod, pkg, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if mod != "" && mod != module && who[mod] == "" {
+			who[mod] = pkg
+		}
+	}
+	if len(who) == 0 {
+		t.Fatal("go list names no dependency at all; this test looks at nothing")
+	}
+	for mod, pkg := range who {
+		if !slices.Contains(linked, mod) {
+			t.Errorf("an operator would link module %s (package %s), which is not on the list in house_deps_test.go", mod, pkg)
+		}
+	}
+}
+
+// goCommand runs the go command in the root module, outside any workspace, and
+// returns what it prints.
+func goCommand(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var problems strings.Builder
+	cmd.Stderr = &problems
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, problems.String())
+	}
+	return string(out)
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flyball_test
+
+import (
+	"go/ast"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// promises are the numbers that the package comments give. Each has a test
+// whose name ends in the number and a mutant that removes the promise's guard.
+var promises = map[string][]string{
+	"workqueue": {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W9"},
+	"informer":  {"I1", "I2", "I3", "I4", "I5", "I6"},
+	"reconcile": {"R1", "R2", "R3", "R4", "R5", "R6"},
+	"manager":   {"M1", "M2", "M4"},
+}
+
+func TestHouse_EachPromiseHasItsTest(t *testing.T) {
+	tests := testFunctions(t)
+	for dir, numbers := range promises {
+		for _, number := range numbers {
+			suffix := regexp.MustCompile(`_` + number + `(_|$)`)
+			found := false
+			for _, name := range tests {
+				found = found || suffix.MatchString(name)
+			}
+			if !found {
+				t.Errorf("%s: promise %s has no test; its name ends in _%s", dir, number, number)
+			}
+		}
+	}
+}
+
+func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
+	for dir, numbers := range promises {
+		text, err := os.ReadFile(filepath.Join(dir, "doc.go"))
+		if err != nil {
+			t.Errorf("%s: read the package comment: %v", dir, err)
+			continue
+		}
+		for _, number := range numbers {
+			if !regexp.MustCompile(`\b` + number + `\b`).Match(text) {
+				t.Errorf("%s/doc.go: promise %s is not in the package comment", dir, number)
+			}
+		}
+	}
+}
+
+func TestHouse_EachPromiseHasItsMutant(t *testing.T) {
+	tests := testFunctions(t)
+	covered := map[string]bool{}
+	paths, err := filepath.Glob("hack/mutants/*.patch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := map[string]string{}
+		for line := range strings.Lines(string(text)) {
+			key, value, ok := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
+			if !strings.HasPrefix(line, "# ") || !ok {
+				break
+			}
+			header[key] = strings.TrimSpace(value)
+		}
+		promise, _, _ := strings.Cut(filepath.Base(path), "-")
+		if header["promise"] != promise {
+			t.Errorf("%s: the header says promise %q, the file name %q", path, header["promise"], promise)
+		}
+		if header["why"] == "" {
+			t.Errorf("%s: no line \"# why: …\"", path)
+		}
+		if hunks := strings.Count("\n"+string(text), "\n@@ "); hunks != 1 {
+			t.Errorf("%s: %d hunks; a mutant removes one guard, in one", path, hunks)
+		}
+		name := regexp.MustCompile(`-run '\^?\(?([A-Za-z0-9_]+)`).FindStringSubmatch(header["test"])
+		switch {
+		case !strings.HasPrefix(header["test"], "go test "), name == nil:
+			t.Errorf("%s: no line \"# test: go test ./package -run 'TestName' -count=1\"", path)
+		case !hasPrefixed(tests, name[1]):
+			t.Errorf("%s: no test begins with %s", path, name[1])
+		}
+		covered[promise] = true
+	}
+	for _, numbers := range promises {
+		for _, number := range numbers {
+			if !covered[number] {
+				t.Errorf("promise %s has no mutant; hack/mutants/%s-slug.patch removes its guard", number, number)
+			}
+		}
+	}
+}
+
+// testFunctions returns the names of all tests and fuzz targets.
+func testFunctions(t *testing.T) []string {
+	var names []string
+	for _, f := range sources(t) {
+		for _, decl := range f.ast.Decls {
+			fn, ok := decl.(*ast.FuncDecl)
+			if ok && f.isTest() && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
+				names = append(names, fn.Name.Name)
+			}
+		}
+	}
+	return names
+}
+
+func hasPrefixed(names []string, prefix string) bool {
+	for _, name := range names {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package flyball_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// snippetHome is the directory in whose module snippets are compiled: it sees
+// the root and the Website of the example.
+const snippetHome = "examples/website"
+
+// snippetImports are the packages that a snippet may name without saying where
+// they come from, as the text around it does.
+var snippetImports = map[string]string{
+	"client":    module + "/client",
+	"envtest":   module + "/envtest",
+	"informer":  module + "/informer",
+	"manager":   module + "/manager",
+	"reconcile": module + "/reconcile",
+	"source":    module + "/source",
+	"workqueue": module + "/workqueue",
+	"webv1":     module + "/examples/website/api/v1",
+
+	"appsv1": "k8s.io/api/apps/v1",
+	"corev1": "k8s.io/api/core/v1",
+	"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
+
+	"context": "context",
+	"errors":  "errors",
+	"fmt":     "fmt",
+	"os":      "os",
+	"time":    "time",
+}
+
+// compiled marks the Go block that follows it. The file it names stands in
+// testdata/snippets and declares what the text leaves to the reader.
+var compiled = regexp.MustCompile(`^<!-- compiled with (\S+) -->$`)
+
+// snippet is one marked block of the documentation.
+type snippet struct {
+	file string
+	line int // of the block's first line
+	with string
+	text string
+}
+
+// Every Go block of the documentation that is marked as compiled does compile,
+// and every Go block is marked.
+func TestSnippets_Compile(t *testing.T) {
+	var docs []string
+	for _, glob := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		docs = append(docs, found...)
+	}
+	var all []snippet
+	for _, doc := range docs {
+		found, err := snippetsOf(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	if len(all) == 0 {
+		t.Fatal("no snippet in the documentation; this test looks at nothing")
+	}
+
+	home, err := filepath.Abs(snippetHome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := map[string]string{}
+	dirs := []string{}
+	for i, s := range all {
+		if s.with == "" {
+			t.Errorf("%s:%d: a Go block that nobody compiles; mark it: <!-- compiled with name.go -->", s.file, s.line)
+			continue
+		}
+		text, err := s.program()
+		if err != nil {
+			t.Errorf("%s:%d: %v", s.file, s.line, err)
+			continue
+		}
+		real := filepath.Join(t.TempDir(), "snippet.go")
+		if err := os.WriteFile(real, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		with, err := filepath.Abs(filepath.Join("testdata/snippets", s.with))
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := fmt.Sprintf("snippet%d", i)
+		overlay[filepath.Join(home, dir, "snippet.go")] = real
+		overlay[filepath.Join(home, dir, "with.go")] = with
+		dirs = append(dirs, "./"+dir)
+	}
+	if len(dirs) > 0 {
+		vet(t, home, overlay, dirs)
+	}
+}
+
+// vet type-checks directories that exist only in overlay. Packages are built
+// as this test was, so that the build cache serves both.
+func vet(t *testing.T, home string, overlay map[string]string, dirs []string) {
+	t.Helper()
+	list, err := json.Marshal(map[string]any{"Replace": overlay})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(name, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"vet", "-overlay", name}
+	if info, ok := debug.ReadBuildInfo(); ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append(args, dirs...)...)
+	cmd.Dir = home
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("go %s in %s: %v\n%s", strings.Join(cmd.Args[1:], " "), snippetHome, err, out)
+	}
+}
+
+// program is the snippet as a file of package main, with its imports, and with
+// its lines numbered as in the document.
+func (s snippet) program() ([]byte, error) {
+	parsed, err := parser.ParseFile(token.NewFileSet(), "", "package main\n"+s.text, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	used := map[string]bool{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok {
+			if id, ok := sel.X.(*ast.Ident); ok && snippetImports[id.Name] != "" {
+				used[id.Name] = true
+			}
+		}
+		return true
+	})
+	var out bytes.Buffer
+	out.WriteString("package main\n")
+	for _, name := range slices.Sorted(maps.Keys(used)) {
+		fmt.Fprintf(&out, "import %s %q\n", name, snippetImports[name])
+	}
+	document, err := filepath.Abs(s.file)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&out, "//line %s:%d\n%s", document, s.line, s.text)
+	return out.Bytes(), nil
+}
+
+// snippetsOf returns the Go blocks of a document.
+func snippetsOf(file string) ([]snippet, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var out []snippet
+	var open *snippet // the block being read
+	mark := ""
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for number := 1; lines.Scan(); number++ {
+		line := lines.Text()
+		switch found := compiled.FindStringSubmatch(line); {
+		case open != nil && line == "```":
+			out = append(out, *open)
+			open = nil
+		case open != nil:
+			open.text += line + "\n"
+		case line == "```go":
+			open = &snippet{file: file, line: number + 1, with: mark}
+			mark = ""
+		case found != nil:
+			mark = found[1]
+		case line != "":
+			mark = ""
+		}
+	}
+	return out, lines.Err()
+}
