@@ -7,89 +7,197 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ErrClosed is returned by Pop and PopBatch when the DeltaFIFO is closed and empty.
+// ErrClosed is returned by Pop and PopBatch when the DeltaFIFO is closed and
+// nothing waits in it.
 var ErrClosed = errors.New("pop: the DeltaFIFO is closed")
 
-// Known is what has been popped and applied: the Indexer.
+// Known is what has been popped and applied: the Indexer. It is called without
+// the DeltaFIFO's lock.
 type Known[T Object] interface {
+	// knownIn yields what a scope holds.
 	knownIn(scope ScopeID) iter.Seq2[Key, known[T]]
-	knownAs(key Key, scope ScopeID) (known[T], bool)
+	// knownAs is what is known of key; held: by scope.
+	knownAs(key Key, scope ScopeID) (k known[T], held bool)
 }
 
+// known is one object as it is known.
 type known[T Object] struct {
-	Object  T
+	Object  T // the last that could be decoded, or zero
 	UID     types.UID
 	Version Version
+	// Bad: what the server has cannot be decoded.
+	Bad bool
 }
 
-// DeltaFIFO is the log of deltas between the reflectors and the Indexer.
-type DeltaFIFO[T Object] struct{}
+// DeltaFIFO is the log between the Reflectors and the Indexer: deltas in the
+// order of their streams, found by key, popped a key or a batch at a time.
+// Make one with NewDeltaFIFO. Safe for concurrent use; one goroutine pops.
+type DeltaFIFO[T Object] struct {
+	known Known[T]
+	woken *sync.Cond // on mu: something waits, or the waiting is to end
+	mu    struct {
+		sync.Mutex
+		log    deltaLog[T]
+		synced map[ScopeID]chan struct{}
+		closed bool
+	}
+}
 
 // NewDeltaFIFO makes an empty log. It starts nothing.
-func NewDeltaFIFO[T Object](known Known[T]) *DeltaFIFO[T] { return &DeltaFIFO[T]{} }
-
-// Push appends a delta of a watch.
-func (f *DeltaFIFO[T]) Push(d Delta[T]) {}
-
-// Bookmark notes that a scope has reached v.
-func (f *DeltaFIFO[T]) Bookmark(scope ScopeID, v Version) {}
-
-// Replace begins to collect a list of scope.
-func (f *DeltaFIFO[T]) Replace(scope ScopeID) *Replacement[T] { return &Replacement[T]{} }
-
-// Resync appends Sync deltas for objects of which no delta waits.
-func (f *DeltaFIFO[T]) Resync(scope ScopeID, objects iter.Seq2[Key, T]) {}
-
-// Pop blocks for the oldest key and returns all its waiting deltas.
-func (f *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
+func NewDeltaFIFO[T Object](known Known[T]) *DeltaFIFO[T] {
+	f := &DeltaFIFO[T]{known: known}
+	f.woken = sync.NewCond(&f.mu)
+	f.mu.synced = make(map[ScopeID]chan struct{})
+	return f
 }
 
-// PopBatch blocks until something waits and returns the front of the log.
+// Push appends a delta of a watch: Added, Updated or Deleted. Two deletions of
+// a key in a row become one, the one that knows the final state. Above a
+// backlog of some thousand deltas, an update goes into the key's last one.
+func (f *DeltaFIFO[T]) Push(d Delta[T]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.closed {
+		f.mu.log.push(d)
+		f.woken.Signal()
+	}
+}
+
+// Bookmark notes that scope has reached v.
+func (f *DeltaFIFO[T]) Bookmark(scope ScopeID, v Version) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.closed {
+		f.mu.log.mark(scope, v)
+		f.woken.Signal()
+	}
+}
+
+// Resync appends a Sync delta for each of objects of which no delta waits.
+func (f *DeltaFIFO[T]) Resync(scope ScopeID, objects iter.Seq2[Key, T]) {
+	for key, obj := range objects {
+		f.mu.Lock()
+		if !f.mu.closed && !f.mu.log.waits(key) {
+			f.mu.log.push(Delta[T]{
+				Type: Sync, Key: key, Scope: scope, Object: obj,
+				UID: obj.GetUID(), Version: ParseVersion(obj.GetResourceVersion()),
+			})
+			f.woken.Signal()
+		}
+		f.mu.Unlock()
+	}
+}
+
+// Pop blocks for the oldest key and takes all its waiting deltas. The slice is
+// valid until the next Pop or PopBatch. It returns ctx's error when ctx ends.
+func (f *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
+	for {
+		if err := f.wait(ctx); err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		deltas, synced := f.mu.log.key()
+		chans := f.syncedLocked(synced)
+		f.mu.Unlock()
+		closeAll(chans)
+		if len(deltas) > 0 {
+			return deltas, nil
+		}
+	}
+}
+
+// PopBatch blocks until something waits and takes the front of the log. Lists
+// come whole. It returns ctx's error when ctx ends.
 func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
-	<-ctx.Done()
-	return Batch[T]{}, ctx.Err()
+	if err := f.wait(ctx); err != nil {
+		return Batch[T]{}, err
+	}
+	f.mu.Lock()
+	b := f.mu.log.batch(batchLimit)
+	chans := f.syncedLocked(b.Synced)
+	f.mu.Unlock()
+	closeAll(chans)
+	return b, nil
+}
+
+// wait blocks until something waits in the log.
+func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.release()
+	if f.mu.log.places.Len() > 0 {
+		return nil
+	}
+	defer context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.woken.Broadcast()
+	})()
+	for f.mu.log.places.Len() == 0 {
+		if f.mu.closed {
+			return ErrClosed
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		f.woken.Wait()
+	}
+	return nil
 }
 
 // SyncedScope is closed when the first list of scope has been popped.
-func (f *DeltaFIFO[T]) SyncedScope(scope ScopeID) <-chan struct{} { return nil }
+func (f *DeltaFIFO[T]) SyncedScope(scope ScopeID) <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.syncedLocked([]ScopeID{scope})[0]
+}
+
+func (f *DeltaFIFO[T]) syncedLocked(scopes []ScopeID) []chan struct{} {
+	var out []chan struct{}
+	for _, scope := range scopes {
+		if f.mu.synced[scope] == nil {
+			f.mu.synced[scope] = make(chan struct{})
+		}
+		out = append(out, f.mu.synced[scope])
+	}
+	return out
+}
+
+func closeAll(chans []chan struct{}) {
+	for _, c := range chans {
+		close(c)
+	}
+}
 
 // Len is the number of deltas that wait.
-func (f *DeltaFIFO[T]) Len() int { return 0 }
+func (f *DeltaFIFO[T]) Len() int { return f.Snapshot().Deltas }
 
-// Close lets Pop and PopBatch return ErrClosed once nothing waits. Pushes are dropped.
-func (f *DeltaFIFO[T]) Close() {}
-
-// FIFOSnapshot says what waits.
+// FIFOSnapshot says what waits in a DeltaFIFO.
 type FIFOSnapshot struct {
-	Deltas int    // waiting
-	Keys   int    // with a waiting delta
+	Deltas int    // that wait
 	Merged uint64 // deltas that went into an earlier one, since the start
 }
 
 // Snapshot says what waits.
-func (f *DeltaFIFO[T]) Snapshot() FIFOSnapshot { return FIFOSnapshot{} }
+func (f *DeltaFIFO[T]) Snapshot() FIFOSnapshot {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return FIFOSnapshot{Deltas: f.mu.log.live, Merged: f.mu.log.merged}
+}
 
-// Replacement collects one list. One goroutine uses it.
-type Replacement[T Object] struct{}
-
-// Add notes an object of the list.
-func (r *Replacement[T]) Add(d Delta[T]) {}
-
-// Unreadable notes an item that has no readable key: this list deletes nothing.
-func (r *Replacement[T]) Unreadable() {}
-
-// Epoch declares that the server's revisions went back: every object of the
-// list enters, and versions from before mean nothing. Before the first Add.
-func (r *Replacement[T]) Epoch() {}
-
-// Commit ends the list, which is of version v.
-func (r *Replacement[T]) Commit(v Version) {}
-
-// Abort drops what was collected: the list failed half way.
-func (r *Replacement[T]) Abort() {}
+// Close lets Pop and PopBatch return ErrClosed once nothing waits. What is
+// pushed later is dropped.
+func (f *DeltaFIFO[T]) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.closed = true
+	f.woken.Broadcast()
+}

@@ -3,6 +3,21 @@
 
 package informer
 
+import (
+	"cmp"
+	"slices"
+
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+const (
+	// batchLimit of deltas that a batch takes, save for a list or a merged
+	// backlog, which is never split.
+	batchLimit = 1024
+	// mergeAbove so many waiting deltas, consecutive updates of a key merge.
+	mergeAbove = 4096
+)
+
 // Reached says that a batch brings a scope to a version: of a bookmark, of the
 // last event of the watch, or of a list.
 type Reached struct {
@@ -24,4 +39,259 @@ type Batch[T Object] struct {
 	// Epochs are the scopes that begin anew with this batch: the server's
 	// revisions went back, and versions from before mean nothing.
 	Epochs []ScopeID
+}
+
+// place is one place of the log: a delta, or a mark of a scope.
+type place[T Object] struct {
+	Delta[T]
+	mark mark
+	// joined: the next place belongs to the same batch.
+	joined bool
+	// gone: popped with its key.
+	gone bool
+	// earlier is 1 + the number of the key's delta before; 0: there is none.
+	earlier uint64
+}
+
+type mark uint8
+
+const (
+	isDelta  mark = iota
+	bookmark      // the scope has reached Version
+	listEnd       // a list of Version ends here
+	epoch         // a list of new revisions begins here
+)
+
+// deltaLog is the pure core of the DeltaFIFO: deltas in the order of their
+// streams, with an index by key. Deltas of the last batch count as waiting
+// until release: they are not in the Indexer yet.
+type deltaLog[T Object] struct {
+	places  deque.Deque[place[T]]
+	last    map[Key]uint64 // number of a key's last delta
+	scopes  []scopeLog
+	live    int    // deltas that wait
+	merged  uint64 // deltas that went into an earlier one
+	whole   uint64 // places below belong to one batch: updates merged across them
+	barrier uint64 // nothing merges with places below: they are of another epoch
+	flight  Batch[T]
+}
+
+// scopeLog is what the log knows of one scope.
+type scopeLog struct {
+	bookmark uint64 // 1 + number of a bookmark with no delta after it; 0: none
+	listed   bool   // the end of the first list has been popped
+}
+
+func (l *deltaLog[T]) scope(id ScopeID) *scopeLog {
+	for int(id) >= len(l.scopes) {
+		l.scopes = append(l.scopes, scopeLog{})
+	}
+	return &l.scopes[id]
+}
+
+// push appends d, or lets it go into the key's last delta.
+func (l *deltaLog[T]) push(d Delta[T]) {
+	if l.merge(d) {
+		l.merged++
+		return
+	}
+	l.add(place[T]{Delta: d})
+}
+
+func (l *deltaLog[T]) add(p place[T]) {
+	if p.mark != isDelta {
+		l.places.Push(p)
+		return
+	}
+	if l.last == nil {
+		l.last = make(map[Key]uint64)
+	}
+	if last, ok := l.last[p.Key]; ok && last >= l.places.Front() && !l.places.At(last).gone {
+		p.earlier = last + 1
+	}
+	l.scope(p.Scope).bookmark = 0
+	l.last[p.Key] = l.places.Push(p)
+	l.live++
+}
+
+// merge reports whether d went into the delta of the same key and scope that
+// is the key's last.
+func (l *deltaLog[T]) merge(d Delta[T]) bool {
+	last, ok := l.last[d.Key]
+	if !ok || last < max(l.places.Front(), l.barrier) {
+		return false
+	}
+	p := l.places.At(last)
+	if p.gone || p.Scope != d.Scope {
+		return false
+	}
+	switch {
+	case p.Type == Deleted && d.Type == Deleted:
+		if p.UID != d.UID && p.UID != "" && d.UID != "" {
+			return false
+		}
+		if p.FinalStateUnknown && !d.FinalStateUnknown {
+			d.UID = cmp.Or(d.UID, p.UID)
+			p.Delta = d
+		}
+		return true
+	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.live >= mergeAbove:
+		p.Object, p.Version, p.Err = d.Object, d.Version, d.Err
+		if p.Type == Sync {
+			p.Type = Updated
+		}
+		// The place now shows what the stream says only here: a batch that has
+		// one must have the other, or the scope would be in a state it never had.
+		l.whole = l.places.Back()
+		return true
+	}
+	return false
+}
+
+// mark notes that scope has reached v.
+func (l *deltaLog[T]) mark(scope ScopeID, v Version) {
+	s := l.scope(scope)
+	if s.bookmark > l.places.Front() {
+		l.places.At(s.bookmark - 1).Version = v
+		return
+	}
+	s.bookmark = l.places.Push(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: bookmark}) + 1
+}
+
+// group appends a list's differences and its end, to be popped together.
+func (l *deltaLog[T]) group(scope ScopeID, deltas []Delta[T], v Version, newEpoch bool) {
+	if newEpoch {
+		l.barrier = l.places.Back()
+		l.add(place[T]{Delta: Delta[T]{Scope: scope}, mark: epoch, joined: true})
+	}
+	for _, d := range deltas {
+		l.add(place[T]{Delta: d, joined: true})
+	}
+	l.add(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: listEnd})
+	l.scope(scope).bookmark = 0
+}
+
+// waits says whether a delta of key waits, or is in the last batch.
+func (l *deltaLog[T]) waits(key Key) bool {
+	_, ok := l.last[key]
+	return ok
+}
+
+// waiting is the last delta of each key that waits in scope.
+func (l *deltaLog[T]) waiting(scope ScopeID) map[Key]Delta[T] {
+	out := make(map[Key]Delta[T])
+	for _, d := range l.flight.Deltas {
+		if d.Scope == scope {
+			out[d.Key] = d
+		}
+	}
+	for i := l.places.Front(); i < l.places.Back(); i++ {
+		if p := l.places.At(i); p.mark == isDelta && !p.gone && p.Scope == scope {
+			out[p.Key] = p.Delta
+		}
+	}
+	return out
+}
+
+// release forgets the last batch: it has been applied.
+func (l *deltaLog[T]) release() {
+	front := l.places.Front()
+	for _, d := range l.flight.Deltas {
+		if last, ok := l.last[d.Key]; ok && last < front {
+			delete(l.last, d.Key)
+		}
+	}
+	clear(l.flight.Deltas)
+	l.flight.Deltas = l.flight.Deltas[:0]
+	if cap(l.flight.Deltas) > batchLimit {
+		l.flight.Deltas = nil
+		if len(l.last) == 0 {
+			l.last = nil // a map never shrinks
+		}
+	}
+	l.flight.Reached = l.flight.Reached[:0]
+	l.flight.Synced, l.flight.Epochs = nil, nil
+}
+
+// batch takes the front of the log. What it returns is valid until release.
+func (l *deltaLog[T]) batch(limit int) Batch[T] {
+	l.release()
+	b := &l.flight
+	joined := false
+	for l.places.Len() > 0 {
+		p := l.places.At(l.places.Front())
+		if p.mark == epoch && len(b.Deltas)+len(b.Reached) > 0 {
+			break
+		}
+		if len(b.Deltas) >= limit && !joined && l.places.Front() >= l.whole && p.mark == isDelta {
+			break
+		}
+		joined = p.joined
+		l.take(b, l.places.Pop())
+	}
+	slices.SortFunc(b.Reached, func(x, y Reached) int { return cmp.Compare(x.Scope, y.Scope) })
+	return *b
+}
+
+func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
+	switch p.mark {
+	case epoch:
+		b.Epochs = append(b.Epochs, p.Scope)
+	case listEnd:
+		b.reach(p.Scope, p.Version, true)
+		if s := l.scope(p.Scope); !s.listed {
+			s.listed = true
+			b.Synced = append(b.Synced, p.Scope)
+		}
+	case bookmark:
+		b.reach(p.Scope, p.Version, false)
+	case isDelta:
+		if p.gone {
+			return
+		}
+		l.live--
+		b.Deltas = append(b.Deltas, p.Delta)
+		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.FinalStateUnknown {
+			b.reach(p.Scope, p.Version, false)
+		}
+	}
+}
+
+func (b *Batch[T]) reach(scope ScopeID, v Version, list bool) {
+	for i := range b.Reached {
+		if r := &b.Reached[i]; r.Scope == scope {
+			r.Version, r.List = max(r.Version, v), r.List || list
+			return
+		}
+	}
+	b.Reached = append(b.Reached, Reached{Scope: scope, Version: v, List: list})
+}
+
+// key takes all waiting deltas of the oldest key. Marks on the way are passed.
+func (l *deltaLog[T]) key() (deltas []Delta[T], synced []ScopeID) {
+	l.release()
+	l.skip(&l.flight)
+	if l.places.Len() > 0 {
+		key := l.places.At(l.places.Front()).Key
+		for i := l.last[key] + 1; i > l.places.Front(); {
+			p := l.places.At(i - 1)
+			l.flight.Deltas = append(l.flight.Deltas, p.Delta)
+			p.gone = true
+			l.live--
+			i = p.earlier
+		}
+		slices.Reverse(l.flight.Deltas)
+	}
+	l.skip(&l.flight)
+	return l.flight.Deltas, l.flight.Synced
+}
+
+// skip pops what is not a waiting delta from the front.
+func (l *deltaLog[T]) skip(b *Batch[T]) {
+	for l.places.Len() > 0 {
+		if p := l.places.At(l.places.Front()); p.mark == isDelta && !p.gone {
+			return
+		}
+		l.take(b, l.places.Pop())
+	}
 }

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+// Replacement collects what a list of one scope changes, page by page, without
+// a copy of what it does not change. Nothing enters the log before Commit.
+// One goroutine uses it, and pushes nothing else for the scope meanwhile.
+type Replacement[T Object] struct {
+	fifo    *DeltaFIFO[T]
+	scope   ScopeID
+	seen    map[Key]struct{}
+	deltas  []Delta[T]
+	epoch   bool
+	keepAll bool
+}
+
+// Replace begins to collect a list of scope.
+func (f *DeltaFIFO[T]) Replace(scope ScopeID) *Replacement[T] {
+	return &Replacement[T]{fifo: f, scope: scope, seen: make(map[Key]struct{})}
+}
+
+// Epoch declares that the server's revisions went back: every object of the
+// list enters, and versions from before mean nothing. It comes before any Add.
+func (r *Replacement[T]) Epoch() { r.epoch = true }
+
+// Unreadable notes an item without a readable key. It may be any of the known
+// objects, so this list deletes none.
+func (r *Replacement[T]) Unreadable() { r.keepAll = true }
+
+// Add notes an object of the list. One that is known in this version, with
+// nothing on its way for its key, is only noted as seen.
+func (r *Replacement[T]) Add(d Delta[T]) {
+	r.seen[d.Key] = struct{}{}
+	if r.unchanged(d) {
+		return
+	}
+	d.Type, d.Scope = Replaced, r.scope
+	r.deltas = append(r.deltas, d)
+}
+
+func (r *Replacement[T]) unchanged(d Delta[T]) bool {
+	if r.epoch || d.Version == 0 {
+		return false
+	}
+	r.fifo.mu.Lock()
+	waits := r.fifo.mu.log.waits(d.Key)
+	r.fifo.mu.Unlock()
+	if waits {
+		return false
+	}
+	k, held := r.fifo.known.knownAs(d.Key, r.scope)
+	return held && k.UID == d.UID && k.Version == d.Version && (d.Err != nil || !k.Bad)
+}
+
+// Commit ends the list, which is of version v. What the scope held and the
+// list does not have is deleted, its final state unknown. All of it enters the
+// log as one batch.
+func (r *Replacement[T]) Commit(v Version) {
+	if !r.keepAll {
+		r.disappeared(v)
+	}
+	f := r.fifo
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.mu.closed {
+		f.mu.log.group(r.scope, r.deltas, v, r.epoch)
+		f.woken.Signal()
+	}
+	r.deltas, r.seen = nil, nil
+}
+
+func (r *Replacement[T]) disappeared(v Version) {
+	// What waits is asked first: what is applied between the two questions is
+	// then in both answers, and not in neither.
+	r.fifo.mu.Lock()
+	waiting := r.fifo.mu.log.waiting(r.scope)
+	r.fifo.mu.Unlock()
+	gone := Delta[T]{Type: Deleted, Scope: r.scope, Version: v, FinalStateUnknown: true}
+	for key, k := range r.fifo.known.knownIn(r.scope) {
+		if _, ok := r.seen[key]; ok {
+			continue
+		}
+		if _, ok := waiting[key]; !ok {
+			gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
+			r.deltas = append(r.deltas, gone)
+		}
+	}
+	for key, d := range waiting {
+		if _, ok := r.seen[key]; !ok && d.Type != Deleted {
+			gone.Key, gone.UID, gone.Object = key, d.UID, d.Object
+			r.deltas = append(r.deltas, gone)
+		}
+	}
+}
+
+// Abort drops what was collected: the list failed half way.
+func (r *Replacement[T]) Abort() { r.deltas, r.seen = nil, nil }

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vector is a persistent vector: a dense array kept as a tree of small
+// nodes, of which a snapshot costs nothing.
+//
+//	root ─▶ node ─▶ node ─▶ 32 elements
+//	  └─ a snapshot keeps the root; a later write copies the nodes on its path
+//
+// One writer at a time, and no snapshot while it writes: the owner's lock sees
+// to that. Snapshots are immutable and read without any lock.
+package vector
+
+import (
+	"iter"
+	"sync/atomic"
+)
+
+const (
+	shift = 5
+	width = 1 << shift
+	mask  = width - 1
+)
+
+// Vector is empty as its zero value.
+type Vector[E any] struct {
+	view   View[E]
+	stamp  uint64      // nodes with another stamp belong to a snapshot too
+	shared atomic.Bool // a snapshot was taken since the stamp was set
+}
+
+// View is an immutable snapshot of a Vector.
+type View[E any] struct {
+	root  *node[E]
+	len   int
+	depth uint // times shift: 0, the root holds elements
+}
+
+type node[E any] struct {
+	stamp uint64
+	kids  []*node[E]
+	items []E
+}
+
+// Len is the number of elements.
+func (v *Vector[E]) Len() int { return v.view.len }
+
+// At is the element at i, to be read only.
+func (v *Vector[E]) At(i int) *E { return v.view.At(i) }
+
+// View takes a snapshot. Several may be taken at the same time.
+func (v *Vector[E]) View() View[E] {
+	if !v.shared.Load() {
+		v.shared.Store(true)
+	}
+	return v.view
+}
+
+// begin gives later writes a stamp of their own when a snapshot was taken.
+func (v *Vector[E]) begin() {
+	if v.shared.Load() {
+		v.stamp++
+		v.shared.Store(false)
+	}
+}
+
+// own is n, or a copy of n that no snapshot has.
+func (v *Vector[E]) own(n *node[E]) *node[E] {
+	if n.stamp == v.stamp {
+		return n
+	}
+	out := &node[E]{stamp: v.stamp}
+	if n.kids != nil {
+		out.kids = append(make([]*node[E], 0, cap(n.kids)), n.kids...)
+	}
+	if n.items != nil {
+		out.items = append(make([]E, 0, cap(n.items)), n.items...)
+	}
+	return out
+}
+
+// leaf is the node with element i, and with it its path, owned by the vector.
+func (v *Vector[E]) leaf(i int) *node[E] {
+	v.view.root = v.own(v.view.root)
+	n := v.view.root
+	for d := v.view.depth; d > 0; d -= shift {
+		at := i >> d & mask
+		if at == len(n.kids) { // the vector grows here
+			n.kids = append(n.kids, &node[E]{stamp: v.stamp})
+		} else {
+			n.kids[at] = v.own(n.kids[at])
+		}
+		n = n.kids[at]
+	}
+	return n
+}
+
+// Edit is the element at i, to be changed before the next snapshot.
+func (v *Vector[E]) Edit(i int) *E {
+	v.begin()
+	return &v.leaf(i).items[i&mask]
+}
+
+// Append puts e at the end.
+func (v *Vector[E]) Append(e E) {
+	v.begin()
+	switch {
+	case v.view.root == nil:
+		v.view.root = &node[E]{stamp: v.stamp}
+	case v.view.len == width<<v.view.depth:
+		v.view.root = &node[E]{stamp: v.stamp, kids: []*node[E]{v.view.root}}
+		v.view.depth += shift
+	}
+	n := v.leaf(v.view.len)
+	n.items = append(n.items, e)
+	v.view.len++
+}
+
+// Pop takes the last element away and returns it.
+func (v *Vector[E]) Pop() E {
+	v.begin()
+	last := v.view.len - 1
+	n := v.leaf(last)
+	e := n.items[len(n.items)-1]
+	clear(n.items[len(n.items)-1:])
+	n.items = n.items[:len(n.items)-1]
+	v.view.len = last
+	switch {
+	case last == 0:
+		v.view = View[E]{}
+	case last&mask == 0:
+		v.prune(v.view.root, v.view.depth, last)
+		if len(v.view.root.kids) == 1 {
+			v.view.root = v.view.root.kids[0]
+			v.view.depth -= shift
+		}
+	}
+	return e
+}
+
+// prune cuts the branch off that ended in element last, the only one in it.
+func (v *Vector[E]) prune(n *node[E], depth uint, last int) {
+	at := last >> depth & mask
+	if last&(1<<depth-1) != 0 {
+		v.prune(n.kids[at], depth-shift, last)
+		return
+	}
+	clear(n.kids[at:])
+	n.kids = n.kids[:at]
+}
+
+// Len is the number of elements.
+func (s View[E]) Len() int { return s.len }
+
+// At is the element at i, to be read only.
+func (s View[E]) At(i int) *E {
+	n := s.root
+	for d := s.depth; d > 0; d -= shift {
+		n = n.kids[i>>d&mask]
+	}
+	return &n.items[i&mask]
+}
+
+// All yields every element, to be read only, in order.
+func (s View[E]) All() iter.Seq[*E] {
+	return func(yield func(*E) bool) {
+		for i := 0; i < s.len; i += width {
+			n := s.root
+			for d := s.depth; d > 0; d -= shift {
+				n = n.kids[i>>d&mask]
+			}
+			for j := range min(len(n.items), s.len-i) {
+				if !yield(&n.items[j]) {
+					return
+				}
+			}
+		}
+	}
+}
