@@ -36,7 +36,7 @@ func (e *Environment) startAPIServer(ctx context.Context) error {
 		return err
 	}
 	e.admin = e.configFor(admin)
-	e.adminCfg, err = e.WriteKubeconfig("kubeconfig", e.admin)
+	e.adminCfg, err = e.WriteKubeconfig("admin", e.admin)
 	return err
 }
 

@@ -59,6 +59,9 @@ func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
 		if errors.Is(err, io.EOF) {
 			return crds, nil
 		}
+		if err == nil && len(document) == 0 {
+			continue // nothing but comments between two separators
+		}
 		object := &unstructured.Unstructured{}
 		if err == nil {
 			err = utiljson.Unmarshal(document, &object.Object)

@@ -4,6 +4,7 @@
 package envtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -12,15 +13,21 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// WriteKubeconfig writes a kubeconfig file that logs in as cfg does, into the environment's directory, and returns its
-// path. It goes with the environment. The name is the file's name; an existing one is written anew.
+// WriteKubeconfig writes a kubeconfig file that logs in as cfg does, one of Config, User or TokenUser, and returns its
+// path. It lies in the environment's directory and goes with it. A file written before under the same name is replaced.
 func (e *Environment) WriteKubeconfig(name string, cfg *rest.Config) (string, error) {
-	path := filepath.Join(e.dir, name)
+	if name == "" || name != filepath.Base(name) {
+		return "", fmt.Errorf("write a kubeconfig: %q is no name of a file", name)
+	}
 	content, err := kubeconfigOf(cfg)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("write the kubeconfig %q: %w", name, err)
 	}
-	return path, os.WriteFile(path, content, 0o600)
+	path := e.path(name + ".kubeconfig")
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		return "", fmt.Errorf("write the kubeconfig %q: %w", name, err)
+	}
+	return path, nil
 }
 
 // kubeconfigOf says in kubectl's format what cfg says.
