@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/workqueue"
+)
+
+const (
+	defaultWorkers      = 4
+	defaultSoftDeadline = time.Minute
+	defaultHardDeadline = 10 * time.Minute
+	defaultDrainTimeout = 30 * time.Second
+
+	firstSyncReport = 30 * time.Second
+)
+
+// Options of a Controller. The zero value is fit for production.
+type Options struct {
+	// Workers that reconcile at the same time. 0: 4.
+	Workers int
+	// SoftDeadline after which a reconcile is reported once, with its stack.
+	// 0: 1 minute. Negative: none.
+	SoftDeadline time.Duration
+	// HardDeadline after which a reconcile's context is cancelled. 0: 10 minutes.
+	// Negative: none.
+	HardDeadline time.Duration
+	// DrainTimeout that reconciles in flight have when Run's context ends; then
+	// their contexts are cancelled. 0: 30 seconds. Negative: cancelled at once.
+	DrainTimeout time.Duration
+	// RateLimiter of retries. Nil: exponential per key, 5 ms to 1000 s.
+	RateLimiter workqueue.RateLimiter
+	// Logger of the controller and of the reconciles' contexts. Zero: the one in
+	// Run's context.
+	Logger logr.Logger
+	// CrashOnPanic lets a panic of a reconcile end the process, after it has been
+	// logged. Otherwise it is an error of that reconcile.
+	CrashOnPanic bool
+}
+
+// Controller runs a Func for the keys that its sources name. Make it with New. All
+// methods are safe for concurrent use, and only Run blocks.
+type Controller[K comparable] struct {
+	name         string
+	reconcile    Func[K]
+	queue        *workqueue.Queue[K]
+	workers      int
+	soft, hard   time.Duration
+	drain        time.Duration
+	log          logr.Logger // of Options, until Run
+	crashOnPanic bool
+
+	group    nursery.Nursery
+	synced   chan struct{}
+	counters counters
+
+	mu struct {
+		sync.Mutex
+		began   bool
+		misuse  []error
+		sources []source.Source[K]
+		running map[K]run
+		waits   map[K]func() // for the cache, after a conflict
+	}
+}
+
+// New returns a controller that calls f. The name says which in logs, metrics and
+// errors. It starts nothing. An empty name, a nil f and a negative number of workers
+// are remembered: Err and Run return them.
+func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
+	c := &Controller[K]{
+		name:         name,
+		reconcile:    f,
+		queue:        workqueue.New[K](workqueue.Options{Name: name, RateLimiter: opts.RateLimiter}),
+		workers:      orDefault(opts.Workers, defaultWorkers),
+		soft:         orDefault(opts.SoftDeadline, defaultSoftDeadline),
+		hard:         orDefault(opts.HardDeadline, defaultHardDeadline),
+		drain:        orDefault(opts.DrainTimeout, defaultDrainTimeout),
+		log:          opts.Logger,
+		crashOnPanic: opts.CrashOnPanic,
+		synced:       make(chan struct{}),
+	}
+	c.mu.running = make(map[K]run)
+	c.mu.waits = make(map[K]func())
+	if name == "" {
+		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
+	}
+	if f == nil {
+		c.misused(errors.New("the reconcile function is nil; give reconcile.New a func(ctx, key) (Result, error)"))
+	}
+	if opts.Workers < 0 {
+		c.misused(fmt.Errorf("Options.Workers is %d; give a number above zero, or 0 for %d", opts.Workers, defaultWorkers))
+	}
+	return c
+}
+
+func orDefault[N int | time.Duration](n, zero N) N {
+	if n == 0 {
+		return zero
+	}
+	return n
+}
+
+// Name is the controller's name.
+func (c *Controller[K]) Name() string { return c.name }
+
+// Synced is closed when all sources that were there have been synced and the workers
+// start.
+func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
+
+// Err is the misuse that the controller remembers, nil if there is none.
+func (c *Controller[K]) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(c.mu.misuse...)
+}
+
+func (c *Controller[K]) misused(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.misuse = append(c.mu.misuse, fmt.Errorf("controller %q: %w", c.name, err))
+}
+
+// Watch adds s to the sources, before or during Run. The workers start when the
+// sources that have been added by then are synced; one that joins later starts at
+// once and is not waited for. A nil source, one that remembers misuse and a Watch
+// after the end are remembered: Err returns them, and Run if it has not begun.
+func (c *Controller[K]) Watch(s source.Source[K]) {
+	if isNil(s) {
+		c.misused(errors.New("watch: the source is nil; give one of package source, such as source.Kind(informer, source.Self)"))
+		return
+	}
+	if err := source.ErrOf(s); err != nil {
+		c.misused(fmt.Errorf("watch: %w", err))
+		return
+	}
+	c.mu.Lock()
+	c.mu.sources = append(c.mu.sources, s)
+	c.mu.Unlock()
+	if err := c.group.Go(func(ctx context.Context) error { return c.follow(ctx, s) }); err != nil {
+		c.misused(fmt.Errorf("watch %s: the controller has ended; watch before or during Run", s))
+	}
+}
+
+// isNil also knows an interface that holds a nil pointer.
+func isNil(s any) bool {
+	if s == nil {
+		return true
+	}
+	v := reflect.ValueOf(s)
+	return v.Kind() == reflect.Pointer && v.IsNil()
+}
+
+// Run reconciles until ctx ends or a source ends with an error, which it returns.
+// It starts the sources, then, when all are synced, the workers. At the end, sources
+// and queue stop first; reconciles in flight may finish for Options.DrainTimeout,
+// then their contexts are cancelled. It returns when all that it started has ended,
+// nil if ctx ended it. Keys that wait at the end are not reconciled: after the next
+// start they come again, as part of the first list. Run runs once.
+func (c *Controller[K]) Run(ctx context.Context) error {
+	if err := c.begin(ctx); err != nil {
+		return err
+	}
+	defer c.endWaits()
+	ctx = logr.NewContext(ctx, c.log)
+	if err := c.group.Go(c.work); err != nil {
+		return fmt.Errorf("controller %q: %w", c.name, err)
+	}
+	if err := c.group.Run(ctx); err != nil {
+		return fmt.Errorf("controller %q: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *Controller[K]) begin(ctx context.Context) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	again := c.mu.began
+	c.mu.began = true
+	c.mu.Unlock()
+	if again {
+		return fmt.Errorf("controller %q: run: it runs or has run already; make a new one", c.name)
+	}
+	log := c.log
+	if log.IsZero() {
+		log = logr.FromContextOrDiscard(ctx)
+	}
+	c.log = log.WithValues("controller", c.name)
+	return nil
+}
+
+// follow runs one source. A source that panics has failed.
+func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
+	var err error
+	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
+		c.log.Error(p, "source panicked", "source", s.String(), "stack", p.Stack)
+		return fmt.Errorf("source %s: %w", s, p)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("watch %s: %w", s, err)
+	}
+	select {
+	case <-s.Synced():
+		return nil
+	default:
+		return fmt.Errorf("watch %s: its Run returned before its Synced channel was closed, so the controller could never start", s)
+	}
+}
+
+func (c *Controller[K]) add(key K, _ source.Cause) { c.queue.Add(key) }
+
+// awaitSources blocks until each source that is there by then is synced, or ctx
+// ends; then it reports false. It says from time to time whom it waits for.
+func (c *Controller[K]) awaitSources(ctx context.Context) bool {
+	wait := firstSyncReport
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
+		behind := c.unsynced()
+		if len(behind) == 0 {
+			return ctx.Err() == nil
+		}
+		select {
+		case <-behind[0].Synced():
+		case <-ctx.Done():
+			return false
+		case <-timer.C:
+			c.log.Info("the workers have not started: sources are not synced", "sources", names(behind))
+			wait *= 2
+			timer.Reset(wait)
+		}
+	}
+}
+
+func (c *Controller[K]) unsynced() []source.Source[K] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var behind []source.Source[K]
+	for _, s := range c.mu.sources {
+		select {
+		case <-s.Synced():
+		default:
+			behind = append(behind, s)
+		}
+	}
+	return behind
+}
+
+func names[K comparable](sources []source.Source[K]) string {
+	var all []string
+	for _, s := range sources {
+		all = append(all, s.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+func (c *Controller[K]) endWaits() {
+	c.mu.Lock()
+	waits := c.mu.waits
+	c.mu.waits = make(map[K]func())
+	c.mu.Unlock()
+	for _, stop := range waits {
+		stop()
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reconcile runs your Reconcile function for the keys that sources name, and
+// decides what follows from what it returns.
+//
+//	source ──K──▶ workqueue ──K──▶ worker ──▶ your Reconcile(ctx, key)
+//	               ▲    ▲                             │ Result, error
+//	               │    │                             ▼
+//	               │    └── now, after, with backoff ─ settle
+//	               └─────── when the cache has passed a conflict
+//
+//	source.go of package source   names keys              1 goroutine per source
+//	controller.go                 sources, start and end  1 goroutine
+//	worker.go                     the worker pool         1 goroutine per worker
+//	settle.go                     what follows            in the worker
+//	deadline.go                   soft and hard deadline  a timer each
+//
+// # Promises
+//
+//	R1  each event leads to a reconcile that begins after the store shows it
+//	R2  workers start when all required sources are synced: those that Watch was
+//	    told of by then, save for source.Optional
+//	R3  a panic is an error of that reconcile, counted and logged with its stack;
+//	    so is a goroutine that the reconcile ends, and a worker takes its place
+//	R4  own writes are visible to the next reconcile: the client shows them to the
+//	    informers before the write returns
+//	R5  a reconcile that overruns its soft deadline is reported, once, with its
+//	    stack; the hard deadline cancels its context with a *DeadlineError as cause
+//	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the
+//	    cache has passed the version that failed or the backoff ends, whichever is
+//	    first; conflicts of field managers or UIDs are errors
+//
+// What Reconcile returns is explained at Func. An error wins over a Result; the
+// backoff grows with each Retry, error and conflict of a key, and ends with Done,
+// After and Terminal. It never holds up an event: Add does not wait.
+//
+// # Start and end
+//
+// New starts nothing. Run starts the sources, waits for them, and starts the workers.
+// When its context ends, sources and queue stop, no worker takes another key, and a
+// reconcile in flight may finish: its context goes on until Options.DrainTimeout has
+// passed. Run returns when all has ended; a reconcile that ignores its context keeps
+// it waiting, and is named in the log. A source that returns an error or panics ends
+// the controller with that error.
+//
+// # Logging
+//
+// The context of a reconcile has a logr.Logger with controller, key and reconcileID.
+// Level 0 has what a person must see: errors, panics, overruns. Conflicts and waits
+// are at V(1).
+//
+// # Concurrency
+//
+// One worker at most has a key. Every method is safe for concurrent use, and only Run
+// blocks.
+//
+// # Testing
+//
+// A Func is a function: call it. A Controller lives in a [testing/synctest] bubble,
+// where deadlines and backoff cost no time. The decision about what follows is pure
+// and is held by a table.
+package reconcile

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Terminal marks err as one that no retry can heal, such as a spec that makes no
+// sense: the key waits for its next event. It is counted and logged as an error.
+// Terminal(nil) is nil. Where errors are joined, one that can be retried wins.
+func Terminal(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &terminalError{err}
+}
+
+type terminalError struct{ err error }
+
+func (e *terminalError) Error() string { return e.err.Error() }
+func (e *terminalError) Unwrap() error { return e.err }
+
+// IgnoreNotFound is nil when err says that an object is not found, and err
+// otherwise. Of joined errors all must say so.
+func IgnoreNotFound(err error) error {
+	if every(err, isNotFound) {
+		return nil
+	}
+	return err
+}
+
+// ConflictWaiter is a stale-resourceVersion conflict that knows when trying again
+// makes sense. Errors of package client have it; it is found by errors.As.
+type ConflictWaiter interface {
+	error
+	// WhenPassed calls do once, when the cache holds a version newer than the one
+	// that failed, or the object is gone; at once if it is so already. It does not
+	// block. stop ends the waiting.
+	WhenPassed(do func()) (stop func())
+}
+
+// PanicError is the error of a reconcile that panicked, or ended its goroutine.
+type PanicError struct {
+	// Value of the panic; nil if the goroutine was ended by runtime.Goexit.
+	Value any
+	// Stack of the goroutine where it panicked.
+	Stack string
+}
+
+// Error says what the panic's value was.
+func (e *PanicError) Error() string {
+	if e.Value == nil {
+		return "reconcile ended its goroutine with runtime.Goexit"
+	}
+	return fmt.Sprintf("reconcile panicked: %v", e.Value)
+}
+
+// Unwrap is the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// DeadlineError is the cause of the context of a reconcile that was cancelled at
+// its hard deadline.
+type DeadlineError struct {
+	// Limit is the hard deadline.
+	Limit time.Duration
+}
+
+// Error names the limit.
+func (e *DeadlineError) Error() string {
+	return fmt.Sprintf("hard deadline of %s passed", e.Limit)
+}
+
+// ErrStopped is the cause of the context of a reconcile that was still running when
+// its controller had stopped and the time for draining had passed.
+var ErrStopped = errors.New("the controller has stopped and the time for draining has passed")
+
+// every reports whether err says what is holds of: err itself or what it wraps, and
+// of joined errors each.
+func every(err error, is func(error) bool) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if is(err) {
+			return true
+		}
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			parts := joined.Unwrap()
+			return len(parts) > 0 && !slices.ContainsFunc(parts, func(part error) bool { return !every(part, is) })
+		}
+	}
+	return false
+}
+
+func isTerminal(err error) bool {
+	_, ok := err.(*terminalError)
+	return ok
+}
+
+func isNotFound(err error) bool {
+	_, ok := err.(apierrors.APIStatus)
+	return ok && apierrors.IsNotFound(err)
+}
+
+// isStaleConflict: the write was based on an old resourceVersion. The server
+// answers 409 Conflict also where another field manager owns a field and where the
+// UID is not the one asked for; reading again does not heal those.
+func isStaleConflict(err error) bool {
+	if _, ok := err.(ConflictWaiter); ok {
+		return true
+	}
+	_, ok := err.(apierrors.APIStatus)
+	return ok && apierrors.IsConflict(err) &&
+		!apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) &&
+		!strings.Contains(err.Error(), "UID in precondition")
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// ChannelOptions of a Channel.
+type ChannelOptions struct {
+	// Name in logs and states. Empty: "channel".
+	Name string
+}
+
+// ChannelSource is the source of a channel's keys. Make it with Channel.
+type ChannelSource[K comparable] struct {
+	*record
+	keys <-chan K
+}
+
+// Channel is the source of keys that arrive from outside the cluster, such as a
+// webhook's. Each key received is added at once, so a sender never waits for a
+// reconcile. Closing the channel ends the source, without an error. What has been
+// sent but not received when the controller ends is lost: tell again after a start
+// what must not be missed. A nil channel is remembered, and Run returns it.
+func Channel[K comparable](keys <-chan K, opts ChannelOptions) *ChannelSource[K] {
+	var misuse error
+	if keys == nil {
+		misuse = errors.New("the channel is nil; make one and close it when nothing follows")
+	}
+	return &ChannelSource[K]{record: newRecord(named("channel", opts.Name), misuse), keys: keys}
+}
+
+func named(what, name string) string {
+	if name == "" {
+		return what
+	}
+	return what + " " + name
+}
+
+// Run adds the keys that arrive until the channel is closed or ctx ends. It is
+// synced as soon as it runs.
+func (s *ChannelSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	close(s.synced)
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case key, ok := <-s.keys:
+			if !ok {
+				return nil
+			}
+			s.events.Add(1)
+			s.record.keys.Add(1)
+			add(key, causeWithout(s.name, key))
+		}
+	}
+	return nil
+}
+
+// causeWithout is the cause of a key that no event of an object has led to.
+func causeWithout[K comparable](name string, key K) Cause {
+	c := Cause{Source: name}
+	if object, ok := any(key).(informer.Key); ok {
+		c.Object = object
+	}
+	return c
+}

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Interest is a Predicate that names what of an object matters. Additions, resyncs
+// and what must not be lost pass each of them.
+type Interest uint8
+
+const (
+	// SpecChanged: metadata.generation is another. Objects that have no generation,
+	// such as ConfigMaps, pass with every change.
+	SpecChanged Interest = iota + 1
+	// StatusChanged: the status is another. Objects whose status cannot be seen
+	// pass with every change.
+	StatusChanged
+	// LabelsChanged: the labels are others.
+	LabelsChanged
+	// AnnotationsChanged: the annotations are others.
+	AnnotationsChanged
+	// DeletionChanged: nothing but what no predicate can drop.
+	DeletionChanged
+)
+
+// String is the interest in lower case.
+func (i Interest) String() string {
+	switch i {
+	case SpecChanged:
+		return "spec"
+	case StatusChanged:
+		return "status"
+	case LabelsChanged:
+		return "labels"
+	case AnnotationsChanged:
+		return "annotations"
+	case DeletionChanged:
+		return "deletion"
+	}
+	return fmt.Sprintf("interest %d", uint8(i))
+}
+
+func (i Interest) judge(c change, _ informer.Object) verdict {
+	if !c.plainUpdate() {
+		return maybe
+	}
+	switch i {
+	case SpecChanged:
+		g := c.New.GetGeneration()
+		return verdictOf(g == 0 || g != c.Old.GetGeneration())
+	case StatusChanged:
+		return verdictOf(statusChanged(c.Old, c.New))
+	case LabelsChanged:
+		return verdictOf(!maps.Equal(c.Old.GetLabels(), c.New.GetLabels()))
+	case AnnotationsChanged:
+		return verdictOf(!maps.Equal(c.Old.GetAnnotations(), c.New.GetAnnotations()))
+	}
+	return no
+}
+
+func (i Interest) check(informer.Object) error {
+	if i < SpecChanged || i > DeletionChanged {
+		return fmt.Errorf("predicate %s is none of the interests of package source", i)
+	}
+	return nil
+}
+
+// Changed lets an update pass when what f picks from the old and from the new
+// object differs, by the rules of Kubernetes' semantic equality. It is an interest
+// of your own: one condition, one field.
+func Changed[T informer.Object](f func(obj T) any) Predicate { return changed[T]{f} }
+
+type changed[T informer.Object] struct{ pick func(T) any }
+
+func (p changed[T]) judge(c change, _ informer.Object) verdict {
+	if !c.plainUpdate() {
+		return maybe
+	}
+	before, ok1 := c.Old.(T)
+	after, ok2 := c.New.(T)
+	return verdictOf(!ok1 || !ok2 || !equality.Semantic.DeepEqual(p.pick(before), p.pick(after)))
+}
+
+func (p changed[T]) check(like informer.Object) error {
+	return checkFunc[T]("Changed", p.pick == nil, like)
+}
+
+// plainUpdate: something changed in an object that was known, and it may be
+// dropped.
+func (c change) plainUpdate() bool {
+	return !c.vital && c.Type == informer.EventUpdated && !c.Resync
+}
+
+// vital reports that e must not be lost because of what changed.
+func vital(e informer.Event[informer.Object]) bool {
+	if e.Type == informer.EventDeleted {
+		return true
+	}
+	if e.Type != informer.EventUpdated {
+		return false
+	}
+	if e.Old == nil || e.New == nil {
+		return true
+	}
+	return e.Old.GetUID() != e.New.GetUID() ||
+		e.Old.GetDeletionTimestamp().IsZero() != e.New.GetDeletionTimestamp().IsZero() ||
+		!slices.Equal(e.Old.GetFinalizers(), e.New.GetFinalizers()) ||
+		!sameOwners(e.Old.GetOwnerReferences(), e.New.GetOwnerReferences())
+}
+
+func sameOwners(a, b []metav1.OwnerReference) bool {
+	return slices.EqualFunc(a, b, func(x, y metav1.OwnerReference) bool {
+		return x.APIVersion == y.APIVersion && x.Kind == y.Kind && x.Name == y.Name && x.UID == y.UID &&
+			isTrue(x.Controller) == isTrue(y.Controller)
+	})
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// statusChanged also reports true where the status cannot be seen.
+func statusChanged(before, after informer.Object) bool {
+	a, ok1 := statusOf(before)
+	b, ok2 := statusOf(after)
+	return !ok1 || !ok2 || !equality.Semantic.DeepEqual(a, b)
+}
+
+func statusOf(obj informer.Object) (any, bool) {
+	if u, ok := obj.(runtime.Unstructured); ok {
+		return u.UnstructuredContent()["status"], true
+	}
+	v := reflect.Indirect(reflect.ValueOf(obj))
+	if v.Kind() != reflect.Struct {
+		return nil, false
+	}
+	field := v.FieldByName("Status")
+	if !field.IsValid() {
+		return nil, false
+	}
+	return field.Interface(), true
+}

@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// KindSource is the source of an informer's events. Make it with Kind or Mapped.
+type KindSource[T informer.Object, K comparable] struct {
+	*record
+	informer *informer.SharedInformer[T]
+	mapper   Mapper[K]
+	filter   Predicate
+}
+
+// Kind is the source of i's events: m names the keys, and every one of preds must
+// let an event pass. It registers a handler with the informer when it runs, and
+// removes it at the end; it does not run the informer. Nil arguments, predicates for
+// another type and the informer's own misuse are remembered, and Run returns them.
+func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
+	var misuse error
+	if m == nil {
+		misuse = errors.New("the mapper is nil; give source.Self, or source.Owner of an informer that is not nil")
+	}
+	return newKind(i, m, preds, misuse)
+}
+
+func newKind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds []Predicate, misuse error) *KindSource[T, K] {
+	var like T
+	filter := And(slices.Clone(preds)...)
+	name, theirs := "kind unknown", errors.New("the informer is nil; give one from informer.For or informer.New")
+	if i != nil {
+		name, theirs = "kind "+i.Kind().Kind, i.Err()
+	}
+	return &KindSource[T, K]{
+		record:   newRecord(name, theirs, misuse, filter.check(like)),
+		informer: i,
+		mapper:   m,
+		filter:   filter,
+	}
+}
+
+// Run adds the keys of the informer's events until ctx ends, and waits then for
+// the event in hand. An informer that takes no handler any more is an error.
+func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	f := feed[T, K]{source: s, add: add, log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
+	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name})
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fmt.Errorf("source %s: add handler: %w", s.name, err)
+	}
+	defer f.gate.close()
+	defer reg.Remove()
+	select {
+	case <-reg.Synced():
+		close(s.synced)
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// feed is one run of a KindSource. The informer calls handle from one goroutine.
+type feed[T informer.Object, K comparable] struct {
+	source *KindSource[T, K]
+	add    func(K, Cause)
+	log    logr.Logger
+	gate   gate
+	keys   []K // of the event in hand
+}
+
+func (f *feed[T, K]) handle(typed informer.Event[T]) {
+	if !f.gate.enter() {
+		return
+	}
+	defer f.gate.leave()
+	f.source.events.Add(1)
+	e := untyped(typed)
+	if !f.passes(e) {
+		f.source.dropped.Add(1)
+		return
+	}
+	f.keys = f.keys[:0]
+	for _, obj := range states(e) {
+		f.collect(e.Key, obj)
+	}
+	cause := causeOf(f.source.name, e)
+	for _, key := range distinct(f.keys) {
+		f.source.keys.Add(1)
+		f.add(key, cause)
+	}
+}
+
+func (f *feed[T, K]) passes(e informer.Event[informer.Object]) (pass bool) {
+	pass = true
+	defer f.caught(e.Key, "predicate panicked; the event passes")
+	return passes(f.source.filter, e)
+}
+
+// collect appends the keys of obj. Those named before a panic stay.
+func (f *feed[T, K]) collect(key Key, obj informer.Object) {
+	defer f.caught(key, "mapper panicked; keys of this event are lost")
+	for k := range f.source.mapper(obj) {
+		f.keys = append(f.keys, k)
+	}
+}
+
+func (f *feed[T, K]) caught(key Key, what string) {
+	if p := recover(); p != nil {
+		f.source.panics.Add(1)
+		f.log.Error(fmt.Errorf("panic: %v", p), what, "object", key, "stack", string(debug.Stack()))
+	}
+}
+
+// untyped is e for those who do not know T. Absent objects become nil.
+func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Object] {
+	var none T
+	u := informer.Event[informer.Object]{
+		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync,
+		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
+	}
+	if any(e.Old) != any(none) {
+		u.Old = e.Old
+	}
+	if any(e.New) != any(none) {
+		u.New = e.New
+	}
+	return u
+}
+
+// states are the objects that keys are asked of: the old and the new one. An event
+// that knows neither still has its key.
+func states(e informer.Event[informer.Object]) []informer.Object {
+	switch {
+	case e.Old == nil && e.New == nil:
+		return []informer.Object{&metav1.PartialObjectMetadata{
+			ObjectMeta: metav1.ObjectMeta{Namespace: e.Key.Namespace, Name: e.Key.Name},
+		}}
+	case e.Old == nil || e.Old == e.New:
+		return []informer.Object{e.New}
+	case e.New == nil:
+		return []informer.Object{e.Old}
+	}
+	return []informer.Object{e.Old, e.New}
+}
+
+func causeOf(name string, e informer.Event[informer.Object]) Cause {
+	c := Cause{Source: name, Type: e.Type, Object: e.Key, Initial: e.Initial, Resync: e.Resync}
+	if e.Old != nil {
+		c.OldGeneration = e.Old.GetGeneration()
+	}
+	if e.New != nil {
+		c.Generation = e.New.GetGeneration()
+	}
+	return c
+}
+
+// distinct is keys with each key once, in the order of their first place. It
+// works in place.
+func distinct[K comparable](keys []K) []K {
+	const few = 32
+	if len(keys) <= few {
+		out := keys[:0]
+		for _, k := range keys {
+			if !slices.Contains(out, k) {
+				out = append(out, k)
+			}
+		}
+		return out
+	}
+	seen := make(map[K]struct{}, len(keys))
+	out := keys[:0]
+	for _, k := range keys {
+		if _, ok := seen[k]; !ok {
+			seen[k] = struct{}{}
+			out = append(out, k)
+		}
+	}
+	return out
+}

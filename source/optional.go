@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import "context"
+
+// Optional is s, but a controller does not wait for it to be synced before it
+// starts to work: Synced is closed from the start. Use it for a kind that may not
+// be served or permitted; a Lister of it then answers that it has not synced. All
+// else is as s does it.
+func Optional[K comparable](s Source[K]) Source[K] {
+	if s == nil {
+		return nil
+	}
+	closed := make(chan struct{})
+	close(closed)
+	return optional[K]{s, closed}
+}
+
+type optional[K comparable] struct {
+	source Source[K]
+	synced <-chan struct{}
+}
+
+func (o optional[K]) Run(ctx context.Context, add func(K, Cause)) error {
+	return o.source.Run(ctx, add)
+}
+
+func (o optional[K]) Synced() <-chan struct{} { return o.synced }
+
+func (o optional[K]) String() string { return o.source.String() }
+
+func (o optional[K]) Err() error { return ErrOf(o.source) }
+
+func (o optional[K]) Snapshot() Snapshot { return SnapshotOf(o.source) }

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Predicate says which events matter. Interests name changes, Where names objects,
+// When and Changed are functions of your own; And, Or and Not compose them.
+// Whatever it says, a predicate cannot drop a deletion, a deletionTimestamp that
+// appears, or a change of finalizers, owner references or UID of an object that
+// Where lets in; see the package comment.
+type Predicate interface {
+	// judge judges the change, looking at obj, which is its old or its new object.
+	judge(c change, obj informer.Object) verdict
+	// check says what is wrong with the predicate for objects of like's type.
+	check(like informer.Object) error
+}
+
+// verdict is one of three truth values, so that a change that must not be lost
+// passes through Not, And and Or without being taken for a yes or a no.
+type verdict uint8
+
+const (
+	no verdict = iota
+	maybe
+	yes
+)
+
+func verdictOf(b bool) verdict {
+	if b {
+		return yes
+	}
+	return no
+}
+
+// change is an event as predicates see it.
+type change struct {
+	informer.Event[informer.Object]
+	// vital: it must not be lost because of what changed.
+	vital bool
+}
+
+// passes reports whether p lets e pass: with the old or with the new object, and
+// only a plain no drops.
+func passes(p Predicate, e informer.Event[informer.Object]) bool {
+	c := change{e, vital(e)}
+	for _, obj := range states(e) {
+		if p.judge(c, obj) != no {
+			return true
+		}
+	}
+	return false
+}
+
+// Where lets in the objects that f reports true for. An update passes when the old
+// or the new object does, so that an object that leaves is seen to leave; an object
+// that is outside before and after does not pass, not even with its deletion.
+func Where[T informer.Object](f func(obj T) bool) Predicate { return where[T]{f} }
+
+type where[T informer.Object] struct{ match func(T) bool }
+
+func (w where[T]) judge(_ change, obj informer.Object) verdict {
+	typed, ok := obj.(T)
+	if !ok {
+		return maybe
+	}
+	return verdictOf(w.match(typed))
+}
+
+func (w where[T]) check(like informer.Object) error {
+	return checkFunc[T]("Where", w.match == nil, like)
+}
+
+// When lets pass the events that f reports true for. Events that must not be lost
+// pass without f being asked.
+func When(f func(e informer.Event[informer.Object]) bool) Predicate { return when(f) }
+
+type when func(e informer.Event[informer.Object]) bool
+
+func (w when) judge(c change, _ informer.Object) verdict {
+	if c.vital {
+		return maybe
+	}
+	return verdictOf(w(c.Event))
+}
+
+func (w when) check(informer.Object) error {
+	if w == nil {
+		return errors.New("the function of predicate When is nil")
+	}
+	return nil
+}
+
+// And lets pass what all of ps let pass. Without any it lets everything pass.
+func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
+
+type and []Predicate
+
+func (a and) judge(c change, obj informer.Object) verdict {
+	v := yes
+	for _, p := range a {
+		if v = min(v, p.judge(c, obj)); v == no {
+			break
+		}
+	}
+	return v
+}
+
+func (a and) check(like informer.Object) error { return checkAll(a, like) }
+
+// Or lets pass what one of ps lets pass.
+func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
+
+type or []Predicate
+
+func (o or) judge(c change, obj informer.Object) verdict {
+	v := no
+	for _, p := range o {
+		if v = max(v, p.judge(c, obj)); v == yes {
+			break
+		}
+	}
+	return v
+}
+
+func (o or) check(like informer.Object) error {
+	if len(o) == 0 {
+		return errors.New("predicate Or has no parts, so nothing could pass; name at least one")
+	}
+	return checkAll(o, like)
+}
+
+// Not lets pass what p does not. Of Where it is the objects that f reports false
+// for.
+func Not(p Predicate) Predicate { return not{p} }
+
+type not struct{ p Predicate }
+
+func (n not) judge(c change, obj informer.Object) verdict { return yes - n.p.judge(c, obj) }
+
+func (n not) check(like informer.Object) error { return checkAll([]Predicate{n.p}, like) }
+
+func checkAll(ps []Predicate, like informer.Object) error {
+	var errs []error
+	for _, p := range ps {
+		if p == nil {
+			errs = append(errs, errors.New("a predicate is nil; leave it out"))
+			continue
+		}
+		errs = append(errs, p.check(like))
+	}
+	return errors.Join(errs...)
+}
+
+func checkFunc[T informer.Object](name string, isNil bool, like informer.Object) error {
+	if isNil {
+		return fmt.Errorf("the function of predicate %s is nil", name)
+	}
+	if _, ok := like.(T); !ok {
+		return fmt.Errorf("predicate %s is for %T, but the informer's objects are %T", name, *new(T), like)
+	}
+	return nil
+}

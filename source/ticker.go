@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// TickerOptions of a Ticker.
+type TickerOptions struct {
+	// Name in logs and states. Empty: "ticker".
+	Name string
+	// Jitter lengthens each period by a random share of it, up to this one, so
+	// that many processes do not tick together. 0: none. 0.1 is up to a tenth.
+	Jitter float64
+}
+
+// TickerSource is the source of keys that come again. Make it with Ticker.
+type TickerSource[K comparable] struct {
+	*record
+	every  time.Duration
+	jitter float64
+	keys   func() iter.Seq[K]
+}
+
+// Ticker adds the keys that keys names: first when it starts, then each time the
+// period every has passed since the last were added. keys is asked anew each time;
+// it may read a Lister. A panic of it costs the rest of that tick, and is counted and
+// logged. A period that is not above zero, a negative jitter and a nil function are
+// remembered, and Run returns them.
+func Ticker[K comparable](every time.Duration, keys func() iter.Seq[K], opts TickerOptions) *TickerSource[K] {
+	var misuse []error
+	if every <= 0 {
+		misuse = append(misuse, fmt.Errorf("the period is %s; give one above zero", every))
+	}
+	if opts.Jitter < 0 {
+		misuse = append(misuse, fmt.Errorf("the jitter is %v; give a share of the period from 0 on", opts.Jitter))
+	}
+	if keys == nil {
+		misuse = append(misuse, errors.New("the function that names the keys is nil"))
+	}
+	return &TickerSource[K]{
+		record: newRecord(named("ticker", opts.Name), misuse...),
+		every:  every,
+		jitter: opts.Jitter,
+		keys:   keys,
+	}
+}
+
+// Run adds the keys until ctx ends. It is synced after the first tick.
+func (s *TickerSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
+	if err := s.begin(); err != nil {
+		return err
+	}
+	log := logr.FromContextOrDiscard(ctx).WithValues("source", s.name)
+	s.tick(log, add)
+	close(s.synced)
+	timer := time.NewTimer(s.period())
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+			s.tick(log, add)
+			timer.Reset(s.period())
+		}
+	}
+}
+
+func (s *TickerSource[K]) period() time.Duration {
+	return s.every + time.Duration(float64(s.every)*s.jitter*rand.Float64())
+}
+
+func (s *TickerSource[K]) tick(log logr.Logger, add func(K, Cause)) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.panics.Add(1)
+			log.Error(fmt.Errorf("panic: %v", p), "the ticker's keys panicked; the rest of this tick is lost", "stack", string(debug.Stack()))
+		}
+	}()
+	s.events.Add(1)
+	for key := range s.keys() {
+		s.record.keys.Add(1)
+		add(key, causeWithout(s.name, key))
+	}
+}
