@@ -81,6 +81,14 @@ type Environment struct {
 // binaries first where there are none, see Binaries. The context bounds the start alone. On an error nothing is left.
 func Start(ctx context.Context, opts Options) (*Environment, error) {
 	opts.StartTimeout = cmp.Or(opts.StartTimeout, defaultStartTimeout)
+	crds, err := readCRDs(opts.CRDs)
+	if err != nil {
+		return nil, fmt.Errorf("start the control plane: %w", err)
+	}
+	objects, err := crdsOf(opts.CRDObjects)
+	if err != nil {
+		return nil, fmt.Errorf("start the control plane: %w", err)
+	}
 	assets, err := Binaries(ctx, BinariesOptions{Assets: opts.Assets, Output: opts.Output})
 	if err != nil {
 		return nil, err
@@ -94,13 +102,13 @@ func Start(ctx context.Context, opts Options) (*Environment, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	e := &Environment{opts: opts, assets: assets, dir: dir, guard: guard, turn: make(chan struct{}, 1)}
-	if err := e.start(ctx); err != nil {
+	if err := e.start(ctx, append(crds, objects...)); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the control plane: %w", err), e.Stop())
 	}
 	return e, nil
 }
 
-func (e *Environment) start(ctx context.Context) error {
+func (e *Environment) start(ctx context.Context, crds []*unstructured.Unstructured) error {
 	if err := e.writeIdentities(time.Now()); err != nil {
 		return err
 	}
@@ -110,15 +118,7 @@ func (e *Environment) start(ctx context.Context) error {
 	if err := e.startAPIServer(ctx); err != nil {
 		return err
 	}
-	crds, err := readCRDs(e.opts.CRDs)
-	if err != nil {
-		return err
-	}
-	given, err := crdsOf(e.opts.CRDObjects)
-	if err != nil {
-		return err
-	}
-	return e.installCRDs(ctx, append(crds, given...))
+	return e.installCRDs(ctx, crds)
 }
 
 // writeIdentities makes the authorities and writes what the servers need of them.

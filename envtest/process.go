@@ -4,13 +4,13 @@
 package envtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -101,7 +101,7 @@ func (p *process) waitReady(ctx context.Context, timeout time.Duration, ready fu
 		case <-p.ended:
 			return p.death()
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s: %w; it last said: %w\n%s", p.name, context.Cause(ctx), err, p.tail())
+			return fmt.Errorf("wait for %s: %w; it last said: %w\n%s", p.name, context.Cause(ctx), err, p.words())
 		case <-tick.C:
 		}
 	}
@@ -109,20 +109,28 @@ func (p *process) waitReady(ctx context.Context, timeout time.Duration, ready fu
 
 // death tells how the process ended and what it last said.
 func (p *process) death() error {
-	tail := p.tail()
-	how := error(fmt.Errorf("%v", p.cmd.ProcessState))
-	if strings.Contains(tail, "address already in use") {
+	words := p.words()
+	how := errors.New(p.cmd.ProcessState.String())
+	if strings.Contains(words, "address already in use") {
 		how = fmt.Errorf("%w: %v", errPortTaken, p.cmd.ProcessState)
 	}
-	return fmt.Errorf("%s ended by itself: %w\n%s", p.name, how, tail)
+	return fmt.Errorf("%s ended by itself: %w\n%s", p.name, how, words)
 }
 
-// tail is the end of what this process said.
-func (p *process) tail() string {
+// words is what this process said: where that is long, its beginning, which names a wrong flag, and its end.
+func (p *process) words() string {
 	content, err := os.ReadFile(p.log)
 	if err != nil {
 		return err.Error()
 	}
-	lines := bytes.Split(bytes.TrimSpace(content[min(p.logged, int64(len(content))):]), []byte("\n"))
-	return string(bytes.Join(lines[max(0, len(lines)-15):], []byte("\n")))
+	return shorten(string(content[min(p.logged, int64(len(content))):]), 5, 15)
+}
+
+// shorten keeps the first and the last lines of a text.
+func shorten(text string, first, last int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > first+last {
+		lines = slices.Concat(lines[:first], []string{"…"}, lines[len(lines)-last:])
+	}
+	return strings.Join(lines, "\n")
 }

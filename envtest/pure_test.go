@@ -147,3 +147,16 @@ func TestReason(t *testing.T) {
 		}
 	}
 }
+
+func TestShorten(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                     "",
+		"a\nb\nc\n":            "a\nb\nc",
+		"a\nb\nc\nd":           "a\n…\nc\nd",
+		"\na\nb\nc\nd\ne\nf\n": "a\n…\ne\nf",
+	} {
+		if got := shorten(text, 1, 2); got != want {
+			t.Errorf("shorten(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
