@@ -40,6 +40,11 @@ type Page[T Object] struct {
 	ResourceVersion string
 	// Continue is the token for the next page; empty: this is the last.
 	Continue string
+	// Unreadable items are not in Items: not even their names could be read, so
+	// what the list lacks cannot be told from what is gone.
+	Unreadable int
+	// UnreadableErr of the first of them.
+	UnreadableErr error
 }
 
 // Item is one object, decoded alone: an object that cannot be decoded has its
@@ -54,7 +59,8 @@ type Item[T Object] struct {
 
 // WatchOptions of one stream, by the rules of the Kubernetes watch API.
 type WatchOptions struct {
-	// ResourceVersion to start after; with SendInitialEvents empty.
+	// ResourceVersion to start after; with SendInitialEvents the state must not
+	// be older, and empty is the newest.
 	ResourceVersion string
 	// SendInitialEvents asks for a streaming list (KEP-3157): the present
 	// objects as Added, then a Bookmark with InitialEventsEnd.
@@ -77,7 +83,8 @@ const (
 // Frame is one event of a watch.
 type Frame[T Object] struct {
 	Type FrameType
-	// Item of Added, Modified, Deleted; of a Bookmark only ResourceVersion.
+	// Item of Added, Modified, Deleted; of a Bookmark only ResourceVersion. An
+	// Item with Err and without a Key.Name is one whose metadata cannot be read.
 	Item Item[T]
 	// InitialEventsEnd: a Bookmark that ends a streaming list.
 	InitialEventsEnd bool

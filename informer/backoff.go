@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "time"
+
+// backoff is a delay that doubles from base up to most with each attempt.
+type backoff struct {
+	base, most time.Duration
+}
+
+var (
+	// retryBackoff is for a server that cannot be reached or answers with errors.
+	retryBackoff = backoff{base: 800 * time.Millisecond, most: 30 * time.Second}
+	// slowBackoff is for answers that only a person changes: no right, no such
+	// kind. It begins fast, since a kind is often installed with its controller.
+	slowBackoff = backoff{base: time.Second, most: 60 * time.Second}
+)
+
+// longestRetryAfter bounds what a server may ask for.
+const longestRetryAfter = 10 * time.Minute
+
+// delay before the attempt after the given number of failures in a row, from 1.
+// random is in [0,1): half of the delay is left to it, so that clients which
+// failed together do not come back together.
+func (b backoff) delay(failures int, random float64) time.Duration {
+	d := b.base
+	for range min(max(failures, 1)-1, 30) {
+		if d *= 2; d >= b.most {
+			d = b.most
+			break
+		}
+	}
+	return d/2 + time.Duration(random*float64(d/2))
+}

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+)
+
+// decoder makes objects of one kind out of bytes, each alone. Safe for
+// concurrent use.
+type decoder[T Object] struct {
+	kind              schema.GroupVersionKind
+	apiVersion        string
+	object            reflect.Type // what T points to
+	protobuf          bool         // T can be read from protobuf
+	plainMeta         bool         // T embeds ObjectMeta as its field 1
+	keepManagedFields bool
+}
+
+// protobufMessage is what the generated types of the built-in kinds are.
+type protobufMessage interface {
+	Unmarshal(data []byte) error
+}
+
+// newDecoder returns a decoder of objects of kind into T, a pointer to a
+// struct.
+func newDecoder[T Object](kind schema.GroupVersionKind, keepManagedFields bool) (*decoder[T], error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
+	}
+	d := &decoder[T]{
+		kind: kind, apiVersion: kind.GroupVersion().String(),
+		object: t.Elem(), keepManagedFields: keepManagedFields,
+	}
+	_, d.protobuf = any(d.empty()).(protobufMessage)
+	meta, ok := d.object.FieldByName("ObjectMeta")
+	d.plainMeta = ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
+		strings.HasPrefix(meta.Tag.Get("protobuf"), "bytes,1,")
+	return d, nil
+}
+
+func (d *decoder[T]) empty() T {
+	return reflect.New(d.object).Interface().(T)
+}
+
+// page decodes one page of a list. The objects share nothing with body. The
+// error is an *apierrors.StatusError when body is a Status.
+func (d *decoder[T]) page(media string, body []byte) (Page[T], error) {
+	switch {
+	case media == contentProtobuf:
+		return d.protobufPage(body)
+	case media == contentJSON:
+		return d.jsonPage(body)
+	}
+	return Page[T]{}, errors.New("neither JSON nor protobuf of Kubernetes")
+}
+
+func (d *decoder[T]) protobufPage(body []byte) (page Page[T], err error) {
+	e, err := openEnvelope(body)
+	if err != nil {
+		return page, err
+	}
+	if string(e.kind) != d.kind.Kind+"List" {
+		return page, d.notAList(string(e.kind), body)
+	}
+	meta, err := splitProtobufList(e.raw, func(raw []byte) {
+		page.add(d.protobufItem(raw))
+	})
+	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
+	return page, err
+}
+
+func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
+	list, err := splitJSONList(body)
+	if err != nil {
+		return page, err
+	}
+	if list.items == nil || string(list.kind) == "Status" {
+		return page, d.notAList(string(list.kind), body)
+	}
+	var meta metav1.ListMeta
+	if len(list.metadata) > 0 {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(list.metadata, &meta); err != nil {
+			return page, fmt.Errorf("read list metadata: %w", err)
+		}
+	}
+	// A list whose items do not name their kind must itself be of the kind.
+	named := string(list.kind) != d.kind.Kind+"List"
+	err = eachElement(list.items, func(raw []byte) {
+		page.add(d.jsonItem(raw, named))
+	})
+	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
+	return page, err
+}
+
+// notAList is the Status in body, or says what else it is.
+func (d *decoder[T]) notAList(kind string, body []byte) error {
+	if status, ok := decodeStatus(body); ok {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
+}
+
+// add puts item on the page, or counts it when it has no key.
+func (p *Page[T]) add(item Item[T]) {
+	if item.unreadable() {
+		p.Unreadable++
+		if p.UnreadableErr == nil {
+			p.UnreadableErr = item.Err
+		}
+		return
+	}
+	p.Items = append(p.Items, item)
+}
+
+// unreadable: not even the name of the object could be read.
+func (i Item[T]) unreadable() bool { return i.Err != nil && i.Key.Name == "" }
+
+// protobufItem decodes one object: the type, or else its metadata alone.
+func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
+	obj := d.empty()
+	err := guard(func() error { return d.unmarshal(obj, raw) })
+	if err == nil {
+		return d.item(obj, func() (identity, error) { return protobufIdentity(raw) })
+	}
+	id, idErr := protobufIdentity(raw)
+	if id.ResourceVersion == "" && idErr != nil {
+		id = identity{} // fields come in order: what was read may lack the namespace
+	}
+	return broken[T](id, err, idErr)
+}
+
+// unmarshal reads raw into obj. Managed fields are passed over: they are up to
+// half of the bytes of an object.
+func (d *decoder[T]) unmarshal(obj T, raw []byte) error {
+	message, ok := any(obj).(protobufMessage)
+	if !ok {
+		return fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
+	}
+	meta := d.objectMeta(obj)
+	if meta == nil {
+		return message.Unmarshal(raw)
+	}
+	before, metadata, after, err := cutField(raw, objectMetadata)
+	if err != nil {
+		return err
+	}
+	head, _, tail, err := cutField(metadata, metaManagedFields)
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		into  protobufMessage
+		bytes []byte
+	}{{message, before}, {meta, head}, {meta, tail}, {message, after}} {
+		if len(part.bytes) == 0 {
+			continue
+		}
+		if err := part.into.Unmarshal(part.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// objectMeta is the metadata to be read apart from the rest of obj, nil when
+// it is to be read with it.
+func (d *decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
+	if !d.plainMeta || d.keepManagedFields {
+		return nil
+	}
+	accessor, ok := any(obj).(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil
+	}
+	meta, _ := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return meta
+}
+
+// jsonItem decodes one object: the type, or else its metadata alone. named:
+// the object must name its kind. raw may be changed.
+func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
+	if !d.keepManagedFields {
+		raw = cutManagedFields(raw)
+	}
+	obj := d.empty()
+	err := guard(func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj) })
+	if err == nil {
+		kind := obj.GetObjectKind().GroupVersionKind().Kind
+		if kind != d.kind.Kind && (kind != "" || named) {
+			err = d.wrongKind(kind)
+		}
+	}
+	if err == nil {
+		return d.item(obj, func() (identity, error) { return jsonIdentity(raw) })
+	}
+	id, idErr := jsonIdentity(raw)
+	return broken[T](id, err, idErr)
+}
+
+// item finishes a decoded object. One without a name is not an object.
+func (d *decoder[T]) item(obj T, id func() (identity, error)) Item[T] {
+	if obj.GetName() == "" {
+		_, idErr := id()
+		return broken[T](identity{}, errors.New("the object has no name"), idErr)
+	}
+	if !d.keepManagedFields && len(obj.GetManagedFields()) > 0 {
+		obj.SetManagedFields(nil)
+	}
+	d.setKind(obj)
+	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj}
+}
+
+// setKind sets apiVersion and kind, with strings that all objects share.
+func (d *decoder[T]) setKind(obj T) {
+	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
+		return
+	}
+	obj.GetObjectKind().SetGroupVersionKind(d.kind)
+}
+
+func (d *decoder[T]) wrongKind(kind string) error {
+	return fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
+}
+
+// broken is the item of an object that could not be decoded.
+func broken[T Object](id identity, err, idErr error) Item[T] {
+	if id.Name == "" {
+		if idErr == nil {
+			idErr = errors.New("it has no name")
+		}
+		return Item[T]{Err: fmt.Errorf("decode object whose metadata cannot be read: %w (metadata: %w)", err, idErr)}
+	}
+	return Item[T]{
+		Key: Key{Namespace: id.Namespace, Name: id.Name},
+		UID: types.UID(id.UID), ResourceVersion: id.ResourceVersion,
+		Err: fmt.Errorf("decode object: %w", err),
+	}
+}
+
+// guard turns a panic of a type's own decoding into an error.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic while decoding: %v", p)
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// maxFrame bounds one frame of a watch and one page of a list, in bytes.
+	maxFrame = 128 << 20
+	// maxWholeList bounds a list that the server does not split into pages.
+	maxWholeList = 4 << 30
+	// smallBuffer is what an idle stream holds, and bigBuffer what it may hold.
+	smallBuffer = 8 << 10
+	bigBuffer   = 1 << 20
+)
+
+// TooLargeError: a page or frame is larger than what is read into memory.
+type TooLargeError struct {
+	Limit int64 // bytes
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("more than %d bytes in one page or frame", e.Limit)
+}
+
+// readBody reads r to its end, at most limit bytes. guess is how long it may
+// be; memory grows with what arrives, whatever the guess.
+func readBody(r io.Reader, limit, guess int64) ([]byte, error) {
+	buf := make([]byte, 0, max(smallBuffer, min(guess+guess/8, bigBuffer)))
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return nil, &TooLargeError{Limit: limit}
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) == cap(buf) {
+			bigger := make([]byte, len(buf), grown(cap(buf), guess))
+			copy(bigger, buf)
+			buf = bigger
+		}
+	}
+}
+
+// grown is the next capacity after size: at most double, but not past a guess
+// that is near.
+func grown(size int, guess int64) int {
+	next := 2 * int64(size)
+	if hint := guess + guess/8; int64(size) < hint && hint < 4*int64(size) {
+		next = hint
+	}
+	return int(next)
+}
+
+// frameReader splits a watch into frames: each with its length in front
+// (protobuf), or one JSON text after the other. One goroutine uses it.
+type frameReader struct {
+	src      io.Reader
+	protobuf bool
+	limit    int
+	buf      []byte
+	r, w     int // unread bytes are buf[r:w]
+	err      error
+}
+
+func newFrameReader(src io.Reader, protobuf bool, limit int) *frameReader {
+	return &frameReader{src: src, protobuf: protobuf, limit: limit}
+}
+
+// next is the next frame, valid until the next call. io.EOF is an end between
+// frames, io.ErrUnexpectedEOF one inside.
+func (f *frameReader) next() ([]byte, error) {
+	if f.r == f.w {
+		f.r, f.w = 0, 0
+		if cap(f.buf) > bigBuffer {
+			f.buf = nil
+		}
+	}
+	if f.protobuf {
+		return f.lengthDelimited()
+	}
+	return f.jsonText()
+}
+
+// lengthDelimited reads a big-endian 32-bit length and as many bytes.
+func (f *frameReader) lengthDelimited() ([]byte, error) {
+	const header = 4
+	if err := f.need(header); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(f.buf[f.r:])
+	if int64(length) > int64(f.limit) {
+		return nil, &TooLargeError{Limit: int64(f.limit)}
+	}
+	if err := f.need(header + int(length)); err != nil {
+		return nil, err
+	}
+	frame := f.buf[f.r+header : f.r+header+int(length)]
+	f.r += header + int(length)
+	return frame, nil
+}
+
+// jsonText reads one JSON object. The API server ends each with a new line and
+// has none inside; another form is read all the same, with a closer look.
+func (f *frameReader) jsonText() ([]byte, error) {
+	for {
+		if err := f.need(1); err != nil {
+			return nil, err
+		}
+		if f.r = skipSpace(f.buf[:f.w], f.r); f.r < f.w {
+			break
+		}
+	}
+	if f.buf[f.r] != '{' {
+		return nil, fmt.Errorf("not a watch event: %w", errNotJSON)
+	}
+	if line, err := f.line(); err != nil || line != nil {
+		return line, err
+	}
+	var scan textScan
+	for {
+		if end := scan.end(f.buf[f.r:f.w]); end > 0 {
+			f.r += end
+			return f.buf[f.r-end : f.r], nil
+		}
+		if err := f.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// line is the next line if it is one whole event, as a glance at both of its
+// ends tells; nil if it has to be looked at closer.
+func (f *frameReader) line() ([]byte, error) {
+	seen := 0
+	for {
+		text := f.buf[f.r:f.w]
+		if i := bytes.IndexByte(text[seen:], '\n'); i >= 0 {
+			line := bytes.TrimSuffix(text[:seen+i], []byte("\r"))
+			if _, _, ok := splitCompactEvent(line); !ok {
+				return nil, nil
+			}
+			f.r += seen + i + 1
+			return line, nil
+		}
+		if known := min(len(text), len(compactStart)); string(text[:known]) != compactStart[:known] {
+			return nil, nil
+		}
+		seen = len(text)
+		if err := f.more(); errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, nil // the last event may lack its new line
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// more has at least one more unread byte in the buffer than now.
+func (f *frameReader) more() error {
+	if f.w-f.r >= f.limit {
+		return &TooLargeError{Limit: int64(f.limit)}
+	}
+	return f.need(f.w - f.r + 1)
+}
+
+// need has at least n unread bytes in the buffer. The buffer grows with what
+// has arrived, whatever n is.
+func (f *frameReader) need(n int) error {
+	for f.w-f.r < n {
+		if f.err != nil {
+			return f.ending()
+		}
+		if f.w == len(f.buf) {
+			f.makeRoom()
+		}
+		read, err := f.src.Read(f.buf[f.w:])
+		f.w += read
+		f.err = err
+	}
+	return nil
+}
+
+// makeRoom moves the unread bytes to the front, or doubles the buffer.
+func (f *frameReader) makeRoom() {
+	if f.r > 0 && f.w-f.r <= len(f.buf)/2 {
+		f.w = copy(f.buf, f.buf[f.r:f.w])
+		f.r = 0
+		return
+	}
+	bigger := make([]byte, max(smallBuffer, 2*(f.w-f.r)))
+	f.w = copy(bigger, f.buf[f.r:f.w])
+	f.buf, f.r = bigger, 0
+}
+
+// ending is the error at the end of the source.
+func (f *frameReader) ending() error {
+	if errors.Is(f.err, io.EOF) && f.r < f.w {
+		return io.ErrUnexpectedEOF
+	}
+	return f.err
+}
+
+// textScan finds the end of a JSON object that arrives in parts.
+type textScan struct {
+	at       int // bytes looked at
+	depth    int
+	inString bool
+	escaped  bool
+}
+
+// end is the length of the object at the beginning of text, 0 while it is not
+// complete. text is what was given before, and more.
+func (s *textScan) end(text []byte) int {
+	for ; s.at < len(text); s.at++ {
+		c := text[s.at]
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.inString:
+			s.inString, s.escaped = c != '"', c == '\\'
+		case c == '"':
+			s.inString = true
+		case c == '{' || c == '[':
+			s.depth++
+		case c == '}' || c == ']':
+			if s.depth--; s.depth == 0 {
+				s.at++
+				return s.at
+			}
+		}
+	}
+	return 0
+}

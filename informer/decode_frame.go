@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+)
+
+// frame decodes one frame of a watch. The objects share nothing with raw. An
+// error means that the stream cannot be trusted any further.
+func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error) {
+	var typ, object []byte
+	if protobuf {
+		typ, object, err = splitProtobufEvent(raw)
+	} else {
+		var ok bool
+		if typ, object, ok = splitCompactEvent(raw); !ok {
+			typ, object, err = splitJSONEvent(raw)
+		}
+	}
+	if err != nil {
+		return frame, err
+	}
+	switch FrameType(typ) {
+	case FrameAdded:
+		frame.Type = FrameAdded
+	case FrameModified:
+		frame.Type = FrameModified
+	case FrameDeleted:
+		frame.Type = FrameDeleted
+	case FrameBookmark:
+		frame.Type = FrameBookmark
+		return d.bookmark(protobuf, object)
+	case FrameError:
+		return Frame[T]{Type: FrameError, Err: statusError(object)}, nil
+	default:
+		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
+	}
+	if !protobuf {
+		frame.Item = d.jsonItem(object, false)
+		return frame, nil
+	}
+	e, err := openEnvelope(object)
+	if err != nil {
+		return frame, err
+	}
+	if kind := string(e.kind); kind != d.kind.Kind {
+		id, idErr := protobufIdentity(e.raw)
+		frame.Item = broken[T](id, d.wrongKind(kind), idErr)
+		return frame, nil
+	}
+	frame.Item = d.protobufItem(e.raw)
+	return frame, nil
+}
+
+// bookmark reads the metadata of a bookmark's object.
+func (d *decoder[T]) bookmark(protobuf bool, object []byte) (frame Frame[T], err error) {
+	var meta metav1.ObjectMeta
+	if protobuf {
+		e, err := openEnvelope(object)
+		if err != nil {
+			return frame, err
+		}
+		_, metadata, _, err := cutField(e.raw, objectMetadata)
+		if err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+		if err := guard(func() error { return meta.Unmarshal(metadata) }); err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+	} else {
+		into := struct {
+			Metadata *metav1.ObjectMeta `json:"metadata"`
+		}{&meta}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(object, &into); err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+	}
+	if meta.ResourceVersion == "" {
+		return frame, errors.New("read bookmark: it has no resourceVersion")
+	}
+	return Frame[T]{
+		Type:             FrameBookmark,
+		Item:             Item[T]{ResourceVersion: meta.ResourceVersion},
+		InitialEventsEnd: meta.Annotations[metav1.InitialEventsAnnotationKey] == "true",
+	}, nil
+}
+
+// restStream is a watch over HTTP.
+type restStream[T Object] struct {
+	ctx     context.Context
+	cancel  context.CancelFunc
+	body    io.ReadCloser
+	frames  *frameReader
+	decoder *decoder[T]
+}
+
+// Next blocks for the next frame. io.EOF is a clean end.
+func (s *restStream[T]) Next() (Frame[T], error) {
+	raw, err := s.frames.next()
+	switch {
+	case err == nil:
+		return s.decoder.frame(s.frames.protobuf, raw)
+	case s.ctx.Err() != nil:
+		return Frame[T]{}, context.Cause(s.ctx)
+	case errors.Is(err, io.EOF):
+		return Frame[T]{}, io.EOF
+	case errors.Is(err, http.ErrBodyReadAfterClose):
+		return Frame[T]{}, errors.New("read watch: the stream is closed")
+	}
+	return Frame[T]{}, fmt.Errorf("read watch: %w", err)
+}
+
+// Close ends the stream and frees its connection.
+func (s *restStream[T]) Close() error {
+	s.cancel()
+	return s.body.Close()
+}

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	contentJSON     = "application/json"
+	contentProtobuf = "application/vnd.kubernetes.protobuf"
+)
+
+// apiServer is a Kubernetes API server by HTTP, with the credentials of a
+// rest.Config. Safe for concurrent use.
+type apiServer struct {
+	client    *http.Client // has no timeout: a watch lives long
+	base      *url.URL
+	userAgent string
+	timeout   time.Duration // of the configuration, for what is not a watch; 0: none
+}
+
+// newAPIServer is the server of cfg, reached by client.
+func newAPIServer(cfg *rest.Config, client *http.Client) (*apiServer, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion = "", nil
+	base, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("read server address %q: %w", cfg.Host, err)
+	}
+	patient := *client
+	patient.Timeout = 0
+	return &apiServer{
+		client:    &patient,
+		base:      base,
+		userAgent: cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent()),
+		timeout:   cfg.Timeout,
+	}, nil
+}
+
+// request is one GET.
+type request struct {
+	verb     string // in errors
+	resource schema.GroupResource
+	path     string
+	query    url.Values
+	accept   string
+}
+
+// get sends r and returns an answer with status 200, whose body the caller
+// closes. Any other is an *apierrors.StatusError.
+func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) {
+	u := *s.base
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/" + r.path
+	u.RawQuery = r.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.verb, err)
+	}
+	req.Header.Set("Accept", r.accept)
+	req.Header.Set("User-Agent", s.userAgent)
+	answer, err := s.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", r.verb, err)
+	}
+	if answer.StatusCode != http.StatusOK {
+		defer answer.Body.Close()
+		return nil, errorOf(answer, r.verb, r.resource)
+	}
+	return answer, nil
+}
+
+// restListerWatcher lists and watches one kind in one scope.
+type restListerWatcher[T Object] struct {
+	server   *apiServer
+	resolver *resolver
+	kind     schema.GroupVersionKind
+	scope    WatchScope
+	decoder  *decoder[T]
+	accept   string
+	pageSize atomic.Int64 // bytes of the last page, a guess at the next
+}
+
+// newRESTListerWatcher lists and watches kind in scope on the server of cfg,
+// as objects of type T. It sends nothing yet.
+func newRESTListerWatcher[T Object](cfg *rest.Config, client *http.Client, resolver *resolver, kind schema.GroupVersionKind, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
+	server, err := newAPIServer(cfg, client)
+	if err != nil {
+		return nil, err
+	}
+	decoder, err := newDecoder[T](kind, keepManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	lw := &restListerWatcher[T]{server: server, resolver: resolver, kind: kind, scope: scope, decoder: decoder, accept: contentJSON}
+	if decoder.protobuf {
+		lw.accept = contentProtobuf + "," + contentJSON
+	}
+	return lw, nil
+}
+
+func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+	if lw.server.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lw.server.timeout)
+		defer cancel()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(answerWithin, func() { cancel(errSilent) })
+	defer alarm.Stop()
+	page, err := lw.list(ctx, opts, alarm)
+	if err != nil && ctx.Err() != nil {
+		return Page[T]{}, context.Cause(ctx)
+	}
+	return page, err
+}
+
+func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alarm *time.Timer) (Page[T], error) {
+	q := lw.selectors()
+	if opts.Limit > 0 {
+		q.Set("limit", strconv.FormatInt(opts.Limit, 10))
+	}
+	setIf(q, "continue", opts.Continue)
+	setIf(q, "resourceVersion", opts.ResourceVersion)
+	setIf(q, "resourceVersionMatch", opts.ResourceVersionMatch)
+	answer, err := lw.get(ctx, "list", q)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	defer answer.Body.Close()
+	limit := int64(maxFrame)
+	if opts.Limit == 0 || opts.ResourceVersion == "0" {
+		limit = maxWholeList
+	}
+	body, err := readBody(speaking{answer.Body, alarm}, limit, lw.pageSize.Load())
+	if err != nil {
+		return Page[T]{}, fmt.Errorf("read list: %w", err)
+	}
+	lw.pageSize.Store(int64(len(body)))
+	page, err := lw.decoder.page(mediaType(answer), body)
+	if err != nil {
+		return Page[T]{}, notAsExpected(answer, body, err)
+	}
+	return page, nil
+}
+
+// speaking puts an alarm off whenever something is read.
+type speaking struct {
+	io.Reader
+	alarm *time.Timer
+}
+
+func (s speaking) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.alarm.Reset(answerWithin)
+	return n, err
+}
+
+func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+	q := lw.selectors()
+	q.Set("watch", "true")
+	q.Set("allowWatchBookmarks", "true")
+	setIf(q, "resourceVersion", opts.ResourceVersion)
+	if opts.SendInitialEvents {
+		q.Set("sendInitialEvents", "true")
+		q.Set("resourceVersionMatch", "NotOlderThan")
+	}
+	if opts.Timeout > 0 {
+		q.Set("timeoutSeconds", strconv.Itoa(max(1, int(opts.Timeout/time.Second))))
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	answer, err := lw.get(ctx, "watch", q)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	media := mediaType(answer)
+	if media != contentJSON && media != contentProtobuf {
+		defer cancel()
+		defer answer.Body.Close()
+		body, _ := readBody(answer.Body, shownBody+1, 0)
+		return nil, notAsExpected(answer, body, nil)
+	}
+	return &restStream[T]{
+		ctx: ctx, cancel: cancel, body: answer.Body,
+		frames:  newFrameReader(answer.Body, media == contentProtobuf, maxFrame),
+		decoder: lw.decoder,
+	}, nil
+}
+
+// get sends one request to the resource of the kind.
+func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.Values) (*http.Response, error) {
+	m, err := lw.resolver.resolve(ctx, lw.kind)
+	if err != nil {
+		return nil, err
+	}
+	path := groupPath(m.Resource.GroupVersion())
+	if lw.scope.Namespace != "" && m.Namespaced {
+		path += "/namespaces/" + lw.scope.Namespace
+	}
+	answer, err := lw.server.get(ctx, request{
+		verb: verb, resource: m.Resource.GroupResource(),
+		path: path + "/" + m.Resource.Resource, query: query, accept: lw.accept,
+	})
+	if apierrors.IsNotFound(err) {
+		lw.resolver.forget(lw.kind)
+		return nil, &NotServedError{Kind: lw.kind, Err: err}
+	}
+	return answer, err
+}
+
+func (lw *restListerWatcher[T]) selectors() url.Values {
+	q := url.Values{}
+	setIf(q, "labelSelector", lw.scope.LabelSelector)
+	setIf(q, "fieldSelector", lw.scope.FieldSelector)
+	return q
+}
+
+func setIf(q url.Values, name, value string) {
+	if value != "" {
+		q.Set(name, value)
+	}
+}
+
+// mediaType of an answer, without parameters.
+func mediaType(answer *http.Response) string {
+	header := answer.Header.Get("Content-Type")
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return header
+	}
+	return media
+}
+
+func notAsExpected(answer *http.Response, body []byte, err error) error {
+	// A Status with code 200 says more than that it is not a list.
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return err
+	}
+	u := *answer.Request.URL
+	u.RawQuery, u.User = "", nil
+	shown := shorten(body)
+	if isProtobuf(body) || err != nil && answer.Request != nil && mediaType(answer) == contentJSON {
+		// Objects are named in errors, never printed: they may be Secrets.
+		shown = fmt.Sprintf("%d bytes", len(body))
+	}
+	return &UnexpectedAnswerError{URL: u.String(), Code: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Body: shown, Err: err}
+}

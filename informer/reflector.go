@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	defaultPageSize = 500
+	// A watch is asked to end after a time between these two, so that watches
+	// which began together do not end together.
+	shortestWatch, longestWatch = 5 * time.Minute, 10 * time.Minute
+	// overdue is how long after its timeout a stream is given up.
+	overdue = 30 * time.Second
+	// answerWithin is how long the server may take to answer, and to go on with
+	// an answer that it has begun.
+	answerWithin = 90 * time.Second
+	// initialWithin is how long a streaming list may pause.
+	initialWithin = 30 * time.Second
+	// silentAfter without a frame, a stream that has bookmarks is dead: they
+	// come once a minute.
+	silentAfter = 150 * time.Second
+)
+
+// sink is where a Reflector puts what it learns: the DeltaFIFO.
+type sink[T Object] interface {
+	Push(Delta[T])
+	Bookmark(ScopeID, Version)
+	replace(ScopeID) replacement[T]
+}
+
+// replacement collects one list.
+type replacement[T Object] interface {
+	Add(Delta[T])
+	Unreadable()
+	Epoch()
+	Commit(Version)
+	Abort()
+}
+
+// fifoSink is a DeltaFIFO as a sink.
+type fifoSink[T Object] struct{ *DeltaFIFO[T] }
+
+func (s fifoSink[T]) replace(scope ScopeID) replacement[T] { return s.Replace(scope) }
+
+// Reflector lists and watches one scope of a kind and pushes what changes into
+// the DeltaFIFO, until its Run ends. What it does after each success and each
+// failure is decided by next, in phase.go.
+type Reflector[T Object] struct {
+	lw     ListerWatcher[T]
+	id     ScopeID
+	sink   sink[T]
+	opts   Options
+	random func() float64
+	status reflectorStatus
+}
+
+// newReflector returns the reflector of one scope. It starts nothing.
+func newReflector[T Object](lw ListerWatcher[T], scope WatchScope, id ScopeID, fifo *DeltaFIFO[T], opts Options) *Reflector[T] {
+	return newReflectorInto(lw, scope, id, fifoSink[T]{fifo}, opts)
+}
+
+func newReflectorInto[T Object](lw ListerWatcher[T], scope WatchScope, id ScopeID, into sink[T], opts Options) *Reflector[T] {
+	opts.PageSize = cmp.Or(opts.PageSize, defaultPageSize)
+	r := &Reflector[T]{lw: lw, id: id, sink: into, opts: opts, random: rand.Float64}
+	r.status.begin(scope)
+	return r
+}
+
+// State says where the reflector stands.
+func (r *Reflector[T]) State() ScopeState { return r.status.snapshot() }
+
+// Run lists and watches until ctx ends, and then returns nil. It retries
+// whatever fails. It runs in the goroutine of its caller alone.
+func (r *Reflector[T]) Run(ctx context.Context) error {
+	log, err := logr.FromContext(ctx)
+	if err != nil {
+		log = r.opts.Logger
+	}
+	r.status.logTo(log)
+	defer r.status.stopped()
+
+	p := progress{paged: r.opts.PagedLists}
+	p.phase = p.listPhase(time.Now())
+	var open *session[T]
+	defer func() { open.close() }()
+	for ctx.Err() == nil {
+		r.status.trying(p.phase)
+		var o outcome
+		switch p.phase {
+		case phaseList:
+			o = r.list(ctx, p)
+		case phaseStream:
+			open, o = r.stream(ctx, p)
+		case phaseWatch:
+			if open == nil {
+				open, o = r.open(ctx, r.watchOptions(p))
+			} else {
+				o = r.watch(open, &p)
+				open.close()
+				open = nil
+			}
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		o.now = time.Now()
+		d := next(p, o)
+		wait := r.wait(d)
+		r.status.show(d, o, wait)
+		p = d.next
+		if !pause(ctx, wait) {
+			break
+		}
+	}
+	return nil
+}
+
+// wait is how long to wait before the next step.
+func (r *Reflector[T]) wait(d decision) time.Duration {
+	var wait time.Duration
+	switch d.pace {
+	case paceNone:
+		return 0
+	case paceBackoff:
+		wait = retryBackoff.delay(d.next.failures, r.random())
+	case paceSlow:
+		wait = slowBackoff.delay(d.next.refusals, r.random())
+	}
+	if asked := min(d.atLeast, longestRetryAfter); wait < asked {
+		wait = asked + time.Duration(r.random()*float64(asked)/10)
+	}
+	return wait
+}
+
+// pause sleeps for d and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// list reads a whole list and replaces the scope's objects by it.
+func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
+	opts := ListOptions{Limit: r.opts.PageSize}
+	if p.whole {
+		opts.Limit = 0
+	}
+	opts.ResourceVersion, opts.ResourceVersionMatch = p.listVersion(r.opts.ListFromCache)
+	replace := r.sink.replace(r.id)
+	done := false
+	defer func() {
+		if !done {
+			replace.Abort()
+		}
+	}()
+	unreadable, version := unreadables{}, ""
+	for n := 0; ; n++ {
+		page, err := r.lw.List(ctx, opts)
+		if err != nil {
+			return failed(fmt.Errorf("list: %w", err), n > 0)
+		}
+		r.status.heard()
+		if n == 0 {
+			r.status.enter(phaseList)
+			version = page.ResourceVersion
+			if older(version, p.last) {
+				r.status.wentBack(p.last, version)
+				replace.Epoch()
+			}
+		} else if page.ResourceVersion != version {
+			return outcome{result: resultExpired, continued: true, err: fmt.Errorf("list: the pages are of different versions, %s and %s", version, page.ResourceVersion)}
+		}
+		for _, item := range page.Items {
+			replace.Add(r.delta(Replaced, item))
+		}
+		if page.Unreadable > 0 {
+			unreadable.add(page.Unreadable, page.UnreadableErr)
+			replace.Unreadable()
+		}
+		if page.Continue == "" {
+			break
+		}
+		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
+	}
+	done = true
+	replace.Commit(ParseVersion(version))
+	r.status.listed(ParseVersion(version), unreadable)
+	return outcome{result: resultCompleted, version: version}
+}
+
+// older reports whether version is before last, where both can be compared.
+func older(version, last string) bool {
+	v, l := ParseVersion(version), ParseVersion(last)
+	return v != 0 && l != 0 && v < l
+}
+
+// session is one open stream.
+type session[T Object] struct {
+	Stream[T]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	alarm  *time.Timer   // ends ctx when the stream is silent
+	within time.Duration // the alarm's time
+	opened time.Time
+	spoke  bool
+}
+
+// open asks for a stream. The session ends with ctx, when it is silent for too
+// long, and when the server does not end it at its timeout.
+func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T], outcome) {
+	s := &session[T]{}
+	ctx, cancelOverdue := context.WithTimeoutCause(ctx, opts.Timeout+overdue, errOverdue)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	cancel := s.cancel
+	s.cancel = func(cause error) {
+		cancel(cause)
+		cancelOverdue()
+	}
+	s.alarm = time.AfterFunc(answerWithin, func() { cancel(errSilent) })
+	stream, err := r.lw.Watch(s.ctx, opts)
+	if err != nil {
+		err = s.because(err)
+		s.close()
+		return nil, failed(fmt.Errorf("watch: %w", err), false)
+	}
+	s.Stream, s.opened = stream, time.Now()
+	s.alarm.Stop()
+	switch {
+	case opts.SendInitialEvents:
+		s.within = initialWithin
+	case r.status.hasBookmarks():
+		s.within = silentAfter
+	}
+	s.rearm()
+	r.status.heard()
+	return s, outcome{result: resultOpened}
+}
+
+// because is why the session's context ended, if it did, else err.
+func (s *session[T]) because(err error) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return err
+}
+
+func (s *session[T]) rearm() {
+	if s.within > 0 {
+		s.alarm.Reset(s.within)
+	}
+}
+
+// Next is the stream's next frame, or why there is none.
+func (s *session[T]) Next() (Frame[T], error) {
+	frame, err := s.Stream.Next()
+	if err != nil {
+		return frame, s.because(err)
+	}
+	s.spoke = true
+	s.rearm()
+	return frame, nil
+}
+
+func (s *session[T]) close() {
+	if s == nil {
+		return
+	}
+	s.alarm.Stop()
+	s.cancel(nil)
+	if s.Stream != nil {
+		_ = s.Close()
+	}
+}
+
+// failed is the outcome of err.
+func failed(err error, continued bool) outcome {
+	o := outcome{err: err, continued: continued}
+	o.result, o.retryAfter = classify(err)
+	return o
+}
+
+// after is the outcome of a stream that ended with err.
+func (s *session[T]) after(err error) outcome {
+	o := failed(fmt.Errorf("watch: %w", err), false)
+	if errors.Is(err, errOverdue) {
+		o.result = resultEnded
+	}
+	o.lived, o.spoke = time.Since(s.opened), s.spoke
+	return o
+}
+
+// delta is item as a change of this scope.
+func (r *Reflector[T]) delta(typ DeltaType, item Item[T]) Delta[T] {
+	d := Delta[T]{
+		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
+		UID: item.UID, Version: ParseVersion(item.ResourceVersion), Err: item.Err,
+	}
+	if typ == Deleted && item.Err != nil {
+		// What could not be read is gone: that much is sure.
+		d.Err, d.FinalStateUnknown = nil, true
+	}
+	return d
+}
+
+// watchTimeout is a random time to ask for.
+func (r *Reflector[T]) watchTimeout() time.Duration {
+	return shortestWatch + time.Duration(r.random()*float64(longestWatch-shortestWatch))
+}
+
+func (r *Reflector[T]) watchOptions(p progress) WatchOptions {
+	return WatchOptions{ResourceVersion: p.last, Timeout: r.watchTimeout()}
+}
+
+// deltaType of a frame that carries an object.
+func deltaType(f FrameType) (DeltaType, bool) {
+	switch f {
+	case FrameAdded:
+		return Added, true
+	case FrameModified:
+		return Updated, true
+	case FrameDeleted:
+		return Deleted, true
+	}
+	return "", false
+}

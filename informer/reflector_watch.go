@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// stream reads a streaming list and replaces the scope's objects by it. The
+// session that it returns goes on as a watch.
+func (r *Reflector[T]) stream(ctx context.Context, p progress) (*session[T], outcome) {
+	opts := WatchOptions{SendInitialEvents: true, Timeout: r.watchTimeout()}
+	opts.ResourceVersion, _ = p.listVersion(r.opts.ListFromCache)
+	s, o := r.open(ctx, opts)
+	if s == nil {
+		return nil, o
+	}
+	if o = r.initial(s); o.result != resultCompleted {
+		s.close()
+		return nil, o
+	}
+	s.within = silentAfter
+	s.rearm()
+	return s, o
+}
+
+// initial reads a stream up to the bookmark that ends its initial events.
+func (r *Reflector[T]) initial(s *session[T]) outcome {
+	replace := r.sink.replace(r.id)
+	done := false
+	defer func() {
+		if !done {
+			replace.Abort()
+		}
+	}()
+	unreadable := unreadables{}
+	// The server may tell of changes before it has ended the list.
+	gone := make(map[Key]Delta[T])
+	for n := 0; ; n++ {
+		frame, err := s.Next()
+		if err != nil {
+			o := s.after(err)
+			o.err = fmt.Errorf("streaming list: %w", o.err)
+			return o
+		}
+		r.status.heard()
+		if n == 0 && frame.Type != FrameError {
+			r.status.enter(phaseStream)
+		}
+		switch frame.Type {
+		case FrameError:
+			return s.errorFrame(frame.Err)
+		case FrameBookmark:
+			if !frame.InitialEventsEnd {
+				continue
+			}
+			r.status.sawBookmark()
+			version := ParseVersion(frame.Item.ResourceVersion)
+			done = true
+			replace.Commit(version)
+			for _, d := range gone {
+				r.sink.Push(d)
+			}
+			r.status.listed(version, unreadable)
+			return outcome{result: resultCompleted, version: frame.Item.ResourceVersion}
+		}
+		switch typ, _ := deltaType(frame.Type); {
+		case frame.Item.unreadable():
+			unreadable.add(1, frame.Item.Err)
+			replace.Unreadable()
+		case typ == Deleted:
+			gone[frame.Item.Key] = r.delta(Deleted, frame.Item)
+		default:
+			delete(gone, frame.Item.Key)
+			replace.Add(r.delta(Replaced, frame.Item))
+		}
+	}
+}
+
+// watch pushes what an open stream brings, until it ends.
+func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
+	for {
+		frame, err := s.Next()
+		if err != nil {
+			return s.after(err)
+		}
+		switch frame.Type {
+		case FrameError:
+			return s.errorFrame(frame.Err)
+		case FrameBookmark:
+			p.advance(frame.Item.ResourceVersion)
+			r.sink.Bookmark(r.id, ParseVersion(frame.Item.ResourceVersion))
+			r.status.sawBookmark()
+			if s.within == 0 {
+				s.within = silentAfter
+				s.rearm()
+			}
+		default:
+			if frame.Item.unreadable() {
+				r.status.unreadable(frame.Item.Err)
+				continue
+			}
+			typ, ok := deltaType(frame.Type)
+			if !ok {
+				return s.after(fmt.Errorf("frame of unknown type %q", frame.Type))
+			}
+			p.advance(frame.Item.ResourceVersion)
+			r.sink.Push(r.delta(typ, frame.Item))
+		}
+		r.status.reached(ParseVersion(p.last))
+	}
+}
+
+// errorFrame is the outcome of a stream that the server ended with an error.
+func (s *session[T]) errorFrame(err error) outcome {
+	if err == nil {
+		err = errors.New("error frame without an error")
+	}
+	o := s.after(err)
+	// The error itself is not a sign of life of the stream.
+	o.spoke = false
+	return o
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// reflectorStatus is what a Reflector shows of itself. Its methods are safe
+// for concurrent use.
+type reflectorStatus struct {
+	log       logr.Logger
+	contact   atomic.Int64 // LastContact, nanoseconds since 1970
+	version   atomic.Uint64
+	bookmarks atomic.Bool // the server has sent some
+	mu        struct {
+		sync.Mutex
+		state ScopeState
+	}
+}
+
+// unreadables are the objects of a list whose metadata cannot be read.
+type unreadables struct {
+	n   int
+	err error // of the first
+}
+
+func (u *unreadables) add(n int, err error) {
+	u.n += n
+	if u.err == nil {
+		u.err = err
+	}
+}
+
+func (s *reflectorStatus) begin(scope WatchScope) {
+	s.mu.state = ScopeState{Scope: scope, State: StateWaiting, Since: time.Now(), Relists: map[string]int{}}
+}
+
+// logTo sets the logger. Run calls it before anything is logged.
+func (s *reflectorStatus) logTo(log logr.Logger) {
+	s.log = log.WithValues("scope", s.mu.state.Scope.String())
+}
+
+func (s *reflectorStatus) snapshot() ScopeState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.mu.state
+	state.Relists = maps.Clone(state.Relists)
+	state.Version = Version(s.version.Load())
+	if at := s.contact.Load(); at != 0 {
+		state.LastContact = time.Unix(0, at)
+	}
+	return state
+}
+
+// trying: a step of phase begins. A state that says what is wrong stays until
+// the server has answered.
+func (s *reflectorStatus) trying(phase phase) {
+	s.mu.Lock()
+	s.mu.state.NextTry = time.Time{}
+	trouble := s.mu.state.State != StateWaiting && s.mu.state.State != StateLive
+	s.mu.Unlock()
+	if !trouble {
+		s.enter(phase)
+	}
+}
+
+// enter shows that a list is under way.
+func (s *reflectorStatus) enter(phase phase) {
+	switch phase {
+	case phaseList:
+		s.set(StateListing, "")
+	case phaseStream:
+		s.set(StateStreaming, "")
+	}
+}
+
+// heard: the server has sent something.
+func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
+
+// reached: the watch has brought the scope to v.
+func (s *reflectorStatus) reached(v Version) {
+	s.contact.Store(time.Now().UnixNano())
+	s.version.Store(uint64(v))
+}
+
+func (s *reflectorStatus) sawBookmark()       { s.bookmarks.Store(true) }
+func (s *reflectorStatus) hasBookmarks() bool { return s.bookmarks.Load() }
+
+// listed: a whole list of version v is in the DeltaFIFO.
+func (s *reflectorStatus) listed(v Version, unreadable unreadables) {
+	s.version.Store(uint64(v))
+	s.mu.Lock()
+	s.mu.state.Synced = true
+	s.mu.state.Unreadable, s.mu.state.UnreadableReason = unreadable.n, text(unreadable.err)
+	s.mu.Unlock()
+	if unreadable.n > 0 {
+		s.log.Error(unreadable.err, "Objects of the list have no readable name; nothing is taken for deleted until a list can be read in full", "objects", unreadable.n)
+	}
+}
+
+// unreadable: a frame of the watch carries an object without a readable name.
+func (s *reflectorStatus) unreadable(err error) {
+	s.mu.Lock()
+	s.mu.state.Unreadable++
+	first := s.mu.state.UnreadableReason == ""
+	if first {
+		s.mu.state.UnreadableReason = text(err)
+	}
+	s.mu.Unlock()
+	if first {
+		s.log.Error(err, "An event of the watch has no readable object name and is passed over")
+	}
+}
+
+// wentBack: the server's newest version is before one that was seen.
+func (s *reflectorStatus) wentBack(last, version string) {
+	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now", "seen", last, "newest", version)
+}
+
+// show takes over what was decided after o.
+func (s *reflectorStatus) show(d decision, o outcome, wait time.Duration) {
+	s.mu.Lock()
+	if o.result == resultOpened || o.result == resultCompleted && d.state == StateLive {
+		s.mu.state.Watches++ // a streaming list goes on as a watch
+	}
+	if d.relist != "" {
+		s.mu.state.Relists[d.relist]++
+	}
+	if wait > 0 {
+		s.mu.state.NextTry = o.now.Add(wait)
+	}
+	s.mu.Unlock()
+	if d.relist != "" {
+		s.log.V(1).Info("Listing again", "reason", d.relist, "after", wait, "cause", text(o.err))
+	}
+	if d.state != "" {
+		s.set(d.state, text(o.err))
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// set changes the state, and logs when it is another one.
+func (s *reflectorStatus) set(state State, reason string) {
+	if state == StateLive {
+		reason = ""
+	}
+	s.mu.Lock()
+	was := s.mu.state.State
+	s.mu.state.Reason = reason
+	if was != state {
+		s.mu.state.State, s.mu.state.Since = state, time.Now()
+	}
+	s.mu.Unlock()
+	if was == state {
+		return
+	}
+	switch state {
+	case StateLive:
+		if was == StateListing || was == StateStreaming {
+			s.log.V(1).Info("Watching")
+		} else {
+			s.log.Info("Watching again", "was", was)
+		}
+	case StateListing, StateStreaming:
+		s.log.V(1).Info("Listing", "state", state)
+	case StateStopped:
+	default:
+		s.log.Info("Not up to date: "+reason, "state", state)
+	}
+}
+
+// stopped: Run has ended.
+func (s *reflectorStatus) stopped() {
+	s.mu.Lock()
+	s.mu.state.NextTry = time.Time{}
+	reason := s.mu.state.Reason
+	s.mu.Unlock()
+	s.set(StateStopped, reason)
+}
