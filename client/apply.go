@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// statusName is both the field and the subresource.
+const statusName = "status"
+
+// setByServer are the fields of metadata that an applied object does not claim.
+var setByServer = [...]string{
+	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
+	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
+}
+
+// Apply creates or changes an object by server-side apply: the fields in obj
+// become the field owner's, those it had and no longer names are removed. It
+// needs a FieldOwner. A field that another owner holds with another value is a
+// conflict, for which apierrors.IsConflict holds, unless Force is given.
+//
+// obj is one of
+//   - an apply configuration of client-go, or anything else that marshals to
+//     an object with apiVersion, kind and metadata.name: sent as it is;
+//   - a typed object: sent without status, without what the server sets in
+//     metadata, and without empty values (zero scalars, empty structs, maps and
+//     lists), so that a plain struct does not come to own zeros. A zero that is
+//     wanted is a pointer to it; entries of maps and elements of lists are
+//     always kept. obj becomes what the server stored;
+//   - an *unstructured.Unstructured: sent without status and what the server
+//     sets in metadata; zeros in it are wanted. obj becomes what the server
+//     stored.
+//
+// resourceVersion is sent only by an apply configuration or with Preconditions.
+func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
+	return c.apply(ctx, "", obj, opts)
+}
+
+func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) error {
+	at := &call{verb: verbApply, sub: sub}
+	tree, object, err := c.configuration(at, obj)
+	if err != nil {
+		return fmt.Errorf("apply %T: %w", obj, err)
+	}
+	if err := c.settle(ctx, at, opts); err != nil {
+		return err
+	}
+	body, err := json.Marshal(tree)
+	if err != nil {
+		return at.wrap(err)
+	}
+	if body, err = at.preconditions.patch(types.ApplyPatchType, body); err != nil {
+		return at.wrap(err)
+	}
+	at.version = versionIn(types.ApplyPatchType, body)
+	like := object
+	if isNil(like) {
+		like = c.whole(nil, at.kind)
+	}
+	a, err := c.write(ctx, at, http.MethodPatch, string(types.ApplyPatchType), c.accept(like), body)
+	if err != nil {
+		return err
+	}
+	return c.settled(at, a, object)
+}
+
+// configuration makes what is sent of obj, and notes in at which object it is.
+// object is obj if it is to be filled with the answer.
+func (c *Client) configuration(at *call, obj any) (tree map[string]any, object informer.Object, err error) {
+	if isNil(obj) {
+		return nil, nil, errors.New("it is nil")
+	}
+	object, ok := obj.(informer.Object)
+	if !ok {
+		tree, err = foreignTree(at, obj)
+		return tree, nil, err
+	}
+	at.key, at.uid = informer.KeyOf(object), object.GetUID()
+	if at.kind, err = c.KindOf(object); err != nil {
+		return nil, nil, err
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		tree = maps.Clone(u.Object)
+	} else if tree, err = pruned(object); err != nil {
+		return nil, nil, err
+	}
+	return claimed(tree, at), object, nil
+}
+
+// claimed leaves of an object what a client can claim: all but status and what
+// the server sets, or for the status subresource nothing but status.
+func claimed(tree map[string]any, at *call) map[string]any {
+	tree["apiVersion"], tree["kind"] = at.kind.ToAPIVersionAndKind()
+	metadata, _ := tree["metadata"].(map[string]any)
+	if at.sub == statusName {
+		metadata = map[string]any{"name": at.key.Name}
+		if at.key.Namespace != "" {
+			metadata["namespace"] = at.key.Namespace
+		}
+		status, has := tree[statusName]
+		tree = map[string]any{"apiVersion": tree["apiVersion"], "kind": tree["kind"], "metadata": metadata}
+		if has {
+			tree[statusName] = status
+		}
+		return tree
+	}
+	delete(tree, statusName)
+	metadata = maps.Clone(metadata)
+	for _, field := range setByServer {
+		delete(metadata, field)
+	}
+	tree["metadata"] = metadata
+	return tree
+}
+
+// foreignTree is that of an apply configuration.
+func foreignTree(at *call, obj any) (map[string]any, error) {
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var named struct {
+		metav1.TypeMeta
+		Metadata struct {
+			Name      string    `json:"name"`
+			Namespace string    `json:"namespace"`
+			UID       types.UID `json:"uid"`
+		} `json:"metadata"`
+	}
+	var tree map[string]any
+	if err := errors.Join(kjson.UnmarshalCaseSensitivePreserveInts(data, &named), kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)); err != nil {
+		return nil, fmt.Errorf("it does not marshal to an object: %w", err)
+	}
+	at.kind = schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
+	at.key = informer.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}
+	at.uid = named.Metadata.UID
+	if at.kind.Kind == "" || at.kind.Version == "" {
+		return nil, errors.New("it has no apiVersion and kind; pass an apply configuration made by its constructor, or set them")
+	}
+	return tree, nil
+}
+
+// pruned is a typed object as JSON values, without empty ones.
+func pruned(obj informer.Object) (map[string]any, error) {
+	v := reflect.ValueOf(obj)
+	if v.Elem().Kind() != reflect.Struct {
+		return nil, errors.New("it is no struct; pass an apply configuration, a typed or an unstructured object")
+	}
+	tree, _, err := prune(v.Elem(), 0)
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := tree.(map[string]any)
+	if !ok {
+		return nil, errors.New("it does not marshal to an object")
+	}
+	return fields, nil
+}

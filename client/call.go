@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// verb is one kind of call; a set of them is their sum.
+type verb uint16
+
+const (
+	verbGet verb = 1 << iota
+	verbList
+	verbCreate
+	verbUpdate
+	verbPatch
+	verbApply
+	verbDelete
+	verbDeleteAllOf
+)
+
+func (v verb) String() string {
+	switch v {
+	case verbGet:
+		return "get"
+	case verbList:
+		return "list"
+	case verbCreate:
+		return "create"
+	case verbUpdate:
+		return "update"
+	case verbPatch:
+		return "patch"
+	case verbApply:
+		return "apply"
+	case verbDelete:
+		return "delete"
+	case verbDeleteAllOf:
+		return "delete all of"
+	}
+	return "call"
+}
+
+// call is one request to be: what is done, to which object, where it is served.
+type call struct {
+	callOptions
+	verb     verb
+	sub      string // subresource; empty: the object itself
+	kind     schema.GroupVersionKind
+	key      informer.Key
+	generate string    // generateName of a create without a name
+	uid      types.UID // of the caller's object; may be empty
+	version  string    // resourceVersion that is sent as a condition; may be empty
+	resource resource
+}
+
+// aim makes the call on obj, checking all that can be known before the object
+// is asked for. Its errors are worded.
+func (c *Client) aim(ctx context.Context, v verb, sub string, obj informer.Object, options []Option) (*call, error) {
+	if isNil(obj) {
+		return nil, fmt.Errorf("%s object: it is nil", v)
+	}
+	return c.aimAt(ctx, v, sub, informer.KeyOf(obj), obj, options)
+}
+
+// aimAt is aim where the key is given beside the object.
+func (c *Client) aimAt(ctx context.Context, v verb, sub string, key informer.Key, obj informer.Object, options []Option) (*call, error) {
+	if isNil(obj) {
+		return nil, fmt.Errorf("%s %s: the object is nil", v, key)
+	}
+	at := &call{verb: v, sub: sub, key: key, uid: obj.GetUID(), generate: obj.GetGenerateName()}
+	var err error
+	if at.kind, err = c.KindOf(obj); err != nil {
+		return nil, fmt.Errorf("%s %s: %w", v, path(key.Namespace, key.Name), err)
+	}
+	return at, c.settle(ctx, at, options)
+}
+
+// settle fills in the options and the resource of a call that knows its kind
+// and key.
+func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
+	var err error
+	if at.callOptions, err = c.collect(at.verb, options); err != nil {
+		return at.wrap(err)
+	}
+	if err := at.check(); err != nil {
+		return at.wrap(err)
+	}
+	if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
+		return at.wrap(err)
+	}
+	return at.wrap(at.checkScope())
+}
+
+// check is what needs no server.
+func (at *call) check() error {
+	one := at.verb&selections == 0
+	switch {
+	case one && at.key.Name == "" && (at.verb != verbCreate || at.sub != ""):
+		return errors.New("the object has no name; set metadata.name")
+	case at.key.Name == "" && at.verb == verbCreate && at.generate == "":
+		return errors.New("the object has no name; set metadata.name or metadata.generateName")
+	case at.verb == verbApply && at.fieldOwner == "":
+		return errors.New(`server-side apply needs a field owner; pass client.FieldOwner("my-controller") or set Options.FieldOwner`)
+	case at.body != nil && at.sub == "":
+		return errors.New("client.Body is for subresources; pass the object itself")
+	}
+	return nil
+}
+
+func (at *call) checkScope() error {
+	switch {
+	case !at.resource.namespaced && at.key.Namespace != "":
+		return fmt.Errorf("kind %s is of cluster scope; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
+	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
+		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
+	case at.resource.namespaced && at.key.Namespace == "" && at.verb != verbList:
+		return fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)
+	}
+	return nil
+}
+
+// String reads as the beginning of an error: update status of Website prod/web.
+func (at *call) String() string {
+	what := at.verb.String()
+	if at.sub != "" {
+		what += " " + at.sub + " of"
+	}
+	what += " " + at.kind.Kind
+	switch {
+	case at.verb&selections != 0:
+		if at.key.Namespace != "" {
+			what += fmt.Sprintf(" in %q", at.key.Namespace)
+		}
+		return what
+	case at.key.Name == "" && at.generate != "":
+		return what + " " + path(at.key.Namespace, at.generate+"*")
+	}
+	return what + " " + path(at.key.Namespace, at.key.Name)
+}
+
+func path(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+// wrap adds what was being done to err; nil stays nil.
+func (at *call) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", at, err)
+}
+
+// KindOf returns the kind of obj: as the scheme knows its Go type, or for
+// *unstructured.Unstructured and *metav1.PartialObjectMetadata as the object
+// itself says.
+func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	if isNil(obj) {
+		return schema.GroupVersionKind{}, errors.New("the object is nil")
+	}
+	own := obj.GetObjectKind().GroupVersionKind()
+	if untyped(obj) {
+		if own.Kind == "" || own.Version == "" {
+			return own, fmt.Errorf("a %T must say its kind; set apiVersion and kind, or call SetGroupVersionKind", obj)
+		}
+		return own, nil
+	}
+	kinds, _, err := c.scheme.ObjectKinds(obj)
+	if err != nil {
+		return own, fmt.Errorf("Go type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with: %w", obj, err)
+	}
+	for _, kind := range kinds {
+		if kind == own {
+			return kind, nil
+		}
+	}
+	if len(kinds) > 1 {
+		return own, fmt.Errorf("Go type %T stands for %d kinds in the scheme; say which by setting apiVersion and kind", obj, len(kinds))
+	}
+	return kinds[0], nil
+}
+
+// untyped objects say themselves what kind they are.
+func untyped(obj runtime.Object) bool {
+	if _, ok := obj.(*unstructured.Unstructured); ok {
+		return true
+	}
+	return metadataOnly(obj)
+}
+
+func metadataOnly(obj runtime.Object) bool {
+	_, ok := obj.(*metav1.PartialObjectMetadata)
+	return ok
+}
+
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Observer is shown this process's own writes. *informer.SharedInformerFactory
+// is one.
+type Observer interface {
+	// Observe takes the answer to a write. It must not block for long: it runs
+	// before the write returns to its caller.
+	Observe(w informer.Written)
+	// WhenPassed calls do, once, when the cache holds a version of key newer
+	// than the given one, or key is gone. stop ends the waiting.
+	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
+}
+
+// Options of a Client. The zero Options are fit for production.
+type Options struct {
+	// Observer is shown the answers to this client's writes; nil: nobody is, and
+	// a Lister shows a write when its watch does.
+	Observer Observer
+	// FieldOwner of writes that name none. Empty: the server derives one from
+	// the user agent, and Apply asks for the option.
+	FieldOwner string
+	// DryRun makes every write of this client a dry run: validated and
+	// admitted by the server, stored nowhere, shown to no Observer.
+	DryRun bool
+	// FieldValidation of writes that name none: Strict, Warn or Ignore. Empty:
+	// the server's default (Warn since Kubernetes 1.27).
+	FieldValidation FieldValidation
+	// Logger gets each warning of the server once, where the context of a call
+	// carries no logger. Zero: lines on stderr.
+	Logger logr.Logger
+}
+
+// Client reads from and writes to the API server. It keeps no objects: a read
+// is a request. Make it with New; it is safe for concurrent use.
+type Client struct {
+	config *rest.Config
+	http   *http.Client
+	scheme *runtime.Scheme
+	opts   Options
+	mapper *mapper
+
+	mu struct {
+		sync.Mutex
+		rest map[schema.GroupVersion]*rest.RESTClient
+	}
+}
+
+// New returns a client for the API server of cfg. Kinds with Go types are
+// looked up in scheme. cfg is copied; a QPS of 0 means no limit on this side,
+// the server's own priority and fairness rule. No request is made.
+func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error) {
+	switch {
+	case cfg == nil:
+		return nil, errors.New("make client: the REST configuration is nil; load one from a kubeconfig or with rest.InClusterConfig")
+	case scheme == nil:
+		return nil, errors.New("make client: the scheme is nil; pass runtime.NewScheme() with the types' AddToScheme called on it")
+	}
+	if err := opts.FieldValidation.check(); err != nil {
+		return nil, fmt.Errorf("make client: Options.FieldValidation: %w", err)
+	}
+	if opts.Logger.GetSink() == nil {
+		opts.Logger = stderrLogger()
+	}
+	c := &Client{config: restConfig(cfg, opts.Logger), scheme: scheme, opts: opts}
+	var err error
+	if c.http, err = rest.HTTPClientFor(c.config); err != nil {
+		return nil, fmt.Errorf("make client for %s: %w", cfg.Host, err)
+	}
+	c.mapper = newMapper(c.discover)
+	c.mu.rest = map[schema.GroupVersion]*rest.RESTClient{}
+	return c, nil
+}
+
+// restConfig is what all RESTClients share. The rate limiter is made here, so
+// that a limit holds for the whole client and not for each group.
+func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	switch {
+	case cfg.RateLimiter != nil:
+	case cfg.QPS == 0:
+		cfg.QPS = -1
+	case cfg.QPS > 0:
+		burst := cfg.Burst
+		if burst == 0 {
+			burst = rest.DefaultBurst
+		}
+		cfg.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(cfg.QPS, burst)
+	}
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandlerWithContext = newWarningLog(log)
+	}
+	// The RESTClient itself decodes only the server's errors; objects are
+	// decoded by answer.go into exactly the type the caller has.
+	statuses := runtime.NewScheme()
+	metav1.AddToGroupVersion(statuses, schema.GroupVersion{Version: "v1"})
+	cfg.NegotiatedSerializer = serializer.NewCodecFactory(statuses).WithoutConversion()
+	return cfg
+}
+
+// Scheme in which the client looks up Go types.
+func (c *Client) Scheme() *runtime.Scheme { return c.scheme }
+
+// ResetDiscovery forgets which resources the server serves; the next call for
+// each kind asks again. A kind that was not served is always asked for again,
+// so this is needed only after a CustomResourceDefinition was replaced by one
+// of another scope or plural name.
+func (c *Client) ResetDiscovery() { c.mapper.reset() }
+
+func (c *Client) restFor(gv schema.GroupVersion) (*rest.RESTClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if rc := c.mu.rest[gv]; rc != nil {
+		return rc, nil
+	}
+	cfg := rest.CopyConfig(c.config)
+	cfg.GroupVersion = &gv
+	cfg.APIPath = "/apis"
+	if gv.Group == "" {
+		cfg.APIPath = "/api"
+	}
+	rc, err := rest.RESTClientForConfigAndClient(cfg, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("make REST client for %s: %w", gv, err)
+	}
+	c.mu.rest[gv] = rc
+	return rc, nil
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package client reads and writes objects on the API server, of built-in kinds
+// and of custom resources alike, and shows each write to the informers.
+//
+//	Create Update Patch Apply Delete SetFinalizers        Get, List
+//	DeleteAllOf, Status(), SubResource(name)                 │
+//	   │                                                     │
+//	   ▼                                                     ▼
+//	call.go      what is meant: kind, key, options; what cannot be is an error here
+//	mapper.go    where it is served: one discovery request per group and version
+//	request.go   the request: one rest.RESTClient per group and version
+//	   │                            ▲
+//	   ▼                            │
+//	  API server ─────────────▶ answer.go    protobuf or JSON, into exactly the caller's type
+//	                                │
+//	                                ├──▶ the caller's object
+//	                                ▼
+//	                            observe.go   what the write did: Stored, Removed, Touched
+//	                                │
+//	                                ▼
+//	                            Observer (informer.SharedInformerFactory)
+//
+// A controller reads from a Lister and writes through a Client:
+//
+//	c, err := client.New(cfg, scheme, client.Options{Observer: informers, FieldOwner: "website"})
+//	…
+//	err = c.Apply(ctx, deploymentFor(site))
+//
+// # Promises
+//
+//   - C1 There is no cache: each Get and each page of a List is a request, each
+//     write is one, and nothing else starts a request save discovery.
+//   - C2 Before a write returns, the Observer has been told what it did, in an
+//     object that nobody else holds; never of a dry run. It is told that an
+//     object is gone only if it is. (The client's part of R4.)
+//   - C3 On an error the caller's object is as it was; after success it is what
+//     the server answered and nothing else, kind and apiVersion included.
+//   - C4 A typed object that is applied claims no value that is empty, and each
+//     that is not.
+//   - C5 What cannot be is an error before the object is asked for: no name, a
+//     namespace missing or too many, an option that does not fit, no field owner.
+//   - C6 Errors wrap the server's Status, so that apierrors.IsNotFound and the
+//     like hold; a missing kind or subresource never passes for a missing object.
+//
+// # Concurrency
+//
+// A Client and its SubResources are safe for concurrent use. Each call blocks
+// until the server has answered or its context ends. No goroutine is started.
+//
+// # Testing
+//
+// The judgement about answers (observe.go) and the leaving out of empty values
+// (prune.go) are pure functions with tables and fuzz targets. The rest is tested
+// against scripted answers, and by one suite against a real control plane.
+package client

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Get reads the object that key names from the API server, not from a cache,
+// and makes into what it is. It blocks until the answer has come or ctx ends.
+// An object that does not exist is an error for which apierrors.IsNotFound
+// holds; a kind that is not served is an *informer.NotServedError.
+//
+// An *unstructured.Unstructured or *metav1.PartialObjectMetadata says by its
+// apiVersion and kind what is read.
+func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object, opts ...Option) error {
+	at, err := c.aimAt(ctx, verbGet, "", key, into, opts)
+	if err != nil {
+		return err
+	}
+	req, err := c.request(at, http.MethodGet)
+	if err != nil {
+		return at.wrap(err)
+	}
+	a, err := c.do(ctx, at, req.SetHeader("Accept", c.accept(into)))
+	if err != nil {
+		return err
+	}
+	want := at.kind
+	if metadataOnly(into) {
+		want = metadataKind
+	}
+	if !a.is(want) {
+		return at.wrap(fmt.Errorf("the server answered with a %s", a.kind))
+	}
+	got := empty(into)
+	if err := a.into(got, at.kind); err != nil {
+		return at.wrap(err)
+	}
+	fill(into, got)
+	return nil
+}

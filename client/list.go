@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"net/http"
+	"reflect"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+const (
+	// pageSize of a list without Limit, the one kubectl uses.
+	pageSize = 500
+	// maxRestarts of a list whose pages expired before any object was given.
+	maxRestarts = 3
+)
+
+// List reads all objects of T's kind that the options select, page by page as
+// the loop asks for them, from the API server and not from a cache. Each object
+// is the caller's own. For *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata name the kind by OfKind.
+//
+// An error comes with the zero T. The list ends with it, save for an
+// *informer.UndecodableError, which concerns one object: going on with the loop
+// gives the others. A loop so slow that the server has compacted the list's
+// version away ends with an error for which apierrors.IsResourceExpired holds.
+func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		like, at, err := aimAtAll[T](ctx, c, verbList, opts)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		given, restarts := 0, 0
+		for token := ""; ; {
+			page, err := c.listPage(ctx, at, like, token)
+			if apierrors.IsResourceExpired(err) && token != "" && given == 0 && restarts < maxRestarts {
+				token = ""
+				restarts++
+				continue
+			}
+			if err != nil {
+				yield(none, expired(err, given))
+				return
+			}
+			for _, item := range page.items {
+				obj := empty(like)
+				if err := item.into(obj, at.kind); err != nil {
+					if !yield(none, at.wrap(undecodable(at, item, err))) {
+						return
+					}
+				} else if !yield(obj, nil) {
+					return
+				}
+				given++
+			}
+			if token = page.token; token == "" {
+				return
+			}
+		}
+	}
+}
+
+func expired(err error, given int) error {
+	if !apierrors.IsResourceExpired(err) || given == 0 {
+		return err
+	}
+	return fmt.Errorf("%w (the list has expired after %d objects: start it again, collect objects before working on them, or raise client.Limit)", err, given)
+}
+
+// aimAtAll makes the call on a collection of T.
+func aimAtAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer {
+		return like, nil, fmt.Errorf("%s %s: the type must be a pointer to an API type, as *corev1.ConfigMap", v, t)
+	}
+	like = reflect.New(t.Elem()).Interface().(T)
+	at = &call{verb: v}
+	asked, err := c.collect(v, opts)
+	if err != nil {
+		return like, nil, fmt.Errorf("%s %s: %w", v, t, err)
+	}
+	at.key.Namespace = asked.namespace
+	switch {
+	case !untyped(like):
+		at.kind, err = c.KindOf(like)
+	case asked.kind.Empty():
+		err = errors.New("the type does not say which kind; pass client.OfKind")
+	default:
+		at.kind = asked.kind
+	}
+	if err != nil {
+		return like, nil, fmt.Errorf("%s %s: %w", v, t, err)
+	}
+	return like, at, c.settle(ctx, at, opts)
+}
+
+func selectParams(req *rest.Request, at *call) *rest.Request {
+	if at.labels != nil && !at.labels.Empty() {
+		req = req.Param("labelSelector", at.labels.String())
+	}
+	if at.fields != nil && !at.fields.Empty() {
+		req = req.Param("fieldSelector", at.fields.String())
+	}
+	return req
+}
+
+func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, token string) (listPage, error) {
+	req, err := c.request(at, http.MethodGet)
+	if err != nil {
+		return listPage{}, at.wrap(err)
+	}
+	limit := at.limit
+	if limit == 0 {
+		limit = pageSize
+	}
+	req = selectParams(req, at).Param("limit", fmt.Sprint(limit))
+	if token != "" {
+		req = req.Param("continue", token)
+	}
+	accept := c.accept(like)
+	if metadataOnly(like) {
+		accept = acceptMetadataList
+	}
+	a, err := c.do(ctx, at, req.SetHeader("Accept", accept))
+	if err != nil {
+		return listPage{}, err
+	}
+	page, err := a.page()
+	return page, at.wrap(err)
+}
+
+// listPage is one page of a list, its objects not yet decoded: one that cannot
+// be does not take the others along.
+type listPage struct {
+	items []answer
+	token string
+}
+
+// page splits the answer to a list.
+func (a answer) page() (listPage, error) {
+	if a.protobuf {
+		return a.protobufPage()
+	}
+	var list struct {
+		Metadata metav1.ListMeta   `json:"metadata"`
+		Items    []json.RawMessage `json:"items"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(a.data, &list); err != nil {
+		return listPage{}, fmt.Errorf("read the list: %w", err)
+	}
+	page := listPage{token: list.Metadata.Continue, items: make([]answer, len(list.Items))}
+	for i, raw := range list.Items {
+		page.items[i] = answer{data: raw}
+	}
+	return page, nil
+}
+
+// protobufPage splits by the wire: in every list of the API field 1 is the
+// metadata and field 2 the items.
+func (a answer) protobufPage() (listPage, error) {
+	var page listPage
+	for rest := a.data; len(rest) > 0; {
+		number, wire, n := protowire.ConsumeTag(rest)
+		if n < 0 {
+			return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
+		}
+		rest = rest[n:]
+		if wire != protowire.BytesType || number > 2 {
+			if n = protowire.ConsumeFieldValue(number, wire, rest); n < 0 {
+				return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
+			}
+			rest = rest[n:]
+			continue
+		}
+		value, n := protowire.ConsumeBytes(rest)
+		if n < 0 {
+			return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
+		}
+		rest = rest[n:]
+		if number == 2 {
+			page.items = append(page.items, answer{data: value, protobuf: true})
+			continue
+		}
+		var metadata metav1.ListMeta
+		if err := metadata.Unmarshal(value); err != nil {
+			return page, fmt.Errorf("read the list: %w", err)
+		}
+		page.token = metadata.Continue
+	}
+	return page, nil
+}
+
+// undecodable names the object if its metadata can be read.
+func undecodable(at *call, item answer, err error) error {
+	var named struct {
+		metav1.ObjectMeta `json:"metadata"`
+	}
+	if !item.protobuf {
+		// What cannot be read leaves the key empty; err is what is reported.
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(item.data, &named)
+	}
+	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named.ObjectMeta), Err: err}
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// resource is where the server serves a kind.
+type resource struct {
+	name       string // plural, as in the path
+	namespaced bool
+}
+
+// mapper finds the resource of a kind. It asks for one group and version at a
+// time, when first needed: an aggregated API that is down harms its own kinds
+// alone. What is served is remembered, what is not is asked for again.
+type mapper struct {
+	discover func(context.Context, schema.GroupVersion) ([]metav1.APIResource, error)
+
+	mu struct {
+		sync.Mutex
+		known map[schema.GroupVersionKind]resource
+	}
+}
+
+func newMapper(discover func(context.Context, schema.GroupVersion) ([]metav1.APIResource, error)) *mapper {
+	m := &mapper{discover: discover}
+	m.mu.known = map[schema.GroupVersionKind]resource{}
+	return m
+}
+
+func (m *mapper) find(ctx context.Context, kind schema.GroupVersionKind) (resource, error) {
+	m.mu.Lock()
+	found, ok := m.mu.known[kind]
+	m.mu.Unlock()
+	if ok {
+		return found, nil
+	}
+	served, err := m.discover(ctx, kind.GroupVersion())
+	if err != nil {
+		return resource{}, fmt.Errorf("find resource of kind %s: %w", kind, err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range served {
+		if !strings.Contains(r.Name, "/") {
+			k := kind.GroupVersion().WithKind(r.Kind)
+			m.mu.known[k] = resource{name: r.Name, namespaced: r.Namespaced}
+		}
+	}
+	if found, ok = m.mu.known[kind]; !ok {
+		return resource{}, notServed(kind)
+	}
+	return found, nil
+}
+
+// forget drops what is known of a group and version, after the server has
+// answered that a resource in it is not there.
+func (m *mapper) forget(gv schema.GroupVersion) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for kind := range m.mu.known {
+		if kind.GroupVersion() == gv {
+			delete(m.mu.known, kind)
+		}
+	}
+}
+
+func (m *mapper) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.mu.known)
+}
+
+// notServed wraps no StatusError: a missing kind must not pass for a missing
+// object, which callers ignore.
+func notServed(kind schema.GroupVersionKind) error {
+	return &informer.NotServedError{
+		Kind: kind,
+		Err:  &meta.NoKindMatchError{GroupKind: kind.GroupKind(), SearchedVersions: []string{kind.Version}},
+	}
+}
+
+// discover asks which resources a group and version has. One that does not
+// exist has none.
+func (c *Client) discover(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
+	rc, err := c.restFor(gv)
+	if err != nil {
+		return nil, err
+	}
+	res := rc.Get().SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
+	if err := res.Error(); apierrors.IsNotFound(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	raw, err := res.Raw()
+	if err != nil {
+		return nil, err
+	}
+	var list metav1.APIResourceList
+	if err := json.UnmarshalCaseSensitivePreserveInts(raw, &list); err != nil {
+		return nil, fmt.Errorf("read the resources of %s: %w", gv, err)
+	}
+	return list.APIResources, nil
+}

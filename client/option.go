@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Option adjusts one call. Each option says which calls it fits; given to
+// another, the call fails before any request.
+type Option interface {
+	fits() verb
+	set(*callOptions) error
+}
+
+// callOptions is what the options of one call add up to.
+type callOptions struct {
+	fieldOwner      string
+	dryRun          bool
+	force           bool
+	fieldValidation FieldValidation
+	preconditions   Preconditions
+	propagation     metav1.DeletionPropagation
+	gracePeriod     *int64
+	namespace       string
+	labels          labels.Selector
+	fields          fields.Selector
+	limit           int64
+	kind            schema.GroupVersionKind
+	body            informer.Object
+}
+
+// FieldOwner names who owns the fields that are written (the fieldManager of
+// the API). Fits create, update, patch and apply; apply needs one.
+type FieldOwner string
+
+// DryRun asks the server to validate and admit, and store nothing. Fits all
+// writes.
+type DryRun struct{}
+
+// Force takes over fields that another owner holds. Fits apply.
+type Force struct{}
+
+// FieldValidation says what the server does with unknown and duplicate
+// fields. Fits create, update, patch and apply.
+type FieldValidation string
+
+const (
+	// Strict refuses the write.
+	Strict FieldValidation = "Strict"
+	// Warn drops the field and sends a warning, which is logged.
+	Warn FieldValidation = "Warn"
+	// Ignore drops the field.
+	Ignore FieldValidation = "Ignore"
+)
+
+// Preconditions that must hold for the object on the server, or the write is
+// refused with a conflict. Fits patch, apply and delete; an update has them in
+// the object's own uid and resourceVersion. Empty fields ask for nothing.
+type Preconditions struct {
+	UID             types.UID
+	ResourceVersion string
+}
+
+// Propagation says what becomes of the objects that the deleted one owns:
+// Background, Foreground or Orphan, as metav1.DeletePropagation… name them.
+// Fits delete and deleteAllOf.
+type Propagation metav1.DeletionPropagation
+
+// GracePeriod before a deleted object goes, in whole seconds; 0 is at once.
+// Kinds without graceful deletion ignore it. Fits delete and deleteAllOf.
+type GracePeriod time.Duration
+
+// InNamespace limits a list or deleteAllOf to one namespace.
+type InNamespace string
+
+// MatchingLabels limits a list or deleteAllOf to objects with all these labels.
+type MatchingLabels map[string]string
+
+// MatchingSelector limits a list or deleteAllOf to objects that the label
+// selector matches.
+type MatchingSelector struct{ labels.Selector }
+
+// MatchingFields limits a list or deleteAllOf to objects whose fields have
+// these values; the server says which fields of a kind can be selected.
+type MatchingFields map[string]string
+
+// Limit is the number of objects the server is asked for per page of a list;
+// 0: 500.
+type Limit int64
+
+// OfKind names the kind of a list or deleteAllOf whose Go type does not tell
+// it: *unstructured.Unstructured and *metav1.PartialObjectMetadata.
+type OfKind schema.GroupVersionKind
+
+// Body is what is sent to a subresource whose content is of another kind than
+// the object, as a Scale; the answer is read into it. Fits update of a
+// subresource.
+type Body struct{ informer.Object }
+
+const (
+	fieldWrites = verbCreate | verbUpdate | verbPatch | verbApply
+	deletes     = verbDelete | verbDeleteAllOf
+	selections  = verbList | verbDeleteAllOf
+)
+
+func (FieldOwner) fits() verb       { return fieldWrites }
+func (DryRun) fits() verb           { return fieldWrites | deletes }
+func (Force) fits() verb            { return verbApply }
+func (FieldValidation) fits() verb  { return fieldWrites }
+func (Preconditions) fits() verb    { return verbPatch | verbApply | verbDelete }
+func (Propagation) fits() verb      { return deletes }
+func (GracePeriod) fits() verb      { return deletes }
+func (InNamespace) fits() verb      { return selections }
+func (MatchingLabels) fits() verb   { return selections }
+func (MatchingSelector) fits() verb { return selections }
+func (MatchingFields) fits() verb   { return selections }
+func (Limit) fits() verb            { return verbList }
+func (OfKind) fits() verb           { return selections }
+func (Body) fits() verb             { return verbUpdate }
+
+func (o FieldOwner) set(c *callOptions) error    { c.fieldOwner = string(o); return nil }
+func (DryRun) set(c *callOptions) error          { c.dryRun = true; return nil }
+func (Force) set(c *callOptions) error           { c.force = true; return nil }
+func (o Preconditions) set(c *callOptions) error { c.preconditions = o; return nil }
+func (o InNamespace) set(c *callOptions) error   { c.namespace = string(o); return nil }
+func (o OfKind) set(c *callOptions) error        { c.kind = schema.GroupVersionKind(o); return nil }
+
+func (o FieldValidation) set(c *callOptions) error {
+	c.fieldValidation = o
+	return o.check()
+}
+
+func (o FieldValidation) check() error {
+	switch o {
+	case "", Strict, Warn, Ignore:
+		return nil
+	}
+	return fmt.Errorf("field validation %q is none of Strict, Warn, Ignore", string(o))
+}
+
+func (o Propagation) set(c *callOptions) error {
+	c.propagation = metav1.DeletionPropagation(o)
+	switch c.propagation {
+	case metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
+		return nil
+	}
+	return fmt.Errorf("propagation %q is none of Background, Foreground, Orphan", string(o))
+}
+
+func (o GracePeriod) set(c *callOptions) error {
+	d := time.Duration(o)
+	if d < 0 || d%time.Second != 0 {
+		return fmt.Errorf("grace period %s is not a whole number of seconds from 0", d)
+	}
+	seconds := int64(d / time.Second)
+	c.gracePeriod = &seconds
+	return nil
+}
+
+func (o MatchingLabels) set(c *callOptions) error {
+	selector, err := labels.ValidatedSelectorFromSet(labels.Set(o))
+	if err != nil {
+		return fmt.Errorf("labels to match: %w", err)
+	}
+	return c.match(selector)
+}
+
+func (o MatchingSelector) set(c *callOptions) error {
+	if o.Selector == nil {
+		return errors.New("the label selector to match is nil; leave the option out to match all")
+	}
+	return c.match(o.Selector)
+}
+
+// match narrows: several label options must all hold.
+func (c *callOptions) match(selector labels.Selector) error {
+	requirements, selectable := selector.Requirements()
+	switch {
+	case !selectable:
+		return errors.New("the label selector matches nothing")
+	case c.labels == nil:
+		c.labels = selector
+	default:
+		c.labels = c.labels.Add(requirements...)
+	}
+	return nil
+}
+
+func (o MatchingFields) set(c *callOptions) error {
+	selector := fields.SelectorFromSet(fields.Set(o))
+	if c.fields != nil {
+		selector = fields.AndSelectors(c.fields, selector)
+	}
+	c.fields = selector
+	return nil
+}
+
+func (o Limit) set(c *callOptions) error {
+	if o < 0 {
+		return fmt.Errorf("limit %d is negative", o)
+	}
+	c.limit = int64(o)
+	return nil
+}
+
+func (o Body) set(c *callOptions) error {
+	if isNil(o.Object) {
+		return errors.New("the body is nil")
+	}
+	c.body = o.Object
+	return nil
+}
+
+// collect reads the options of a call, over the defaults of the client.
+func (c *Client) collect(v verb, options []Option) (callOptions, error) {
+	all := callOptions{
+		fieldOwner:      c.opts.FieldOwner,
+		dryRun:          c.opts.DryRun,
+		fieldValidation: c.opts.FieldValidation,
+	}
+	for _, o := range options {
+		if isNil(o) {
+			return all, errors.New("an option is nil; leave it out")
+		}
+		if o.fits()&v == 0 {
+			return all, fmt.Errorf("option %T does not fit %s; leave it out", o, v)
+		}
+		if err := o.set(&all); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Patch is a change of an object. The zero Patch is an error when used.
+type Patch struct {
+	kind types.PatchType
+	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
+}
+
+// MergePatch is a JSON merge patch (RFC 7386): fields of change replace those
+// of the object, null removes. change is marshalled to JSON; a []byte or
+// json.RawMessage is taken as it is.
+func MergePatch(change any) Patch { return given(types.MergePatchType, change) }
+
+// StrategicMergePatch merges lists by their keys. The server takes it for
+// built-in kinds, not for custom resources. change is as for MergePatch.
+func StrategicMergePatch(change any) Patch { return given(types.StrategicMergePatchType, change) }
+
+// JSONPatch is a list of operations (RFC 6902).
+func JSONPatch(ops ...JSONOp) Patch {
+	if ops == nil {
+		ops = []JSONOp{}
+	}
+	return given(types.JSONPatchType, ops)
+}
+
+// JSONOp is one operation of a JSONPatch. Op is add, remove, replace, move,
+// copy or test; Path and From are JSON pointers.
+type JSONOp struct {
+	Op, Path string
+	From     string
+	Value    any
+}
+
+// MarshalJSON leaves out what the operation does not have; a Value of nil is
+// null where there must be one.
+func (o JSONOp) MarshalJSON() ([]byte, error) {
+	op := map[string]any{"op": o.Op, "path": o.Path}
+	switch o.Op {
+	case "add", "replace", "test":
+		op["value"] = o.Value
+	case "move", "copy":
+		op["from"] = o.From
+	}
+	return json.Marshal(op)
+}
+
+// MergeFrom is the JSON merge patch that turns old into the object that is
+// patched: copy what was read, change the copy, patch it with MergeFrom the
+// original. It has no condition: add Preconditions{ResourceVersion:
+// old.GetResourceVersion()} where the change builds on what was read, as one of
+// a list does.
+func MergeFrom(old informer.Object) Patch {
+	return Patch{kind: types.MergePatchType, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
+		if isNil(old) || reflect.TypeOf(old) != reflect.TypeOf(obj) {
+			return nil, fmt.Errorf("make merge patch from %T to %T: the two must be of one type, and not nil", old, obj)
+		}
+		before, err := tree(old, kind)
+		if err != nil {
+			return nil, err
+		}
+		after, err := tree(obj, kind)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(difference(before, after))
+	}}
+}
+
+func given(kind types.PatchType, change any) Patch {
+	return Patch{kind: kind, data: func(informer.Object, schema.GroupVersionKind) ([]byte, error) {
+		if raw, ok := change.([]byte); ok {
+			return raw, nil
+		}
+		return json.Marshal(change)
+	}}
+}
+
+// tree is obj as JSON values.
+func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, error) {
+	if !untyped(obj) {
+		obj = shallow(obj)
+		obj.GetObjectKind().SetGroupVersionKind(kind)
+	}
+	data, err := json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	var t map[string]any
+	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
+}
+
+// difference is the merge patch from one tree to another: null for what is
+// gone, lists whole.
+func difference(from, to map[string]any) map[string]any {
+	patch := map[string]any{}
+	for name := range from {
+		if _, stays := to[name]; !stays {
+			patch[name] = nil
+		}
+	}
+	for name, after := range to {
+		before, was := from[name]
+		if was && reflect.DeepEqual(before, after) {
+			continue
+		}
+		inBefore, ok1 := before.(map[string]any)
+		inAfter, ok2 := after.(map[string]any)
+		if ok1 && ok2 {
+			patch[name] = difference(inBefore, inAfter)
+		} else {
+			patch[name] = after
+		}
+	}
+	return patch
+}
+
+// Patch changes the object that obj names; obj becomes what the server stored,
+// and on an error is left as it was.
+func (c *Client) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
+	return c.patch(ctx, "", obj, patch, opts)
+}
+
+func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, patch Patch, opts []Option) error {
+	at, err := c.aim(ctx, verbPatch, sub, obj, opts)
+	if err != nil {
+		return err
+	}
+	a, err := c.sendPatch(ctx, at, obj, patch)
+	if err != nil {
+		return err
+	}
+	return c.settled(at, a, obj)
+}
+
+func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, patch Patch) (answer, error) {
+	if patch.data == nil {
+		return answer{}, at.wrap(errors.New("the patch is empty; make it with MergePatch, JSONPatch, StrategicMergePatch or MergeFrom"))
+	}
+	body, err := patch.data(obj, at.kind)
+	if err != nil {
+		return answer{}, at.wrap(err)
+	}
+	if body, err = at.preconditions.patch(patch.kind, body); err != nil {
+		return answer{}, at.wrap(err)
+	}
+	if at.version = at.preconditions.ResourceVersion; at.version == "" {
+		at.version = versionIn(patch.kind, body)
+	}
+	return c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
+}
+
+// patch adds the preconditions to the body of a patch. The API has no other
+// place for them: a uid or resourceVersion that is set must be the object's.
+func (p Preconditions) patch(kind types.PatchType, body []byte) ([]byte, error) {
+	if p == (Preconditions{}) {
+		return body, nil
+	}
+	if kind == types.JSONPatchType {
+		var ops []json.RawMessage
+		if err := json.Unmarshal(body, &ops); err != nil {
+			return nil, fmt.Errorf("add the preconditions to the patch: %w", err)
+		}
+		var conditions []json.RawMessage
+		for name, value := range p.metadata() {
+			op, err := json.Marshal(JSONOp{Op: "replace", Path: "/metadata/" + name, Value: value})
+			if err != nil {
+				return nil, err
+			}
+			conditions = append(conditions, op)
+		}
+		return json.Marshal(append(conditions, ops...))
+	}
+	var t map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &t); err != nil {
+		return nil, fmt.Errorf("add the preconditions to the patch: %w", err)
+	}
+	if t == nil {
+		t = map[string]any{}
+	}
+	metadata, ok := t["metadata"].(map[string]any)
+	if !ok {
+		metadata = map[string]any{}
+		t["metadata"] = metadata
+	}
+	for name, value := range p.metadata() {
+		metadata[name] = value
+	}
+	return json.Marshal(t)
+}
+
+func (p Preconditions) metadata() map[string]string {
+	m := map[string]string{}
+	if p.UID != "" {
+		m["uid"] = string(p.UID)
+	}
+	if p.ResourceVersion != "" {
+		m["resourceVersion"] = p.ResourceVersion
+	}
+	return m
+}
+
+// versionIn finds the resourceVersion that a merge patch or an applied
+// configuration names itself.
+func versionIn(kind types.PatchType, body []byte) string {
+	if kind == types.JSONPatchType {
+		return ""
+	}
+	var named struct {
+		Metadata struct {
+			ResourceVersion string `json:"resourceVersion"`
+		} `json:"metadata"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &named); err != nil {
+		return ""
+	}
+	return named.Metadata.ResourceVersion
+}

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"encoding"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+)
+
+// maxDepth of a value; a deeper one points to itself.
+const maxDepth = 1000
+
+var (
+	marshaler     = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+	jsonNumber    = reflect.TypeFor[json.Number]()
+)
+
+// prune turns a Go value into JSON values as encoding/json would, save that
+// struct fields with empty values are left out. Empty are zero scalars, nil,
+// structs of empty fields, maps and lists without entries. What stands behind a
+// pointer or in an interface is there on purpose and never empty; entries of
+// maps and elements of lists stay whatever they hold.
+//
+// keep is false for an empty value; tree is then what stands in its place where
+// it must be kept.
+func prune(v reflect.Value, depth int) (tree any, keep bool, err error) {
+	if depth > maxDepth {
+		return nil, false, fmt.Errorf("the value is nested more than %d deep; does it point to itself?", maxDepth)
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return nil, false, nil
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return nil, false, nil
+		}
+		tree, _, err = prune(v.Elem(), depth+1)
+		return tree, true, err
+	}
+	if marshals(v.Type()) {
+		return marshalled(v)
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		return pruneStruct(v, depth)
+	case reflect.Map:
+		return pruneMap(v, depth)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 && !marshals(v.Type().Elem()) {
+			return base64.StdEncoding.EncodeToString(v.Bytes()), v.Len() > 0, nil
+		}
+		return pruneList(v, v.Len() > 0, depth)
+	case reflect.Array:
+		return pruneList(v, !v.IsZero(), depth)
+	}
+	return scalar(v)
+}
+
+func scalar(v reflect.Value) (tree any, keep bool, err error) {
+	keep = !v.IsZero()
+	switch v.Kind() {
+	case reflect.String:
+		if v.Type() == jsonNumber && keep {
+			return json.Number(v.String()), keep, nil
+		}
+		return v.String(), keep, nil
+	case reflect.Bool:
+		return v.Bool(), keep, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return v.Int(), keep, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return v.Uint(), keep, nil
+	case reflect.Float32:
+		return float32(v.Float()), keep, nil
+	case reflect.Float64:
+		return v.Float(), keep, nil
+	}
+	return nil, false, fmt.Errorf("a %s cannot be sent as JSON", v.Type())
+}
+
+func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
+	fields := map[string]field{}
+	flatten(v, 0, fields)
+	out := make(map[string]any, len(fields))
+	for name, f := range fields {
+		if f.ambiguous {
+			continue
+		}
+		t, keep, err := prune(f.value, depth+1)
+		if err != nil {
+			return nil, false, fmt.Errorf("%s: %w", name, err)
+		}
+		if !keep {
+			continue
+		}
+		if f.quoted {
+			if t, err = quote(t); err != nil {
+				return nil, false, fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		out[name] = t
+	}
+	return out, len(out) > 0, nil
+}
+
+// field of a struct, or of one embedded in it.
+type field struct {
+	value     reflect.Value
+	depth     int
+	tagged    bool
+	quoted    bool // the tag asks for the scalar as a string
+	ambiguous bool
+}
+
+// flatten collects the fields of a struct by their JSON names, those of embedded
+// structs too, by the rules of encoding/json: the least deep wins, then the one
+// with a tag; what is still double is left out.
+func flatten(v reflect.Value, depth int, into map[string]field) {
+	if depth > maxDepth {
+		return
+	}
+	t := v.Type()
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		tag := sf.Tag.Get("json")
+		if tag == "-" {
+			continue
+		}
+		name, options, _ := strings.Cut(tag, ",")
+		if sf.Anonymous && name == "" {
+			inner, isStruct := embedded(v.Field(i))
+			if isStruct {
+				if inner.IsValid() {
+					flatten(inner, depth+1, into)
+				}
+				continue
+			}
+		}
+		if !sf.IsExported() {
+			continue
+		}
+		f := field{value: v.Field(i), depth: depth, tagged: name != "", quoted: quotes(options, sf.Type)}
+		if name == "" {
+			name = sf.Name
+		}
+		if old, double := into[name]; double {
+			f = dominant(old, f)
+		}
+		into[name] = f
+	}
+}
+
+// embedded is the struct that an anonymous field stands for; not valid behind a
+// nil pointer.
+func embedded(v reflect.Value) (inner reflect.Value, isStruct bool) {
+	if v.Kind() == reflect.Pointer {
+		if v.Type().Elem().Kind() != reflect.Struct {
+			return v, false
+		}
+		return v.Elem(), true
+	}
+	return v, v.Kind() == reflect.Struct
+}
+
+func dominant(a, b field) field {
+	switch {
+	case a.depth != b.depth:
+		if b.depth < a.depth {
+			return b
+		}
+		return a
+	case a.tagged != b.tagged:
+		if b.tagged {
+			return b
+		}
+		return a
+	}
+	a.ambiguous = true
+	return a
+}
+
+func quotes(options string, t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch k := t.Kind(); {
+	case k == reflect.String, k == reflect.Bool, k >= reflect.Int && k <= reflect.Float64:
+		for option := range strings.SplitSeq(options, ",") {
+			if option == "string" {
+				return !marshals(t)
+			}
+		}
+	}
+	return false
+}
+
+func quote(tree any) (any, error) {
+	data, err := json.Marshal(tree)
+	return string(data), err
+}
+
+func pruneMap(v reflect.Value, depth int) (tree any, keep bool, err error) {
+	out := make(map[string]any, v.Len())
+	for entries := v.MapRange(); entries.Next(); {
+		name, err := mapKey(entries.Key())
+		if err != nil {
+			return nil, false, err
+		}
+		if out[name], _, err = prune(entries.Value(), depth+1); err != nil {
+			return nil, false, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, len(out) > 0, nil
+}
+
+func mapKey(v reflect.Value) (string, error) {
+	if v.Kind() == reflect.String {
+		return v.String(), nil
+	}
+	if v.Type().Implements(textMarshaler) {
+		if v.Kind() == reflect.Pointer && v.IsNil() {
+			return "", nil
+		}
+		text, err := v.Interface().(encoding.TextMarshaler).MarshalText()
+		return string(text), err
+	}
+	switch {
+	case v.CanInt():
+		return strconv.FormatInt(v.Int(), 10), nil
+	case v.CanUint():
+		return strconv.FormatUint(v.Uint(), 10), nil
+	}
+	return "", fmt.Errorf("a %s cannot be the key of a JSON object", v.Type())
+}
+
+func pruneList(v reflect.Value, keep bool, depth int) (any, bool, error) {
+	out := make([]any, v.Len())
+	for i := range out {
+		var err error
+		if out[i], _, err = prune(v.Index(i), depth+1); err != nil {
+			return nil, false, fmt.Errorf("[%d]: %w", i, err)
+		}
+	}
+	return out, keep, nil
+}
+
+func marshals(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(marshaler) || p.Implements(textMarshaler)
+}
+
+// marshalled is a value that writes its own JSON, as Quantity, Time,
+// IntOrString and RawExtension do.
+func marshalled(v reflect.Value) (tree any, keep bool, err error) {
+	p := reflect.New(v.Type())
+	p.Elem().Set(v)
+	data, err := json.Marshal(p.Interface())
+	if err != nil {
+		return nil, false, err
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &tree); err != nil {
+		return nil, false, err
+	}
+	zero := v.IsZero()
+	if z, ok := p.Interface().(interface{ IsZero() bool }); ok {
+		zero = zero || z.IsZero()
+	}
+	return tree, !zero && tree != nil, nil
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// What a request accepts as its answer.
+const (
+	acceptJSON         = runtime.ContentTypeJSON
+	acceptProtobuf     = runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON
+	acceptMetadata     = runtime.ContentTypeJSON + ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1, " + runtime.ContentTypeJSON
+	acceptMetadataList = runtime.ContentTypeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, " + runtime.ContentTypeJSON
+)
+
+// protobuf says whether objects of the Go type travel as protobuf. A REST
+// configuration that asks for JSON gets JSON.
+func (c *Client) protobuf(obj runtime.Object) bool {
+	return c.config.ContentType != runtime.ContentTypeJSON && speaksProtobuf(obj)
+}
+
+func (c *Client) accept(obj informer.Object) string {
+	switch {
+	case metadataOnly(obj):
+		return acceptMetadata
+	case c.protobuf(obj):
+		return acceptProtobuf
+	}
+	return acceptJSON
+}
+
+// request begins a request for what at names.
+func (c *Client) request(at *call, method string) (*rest.Request, error) {
+	rc, err := c.restFor(at.kind.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	req := rc.Verb(method).Resource(at.resource.name).NamespaceIfScoped(at.key.Namespace, at.resource.namespaced)
+	if at.key.Name != "" && (at.verb != verbCreate || at.sub != "") {
+		req = req.Name(at.key.Name)
+	}
+	if at.sub != "" {
+		req = req.SubResource(at.sub)
+	}
+	return req, nil
+}
+
+// write sends a body and returns the answer; its errors are worded.
+func (c *Client) write(ctx context.Context, at *call, method, contentType, accept string, body []byte) (answer, error) {
+	req, err := c.request(at, method)
+	if err != nil {
+		return answer{}, at.wrap(err)
+	}
+	req = req.SetHeader("Content-Type", contentType).SetHeader("Accept", accept).Body(body)
+	if at.verb&fieldWrites != 0 {
+		req = fieldParams(req, at)
+	}
+	return c.do(ctx, at, req)
+}
+
+// fieldParams are the query parameters that create, update, patch and apply
+// share. Deletions have theirs in the body.
+func fieldParams(req *rest.Request, at *call) *rest.Request {
+	if at.fieldOwner != "" {
+		req = req.Param("fieldManager", at.fieldOwner)
+	}
+	if at.fieldValidation != "" {
+		req = req.Param("fieldValidation", string(at.fieldValidation))
+	}
+	if at.dryRun {
+		req = req.Param("dryRun", metav1.DryRunAll)
+	}
+	if at.force {
+		req = req.Param("force", strconv.FormatBool(true))
+	}
+	return req
+}
+
+// do sends the request and opens the answer; its errors are worded.
+func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
+	res := req.Do(ctx)
+	if err := res.Error(); err != nil {
+		return answer{}, c.fault(at, err)
+	}
+	var contentType string
+	res.ContentType(&contentType)
+	raw, err := res.Raw()
+	if err != nil {
+		return answer{}, at.wrap(err)
+	}
+	a, err := open(contentType, raw)
+	return a, at.wrap(err)
+}

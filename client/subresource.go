@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// SubResource reads and writes one subresource of objects. It is a view on its
+// Client, safe for concurrent use.
+type SubResource struct {
+	client *Client
+	name   string
+}
+
+// Status is the subresource through which the status of an object is written;
+// a write to it changes nothing else.
+func (c *Client) Status() *SubResource { return c.SubResource("status") }
+
+// SubResource by the name it has in the path: scale, eviction, resize.
+func (c *Client) SubResource(name string) *SubResource {
+	return &SubResource{client: c, name: name}
+}
+
+func (s *SubResource) check(v verb, obj informer.Object) error {
+	if s.name == "" || strings.ContainsAny(s.name, "/%?#") {
+		return fmt.Errorf("%s subresource %q of %T: this is no name of a subresource, as status or scale", v, s.name, obj)
+	}
+	return nil
+}
+
+// Get reads the subresource of the object that obj names, and makes into what
+// it is; obj is read and never written. The type of into is that of the
+// subresource's content, as *autoscalingv1.Scale for scale.
+func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts ...Option) error {
+	if err := s.check(verbGet, obj); err != nil {
+		return err
+	}
+	c := s.client
+	at, err := c.aim(ctx, verbGet, s.name, obj, opts)
+	if err != nil {
+		return err
+	}
+	if isNil(into) {
+		return at.wrap(errors.New("the object to read into is nil"))
+	}
+	req, err := c.request(at, http.MethodGet)
+	if err != nil {
+		return at.wrap(err)
+	}
+	a, err := c.do(ctx, at, req.SetHeader("Accept", acceptJSON))
+	if err != nil {
+		return err
+	}
+	return at.wrap(a.body(into))
+}
+
+// Create sends body to the subresource of the object that obj names, as a
+// *policyv1.Eviction to eviction; obj is read and never written. body becomes
+// what the server answered, if the answer is of its kind.
+func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opts ...Option) error {
+	if err := s.check(verbCreate, obj); err != nil {
+		return err
+	}
+	at, err := s.client.aim(ctx, verbCreate, s.name, obj, opts)
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, at, http.MethodPost, body)
+}
+
+// Update replaces the subresource of obj. For status, and others whose content
+// is the object itself, obj is sent and becomes what the server stored. Others
+// take the content as an option: Update(ctx, deployment, client.Body{scale});
+// then that becomes the answer, and obj is read and never written. A stale
+// resourceVersion in what is sent is a *ConflictError.
+func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
+	if err := s.check(verbUpdate, obj); err != nil {
+		return err
+	}
+	c := s.client
+	asked, err := c.collect(verbUpdate, opts)
+	if err != nil || asked.body == nil {
+		return c.put(ctx, verbUpdate, s.name, http.MethodPut, obj, opts)
+	}
+	at, err := c.aim(ctx, verbUpdate, s.name, obj, opts)
+	if err != nil {
+		return err
+	}
+	at.version = at.body.GetResourceVersion()
+	return s.send(ctx, at, http.MethodPut, at.body)
+}
+
+// Patch changes the subresource of the object that obj names. obj becomes what
+// the server stored, if the subresource's content is the object itself.
+func (s *SubResource) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
+	if err := s.check(verbPatch, obj); err != nil {
+		return err
+	}
+	return s.client.patch(ctx, s.name, obj, patch, opts)
+}
+
+// Apply applies to the subresource as Client.Apply does to the object. Of a
+// typed or unstructured object only the status is sent to status.
+func (s *SubResource) Apply(ctx context.Context, obj any, opts ...Option) error {
+	if o, ok := obj.(informer.Object); ok || obj == nil {
+		if err := s.check(verbApply, o); err != nil {
+			return err
+		}
+	}
+	return s.client.apply(ctx, s.name, obj, opts)
+}
+
+// send sends content of a kind of its own and reads the answer.
+func (s *SubResource) send(ctx context.Context, at *call, method string, body informer.Object) error {
+	c := s.client
+	kind, err := c.bodyKind(body)
+	if err != nil {
+		return at.wrap(err)
+	}
+	data, contentType, err := encode(body, kind, false)
+	if err != nil {
+		return at.wrap(err)
+	}
+	a, err := c.write(ctx, at, method, contentType, runtime.ContentTypeJSON, data)
+	if err != nil {
+		return err
+	}
+	if kind == at.kind {
+		return c.settled(at, a, body)
+	}
+	w := touched(at)
+	if len(a.data) > 0 && a.kind == kind {
+		if err := a.body(body); err != nil {
+			c.observe(at, w)
+			return at.wrap(err)
+		}
+		w = touchedBy(at, body)
+	}
+	c.observe(at, w)
+	return nil
+}
+
+// body reads the content of a subresource; it keeps its own kind.
+func (a answer) body(into informer.Object) error {
+	got := empty(into)
+	if err := a.into(got, a.kind); err != nil {
+		return err
+	}
+	fill(into, got)
+	return nil
+}
+
+// bodyKind is the kind of a subresource's content: what it says itself, or what
+// the scheme knows.
+func (c *Client) bodyKind(body informer.Object) (kind schema.GroupVersionKind, err error) {
+	if isNil(body) {
+		return kind, errors.New("the body is nil")
+	}
+	if own := body.GetObjectKind().GroupVersionKind(); own.Kind != "" && own.Version != "" {
+		return own, nil
+	}
+	kind, err = c.KindOf(body)
+	if err != nil {
+		err = fmt.Errorf("kind of the body: %w", err)
+	}
+	return kind, err
+}

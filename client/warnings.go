@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+)
+
+// maxWarnings texts are remembered; past it all are forgotten, so that texts
+// with names in them cannot fill the memory.
+const maxWarnings = 1000
+
+// warningLog logs each warning of the server once.
+type warningLog struct {
+	fallback logr.Logger
+
+	mu struct {
+		sync.Mutex
+		seen map[string]struct{}
+	}
+}
+
+func newWarningLog(fallback logr.Logger) *warningLog {
+	w := &warningLog{fallback: fallback}
+	w.mu.seen = map[string]struct{}{}
+	return w
+}
+
+// HandleWarningHeaderWithContext is called by the RESTClient for each Warning
+// header. Code 299 is the only one Kubernetes gives a meaning.
+func (w *warningLog) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
+	if code != 299 || text == "" || !w.first(text) {
+		return
+	}
+	log, err := logr.FromContext(ctx)
+	if err != nil {
+		log = w.fallback
+	}
+	log.Info("warning from the API server", "warning", text)
+}
+
+func (w *warningLog) first(text string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if _, seen := w.mu.seen[text]; seen {
+		return false
+	}
+	if len(w.mu.seen) >= maxWarnings {
+		clear(w.mu.seen)
+	}
+	w.mu.seen[text] = struct{}{}
+	return true
+}
+
+func stderrLogger() logr.Logger {
+	return funcr.New(func(prefix, args string) {
+		fmt.Fprintln(os.Stderr, prefix, args)
+	}, funcr.Options{LogTimestamp: true})
+}
