@@ -4,8 +4,8 @@
 package workqueue
 
 const (
-	arity        = 4
-	smallestHeap = 64
+	arity    = 4
+	keptHeap = 2048 // deadlines whose room is never given back
 )
 
 // deadline says when an entry becomes due, in nanoseconds of the queue's clock.
@@ -51,7 +51,7 @@ func (d *delays[K]) unschedule(n number) bool {
 	if i < last {
 		d.settle(i, w)
 	}
-	if c := cap(d.heap); c > smallestHeap && len(d.heap) < c/4 {
+	if c := cap(d.heap); c > keptHeap && len(d.heap) < c/4 {
 		d.heap = append(make([]deadline, 0, c/2), d.heap...)
 	}
 	return true

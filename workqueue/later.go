@@ -11,13 +11,14 @@ import (
 // AddAfter makes key ready when d has passed, never before. With d of zero or below it is Add. Of two deadlines the earlier one
 // stays. After ShutDown AddAfter does nothing.
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
-	q.addAfter(key, q.hash(key), d)
+	q.addAfter(key, q.hash(key), q.now(), d)
 }
 
 // AddRateLimited counts a failure of key and makes it ready after the wait its RateLimiter asks for. After ShutDown
 // AddRateLimited does nothing.
 func (q *Queue[K]) AddRateLimited(key K) {
 	hash := q.hash(key)
+	now := q.now()
 	q.mu.Lock()
 	if q.mu.state.shut {
 		q.mu.Unlock()
@@ -25,12 +26,10 @@ func (q *Queue[K]) AddRateLimited(key K) {
 	}
 	failures := q.mu.state.fail(key, hash)
 	q.mu.Unlock()
-	now := time.Now()
-	q.addAfter(key, hash, q.limiter.Delay(now, failures))
+	q.addAfter(key, hash, now, q.limiter.Delay(q.base.Add(time.Duration(now)), failures))
 }
 
-func (q *Queue[K]) addAfter(key K, hash uint32, d time.Duration) {
-	now := q.now()
+func (q *Queue[K]) addAfter(key K, hash uint32, now int64, d time.Duration) {
 	q.mu.Lock()
 	s := &q.mu.state
 	if s.shut {

@@ -13,8 +13,8 @@ import (
 
 const (
 	batch      = 256 // due keys moved per hold of the lock
-	spinRounds = 32  // looks of a worker without work before it parks
 	unarmed    = math.MaxInt64
+	spinRounds = 32 // looks of a worker without work before it parks
 )
 
 // Options of a queue. The zero value is fit for production.
@@ -109,12 +109,16 @@ func (q *Queue[K]) Get() (key K, shutdown bool) {
 
 // Done ends the hold of key. If the key was added while held it is ready again. Done of a key that is not held does nothing.
 func (q *Queue[K]) Done(key K) {
-	hash := q.hash(key)
 	now := q.now()
 	q.mu.Lock()
-	s := &q.mu.state
-	n := s.find(key, hash)
-	if n == 0 || !s.at(n).is(held) {
+	n, sure := q.mu.state.recent(key)
+	if !sure {
+		q.mu.Unlock()
+		hash := q.hash(key) // outside the lock: it panics if key holds what cannot be compared
+		q.mu.Lock()
+		n = q.mu.state.find(key, hash)
+	}
+	if n == 0 || !q.mu.state.at(n).is(held) {
 		q.mu.Unlock()
 		return
 	}

@@ -74,8 +74,8 @@ func (s *slab[K]) unlinkFree(n number) {
 	e.next, e.prev = 0, 0
 }
 
-// sparse reports that less than half of the entries are live, beyond one page.
-func (s *slab[K]) sparse() bool { return int(s.high) > 2*s.live+pageSize }
+// sparse reports that less than a quarter of the entries are live, beyond one page.
+func (s *slab[K]) sparse() bool { return int(s.high) > 4*s.live+pageSize }
 
 // compact gives up the highest entry. If it is live it moves to a free place: the caller then mends what names it.
 func (s *slab[K]) compact() (from, to number) {

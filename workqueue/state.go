@@ -5,6 +5,9 @@ package workqueue
 
 import "math"
 
+// recents is how many held keys Done looks at before it hashes.
+const recents = 8
+
 // state is the bookkeeping of a queue: which keys there are, which of them are dirty, held, delayed, and in what order. It has
 // no lock, clock or goroutine; times are nanoseconds that the caller reads.
 type state[K comparable] struct {
@@ -35,6 +38,19 @@ func (s *state[K]) find(key K, hash uint32) number {
 			return c.n
 		}
 	}
+}
+
+// recent looks for key among those handed out last, which is cheaper than hashing it. It says whether the answer is sure: a
+// key that it does not find can still be held if more than a few are.
+func (s *state[K]) recent(key K) (n number, sure bool) {
+	n = s.held.tail
+	for range recents {
+		if n == 0 || s.at(n).key == key {
+			return n, true
+		}
+		n = s.at(n).prev
+	}
+	return 0, n == 0
 }
 
 func (s *state[K]) ensure(key K, hash uint32) number {
@@ -221,8 +237,8 @@ func (s *state[K]) exhausted() bool { return s.shut && s.ready.len == 0 && s.aga
 // drained reports that all there was has been done.
 func (s *state[K]) drained() bool { return s.ready.len == 0 && s.held.len == 0 }
 
-// drop lets go of entry n if nothing is left to remember of its key. While few of the entries are live it moves two of the
-// highest down, so that a slab that was full is given back as it empties, with no pause.
+// drop lets go of entry n if nothing is left to remember of its key. While few of the entries are live it gives up four of the
+// highest, as many as the bound has come down, so that a slab that was full is given back as it empties, with no pause.
 func (s *state[K]) drop(n number) {
 	e := s.at(n)
 	if !e.idle() {
@@ -232,7 +248,7 @@ func (s *state[K]) drop(n number) {
 		s.index.remove(e.hash, n)
 	}
 	s.release(n)
-	for range 2 {
+	for range 4 {
 		if !s.sparse() {
 			return
 		}

@@ -5,7 +5,10 @@ package workqueue
 
 import "math/bits"
 
-const smallestTable = 16
+const (
+	smallestTable = 16
+	keptTable     = 4096 // slots that are never given back: bursts of up to 3000 keys allocate nothing once warm
+)
 
 // slot holds an entry's number beside its hash, so that probing and rehashing need not touch the entries.
 type slot struct {
@@ -66,7 +69,7 @@ func (t *table) remove(hash uint32, n number) {
 	}
 	t.slots[gap] = slot{}
 	t.count--
-	if len(t.slots) > smallestTable && 8*t.count < len(t.slots) {
+	if len(t.slots) > keptTable && 8*t.count < len(t.slots) {
 		t.resize(len(t.slots) / 2)
 	}
 }

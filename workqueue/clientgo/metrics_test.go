@@ -39,10 +39,12 @@ func (m metric) change(f func()) {
 	defer m.p.mu.Unlock()
 	f()
 }
-func (m metric) Inc()              { m.change(func() { m.p.values[m.name]++ }) }
-func (m metric) Dec()              { m.change(func() { m.p.values[m.name]-- }) }
-func (m metric) Set(v float64)     { m.change(func() { m.p.values[m.name] = v }) }
-func (m metric) Observe(v float64) { m.change(func() { m.p.values[m.name] += v; m.p.counts[m.name]++ }) }
+func (m metric) Inc()          { m.change(func() { m.p.values[m.name]++ }) }
+func (m metric) Dec()          { m.change(func() { m.p.values[m.name]-- }) }
+func (m metric) Set(v float64) { m.change(func() { m.p.values[m.name] = v }) }
+func (m metric) Observe(v float64) {
+	m.change(func() { m.p.values[m.name] += v; m.p.counts[m.name]++ })
+}
 
 func (p *provider) of(kind, name string) metric { return metric{p, name + "/" + kind} }
 
