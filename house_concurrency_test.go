@@ -17,6 +17,22 @@ import (
 // whose Wait stands in the same function, or for a moment by AfterFunc.
 var starters = map[string]string{
 	"internal/nursery/nursery.go": "the group that can be joined during a run",
+
+	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
+
+	"informer/deltafifo.go": "wakes who waits for deltas when ctx ends",
+	"informer/dispatch.go":  "Reflectors, dispatch, listeners and resync join the informer's run",
+	"informer/factory.go":   "informers join the factory's run",
+	"informer/reflector.go": "the alarm that ends a request nobody answers",
+
+	"reconcile/controller.go": "sources and the worker pool join the controller's run",
+	"reconcile/deadline.go":   "the soft deadline's report",
+	"reconcile/worker.go":     "the workers, and the one that stands in for a worker that overruns",
+
+	"manager/stage.go": "what is added to a stage joins the stage's run",
+
+	"envtest/build.go":   "the go command, while its progress is shown",
+	"envtest/process.go": "waits for a child process to end",
 }
 
 // variables are the package-level variables that are neither an error, an
@@ -64,44 +80,121 @@ func TestHouse_GoroutinesStartInListedFiles(t *testing.T) {
 	}
 }
 
-// What lies under mu is touched only by functions that lock that mu, by
+// A guard is a field that is a struct with its own lock: mu struct { sync.Mutex; … }.
+// What lies in it is touched only by functions that take that lock, by
 // functions whose name ends in Locked, by unlock…, which give the lock back,
-// and by constructors.
-func TestHouse_WhatLiesUnderMuIsTouchedWithTheLock(t *testing.T) {
+// and by the function that makes the value it belongs to.
+func TestHouse_WhatALockGuardsIsTouchedWithTheLock(t *testing.T) {
+	guards := map[string]map[string]bool{} // package → names of guards
+	for _, f := range sources(t) {
+		if guards[f.dir] == nil {
+			guards[f.dir] = map[string]bool{}
+		}
+		maps.Copy(guards[f.dir], guardsOf(f.ast))
+	}
 	for _, f := range sources(t) {
 		for _, decl := range f.ast.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
 			if !ok || f.isTest() || strings.HasSuffix(fn.Name.Name, "Locked") ||
-				strings.HasPrefix(fn.Name.Name, "unlock") || strings.HasPrefix(strings.ToLower(fn.Name.Name), "new") {
+				strings.HasPrefix(fn.Name.Name, "unlock") {
 				continue
 			}
 			touched, locked := map[string]string{}, map[string]bool{}
+			made := madeIn(fn)
 			ast.Inspect(fn, func(n ast.Node) bool {
 				outer, ok := n.(*ast.SelectorExpr)
 				if !ok {
 					return true
 				}
 				inner, ok := outer.X.(*ast.SelectorExpr)
-				if !ok || inner.Sel.Name != "mu" {
+				if !ok || !guards[f.dir][inner.Sel.Name] || made[root(inner.X)] {
 					return true
 				}
-				owner := types.ExprString(inner.X)
+				guard := types.ExprString(inner)
 				switch outer.Sel.Name {
 				case "Lock", "RLock", "TryLock", "TryRLock":
-					locked[owner] = true
+					locked[guard] = true
 				case "Unlock", "RUnlock", "Mutex", "RWMutex":
 				default:
-					touched[owner] = outer.Sel.Name
+					touched[guard] = outer.Sel.Name
 				}
 				return true
 			})
-			for owner, field := range touched {
-				if !locked[owner] {
-					t.Errorf("%s: %s touches %s.mu.%s without the lock; lock it, or end the name in Locked", f.path, fn.Name.Name, owner, field)
+			for guard, field := range touched {
+				if !locked[guard] {
+					t.Errorf("%s: %s touches %s.%s without the lock; lock it, or end the name in Locked", f.path, fn.Name.Name, guard, field)
 				}
 			}
 		}
 	}
+}
+
+// madeIn returns the names that fn gives to values it has just made: x := &T{…},
+// x := T{…}, x := new(T) or var x T. Nobody else knows them yet.
+func madeIn(fn *ast.FuncDecl) map[string]bool {
+	out := map[string]bool{}
+	isNew := func(value ast.Expr) bool {
+		if address, ok := value.(*ast.UnaryExpr); ok && address.Op == token.AND {
+			value = address.X
+		}
+		call, isCall := value.(*ast.CallExpr)
+		_, isLiteral := value.(*ast.CompositeLit)
+		return isLiteral || isCall && types.ExprString(call.Fun) == "new"
+	}
+	ast.Inspect(fn, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for i, name := range n.Lhs {
+				if n.Tok == token.DEFINE && len(n.Lhs) == len(n.Rhs) && isNew(n.Rhs[i]) {
+					out[types.ExprString(name)] = true
+				}
+			}
+		case *ast.ValueSpec:
+			for _, name := range n.Names {
+				if len(n.Values) == 0 {
+					out[name.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// root returns the name that a chain of selectors begins with.
+func root(x ast.Expr) string {
+	for {
+		sel, ok := x.(*ast.SelectorExpr)
+		if !ok {
+			return types.ExprString(x)
+		}
+		x = sel.X
+	}
+}
+
+// guardsOf returns the names of the file's fields that are structs with an
+// embedded lock.
+func guardsOf(f *ast.File) map[string]bool {
+	out := map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		field, ok := n.(*ast.Field)
+		if !ok {
+			return true
+		}
+		inline, ok := field.Type.(*ast.StructType)
+		if !ok {
+			return true
+		}
+		for _, inner := range inline.Fields.List {
+			if of := types.ExprString(inner.Type); len(inner.Names) == 0 && (of == "sync.Mutex" || of == "sync.RWMutex") {
+				for _, name := range field.Names {
+					out[name.Name] = true
+				}
+			}
+		}
+		return true
+	})
+	return out
 }
 
 func TestHouse_PackagesHoldNoState(t *testing.T) {

@@ -78,7 +78,7 @@ var linked = []string{
 
 func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {
 	who := map[string]string{} // module → the package of it that is linked
-	for line := range strings.Lines(goCommand(t, "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}} {{.ImportPath}}", "./...")) {
+	for line := range strings.Lines(goCommand(t, "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{$.ImportPath}}{{end}}", "./...")) {
 		mod, pkg, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if mod != "" && mod != module && who[mod] == "" {
 			who[mod] = pkg
