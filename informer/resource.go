@@ -103,6 +103,15 @@ func (r *resolver) namespaced(kind schema.GroupVersionKind) (namespaced, known b
 	return m.Namespaced, ok
 }
 
+// groupResource is the resource of kind for errors; before it is known, the
+// kind in lower case stands in.
+func (r *resolver) groupResource(kind schema.GroupVersionKind) schema.GroupResource {
+	if m, ok := r.group(kind.GroupVersion()).lookup(kind.Kind); ok {
+		return m.Resource.GroupResource()
+	}
+	return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
+}
+
 // forget has the next resolve of kind ask the server again: a request to its
 // resource was answered 404.
 func (r *resolver) forget(kind schema.GroupVersionKind) {

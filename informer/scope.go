@@ -3,6 +3,15 @@
 
 package informer
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
 // Scope is the part of a kind that an informer covers. The zero Scope is the
 // whole kind in all namespaces.
 type Scope struct {
@@ -21,6 +30,83 @@ type WatchScope struct {
 	Namespace string
 	// LabelSelector and FieldSelector as in Scope.
 	LabelSelector, FieldSelector string
+}
+
+// namespaces to watch one by one, without repetition; one empty name is all.
+func (s Scope) namespaces() []string {
+	if len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, "") {
+		return []string{""}
+	}
+	out := slices.Clone(s.Namespaces)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// String is the scope in words, for logs and errors.
+func (s WatchScope) String() string {
+	where := "in all namespaces"
+	if s.Namespace != "" {
+		where = fmt.Sprintf("in namespace %q", s.Namespace)
+	}
+	for _, sel := range []struct{ name, text string }{{"labels", s.LabelSelector}, {"fields", s.FieldSelector}} {
+		if sel.text != "" {
+			where += fmt.Sprintf(" with %s %q", sel.name, sel.text)
+		}
+	}
+	return where
+}
+
+// membership is whether an object belongs to a scope.
+type membership uint8
+
+const (
+	outside membership = iota
+	inside
+	undecided // the server alone can evaluate the field selector
+)
+
+// matcher evaluates a WatchScope against objects.
+type matcher struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// newMatcher parses the selectors of s.
+func newMatcher(s WatchScope) (matcher, error) {
+	byLabel, err := labels.Parse(s.LabelSelector)
+	if err != nil {
+		return matcher{}, fmt.Errorf("watch %s: parse label selector: %w", s, err)
+	}
+	byField, err := fields.ParseSelector(s.FieldSelector)
+	if err != nil {
+		return matcher{}, fmt.Errorf("watch %s: parse field selector: %w", s, err)
+	}
+	return matcher{namespace: s.Namespace, labels: byLabel, fields: byField}, nil
+}
+
+// match says whether obj belongs to the scope. Of fields only metadata.name
+// and metadata.namespace are known on this side.
+func (m matcher) match(obj Object) membership {
+	if m.labels == nil || m.namespace != "" && obj.GetNamespace() != m.namespace {
+		return outside
+	}
+	if !m.labels.Matches(labels.Set(obj.GetLabels())) {
+		return outside
+	}
+	known := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
+	result := inside
+	for _, r := range m.fields.Requirements() {
+		if !known.Has(r.Field) {
+			result = undecided
+			continue
+		}
+		equal := known[r.Field] == r.Value
+		if equal == strings.HasPrefix(string(r.Operator), "!") {
+			return outside
+		}
+	}
+	return result
 }
 
 // ScopeID numbers the watch scopes of one informer, from 0.

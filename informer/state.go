@@ -3,7 +3,12 @@
 
 package informer
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
 
 // State says where one list and watch stands.
 type State string
@@ -50,4 +55,36 @@ type ScopeState struct {
 	Relists map[string]int
 	// Watches opened since the start.
 	Watches int
+	// Unreadable objects in the last list and on the watch since: not even their
+	// names could be read. While a list has some, it deletes nothing.
+	Unreadable int
+	// UnreadableReason of the first of them.
+	UnreadableReason string
+}
+
+// String is the state in one line, with the reason and the next try.
+func (s ScopeState) String() string {
+	text := fmt.Sprintf("%s: %s since %s", s.Scope, s.State, s.Since.Format(time.RFC3339))
+	if s.Reason != "" {
+		text += ": " + s.Reason
+	}
+	if !s.NextTry.IsZero() {
+		text += ", next try " + s.NextTry.Format(time.RFC3339)
+	}
+	return text
+}
+
+// Snapshot is one informer at one moment.
+type Snapshot struct {
+	Kind schema.GroupVersionKind
+	// Synced: the first list of every scope is stored.
+	Synced bool
+	Scopes []ScopeState
+	// Objects held, and of these such that cannot be decoded.
+	Objects, Undecodable int
+	// Tombstones of own deletions that the watch has not confirmed.
+	Tombstones int
+	// Waiting deltas on their way to the Indexer.
+	Waiting  int
+	Handlers []HandlerSnapshot
 }

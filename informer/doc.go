@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package informer keeps a local copy of the objects of a kind, always some
+// real state of the server or newer, and tells handlers what changes.
+//
+//	API server
+//	   │  list, watch                               listwatch.go
+//	   ▼
+//	Reflector        judgement in phase.go          one goroutine per scope
+//	   │  Delta
+//	   ▼
+//	DeltaFIFO        grouped per key                lock: fifo
+//	   │  batch of Deltas
+//	   ▼
+//	dispatch         first the store, then tell     one goroutine
+//	   ├──▶ Indexer ◀── Lister ◀── readers          lock: indexer
+//	   │       ▲ own writes (Observe)
+//	   ▼  Event
+//	listener         coalescing backlog             one goroutine per handler
+//	   ▼
+//	your handler
+//
+// A SharedInformerFactory has one informer per kind. A scope is one list and
+// watch in it: a namespace (or all), with a label and a field selector. For
+// returns a handle that sees the union of its own scopes.
+//
+// # Promises
+//
+//	I1  a key never goes back to an older version, save at a declared epoch
+//	I2  the store changes before anyone is told
+//	I3  per scope, after each batch the store equals the server's state at the
+//	    resourceVersion it reports, save for keys where an own write is newer
+//	I4  what a handler sees of a key ends in the current state, and a changed
+//	    UID is a delete and an add
+//	I5  a relist finds what a broken watch missed
+//	I6  an unchanged object is not delivered again
+//
+// # Own writes
+//
+// Observe gives the informer what the server answered to a write of this
+// process. It goes the way of a delta, so the next read has it, each handler
+// is told once, and the watch's echo at the same version is no news. An object
+// that this process has deleted stays hidden, by its UID, until the watch
+// confirms it.
+//
+// # Concurrency
+//
+// New and For start nothing; Run starts all and returns when all has ended.
+// Every exported method is safe for concurrent use and does not block, save
+// Run and WaitForSync. Objects are shared by all readers and must not be
+// changed; Copy gives one's own.
+//
+// # Testing
+//
+// Deltas, entries, backlogs and the Reflector's phases are pure and are held
+// by tables and by models under random programs. The life of an informer is
+// tested in synctest bubbles over in-memory connections, and on a real API
+// server. A test of your own can feed New with a ListerWatcher it has written.
+package informer

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+)
+
+// SharedInformerFactory makes one informer per kind, however many ask for it,
+// and runs them all. Safe for concurrent use.
+type SharedInformerFactory struct {
+	cfg      *rest.Config
+	http     *http.Client
+	scheme   *runtime.Scheme
+	opts     Options
+	resolver *resolver
+	group    nursery.Nursery
+	mu       struct {
+		sync.Mutex
+		informers map[reflect.Type]anyCore
+		order     []anyCore // as asked for
+	}
+}
+
+// anyCore is a core of any object type.
+type anyCore interface {
+	run(ctx context.Context) error
+	gvk() schema.GroupVersionKind
+	snapshot() Snapshot
+	observe(w Written)
+	whenPassed(key Key, than Version, do func()) (stop func())
+	allSynced() <-chan struct{}
+}
+
+// NewSharedInformerFactory returns a factory for the kinds in scheme on the
+// server of cfg. It sends nothing and starts nothing. It is an error when cfg
+// cannot make a connection, such as a missing certificate file.
+func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*SharedInformerFactory, error) {
+	if cfg == nil {
+		return nil, errors.New("make informer factory: the REST configuration is nil")
+	}
+	if scheme == nil {
+		return nil, errors.New("make informer factory: the scheme is nil; give the scheme that the object types are registered in")
+	}
+	cfg = rest.CopyConfig(cfg)
+	httpClient, err := rest.HTTPClientFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
+	}
+	resolver, err := newResolver(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make informer factory: discovery of %s: %w", cfg.Host, err)
+	}
+	f := &SharedInformerFactory{cfg: cfg, http: httpClient, scheme: scheme, opts: opts, resolver: resolver}
+	f.mu.informers = make(map[reflect.Type]anyCore)
+	return f, nil
+}
+
+// For returns a handle on the factory's informer of T, over the union of the
+// given scopes; with none, over the factory's namespaces. It may be called at
+// any time; an informer that is asked for during Run starts at once. Misuse (a
+// type that is not in the scheme, a selector that does not parse) is
+// remembered: the handle's Err and Run of the factory return it.
+func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
+	if len(scopes) == 0 {
+		scopes = []Scope{{Namespaces: f.opts.Namespaces}}
+	}
+	return coreFor[T](f).handle(watchScopesOf(scopes))
+}
+
+// NewListerWatcher lists and watches T in one scope on the server of cfg, for
+// an informer made by New. It sends nothing yet.
+func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope WatchScope) (ListerWatcher[T], error) {
+	kind, err := KindOf[T](scheme)
+	if err != nil {
+		return nil, err
+	}
+	f, err := NewSharedInformerFactory(cfg, scheme, Options{})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := newMatcher(scope); err != nil {
+		return nil, err
+	}
+	return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, kind, scope, false)
+}
+
+// watchScopesOf is what scopes come down to: each namespace by itself, each
+// once, and none that another one covers already.
+func watchScopesOf(scopes []Scope) []WatchScope {
+	var out []WatchScope
+	for _, s := range scopes {
+		for _, ns := range s.namespaces() {
+			w := WatchScope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
+			if !slices.Contains(out, w) {
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// coreFor is the one core of T in f.
+func coreFor[T Object](f *SharedInformerFactory) *core[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	t := reflect.TypeFor[T]()
+	if c, ok := f.mu.informers[t]; ok {
+		return c.(*core[T])
+	}
+	kind, err := KindOf[T](f.scheme)
+	c := newCore(kind, f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
+		return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, kind, scope, f.opts.KeepManagedFields)
+	})
+	c.shared = true
+	c.resource = func() schema.GroupResource { return f.resolver.groupResource(kind) }
+	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(kind) }
+	c.convert = func(obj Object) (T, error) { return convertTo[T](f.scheme, kind, obj) }
+	c.remember(err)
+	f.mu.informers[t] = c
+	f.mu.order = append(f.mu.order, c)
+	// After the end the informer simply never syncs, and says it is stopped.
+	_ = f.group.Go(c.run)
+	return c
+}
+
+// KindOf is the kind that scheme knows T by. It is an error when T is not a
+// pointer to a type in scheme.
+func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
+	t := reflect.TypeFor[T]()
+	if t.Kind() != reflect.Pointer {
+		return schema.GroupVersionKind{Kind: t.Name()}, fmt.Errorf("informer for %s: give the pointer to an API type, such as informer.For[*corev1.Pod]", t)
+	}
+	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
+	kinds, _, err := scheme.ObjectKinds(obj)
+	if err != nil {
+		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", t, err)
+	}
+	return kinds[0], nil
+}
+
+// convertTo is obj as a T that shares nothing with it.
+func convertTo[T Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, obj Object) (T, error) {
+	if typed, ok := obj.(T); ok {
+		return Copy(typed), nil
+	}
+	var none T
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+	}
+	out := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
+		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+	}
+	return out, nil
+}
+
+// Scheme is the scheme of the factory's kinds.
+func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
+
+// Run runs every informer that For was asked for, before and during, until
+// ctx ends or one remembers misuse. It returns when all have ended. It runs
+// once.
+func (f *SharedInformerFactory) Run(ctx context.Context) error {
+	defer f.http.CloseIdleConnections()
+	return f.group.Run(ctx)
+}
+
+// WaitForSync blocks until the informers of the given kinds have synced, or
+// with none given all that For was asked for so far. When ctx ends before, the
+// error names each that has not, and where it stands and why.
+func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) error {
+	all := f.cores()
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(all, func(c anyCore) bool { return c.gvk() == kind }) {
+			return fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
+		}
+	}
+	wanted := slices.DeleteFunc(all, func(c anyCore) bool {
+		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
+	})
+	for _, c := range wanted {
+		select {
+		case <-c.allSynced():
+		case <-ctx.Done():
+			return notSynced(wanted, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// notSynced says which of the cores have not synced, and why.
+func notSynced(cores []anyCore, cause error) error {
+	var missing []string
+	for _, c := range cores {
+		for _, s := range c.snapshot().Scopes {
+			if !s.Synced {
+				missing = append(missing, fmt.Sprintf("%s %s", c.gvk().Kind, s))
+			}
+		}
+	}
+	return fmt.Errorf("wait for sync: %w; not synced: %s", cause, strings.Join(missing, "; "))
+}
+
+// Snapshot says where each informer stands, in the order they were asked for.
+func (f *SharedInformerFactory) Snapshot() []Snapshot {
+	var out []Snapshot
+	for _, c := range f.cores() {
+		out = append(out, c.snapshot())
+	}
+	return out
+}
+
+// Observe shows an own write to the informers of its kind, so that the next
+// read has it. It does not wait for handlers.
+func (f *SharedInformerFactory) Observe(w Written) {
+	for _, c := range f.cores() {
+		if c.gvk().GroupKind() == w.Kind.GroupKind() {
+			c.observe(w)
+		}
+	}
+}
+
+// WhenPassed calls do once when an informer of kind holds a version of key
+// newer than the given one, or the object is gone; at once if it is so
+// already, never if there is no such informer. do must not block. stop ends
+// the waiting; calling it again does nothing.
+func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
+	for _, c := range f.cores() {
+		if c.gvk().GroupKind() == kind.GroupKind() {
+			return c.whenPassed(key, than, do)
+		}
+	}
+	return func() {}
+}
+
+func (f *SharedInformerFactory) cores() []anyCore {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.mu.order)
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// SharedInformer is a handle on the one informer of a kind: one watch per
+// scope serves any number of handles, handlers and listers. It sees the
+// objects of its own scopes. Safe for concurrent use.
+type SharedInformer[T Object] struct {
+	core   *core[T]
+	scopes []ScopeID
+	synced <-chan struct{}
+	err    error
+}
+
+// New returns an informer that nobody shares, fed by lw. The caller runs it.
+func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
+	c := newCore(kind, opts, func(WatchScope) (ListerWatcher[T], error) {
+		if lw == nil {
+			return nil, errors.New("the ListerWatcher is nil; give one, for instance from NewListerWatcher")
+		}
+		return lw, nil
+	})
+	return c.handle([]WatchScope{{}})
+}
+
+// Kind is the kind of the informer's objects.
+func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.kind }
+
+// Namespaced reports whether objects of the kind live in namespaces. It is
+// known once the server's discovery has answered.
+func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.core.namespaced() }
+
+// Lister returns the read side. What it returns is shared and read-only.
+func (i *SharedInformer[T]) Lister() Lister[T] {
+	return i.core.lister(i.scopes, i.synced)
+}
+
+// AddHandler has handle called with every change from now on, first with the
+// present objects as Added. It may be called at any time; the calls come one
+// after the other from a goroutine of the handler's own, so a slow handler
+// delays nobody else.
+func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOptions) (*Registration, error) {
+	if i.err != nil {
+		return nil, i.err
+	}
+	if handle == nil {
+		return nil, i.core.errorf("add handler %q: the function is nil", opts.Name)
+	}
+	return i.core.join(handle, opts, i.scopes)
+}
+
+// AddIndex has every object listed under the values that f gives for it, to be
+// read by Lister.ByIndex. It may be called at any time, once per name. f must
+// be a pure function of the object; a panic of it costs that object's values.
+func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
+	if i.err != nil {
+		return i.err
+	}
+	if f == nil {
+		return i.core.errorf("add index %q: the function is nil", name)
+	}
+	return i.core.indexer.AddIndex(name, f)
+}
+
+// SetTransform has f change every object before it is stored, for instance to
+// drop fields that nobody reads. f owns the object it is given; name,
+// namespace, UID and resourceVersion must stay. An object that f refuses or
+// panics on is kept as undecodable. It is an error after the informer started.
+func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
+	if i.err != nil {
+		return i.err
+	}
+	return i.core.setTransform(f)
+}
+
+// Synced is closed when the first list of every scope of this handle is stored.
+func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.synced }
+
+// Snapshot says where the informer stands, for metrics and debugging.
+func (i *SharedInformer[T]) Snapshot() Snapshot { return i.core.snapshot() }
+
+// Err is the misuse that this informer remembers, nil if there is none.
+func (i *SharedInformer[T]) Err() error { return i.err }
+
+// Run feeds the informer until ctx ends, and returns when all that it started
+// has ended. Informers of a factory are run by the factory; Run then is an
+// error, as is a second Run.
+func (i *SharedInformer[T]) Run(ctx context.Context) error {
+	if i.core.shared {
+		return i.core.errorf("run: the informer belongs to a factory, which runs it")
+	}
+	return i.core.run(ctx)
+}
+
+// String names the informer in logs and errors.
+func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
+
+func (c *core[T]) errorf(format string, args ...any) error {
+	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
+}

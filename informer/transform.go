@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+)
+
+// transforming applies a transform to what a ListerWatcher gives.
+type transforming[T Object] struct {
+	ListerWatcher[T]
+	transform func(T) (T, error)
+}
+
+func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+	page, err := t.ListerWatcher.List(ctx, opts)
+	for i := range page.Items {
+		page.Items[i] = transformItem(t.transform, page.Items[i])
+	}
+	return page, err
+}
+
+func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+	stream, err := t.ListerWatcher.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return transformingStream[T]{Stream: stream, transform: t.transform}, nil
+}
+
+type transformingStream[T Object] struct {
+	Stream[T]
+	transform func(T) (T, error)
+}
+
+func (s transformingStream[T]) Next() (Frame[T], error) {
+	frame, err := s.Stream.Next()
+	switch frame.Type {
+	case FrameAdded, FrameModified, FrameDeleted:
+		frame.Item = transformItem(s.transform, frame.Item)
+	}
+	return frame, err
+}
+
+// transformItem turns an error or panic of the transform into the item's own.
+func transformItem[T Object](transform func(T) (T, error), item Item[T]) Item[T] {
+	if item.Err != nil {
+		return item
+	}
+	var none T
+	obj, err := callTransform(transform, item.Object)
+	if err != nil {
+		item.Object, item.Err = none, fmt.Errorf("transform: %w", err)
+		return item
+	}
+	item.Object = obj
+	return item
+}
+
+func callTransform[T Object](transform func(T) (T, error), obj T) (_ T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v", p)
+		}
+	}()
+	return transform(obj)
+}
