@@ -300,7 +300,7 @@ func writes(f *ast.File) map[string]bool {
 				target = x.X
 				continue
 			case *ast.Ident:
-				if x.Obj == nil || isPackageLevel(f, x.Obj) {
+				if x.Obj == nil || f.Scope.Lookup(x.Name) == x.Obj {
 					out[x.Name] = true
 				}
 			}
@@ -329,10 +329,6 @@ func writes(f *ast.File) map[string]bool {
 		return true
 	})
 	return out
-}
-
-func isPackageLevel(f *ast.File, obj *ast.Object) bool {
-	return f.Scope != nil && f.Scope.Lookup(obj.Name) == obj
 }
 
 // A test sleeps only in a bubble of testing/synctest, where time is virtual:
