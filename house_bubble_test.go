@@ -5,7 +5,10 @@ package flyball_test
 
 import (
 	"go/ast"
+	"go/parser"
+	"go/token"
 	"go/types"
+	"testing"
 )
 
 // sleep is a call of time.Sleep that can run outside a bubble.
@@ -117,4 +120,33 @@ func visit(root ast.Node, doors map[string]bool, bubble bool, f func(n ast.Node,
 		}
 		return false
 	})
+}
+
+func TestSleeps_KnowsWhatRunsInABubble(t *testing.T) {
+	const top = "package x\nimport (\"testing\"; \"testing/synctest\"; \"time\")\n"
+	for text, want := range map[string]string{
+		`func TestA(t *testing.T) { time.Sleep(1) }`:                                          "TestA",
+		`func TestA(t *testing.T) { synctest.Test(t, func(t *testing.T) { time.Sleep(1) }) }`: "",
+		`func TestA(t *testing.T) { synctest.Test(t, inside) }
+		 func inside(t *testing.T) { pause() }
+		 func pause() { time.Sleep(1) }`: "",
+		`func TestA(t *testing.T) { synctest.Test(t, func(t *testing.T) { pause() }); pause() }
+		 func pause() { time.Sleep(1) }`: "pause",
+		`func TestA(t *testing.T) { bubble(t, func() { time.Sleep(1) }) }
+		 func bubble(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }`: "",
+		`func TestA(t *testing.T) { time.AfterFunc(1, pause) }
+		 func pause() { time.Sleep(1); synctest.Test(nil, nil) }`: "pause",
+	} {
+		parsed, err := parser.ParseFile(token.NewFileSet(), "x_test.go", top+text, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, s := range sleeps([]sourceFile{{path: "x_test.go", ast: parsed}}) {
+			got += s.function
+		}
+		if got != want {
+			t.Errorf("sleeps in real time: %q, want %q, in\n%s", got, want, text)
+		}
+	}
 }
