@@ -20,6 +20,8 @@ type Snapshot struct {
 	Synced bool
 	// Workers that there are, and Active those that reconcile now.
 	Workers, Active int
+	// HardDeadline at which a reconcile's context is cancelled. Negative: never.
+	HardDeadline time.Duration
 	// Sources in the order of their Watch.
 	Sources []source.Snapshot
 	// Queue in numbers.
@@ -63,6 +65,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	s := Snapshot{
 		Name:          c.name,
 		Workers:       c.workers,
+		HardDeadline:  c.hard,
 		Queue:         c.queue.Stats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
 		Overdue:       c.counters.overdue.Load(),
