@@ -220,9 +220,11 @@ func TestController_RemembersMisuse(t *testing.T) {
 		make func() *reconcile.Controller[string]
 		want string
 	}{
-		"nil function":     {func() *reconcile.Controller[string] { return reconcile.New[string]("test", nil, reconcile.Options{}) }, "reconcile function is nil"},
-		"empty name":       {func() *reconcile.Controller[string] { return reconcile.New("", nothing, reconcile.Options{}) }, "name is empty"},
-		"negative workers": {func() *reconcile.Controller[string] { return reconcile.New("test", nothing, reconcile.Options{Workers: -1}) }, "Workers is -1"},
+		"nil function": {func() *reconcile.Controller[string] { return reconcile.New[string]("test", nil, reconcile.Options{}) }, "reconcile function is nil"},
+		"empty name":   {func() *reconcile.Controller[string] { return reconcile.New("", nothing, reconcile.Options{}) }, "name is empty"},
+		"negative workers": {func() *reconcile.Controller[string] {
+			return reconcile.New("test", nothing, reconcile.Options{Workers: -1})
+		}, "Workers is -1"},
 		"nil source": {func() *reconcile.Controller[string] {
 			c := reconcile.New("test", nothing, reconcile.Options{})
 			c.Watch(nil)
