@@ -36,3 +36,81 @@ type observed[T Object] struct {
 	// cannot be evaluated here. It is outside of all others.
 	In, Unsure *scopeSet
 }
+
+// row is one object in the Indexer.
+type row[T Object] struct {
+	key     Key
+	object  T // the last state that could be decoded
+	uid     types.UID
+	version Version
+	scopes  *scopeSet
+	// shelves are where the indices keep the object. Readers leave them alone.
+	shelves []shelf
+	own     bool // as in holding
+	bad     bool // what the server has now cannot be decoded
+	blank   bool // bad, and object is zero: nothing was ever shown
+}
+
+func (r *row[T]) holding() holding {
+	return holding{scopes: r.scopes, uid: r.uid, version: r.version, own: r.own, bad: r.bad}
+}
+
+// shown is what scopes see an object in the row.
+func (r *row[T]) shown() *scopeSet {
+	if r.blank {
+		return nil
+	}
+	return r.scopes
+}
+
+// step is one piece of news with its object.
+type step[T Object] struct {
+	news
+	key    Key
+	object T
+	err    error
+	// finalStateUnknown as in Delta.
+	finalStateUnknown bool
+	values            [][]string // per index, of the object
+}
+
+// ofDelta is the step that d makes. list is the version of the list that it
+// is part of.
+func ofDelta[T Object](d Delta[T], list Version) step[T] {
+	s := step[T]{
+		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil},
+		key:  d.Key, object: d.Object, err: d.Err, finalStateUnknown: d.FinalStateUnknown,
+	}
+	switch d.Type {
+	case Deleted:
+		s.kind = ended
+	case Sync:
+		s.kind = again
+	case Replaced:
+		s.list = list
+	}
+	return s
+}
+
+// ofWrite is the step that an own write makes.
+func ofWrite[T Object](w observed[T]) step[T] {
+	s := step[T]{
+		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure},
+		key:  w.Key, object: w.Object,
+	}
+	switch w.Effect {
+	case Stored:
+		s.kind = stored
+	case Removed:
+		s.kind = removed
+	default:
+		s.kind = touched
+	}
+	return s
+}
+
+// isNil: there is no object.
+func isNil[T Object](obj T) bool {
+	var none T
+	return any(obj) == any(none)
+}

@@ -5,69 +5,321 @@ package informer
 
 import (
 	"iter"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/vector"
 )
 
-// IndexFunc gives the values under which an index finds obj; none is fine. It
-// is called by the informer's own goroutine, must not change obj, and must not
-// block.
-type IndexFunc[T Object] func(obj T) []string
-
-// Indexer holds the objects of one kind by key.
+// Indexer holds the objects of one kind by key, the newest version of each.
+// Writers take turns and change a whole batch under one lock; readers take a
+// snapshot under the same lock, which costs nothing, and walk it without.
+// Make one with NewIndexer. Safe for concurrent use.
 type Indexer[T Object] struct {
 	kind schema.GroupVersionKind
+	// turn is held by a writer from end to end, also while it calls index
+	// functions, which may read: mu is held only for the change itself.
+	turn sync.Mutex
+	mu   struct {
+		sync.RWMutex
+		at      map[Key]uint32 // positions in rows
+		most    int            // keys that at has held since it was made
+		rows    vector.Vector[row[T]]
+		sets    scopeSets
+		indices []*index[T]   // the first is by namespace
+		bad     map[Key]error // of rows that are bad
+		reached []Version     // by scope
+		tombs   ageing[types.UID, tombstone]
+		awaited ageing[Key, Version]
+		waiters map[Key][]*waiter
+		passed  []func()
+		refused uint64
+		panics  uint64
+	}
 }
 
 // NewIndexer makes an empty Indexer.
-func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] { return &Indexer[T]{kind: kind} }
-
-// AddIndex adds a named index, also over what is there already.
-func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error { return nil }
-
-// Len is the number of objects, those that cannot be decoded among them.
-func (x *Indexer[T]) Len() int { return 0 }
-
-// apply takes a whole batch under one lock and returns what changed, in order.
-// The error names index functions that panicked; the batch is applied all the same.
-func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) { return nil, nil }
-
-// observe takes the answer to an own write. The error is as of apply.
-func (x *Indexer[T]) observe(w observed[T]) ([]change[T], error) { return nil, nil }
-
-// whenPassed calls do once: when the key's version is above than, or the key
-// is gone; at once if so already. stop ends the waiting.
-func (x *Indexer[T]) whenPassed(key Key, than Version, do func()) (stop func()) { return func() {} }
-
-// reached is the version that a scope has reached; 0: no list has ended.
-func (x *Indexer[T]) reached(scope ScopeID) Version { return 0 }
-
-// awaits is the version of an own write that is not shown yet; 0: none.
-func (x *Indexer[T]) awaits(key Key) Version { return 0 }
-
-// present is everything a filter sees, as changes from nothing: what a handler
-// that joins is given. resync: as the same objects given again.
-func (x *Indexer[T]) present(filter *scopeSet, resync bool) iter.Seq[change[T]] {
-	return func(func(change[T]) bool) {}
+func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
+	x := &Indexer[T]{kind: kind}
+	x.mu.at = make(map[Key]uint32)
+	x.mu.indices = []*index[T]{newIndex[T]("", nil)}
+	x.mu.bad = make(map[Key]error)
+	x.mu.tombs.limit = tombstoneLimit
+	x.mu.awaited.limit = awaitLimit
+	x.mu.waiters = make(map[Key][]*waiter)
+	return x
 }
 
-// snapshot says what the Indexer holds.
-func (x *Indexer[T]) snapshot() indexerSnapshot { return indexerSnapshot{} }
+// apply takes a whole batch under one lock and returns what changed, in order.
+// The error names index functions that panicked; the batch is applied all the
+// same. The caller then calls what passed returns.
+func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	steps := make([]step[T], 0, len(b.Deltas))
+	for _, d := range b.Deltas {
+		var list Version
+		if d.Type == Replaced {
+			list = b.listed(d.Scope)
+		}
+		steps = append(steps, ofDelta(d, list))
+	}
+	err := x.evaluate(steps)
 
-// indexerSnapshot counts what an Indexer holds.
-type indexerSnapshot struct {
-	Objects     int
-	Quarantined int    // of Objects: cannot be decoded
-	Tombstones  int    // deletions remembered
-	Forgotten   uint64 // tombstones that went because there were too many
-	Awaiting    int    // keys with an own write not shown yet
-	NotOverlaid uint64 // own writes not shown at once: their version is unknown
-	IndexPanics uint64
-	Indices     []string
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, scope := range b.Epochs {
+		x.epochLocked(scope)
+	}
+	changes := x.takeLocked(steps)
+	for _, r := range b.Reached {
+		for int(r.Scope) >= len(x.mu.reached) {
+			x.mu.reached = append(x.mu.reached, 0)
+		}
+		x.mu.reached[r.Scope] = max(x.mu.reached[r.Scope], r.Version)
+	}
+	if len(b.Reached) > 0 {
+		x.sweepLocked()
+	}
+	return changes, err
+}
+
+// listed is the version of the list of scope that ends in the batch; 0: none.
+func (b Batch[T]) listed(scope ScopeID) Version {
+	for _, r := range b.Reached {
+		if r.Scope == scope && r.List {
+			return r.Version
+		}
+	}
+	return 0
+}
+
+// observe takes the answer to an own write, by the same rules.
+func (x *Indexer[T]) observe(w observed[T]) ([]change[T], error) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	steps := []step[T]{ofWrite(w)}
+	err := x.evaluate(steps)
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.takeLocked(steps), err
+}
+
+func (x *Indexer[T]) takeLocked(steps []step[T]) []change[T] {
+	var changes []change[T]
+	if len(steps) > 1 {
+		changes = make([]change[T], 0, len(steps))
+	}
+	for i := range steps {
+		if c, ok := x.stepLocked(&steps[i]); ok {
+			changes = append(changes, c)
+		}
+	}
+	return changes
+}
+
+// stepLocked lets the rules decide on one key, and does as they say. ok: there
+// is something to tell.
+func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
+	var h holding
+	var r row[T]
+	at, held := x.mu.at[s.key]
+	if held {
+		r = *x.mu.rows.At(int(at))
+		h = r.holding()
+	}
+	o := decide(h, s.news, world{reached: x.mu.reached, tomb: x.mu.tombs.get(s.uid)})
+	o.next.scopes = x.mu.sets.intern(o.next.scopes)
+	x.bookLocked(s, o)
+
+	c = change[T]{key: s.key, old: r.object, oldUID: h.uid, before: r.shown()}
+	if s.kind == again {
+		c.new, c.newUID, c.after, c.resync = r.object, h.uid, c.before, true
+		return c, h.scopes.has(s.scope) && c.before != nil
+	}
+	if o.next.scopes == nil {
+		if held {
+			c.new, c.newUID = r.object, h.uid
+			if s.kind == ended && !isNil(s.object) {
+				c.new = s.object
+			}
+			c.finalStateUnknown, c.leftScope = s.finalStateUnknown, o.left
+			x.removeLocked(s.key)
+		}
+	} else {
+		c.new, c.newUID, c.after, c.same = x.putLocked(s, o, held)
+		if c.same && c.after != c.before && s.kind == ended && !isNil(s.object) {
+			c.new = s.object
+		}
+	}
+	x.wakeLocked(s.key, h, o.next)
+	if c.before == nil && c.after == nil || c.same && c.before == c.after {
+		return c, false
+	}
+	return c, true
+}
+
+// bookLocked notes what the rules want remembered beside the objects.
+func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
+	switch {
+	case o.buried == "":
+	case o.bury == tombstone{}:
+		x.mu.tombs.drop(o.buried)
+	default:
+		x.mu.tombs.set(o.buried, o.bury)
+	}
+	if o.refuse {
+		x.mu.refused++
+	}
+	if o.await != 0 {
+		x.mu.awaited.set(s.key, max(o.await, x.mu.awaited.get(s.key)))
+	} else if x.mu.awaited.len() > 0 {
+		if v := x.mu.awaited.get(s.key); v != 0 && (o.next.scopes == nil || o.next.version >= v) {
+			x.mu.awaited.drop(s.key)
+		}
+	}
+}
+
+// putLocked stores what o says of the key, and returns what is shown then.
+func (x *Indexer[T]) putLocked(s *step[T], o fate, held bool) (obj T, uid types.UID, shown *scopeSet, same bool) {
+	if !held {
+		x.mu.at[s.key] = uint32(x.mu.rows.Len())
+		x.mu.most = max(x.mu.most, len(x.mu.at))
+		x.mu.rows.Append(row[T]{key: s.key, blank: true})
+	}
+	at := x.mu.at[s.key]
+	r := x.mu.rows.Edit(int(at))
+	other := r.uid != o.next.uid
+	r.uid, r.version, r.scopes = o.next.uid, o.next.version, o.next.scopes
+	r.own, r.bad = o.next.own, o.next.bad
+	if o.take && !r.bad {
+		r.object, r.blank = s.object, false
+		delete(x.mu.bad, s.key)
+		x.shelveLocked(at, s.values)
+	} else if o.take {
+		x.mu.bad[s.key] = s.err
+		if other && !r.blank {
+			// What was shown is gone, and nothing can be shown in its place.
+			obj, uid = r.object, r.uid
+			var none T
+			r.object, r.blank = none, true
+			x.shelveLocked(at, nil)
+			return obj, uid, nil, false
+		}
+	}
+	return r.object, r.uid, r.shown(), !o.take || r.bad
+}
+
+// removeLocked takes a row out; the last row moves into its place.
+func (x *Indexer[T]) removeLocked(key Key) {
+	at := x.mu.at[key]
+	x.unshelveLocked(at)
+	delete(x.mu.at, key)
+	delete(x.mu.bad, key)
+	moved := x.mu.rows.Pop()
+	if int(at) < x.mu.rows.Len() {
+		*x.mu.rows.Edit(int(at)) = moved
+		x.mu.at[moved.key] = at
+		for _, s := range moved.shelves {
+			*s.bucket.rows.Edit(int(s.at)) = at
+		}
+	}
+	if x.mu.most > 1024 && len(x.mu.at) < x.mu.most/4 {
+		// A map does not shrink: a new one gives the memory back.
+		at := make(map[Key]uint32, len(x.mu.at))
+		for k, v := range x.mu.at {
+			at[k] = v
+		}
+		x.mu.at, x.mu.most = at, len(at)
+	}
+}
+
+// epochLocked forgets the versions of what scope holds: they mean nothing any
+// more, so that the order of arrival decides.
+func (x *Indexer[T]) epochLocked(scope ScopeID) {
+	for i := range x.mu.rows.Len() {
+		if x.mu.rows.At(i).scopes.has(scope) {
+			r := x.mu.rows.Edit(i)
+			r.version, r.own = 0, false
+		}
+	}
+	if int(scope) < len(x.mu.reached) {
+		x.mu.reached[scope] = 0
+	}
+	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
+	x.mu.awaited = ageing[Key, Version]{limit: awaitLimit}
+	for key := range x.mu.waiters {
+		x.wakeLocked(key, holding{}, holding{})
+	}
+}
+
+// get is the row of key.
+func (x *Indexer[T]) get(key Key) (obj T, scopes *scopeSet, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[key]
+	if !ok {
+		return obj, nil, nil
+	}
+	r := x.mu.rows.At(int(at))
+	if r.bad {
+		return obj, r.scopes, &UndecodableError{Kind: x.kind, Key: key, Err: x.mu.bad[key]}
+	}
+	return r.object, r.scopes, nil
+}
+
+// view is all rows as they are now.
+func (x *Indexer[T]) view() vector.View[row[T]] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mu.rows.View()
+}
+
+// Len is the number of objects, those that cannot be decoded among them.
+func (x *Indexer[T]) Len() int { return x.view().Len() }
+
+// present is everything a filter sees, as changes from nothing: what a handler
+// that joins is given. resync: as the same objects given again. It is the
+// state at the time of the call.
+func (x *Indexer[T]) present(filter *scopeSet, resync bool) iter.Seq[change[T]] {
+	rows := x.view()
+	return func(yield func(change[T]) bool) {
+		for r := range rows.All() {
+			if !r.shown().seenBy(filter) {
+				continue
+			}
+			c := change[T]{key: r.key, new: r.object, newUID: r.uid, after: r.scopes}
+			if resync {
+				c.old, c.oldUID, c.before, c.resync = r.object, r.uid, r.scopes, true
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
 }
 
 func (x *Indexer[T]) knownIn(scope ScopeID) iter.Seq2[Key, known[T]] {
-	return func(func(Key, known[T]) bool) {}
+	rows := x.view()
+	return func(yield func(Key, known[T]) bool) {
+		for r := range rows.All() {
+			if r.scopes.has(scope) && !yield(r.key, known[T]{r.object, r.uid, r.version, r.bad}) {
+				return
+			}
+		}
+	}
 }
 
-func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (known[T], bool) { return known[T]{}, false }
+func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[key]
+	if !ok {
+		return k, false
+	}
+	r := x.mu.rows.At(int(at))
+	return known[T]{r.object, r.uid, r.version, r.bad}, r.scopes.has(scope)
+}

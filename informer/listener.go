@@ -5,38 +5,206 @@ package informer
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"runtime/debug"
+	"sync"
 
 	"github.com/go-logr/logr"
 )
 
-// listener gives one handler its events, from its own goroutine and backlog.
-type listener[T Object] struct{}
-
-// newListener starts nothing. filter: the scopes that the handler sees; nil: all.
-func newListener[T Object](handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
-	return &listener[T]{}
+// listener gives one handler its events, from a goroutine and a backlog of its
+// own.
+type listener[T Object] struct {
+	handle func(Event[T])
+	name   string
+	filter *scopeSet // the scopes that the handler sees; nil: all
+	log    logr.Logger
+	woken  *sync.Cond // on mu: something waits, or the run is to end
+	done   chan struct{}
+	ready  chan struct{}
+	mu     struct {
+		sync.Mutex
+		waiting   waiting[T]
+		marked    bool // the initial objects are in
+		synced    bool // and the handler has returned from them
+		removed   bool
+		delivered uint64
+		panics    uint64
+	}
 }
 
-// push adds changes, those that the filter sees. It never blocks.
-func (l *listener[T]) push(changes []change[T]) {}
+// newListener starts nothing.
+func newListener[T Object](handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
+	l := &listener[T]{
+		handle: handle, name: opts.Name, filter: filter, log: log,
+		done: make(chan struct{}), ready: make(chan struct{}),
+	}
+	l.woken = sync.NewCond(&l.mu)
+	if opts.EveryEvent {
+		l.mu.waiting = &eventStream[T]{}
+	} else {
+		l.mu.waiting = newBacklog[T]()
+	}
+	return l
+}
+
+// push adds changes, those that the handler sees. It never blocks.
+func (l *listener[T]) push(changes []change[T]) {
+	if len(changes) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.removed {
+		return
+	}
+	for i := range changes {
+		l.mu.waiting.push(changes[i], l.filter, !l.mu.marked)
+	}
+	l.woken.Signal()
+}
 
 // join adds what is there when the handler joins.
-func (l *listener[T]) join(present iter.Seq[change[T]]) {}
+func (l *listener[T]) join(present iter.Seq[change[T]]) { l.add(present) }
 
-// resync gives objects again of which nothing waits.
-func (l *listener[T]) resync(present iter.Seq[change[T]]) {}
+// resync gives objects again, a level-triggered handler those of which nothing
+// waits.
+func (l *listener[T]) resync(present iter.Seq[change[T]]) { l.add(present) }
 
-// mark says that the initial objects are all in: Synced is closed when the
+func (l *listener[T]) add(present iter.Seq[change[T]]) {
+	var batch []change[T]
+	for c := range present {
+		if batch = append(batch, c); len(batch) == 256 {
+			l.push(batch)
+			batch = batch[:0]
+		}
+	}
+	l.push(batch)
+}
+
+// mark says that the initial objects are all in: synced is closed when the
 // handler has returned from them. Marking twice is fine.
-func (l *listener[T]) mark() {}
+func (l *listener[T]) mark() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.marked {
+		return
+	}
+	l.mu.marked = true
+	if !l.mu.removed {
+		l.mu.waiting.mark()
+		l.woken.Signal()
+	}
+}
 
-// run delivers until ctx ends or the listener is removed. It returns nil.
-func (l *listener[T]) run(ctx context.Context) error { <-ctx.Done(); return nil }
+// run delivers until ctx ends or the listener is removed, and returns nil.
+func (l *listener[T]) run(ctx context.Context) error {
+	defer context.AfterFunc(ctx, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.woken.Broadcast()
+	})()
+	var buf [2]Event[T]
+	for {
+		events, marked, ok := l.next(ctx, buf[:0])
+		if !ok {
+			return nil
+		}
+		for _, e := range events {
+			if !l.call(e) {
+				return nil
+			}
+		}
+		clear(buf[:])
+		if marked {
+			close(l.ready)
+		}
+	}
+}
 
-// remove: no further call begins after it returns.
-func (l *listener[T]) remove() {}
+// next waits for the next events, or the mark. Not ok: the run is to end.
+func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[T], marked, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for {
+		if l.mu.removed || ctx.Err() != nil {
+			return nil, false, false
+		}
+		events, marked = l.mu.waiting.take(buf)
+		if marked {
+			l.mu.synced = true
+		}
+		if marked || len(events) > 0 {
+			return events, marked, true
+		}
+		l.woken.Wait()
+	}
+}
 
-func (l *listener[T]) synced() <-chan struct{} { return nil }
+// call gives the handler one event. A panic costs that event alone. Not ok:
+// the listener has been removed.
+func (l *listener[T]) call(e Event[T]) (ok bool) {
+	if !l.begin() {
+		return false
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l.panicked()
+			l.log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event",
+				"handler", l.name, "key", e.Key.String(), "event", e.Type.String(), "stack", string(debug.Stack()))
+		}
+	}()
+	l.handle(e)
+	return true
+}
 
-func (l *listener[T]) snapshot() HandlerSnapshot { return HandlerSnapshot{} }
+func (l *listener[T]) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.removed {
+		return false
+	}
+	l.mu.delivered++
+	return true
+}
+
+func (l *listener[T]) panicked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.panics++
+}
+
+// remove ends the run: no further call begins after it returns.
+func (l *listener[T]) remove() {
+	if l.leave() {
+		close(l.done)
+	}
+}
+
+func (l *listener[T]) leave() (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.removed {
+		return false
+	}
+	l.mu.removed = true
+	l.mu.waiting = &eventStream[T]{} // what waited is given back
+	l.woken.Broadcast()
+	return true
+}
+
+// removed is closed when the listener has been removed.
+func (l *listener[T]) removed() <-chan struct{} { return l.done }
+
+// synced is closed when the handler has returned from the initial objects.
+func (l *listener[T]) synced() <-chan struct{} { return l.ready }
+
+func (l *listener[T]) snapshot() HandlerSnapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return HandlerSnapshot{
+		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
+		Delivered: l.mu.delivered, Panics: l.mu.panics,
+	}
+}

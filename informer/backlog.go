@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "k8s.io/apimachinery/pkg/types"
+
+// waiting is what one handler has not been given yet.
+type waiting[T Object] interface {
+	// push adds a change, as far as filter sees it. initial: the object was
+	// there when the handler joined.
+	push(c change[T], filter *scopeSet, initial bool)
+	// mark adds a mark behind everything that waits.
+	mark()
+	// take appends the next events to buf: none when there is nothing, or when
+	// the mark is reached.
+	take(buf []Event[T]) (events []Event[T], marked bool)
+	len() int
+}
+
+// backlog is what waits for a level-triggered handler: for each key, in the
+// order of first waiting, what the handler was last given and what is now. It
+// has an entry for the keys that wait alone: for another key, what was given
+// is what the Indexer showed before the change.
+type backlog[T Object] struct {
+	keys map[Key]*pending[T]
+	most int        // keys that the map has held since it was made
+	ring pending[T] // its next is the first to be given, its prev the last
+}
+
+// pending is one key that waits, or the mark.
+type pending[T Object] struct {
+	prev, next *pending[T]
+	key        Key
+	given, now T // nil: none
+	end        T // the last state of what was given, once that is gone
+	givenUID   types.UID
+	nowUID     types.UID
+	hasGiven   bool
+	hasNow     bool
+	ended      bool // end is set
+	unknown    bool // end is not known to be the final state
+	left       bool
+	resync     bool
+	initial    bool
+	isMark     bool
+}
+
+func newBacklog[T Object]() *backlog[T] {
+	b := &backlog[T]{keys: make(map[Key]*pending[T])}
+	b.ring.prev, b.ring.next = &b.ring, &b.ring
+	return b
+}
+
+func (b *backlog[T]) len() int { return len(b.keys) }
+
+func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
+	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
+	p := b.keys[c.key]
+	switch {
+	case !was && !is, was && is && c.same, c.resync && p != nil:
+		return
+	case p == nil:
+		p = &pending[T]{key: c.key, initial: initial, resync: c.resync}
+		if was {
+			p.given, p.givenUID, p.hasGiven = c.old, c.oldUID, true
+		}
+		b.keys[c.key] = p
+		b.most = max(b.most, len(b.keys))
+		b.append(p)
+	default:
+		p.resync = false
+	}
+	p.turn(c, is)
+	if p.settled() {
+		b.drop(p)
+	}
+}
+
+// turn brings p to what c says is now.
+func (p *pending[T]) turn(c change[T], is bool) {
+	if p.hasGiven && !p.ended && c.oldUID == p.givenUID {
+		switch {
+		case !is:
+			p.end, p.ended, p.unknown, p.left = c.new, true, c.finalStateUnknown, c.leftScope
+		case c.newUID != c.oldUID:
+			p.end, p.ended, p.unknown = c.old, true, true
+		}
+	}
+	p.now, p.nowUID, p.hasNow = c.new, c.newUID, is
+	if !is {
+		var none T
+		p.now = none
+	} else if p.ended && c.newUID == p.givenUID {
+		var none T
+		p.end, p.ended, p.unknown, p.left = none, false, false, false // it came back
+	}
+}
+
+// settled: there is nothing to give any more.
+func (p *pending[T]) settled() bool {
+	if p.hasGiven != p.hasNow {
+		return false
+	}
+	return !p.hasNow || !p.resync && p.givenUID == p.nowUID && any(p.given) == any(p.now)
+}
+
+func (b *backlog[T]) append(p *pending[T]) {
+	p.prev, p.next = b.ring.prev, &b.ring
+	p.prev.next, p.next.prev = p, p
+}
+
+func (b *backlog[T]) drop(p *pending[T]) {
+	p.prev.next, p.next.prev = p.next, p.prev
+	if p.isMark {
+		return
+	}
+	delete(b.keys, p.key)
+	if len(b.keys) == 0 && b.most > 1024 {
+		b.keys, b.most = make(map[Key]*pending[T]), 0 // a map does not shrink
+	}
+}
+
+func (b *backlog[T]) mark() { b.append(&pending[T]{isMark: true}) }
+
+func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
+	p := b.ring.next
+	if p == &b.ring {
+		return buf, false
+	}
+	b.drop(p)
+	if p.isMark {
+		return buf, true
+	}
+	return p.events(buf), false
+}
+
+// events is what the handler is told: one event, or two when the object was
+// deleted and another has its name.
+func (p *pending[T]) events(buf []Event[T]) []Event[T] {
+	if p.hasGiven && p.hasNow && p.givenUID == p.nowUID {
+		return append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync})
+	}
+	if p.hasGiven {
+		buf = append(buf, Event[T]{
+			Type: EventDeleted, Key: p.key, Old: p.end, FinalStateUnknown: p.unknown, LeftScope: p.left,
+		})
+	}
+	if p.hasNow {
+		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: p.initial && !p.hasGiven})
+	}
+	return buf
+}

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// holding is what the Indexer knows of one key, as far as the rules look at it.
+type holding struct {
+	scopes  *scopeSet // that hold the object; empty: there is none
+	uid     types.UID
+	version Version
+	own     bool // version comes from an own write, no watch has gone beyond it
+	bad     bool // cannot be decoded
+}
+
+// news is what a delta or an own write says of a key.
+type news struct {
+	kind    newsKind
+	scope   ScopeID // of a delta
+	uid     types.UID
+	version Version
+	bad     bool
+	list    Version // of the list that a seen object is in; 0: none
+	// in and unsure as in observed.
+	in, unsure *scopeSet
+}
+
+type newsKind uint8
+
+const (
+	seen    newsKind = iota // a list or watch has the object in this state
+	ended                   // a list or watch no longer has it
+	again                   // it is given again
+	stored                  // own write: this is the state now
+	removed                 // own write: it is gone
+	touched                 // own write: it has changed, to what is not known
+)
+
+// fate is what becomes of a key.
+type fate struct {
+	next holding
+	take bool // the object of the news becomes the entry's
+	left bool // the object is gone because it left the scopes
+	// bury is remembered of buried, or taken back when it is zero.
+	buried types.UID
+	bury   tombstone
+	await  Version // of an own write that is not shown; 0: none
+	refuse bool    // an own write that cannot be put in order
+}
+
+// world is what the rules know beside the key: how far each scope is, and
+// what is remembered of the UID of the news.
+type world struct {
+	reached []Version // by scope; 0: nothing yet
+	tomb    tombstone
+}
+
+// lagging: a scope other than but has not seen v yet, and may still speak of
+// what was before.
+func (w world) lagging(v Version, but ScopeID) bool {
+	for id, r := range w.reached {
+		if ScopeID(id) != but && r != 0 && r < v {
+			return true
+		}
+	}
+	return false
+}
+
+func (w world) of(id ScopeID) Version {
+	if int(id) < len(w.reached) {
+		return w.reached[id]
+	}
+	return 0
+}
+
+// decide is the one place where an object's next state is chosen: the newest
+// version wins, whoever brings it.
+func decide(h holding, n news, w world) fate {
+	switch n.kind {
+	case seen:
+		return decideSeen(h, n, w)
+	case ended:
+		return decideEnded(h, n, w)
+	case stored:
+		return decideStored(h, n, w)
+	case removed:
+		return decideRemoved(h, n, w)
+	case touched:
+		v := fate{next: h}
+		if n.version > h.version {
+			v.await = n.version
+		}
+		return v
+	}
+	return fate{next: h}
+}
+
+func decideSeen(h holding, n news, w world) fate {
+	v := fate{next: h}
+	if w.tomb != (tombstone{}) {
+		v.buried, v.bury = n.uid, w.tomb.shown(n)
+		if v.bury != (tombstone{}) {
+			return v
+		}
+	}
+	older := n.version != 0 && n.version < h.version
+	same := n.version != 0 && n.version == h.version
+	now := holding{scopes: h.scopes.with(n.scope), uid: n.uid, version: n.version, bad: n.bad}
+	switch {
+	case h.scopes.empty():
+		v.next, v.take = now, true
+	case older:
+	case h.uid != n.uid:
+		now.scopes = scopesOf(n.scope)
+		v.next, v.take = now, true
+		if w.lagging(n.version, n.scope) {
+			v.buried, v.bury = h.uid, tombstone{below: n.version}
+		}
+	case same && !(h.bad && !n.bad):
+		v.next.scopes = now.scopes
+	default:
+		v.next, v.take = now, true
+	}
+	return v
+}
+
+func decideEnded(h holding, n news, w world) fate {
+	v := fate{next: h}
+	// A scope that is behind may still speak of what was before the end.
+	var behind tombstone
+	if w.lagging(n.version, n.scope) {
+		behind = tombstone{below: n.version}
+	}
+	if w.tomb != (tombstone{}) {
+		v.buried, v.bury = n.uid, behind
+	}
+	rest := h.scopes.without(n.scope)
+	switch {
+	case !h.scopes.has(n.scope), n.uid != "" && n.uid != h.uid:
+		return v
+	case n.version != 0 && n.version < h.version && (h.own || rest.empty()):
+		return v // it ended before a state that is known to be newer
+	case !rest.empty():
+		v.next.scopes = rest
+		return v
+	}
+	v.next = holding{}
+	v.buried, v.bury = h.uid, behind
+	return v
+}
+
+func decideStored(h holding, n news, w world) fate {
+	v := fate{next: h}
+	present := !h.scopes.empty()
+	switch {
+	case n.version == 0 || present && h.version == 0:
+		v.refuse = true
+		return v
+	case w.tomb.below > n.version, present && n.version <= h.version:
+		return v
+	case n.in.empty() && !n.unsure.empty():
+		v.await = n.version
+		return v
+	}
+	if !n.unsure.empty() {
+		v.await = n.version
+	}
+	now := holding{uid: n.uid, version: n.version, own: true, bad: n.bad}
+	for id := range n.in.all() {
+		// A scope that has passed the version and does not hold the object has
+		// seen it leave.
+		if w.of(id) < n.version || present && h.uid == n.uid && h.scopes.has(id) {
+			now.scopes = now.scopes.with(id)
+		}
+	}
+	if present && h.uid == n.uid {
+		for id := range n.unsure.all() {
+			if h.scopes.has(id) {
+				now.scopes = now.scopes.with(id)
+			}
+		}
+	}
+	switch {
+	case !now.scopes.empty():
+		v.next, v.take = now, true
+	case !present || !n.in.empty():
+		return v
+	default:
+		v.next, v.left = holding{}, h.uid == n.uid
+	}
+	if present && (h.uid != n.uid || v.left) {
+		v.buried, v.bury = h.uid, tombstone{below: n.version}
+	}
+	return v
+}
+
+func decideRemoved(h holding, n news, w world) fate {
+	v := fate{next: h}
+	present := !h.scopes.empty()
+	uid := cmp.Or(n.uid, h.uid)
+	switch {
+	case present && h.version == 0:
+		v.refuse = true
+		return v
+	case present && uid == h.uid:
+		if n.version != 0 && n.version < h.version {
+			return v
+		}
+		v.next = holding{}
+	case uid == "" || n.version != 0 && !w.anyBefore(n.version):
+		return v
+	}
+	v.buried, v.bury = uid, tombstone{below: n.version + 1}
+	if n.version == 0 {
+		v.bury = tombstone{below: forever}
+	}
+	v.bury.below = max(v.bury.below, w.tomb.below)
+	return v
+}
+
+// anyBefore: a scope has not reached v.
+func (w world) anyBefore(v Version) bool {
+	for _, r := range w.reached {
+		if r < v {
+			return true
+		}
+	}
+	return len(w.reached) == 0
+}

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/flyball-dev/flyball/internal/vector"
+)
+
+// IndexFunc gives the values under which an index finds obj; none is fine. It
+// is called by one goroutine at a time, must be a pure function of obj, and
+// must not change it.
+type IndexFunc[T Object] func(obj T) []string
+
+// index finds rows by value.
+type index[T Object] struct {
+	name    string
+	f       IndexFunc[T] // nil: by namespace
+	buckets map[string]*bucket
+}
+
+func newIndex[T Object](name string, f IndexFunc[T]) *index[T] {
+	return &index[T]{name: name, f: f, buckets: make(map[string]*bucket)}
+}
+
+// bucket has the positions of the rows with one value.
+type bucket struct {
+	value string
+	of    int // number of the index
+	rows  vector.Vector[uint32]
+}
+
+// shelf is a row's place in a bucket.
+type shelf struct {
+	bucket *bucket
+	at     uint32
+}
+
+// AddIndex adds an index, also over what is there already. It blocks until the
+// index is complete; reads go on meanwhile. A name that is empty or taken is
+// an error, as is a panic of f: the object it panicked on then has no values.
+func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
+	if name == "" || f == nil {
+		return fmt.Errorf("add index %q of %s: it needs a name and a function", name, x.kind.Kind)
+	}
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	for _, i := range x.indicesNow() {
+		if i.name == name {
+			return fmt.Errorf("add index %q of %s: there is an index of this name; choose another", name, x.kind.Kind)
+		}
+	}
+	rows := x.view() // nobody else writes during this turn
+	i := newIndex(name, f)
+	values := make([][]string, 0, rows.Len())
+	var panics []error
+	for r := range rows.All() {
+		var v []string
+		if !r.blank {
+			var err error
+			if v, err = i.valuesOf(x.kind.Kind, r.key, r.object); err != nil {
+				panics = append(panics, err)
+			}
+		}
+		values = append(values, v)
+	}
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.indices = append(slices.Clone(x.mu.indices), i)
+	x.mu.panics += uint64(len(panics))
+	for at, v := range values {
+		if len(v) > 0 {
+			x.shelveInLocked(uint32(at), len(x.mu.indices)-1, v)
+		}
+	}
+	return some(panics)
+}
+
+func (x *Indexer[T]) indicesNow() []*index[T] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mu.indices
+}
+
+// evaluate asks the index functions for the values of the steps' objects. It
+// runs before the lock: they may take their time, and may read.
+func (x *Indexer[T]) evaluate(steps []step[T]) error {
+	indices := x.indicesNow()
+	var panics []error
+	names := make([]string, len(steps))
+	values := make([][]string, len(steps)*len(indices))
+	for n := range steps {
+		s := &steps[n]
+		if s.bad || s.kind != seen && s.kind != stored {
+			continue
+		}
+		s.values = values[n*len(indices) : (n+1)*len(indices)]
+		if s.key.Namespace != "" {
+			names[n] = s.key.Namespace
+			s.values[0] = names[n : n+1]
+		}
+		for i := 1; i < len(indices); i++ {
+			var err error
+			if s.values[i], err = indices[i].valuesOf(x.kind.Kind, s.key, s.object); err != nil {
+				panics = append(panics, err)
+			}
+		}
+	}
+	if len(panics) > 0 {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.mu.panics += uint64(len(panics))
+	}
+	return some(panics)
+}
+
+// valuesOf calls the index function. A panic costs the object its values.
+func (i *index[T]) valuesOf(kind string, key Key, obj T) (values []string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			values, err = nil, fmt.Errorf("index %s %s by %q: panic: %v\n%s", kind, key, i.name, p, debug.Stack())
+		}
+	}()
+	values = i.f(obj)
+	if len(values) < 2 {
+		return values, nil
+	}
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values), nil
+}
+
+// some is the first of many errors, with their number.
+func some(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return errors.Join(errs[0], fmt.Errorf("and %d more", len(errs)-1))
+}
+
+// shelveLocked brings a row's shelves to values, by index. An index whose
+// values did not change is not written.
+func (x *Indexer[T]) shelveLocked(at uint32, values [][]string) {
+	if values == nil {
+		x.unshelveLocked(at)
+		x.mu.rows.Edit(int(at)).shelves = nil
+		return
+	}
+	for i, v := range values {
+		if !x.shelvedLocked(at, i, v) {
+			x.unshelveInLocked(at, i)
+			x.shelveInLocked(at, i, v)
+		}
+	}
+}
+
+// shelvedLocked: the row's values in index i are v.
+func (x *Indexer[T]) shelvedLocked(at uint32, i int, v []string) bool {
+	n := 0
+	for _, s := range x.mu.rows.At(int(at)).shelves {
+		if s.bucket.of != i {
+			continue
+		}
+		if n >= len(v) || v[n] != s.bucket.value {
+			return false
+		}
+		n++
+	}
+	return n == len(v)
+}
+
+func (x *Indexer[T]) shelveInLocked(at uint32, i int, values []string) {
+	r := x.mu.rows.Edit(int(at))
+	r.shelves = slices.Grow(r.shelves, len(values))
+	if cap(r.shelves) > 2*(len(r.shelves)+len(values)) {
+		r.shelves = append(make([]shelf, 0, len(r.shelves)+len(values)), r.shelves...)
+	}
+	buckets := x.mu.indices[i].buckets
+	for _, v := range values {
+		b := buckets[v]
+		if b == nil {
+			b = &bucket{value: v, of: i}
+			buckets[v] = b
+		}
+		r.shelves = append(r.shelves, shelf{b, uint32(b.rows.Len())})
+		b.rows.Append(at)
+	}
+}
+
+// unshelveInLocked takes the row out of index i.
+func (x *Indexer[T]) unshelveInLocked(at uint32, i int) {
+	r := x.mu.rows.Edit(int(at))
+	kept := r.shelves[:0]
+	for _, s := range r.shelves {
+		if s.bucket.of == i {
+			x.takeOffLocked(at, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(r.shelves[len(kept):])
+	r.shelves = kept
+}
+
+func (x *Indexer[T]) unshelveLocked(at uint32) {
+	for _, s := range x.mu.rows.At(int(at)).shelves {
+		x.takeOffLocked(at, s)
+	}
+}
+
+// takeOffLocked takes the row at position at from a shelf; the last of the
+// bucket moves there.
+func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
+	b := s.bucket
+	last := b.rows.Pop()
+	if last != at {
+		*b.rows.Edit(int(s.at)) = last
+		shelves := x.mu.rows.At(int(last)).shelves
+		for i := range shelves {
+			if shelves[i].bucket == b {
+				shelves[i].at = s.at
+				break
+			}
+		}
+	}
+	if b.rows.Len() == 0 {
+		delete(x.mu.indices[b.of].buckets, b.value)
+	}
+}
+
+// find is the index of a name, nil if there is none.
+func (x *Indexer[T]) find(name string) *index[T] {
+	for _, i := range x.indicesNow() {
+		if i.name == name {
+			return i
+		}
+	}
+	return nil
+}
+
+// lookup is what an index has for a value, as it is now.
+func (x *Indexer[T]) lookup(name, value string) (rows vector.View[row[T]], positions vector.View[uint32]) {
+	i := x.find(name)
+	if i == nil {
+		return rows, positions
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if b := i.buckets[value]; b != nil {
+		return x.mu.rows.View(), b.rows.View()
+	}
+	return rows, positions
+}
+
+// valuesOf are the values of an index under which filter sees an object.
+func (x *Indexer[T]) valuesOf(name string, filter *scopeSet) (values []string) {
+	i := x.find(name)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for value, b := range i.buckets {
+		for at := range b.rows.View().All() {
+			if r := x.mu.rows.At(int(*at)); !r.bad && r.scopes.seenBy(filter) {
+				values = append(values, value)
+				break
+			}
+		}
+	}
+	return values
+}

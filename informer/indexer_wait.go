@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "slices"
+
+// awaitLimit of keys whose own write is not shown yet; the oldest goes first.
+const awaitLimit = 1000
+
+// waiter waits for a key to pass a version.
+type waiter struct {
+	than Version
+	do   func()
+}
+
+// whenPassed calls do once: when the key's version is above than, or the key
+// is gone; at once if so already. Where versions are unknown any change will
+// do. stop ends the waiting.
+func (x *Indexer[T]) whenPassed(key Key, than Version, do func()) (stop func()) {
+	w := &waiter{than: than, do: do}
+	if x.enlist(key, w) {
+		do()
+		return func() {}
+	}
+	return func() { x.dismiss(key, w) }
+}
+
+// enlist lets w wait, or reports that there is nothing to wait for.
+func (x *Indexer[T]) enlist(key Key, w *waiter) (passed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, ok := x.mu.at[key]
+	if !ok || x.mu.rows.At(int(at)).version > w.than {
+		return true
+	}
+	x.mu.waiters[key] = append(x.mu.waiters[key], w)
+	return false
+}
+
+func (x *Indexer[T]) dismiss(key Key, w *waiter) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keepLocked(key, func(other *waiter) bool { return other != w })
+}
+
+func (x *Indexer[T]) keepLocked(key Key, keep func(*waiter) bool) {
+	rest := slices.DeleteFunc(x.mu.waiters[key], func(w *waiter) bool { return !keep(w) })
+	if len(rest) == 0 {
+		delete(x.mu.waiters, key)
+		return
+	}
+	x.mu.waiters[key] = rest
+}
+
+// wakeLocked collects those who waited for what key has become.
+func (x *Indexer[T]) wakeLocked(key Key, was, is holding) {
+	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
+		return
+	}
+	x.keepLocked(key, func(w *waiter) bool {
+		if is.scopes.empty() || is.version > w.than || is.version == 0 && is != was {
+			x.mu.passed = append(x.mu.passed, w.do)
+			return false
+		}
+		return true
+	})
+}
+
+// passed returns whom the last changes have woken: whoever applied calls them,
+// after every lock.
+func (x *Indexer[T]) passed() []func() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := x.mu.passed
+	x.mu.passed = nil
+	return out
+}
+
+// reached is the version that a scope has reached; 0: none yet.
+func (x *Indexer[T]) reached(scope ScopeID) Version {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return world{reached: x.mu.reached}.of(scope)
+}
+
+// awaits is the version of an own write that is not shown yet; 0: none.
+func (x *Indexer[T]) awaits(key Key) Version {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mu.awaited.get(key)
+}
+
+// sweepLocked drops what was remembered for scopes that are past it now.
+func (x *Indexer[T]) sweepLocked() {
+	if x.mu.tombs.len()+x.mu.awaited.len() == 0 {
+		return
+	}
+	least := forever
+	for _, r := range x.mu.reached {
+		if r != 0 {
+			least = min(least, r)
+		}
+	}
+	for {
+		uid, t, ok := x.mu.tombs.oldest()
+		if !ok || t.below > least {
+			break
+		}
+		x.mu.tombs.drop(uid)
+	}
+	for {
+		key, v, ok := x.mu.awaited.oldest()
+		if !ok || v > least {
+			break
+		}
+		x.mu.awaited.drop(key)
+	}
+}
+
+// indexerSnapshot counts what an Indexer holds.
+type indexerSnapshot struct {
+	Objects     int
+	Quarantined int    // of Objects: cannot be decoded
+	Tombstones  int    // deletions remembered
+	Forgotten   uint64 // tombstones that went because there were too many
+	Awaiting    int    // keys with an own write not shown yet
+	NotOverlaid uint64 // own writes not shown at once: their version is unknown
+	IndexPanics uint64
+	Indices     []string
+}
+
+// snapshot says what the Indexer holds.
+func (x *Indexer[T]) snapshot() indexerSnapshot {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	s := indexerSnapshot{
+		Objects: x.mu.rows.Len(), Quarantined: len(x.mu.bad),
+		Tombstones: x.mu.tombs.len(), Forgotten: x.mu.tombs.forgotten,
+		Awaiting: x.mu.awaited.len(), NotOverlaid: x.mu.refused, IndexPanics: x.mu.panics,
+	}
+	for _, i := range x.mu.indices[1:] {
+		s.Indices = append(s.Indices, i.name)
+	}
+	return s
+}

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"math"
+
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+const (
+	// tombstoneLimit of deletions remembered; the oldest goes first.
+	tombstoneLimit = 10_000
+	// forever: the deletion's version is not known.
+	forever Version = math.MaxUint64
+)
+
+// tombstone hides an object, by UID, that is known to be gone while a watch
+// may still speak of it.
+type tombstone struct {
+	below Version // versions below are hidden; 0: no tombstone
+	lists uint8   // lists that had the object all the same
+}
+
+// shown is what stays of the tombstone when a list or watch shows the object;
+// zero: it has ended, and the object is to be seen.
+func (t tombstone) shown(n news) tombstone {
+	switch {
+	case n.version == 0, n.version >= t.below:
+		return tombstone{}
+	case n.list == 0:
+		return t
+	case t.below != forever && n.list >= t.below:
+		return tombstone{}
+	}
+	// Without the version of the deletion a list cannot be put in order with it.
+	// A second list began after the first, and so after the deletion.
+	if t.lists++; t.below == forever && t.lists > 1 {
+		return tombstone{}
+	}
+	return t
+}
+
+// ageing is a map with a limit: the entry that was set first goes first.
+type ageing[K comparable, V any] struct {
+	limit     int
+	values    map[K]aged[V]
+	order     deque.Deque[K] // by number; stale where the map has another number
+	forgotten uint64         // entries that went because of the limit
+}
+
+type aged[V any] struct {
+	value  V
+	number uint64
+}
+
+func (m *ageing[K, V]) len() int { return len(m.values) }
+
+func (m *ageing[K, V]) get(k K) V { return m.values[k].value }
+
+// set keeps the age of an entry that is there.
+func (m *ageing[K, V]) set(k K, v V) {
+	if old, ok := m.values[k]; ok {
+		m.values[k] = aged[V]{v, old.number}
+		return
+	}
+	if m.values == nil {
+		m.values = make(map[K]aged[V])
+	}
+	m.values[k] = aged[V]{v, m.order.Push(k)}
+	if len(m.values) > m.limit {
+		if k, _, ok := m.oldest(); ok {
+			m.drop(k)
+			m.forgotten++
+		}
+	}
+	if m.order.Len() > 2*len(m.values)+64 {
+		m.compact()
+	}
+}
+
+func (m *ageing[K, V]) drop(k K) {
+	delete(m.values, k)
+	if len(m.values) == 0 {
+		m.values, m.order = nil, deque.Deque[K]{}
+	}
+}
+
+// oldest is the entry that was set first.
+func (m *ageing[K, V]) oldest() (k K, v V, ok bool) {
+	for m.order.Len() > 0 {
+		k = *m.order.At(m.order.Front())
+		if e, ok := m.values[k]; ok && e.number == m.order.Front() {
+			return k, e.value, true
+		}
+		m.order.Pop()
+	}
+	return k, v, false
+}
+
+// compact drops what is stale in the order.
+func (m *ageing[K, V]) compact() {
+	var order deque.Deque[K]
+	for m.order.Len() > 0 {
+		number := m.order.Front()
+		k := m.order.Pop()
+		if e, ok := m.values[k]; ok && e.number == number {
+			m.values[k] = aged[V]{e.value, order.Push(k)}
+		}
+	}
+	m.order = order
+}
