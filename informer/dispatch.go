@@ -197,7 +197,8 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 }
 
 // store runs apply in the critical section: first the Indexer, then the
-// listeners, then those who wait for sync.
+// listeners, then those who wait for sync, and after it those who wait for a
+// version.
 func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 	c.critical.Lock()
 	changes, err := apply()
@@ -208,6 +209,9 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 		c.syncedLocked(scope)
 	}
 	c.critical.Unlock()
+	for _, do := range c.indexer.passed() {
+		do()
+	}
 	if err != nil {
 		c.log.Error(err, "An index function panicked; the objects are stored without its values")
 	}

@@ -21,7 +21,6 @@ type listener[T Object] struct {
 	filter *scopeSet // the scopes that the handler sees; nil: all
 	log    logr.Logger
 	woken  *sync.Cond // on mu: something waits, or the run is to end
-	done   chan struct{}
 	ready  chan struct{}
 	mu     struct {
 		sync.Mutex
@@ -38,7 +37,7 @@ type listener[T Object] struct {
 func newListener[T Object](handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
 		handle: handle, name: opts.Name, filter: filter, log: log,
-		done: make(chan struct{}), ready: make(chan struct{}),
+		ready: make(chan struct{}),
 	}
 	l.woken = sync.NewCond(&l.mu)
 	if opts.EveryEvent {
@@ -177,25 +176,15 @@ func (l *listener[T]) panicked() {
 
 // remove ends the run: no further call begins after it returns.
 func (l *listener[T]) remove() {
-	if l.leave() {
-		close(l.done)
-	}
-}
-
-func (l *listener[T]) leave() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
-		return false
+		return
 	}
 	l.mu.removed = true
 	l.mu.waiting = &eventStream[T]{} // what waited is given back
 	l.woken.Broadcast()
-	return true
 }
-
-// removed is closed when the listener has been removed.
-func (l *listener[T]) removed() <-chan struct{} { return l.done }
 
 // synced is closed when the handler has returned from the initial objects.
 func (l *listener[T]) synced() <-chan struct{} { return l.ready }
