@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// patience is how long a reconcile may go on after its context was cancelled at
+// the hard deadline, before its worker counts as lost.
+const patience = time.Minute
+
+// answered is a check whose answer is known already.
+func answered(name string, err error) check {
+	return check{name, func(context.Context) error { return err }}
+}
+
+// readyChecks are what ready means: it runs, and everything is synced.
+func (m *Manager) readyChecks() []check {
+	checks := []check{answered("ping", nil), answered("shutdown", m.stopping())}
+	checks = append(checks, informerChecks(m.allInformers())...)
+	for _, r := range m.members() {
+		if c, ok := syncCheck(r); ok {
+			checks = append(checks, c)
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append(checks, m.mu.ready...)
+}
+
+func (m *Manager) stopping() error {
+	phase, since := m.phase()
+	if phase == PhaseStopping || phase == PhaseStopped {
+		return fmt.Errorf("the manager is %s since %s", phase, since.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// informerChecks are one check per kind; several informers of a kind share it.
+func informerChecks(informers []informer.Snapshot) []check {
+	var names []string
+	reasons := map[string][]string{}
+	for _, i := range informers {
+		name := "informer/" + i.Kind.GroupKind().String()
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		reasons[name] = append(reasons[name], unsynced(i)...)
+	}
+	var checks []check
+	for _, name := range names {
+		var err error
+		if len(reasons[name]) > 0 {
+			err = errors.New("not synced " + strings.Join(reasons[name], "; "))
+		}
+		checks = append(checks, answered(name, err))
+	}
+	return checks
+}
+
+// unsynced says of each scope of i that has not synced where it stands, since
+// when and why.
+func unsynced(i informer.Snapshot) []string {
+	var out []string
+	for _, s := range i.Scopes {
+		if !s.Synced {
+			out = append(out, s.String())
+		}
+	}
+	if len(out) == 0 && !i.Synced {
+		out = append(out, "yet")
+	}
+	return out
+}
+
+// syncCheck is the check of a Runnable that says when it has synced. An
+// informer has its own.
+func syncCheck(r member) (check, bool) {
+	s, ok := r.runnable.(syncable)
+	if _, isInformer := r.runnable.(lonelyInformer); !ok || isInformer {
+		return check{}, false
+	}
+	c, isController := r.runnable.(controller)
+	name := "sync/" + r.name
+	if isController {
+		name = "controller/" + c.Snapshot().Name
+	}
+	select {
+	case <-s.Synced():
+		return answered(name, nil), true
+	default:
+	}
+	err := fmt.Errorf("not synced: %s since %s", r.state, r.since.Format(time.RFC3339))
+	if isController {
+		err = fmt.Errorf("%w%s", err, behind(c.Snapshot()))
+	}
+	return answered(name, err), true
+}
+
+// behind names the sources that s waits for.
+func behind(s reconcile.Snapshot) string {
+	var names []string
+	for _, source := range s.Sources {
+		if !source.Synced {
+			names = append(names, source.Source)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", waits for " + strings.Join(names, ", ")
+}
+
+// liveChecks are what alive means: no worker is lost.
+func (m *Manager) liveChecks() []check {
+	checks := []check{answered("ping", nil)}
+	for _, s := range m.allControllers() {
+		checks = append(checks, answered("controller/"+s.Name, stuck(s, time.Now())))
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append(checks, m.mu.live...)
+}
+
+// stuck names the reconciles of s that ignore their cancelled context.
+func stuck(s reconcile.Snapshot, now time.Time) error {
+	if s.HardDeadline <= 0 {
+		return nil
+	}
+	var lost []string
+	for _, r := range s.Running {
+		if now.Sub(r.Since) >= s.HardDeadline+patience {
+			lost = append(lost, fmt.Sprintf("%s (reconcileID %s, since %s)", r.Key, r.ID, r.Since.Format(time.RFC3339)))
+		}
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d of %d workers are lost: the reconcile ignores its context, cancelled at the hard deadline of %v: %s",
+		len(lost), s.Workers, s.HardDeadline, strings.Join(lost, ", "))
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager runs the controllers of one process: it starts everything in
+// one order, stops it in the reverse, and says how it goes.
+//
+//	        Run(ctx)                                      ctx ends, or a fault
+//	           │                                                   ▲
+//	           ▼                                                   │
+//	┌─ servers ──────── health, metrics ───────── last to stop ────┤
+//	├─ informers ────── lists and watches ──────── then these ─────┤
+//	└─ controllers ──── sources, queue, workers ── first to stop ──┘
+//
+// The drawing is the table in stage.go: a stage more is a row more. New makes
+// all of it and starts nothing, and no request is sent before Run.
+//
+// # Promises
+//
+//	M1  stages start in one order and stop in the reverse
+//	M2  stop means: no new work, drain, and only then the informers, the servers
+//	    last
+//	M4  ready means synced; alive means progress
+//
+// A stop is what follows when the context of Run ends or when something that
+// runs returns an error, whose reason then is what Run returns. From that
+// moment /readyz says no and Add refuses. Controllers finish the reconciles
+// they hold while their informers go on. The whole is bounded by
+// Options.GracePeriod; what has not ended by then is named by the error of Run.
+//
+// # Health
+//
+// /readyz answers 200 when every informer and every controller has synced, and
+// 503 otherwise, naming each scope that has not, its state, since when, and the
+// server's reason. /livez (and /healthz) answers 500 for one reason alone: a
+// reconcile that goes on long after its context was cancelled at its hard
+// deadline, so that a worker is lost; it is named by controller and key. A
+// server that cannot be reached, slow reconciles and errors never count as
+// dead, since a restart heals none of them. All three take ?verbose and
+// ?exclude=check, and one check alone as /readyz/check, as Kubernetes'
+// components do.
+//
+// # Metrics
+//
+// /metrics shows, under the names that dashboards expect, the work queues
+// (workqueue_…), the controllers (controller_runtime_…), the requests
+// (rest_client_requests_total), the Go runtime and the process, and under our
+// own the informers (flyball_informer_…). Every manager has a registry of its
+// own; the numbers are read when they are asked for.
+//
+// # Concurrency
+//
+// Every method is safe for concurrent use; Run alone blocks, and runs once.
+// Any number of managers live in one process.
+//
+// # Testing
+//
+// Give Options.Config a server of yours (package envtest has a real one) and
+// "0" or "127.0.0.1:0" for the addresses. A manager without servers lives in a
+// [testing/synctest] bubble.
+package manager

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// option is one field of Options as a flag.
+type option struct {
+	name  string // of the flag, as the field's tools call it
+	env   string // variable that gives the flag's default; empty: none
+	usage string
+	get   func(o *Options) string
+	set   func(o *Options, text string) error
+}
+
+var flags = [...]option{
+	{
+		name:  "kubeconfig",
+		usage: "`file` that says how to reach the cluster (default: $KUBECONFIG, then in-cluster, then ~/.kube/config)",
+		get:   func(o *Options) string { return o.Kubeconfig },
+		set:   func(o *Options, text string) error { o.Kubeconfig = text; return nil },
+	}, {
+		name:  "context",
+		usage: "`name` of the kubeconfig's context (default: its current one)",
+		get:   func(o *Options) string { return o.Context },
+		set:   func(o *Options, text string) error { o.Context = text; return nil },
+	}, {
+		name:  "metrics-bind-address",
+		env:   "METRICS_BIND_ADDRESS",
+		usage: "`address` to serve metrics on; 0: none",
+		get:   func(o *Options) string { return cmp.Or(o.MetricsAddress, defaultMetricsAddress) },
+		set:   func(o *Options, text string) error { o.MetricsAddress = text; return nil },
+	}, {
+		name:  "health-probe-bind-address",
+		env:   "HEALTH_PROBE_BIND_ADDRESS",
+		usage: "`address` to serve health and readiness on; 0: none",
+		get:   func(o *Options) string { return cmp.Or(o.HealthAddress, defaultHealthAddress) },
+		set:   func(o *Options, text string) error { o.HealthAddress = text; return nil },
+	}, {
+		name:  "watch-namespaces",
+		env:   "WATCH_NAMESPACE",
+		usage: "`namespaces` to watch, separated by commas (default: all)",
+		get:   func(o *Options) string { return strings.Join(o.Informers.Namespaces, ",") },
+		set: func(o *Options, text string) error {
+			o.Informers.Namespaces = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+			return nil
+		},
+	}, {
+		name:  "graceful-shutdown-timeout",
+		usage: "`time` that stopping may take",
+		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
+		set: func(o *Options, text string) (err error) {
+			o.GracePeriod, err = time.ParseDuration(text)
+			return err
+		},
+	}, {
+		name:  "v",
+		usage: "`level` of detail of the log, unless the program has a logger of its own",
+		get:   func(o *Options) string { return strconv.Itoa(o.Verbosity) },
+		set: func(o *Options, text string) (err error) {
+			o.Verbosity, err = strconv.Atoi(text)
+			return err
+		},
+	},
+}
+
+// BindFlags defines flags on fs that set the fields of o when fs is parsed:
+//
+//	-kubeconfig, -context
+//	-metrics-bind-address       default from METRICS_BIND_ADDRESS
+//	-health-probe-bind-address  default from HEALTH_PROBE_BIND_ADDRESS
+//	-watch-namespaces           default from WATCH_NAMESPACE
+//	-graceful-shutdown-timeout, -v
+//
+// A flag wins over its variable, a variable over what o says already. A flag
+// of that name that fs has already (another library's -kubeconfig) is shared:
+// its value counts when it is not empty. A variable that does not parse is
+// remembered; New returns it. o must not be copied between BindFlags and the
+// parsing of fs.
+func (o *Options) BindFlags(fs *flag.FlagSet) {
+	if fs == nil {
+		o.misuse = append(o.misuse, errors.New("bind flags: the flag set is nil; give flag.CommandLine"))
+		return
+	}
+	for _, row := range flags {
+		usage := row.usage
+		if row.env != "" {
+			usage += " (or $" + row.env + ")"
+			if text := os.Getenv(row.env); text != "" {
+				o.misused("environment variable "+row.env, row.set(o, text))
+			}
+		}
+		if have := fs.Lookup(row.name); have != nil {
+			if o.borrowed == nil {
+				o.borrowed = map[string]*flag.Flag{}
+			}
+			o.borrowed[row.name] = have
+			continue
+		}
+		fs.Var(flagValue{o, row}, row.name, usage)
+	}
+}
+
+func (o *Options) misused(where string, err error) {
+	if err != nil {
+		o.misuse = append(o.misuse, fmt.Errorf("%s: %w", where, err))
+	}
+}
+
+// readBorrowed takes over the flags that somebody else has defined.
+func (o *Options) readBorrowed() error {
+	var failed []error
+	for _, row := range flags {
+		if f := o.borrowed[row.name]; f != nil && f.Value.String() != "" {
+			if err := row.set(o, f.Value.String()); err != nil {
+				failed = append(failed, fmt.Errorf("flag -%s: %w", row.name, err))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// flagValue is one field of o for package flag.
+type flagValue struct {
+	o   *Options
+	row option
+}
+
+// String is called on the zero flagValue, too.
+func (v flagValue) String() string {
+	if v.o == nil {
+		return ""
+	}
+	return v.row.get(v.o)
+}
+
+func (v flagValue) Set(text string) error { return v.row.set(v.o, text) }

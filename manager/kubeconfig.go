@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/homedir"
+)
+
+// FindConfig finds out how to reach the cluster. The first of these that is
+// there decides:
+//
+//	the given kubeconfig file
+//	the files of the variable KUBECONFIG, merged as kubectl merges them
+//	the service account of the pod, unless a context is asked for
+//	.kube/config in the home directory
+//
+// context is the context to use; empty: the current one. A file that was named
+// and is missing or malformed is an error, which says what to do; when nothing
+// is found the error lists where it was looked for. No request is sent.
+func FindConfig(kubeconfig, context string) (*rest.Config, error) {
+	return places{
+		environ:   os.Getenv("KUBECONFIG"),
+		home:      homedir.HomeDir(),
+		inCluster: rest.InClusterConfig,
+	}.find(kubeconfig, context)
+}
+
+// places are where a configuration is looked for.
+type places struct {
+	environ   string // of KUBECONFIG
+	home      string
+	inCluster func() (*rest.Config, error)
+}
+
+func (p places) find(kubeconfig, context string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		return load(context, `the flag -kubeconfig or Options.Kubeconfig`, kubeconfig)
+	}
+	looked := []string{"no -kubeconfig was given"}
+	if files := slices.DeleteFunc(filepath.SplitList(p.environ), func(f string) bool { return f == "" }); len(files) > 0 {
+		return load(context, "the environment variable KUBECONFIG", files...)
+	}
+	looked = append(looked, "KUBECONFIG is not set")
+
+	if context == "" {
+		cfg, err := p.inCluster()
+		if err == nil {
+			return cfg, nil
+		}
+		if errors.Is(err, rest.ErrNotInCluster) {
+			err = errors.New("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+		}
+		looked = append(looked, "this is no pod with a service account: "+err.Error())
+	} else {
+		looked = append(looked, fmt.Sprintf("the pod's service account was left out, since it has no context %q", context))
+	}
+
+	if p.home == "" {
+		looked = append(looked, "there is no home directory")
+	} else {
+		file := filepath.Join(p.home, ".kube", "config")
+		_, err := os.Stat(file)
+		if err == nil {
+			return load(context, "the home directory", file)
+		}
+		looked = append(looked, reason(err, file))
+	}
+	return nil, fmt.Errorf("find the cluster: nothing says how to reach it; give -kubeconfig a file, or set KUBECONFIG. Looked at:\n\t%s",
+		strings.Join(looked, "\n\t"))
+}
+
+// load reads and merges the files that by has named.
+func load(context, by string, files ...string) (*rest.Config, error) {
+	named := fmt.Sprintf("kubeconfig %q, named by %s", strings.Join(files, string(os.PathListSeparator)), by)
+	var missing []string
+	for _, file := range files {
+		info, err := os.Stat(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			missing = append(missing, file)
+		case err != nil:
+			return nil, fmt.Errorf("read %s: %w", named, err)
+		case info.IsDir():
+			return nil, fmt.Errorf("read %s: %s is a directory; name the file in it", named, file)
+		}
+	}
+	// Of several files some may be missing, as for kubectl.
+	if len(missing) == len(files) {
+		return nil, fmt.Errorf("read %s: %w; check the path, or leave it out to look in the usual places", named, fs.ErrNotExist)
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
+	merged, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or have it made anew", named, err)
+	}
+	if err := usable(merged, context); err != nil {
+		return nil, fmt.Errorf("read %s: %w", named, err)
+	}
+	cfg, err := clientcmd.NewNonInteractiveClientConfig(*merged, context, &clientcmd.ConfigOverrides{}, rules).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", named, err)
+	}
+	return cfg, nil
+}
+
+// usable says what a person can do about a configuration without the context.
+func usable(cfg *api.Config, context string) error {
+	there := "it has none"
+	if len(cfg.Contexts) > 0 {
+		there = "there are: " + strings.Join(slices.Sorted(maps.Keys(cfg.Contexts)), ", ")
+	}
+	switch {
+	case len(cfg.Clusters) == 0:
+		return errors.New("it names no cluster; check that it is a kubeconfig and not empty")
+	case context != "" && cfg.Contexts[context] == nil:
+		return fmt.Errorf("it has no context %q; name another with -context (%s)", context, there)
+	case context == "" && cfg.CurrentContext == "":
+		return fmt.Errorf("it has no current context; name one with -context, or set it with \"kubectl config use-context\" (%s)", there)
+	case context == "" && cfg.Contexts[cfg.CurrentContext] == nil:
+		return fmt.Errorf("its current context %q is not in it; name another with -context (%s)", cfg.CurrentContext, there)
+	}
+	return nil
+}
+
+// reason is why file could not be looked at.
+func reason(err error, file string) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return file + " does not exist"
+	}
+	return err.Error()
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Manager holds what the controllers of a process share, and runs it all. Make
+// it with New. All methods are safe for concurrent use, and only Run blocks.
+type Manager struct {
+	config    *rest.Config
+	scheme    *runtime.Scheme
+	log       logr.Logger
+	grace     time.Duration
+	informers *informer.SharedInformerFactory
+	client    *client.Client
+	registry  *prometheus.Registry
+	requests  *requests
+	groups    []*group // as stages
+
+	metrics, health *server // nil: none
+
+	mu struct {
+		sync.Mutex
+		phase       Phase
+		since       time.Time
+		misuse      []error
+		controllers map[string]bool // names that are taken
+		ready, live []check         // the user's
+		fail        context.CancelCauseFunc
+		faults      []error // the first is why Run ended
+	}
+}
+
+// New returns a manager for the cluster that opts say, or that is found as
+// kubectl finds it. It sends no request, opens no port and starts nothing. It
+// is an error when no configuration is found or one is malformed, and when
+// opts are misused.
+func New(opts Options) (*Manager, error) {
+	if err := opts.complete(); err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	m := &Manager{
+		scheme:   opts.Scheme,
+		log:      opts.Logger,
+		grace:    opts.GracePeriod,
+		registry: prometheus.NewRegistry(),
+		requests: newRequests(),
+	}
+	m.mu.phase, m.mu.since = PhaseNew, time.Now()
+	m.mu.controllers = map[string]bool{}
+	for _, stage := range stages {
+		m.groups = append(m.groups, &group{stage: stage})
+	}
+	if err := m.connect(opts); err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := m.observe(); err != nil {
+		return nil, fmt.Errorf("make manager: metrics: %w", err)
+	}
+	if err := m.serve(opts); err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	return m, nil
+}
+
+// connect makes what talks to the API server.
+func (m *Manager) connect(opts Options) error {
+	cfg := opts.Config
+	if cfg == nil {
+		found, err := FindConfig(opts.Kubeconfig, opts.Context)
+		if err != nil {
+			return err
+		}
+		cfg = found
+	}
+	cfg = rest.CopyConfig(cfg)
+	if cfg.UserAgent == "" {
+		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	if cfg.QPS == 0 && cfg.RateLimiter == nil {
+		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
+	}
+	cfg.Wrap(m.requests.wrap)
+	m.config = cfg
+
+	var err error
+	if m.informers, err = informer.NewSharedInformerFactory(cfg, m.scheme, opts.Informers); err != nil {
+		return err
+	}
+	if opts.Client.Observer == nil {
+		opts.Client.Observer = m.informers
+	}
+	if m.client, err = client.New(cfg, m.scheme, opts.Client); err != nil {
+		return err
+	}
+	return m.AddTo(StageInformers, sharedInformers{m.informers})
+}
+
+// sharedInformers is the factory as one Runnable.
+type sharedInformers struct {
+	*informer.SharedInformerFactory
+}
+
+func (sharedInformers) Name() string { return "shared informers" }
+
+// serve makes the servers that opts ask for.
+func (m *Manager) serve(opts Options) error {
+	if opts.HealthAddress != off {
+		m.health = newServer("health", opts.HealthAddress, "health-probe-bind-address", m.healthHandler())
+		if err := m.AddTo(StageServers, m.health); err != nil {
+			return err
+		}
+	}
+	if opts.MetricsAddress != off {
+		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", m.metricsHandler())
+		if err := m.AddTo(StageServers, m.metrics); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Informers is the factory that informer.For takes. The manager runs it.
+func (m *Manager) Informers() *informer.SharedInformerFactory { return m.informers }
+
+// Client reads from and writes to the API server; Listers of Informers show its
+// writes at once.
+func (m *Manager) Client() *client.Client { return m.client }
+
+// Scheme of the kinds that have Go types.
+func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
+
+// Config is a copy of the connection's configuration, for clients of other
+// kinds. Their requests are counted in the manager's metrics.
+func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.config) }
+
+// Logger of the manager. What it runs finds it in its context.
+func (m *Manager) Logger() logr.Logger { return m.log }
+
+// Metrics is the registry that /metrics shows, for metrics of one's own.
+func (m *Manager) Metrics() *prometheus.Registry { return m.registry }
+
+// MetricsAddr is where /metrics is served, such as "127.0.0.1:8080". Empty:
+// nowhere, or not yet.
+func (m *Manager) MetricsAddr() string { return m.metrics.addr() }
+
+// HealthAddr is where /livez, /readyz and /healthz are served. Empty: nowhere,
+// or not yet.
+func (m *Manager) HealthAddr() string { return m.health.addr() }
+
+// remember has Run return err, if it has not begun.
+func (m *Manager) remember(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.misuse = append(m.mu.misuse, err)
+}
+
+// fault ends the run because of err.
+func (m *Manager) fault(err error) {
+	m.mu.Lock()
+	m.mu.faults = append(m.mu.faults, err)
+	fail := m.mu.fail
+	m.mu.Unlock()
+	fail(err)
+}
+
+func (m *Manager) reason() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return errors.Join(m.mu.faults...)
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// informerMetrics have no names that the field agrees on: client-go offers an
+// interface, and nobody implements it.
+type informerMetrics struct {
+	objects, undecodable, waiting, synced *prometheus.Desc
+	state, contact, relists, watches      *prometheus.Desc
+	backlog, delivered, panics            *prometheus.Desc
+}
+
+func newInformerMetrics() informerMetrics {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("flyball_informer_"+name, help, append([]string{"kind"}, labels...), nil)
+	}
+	return informerMetrics{
+		objects:     desc("objects", "Objects that the informer holds."),
+		undecodable: desc("undecodable_objects", "Objects held of which only the metadata could be decoded."),
+		waiting:     desc("waiting_deltas", "Changes on their way into the store."),
+		synced:      desc("synced", "1 if the first list of every scope is stored."),
+		state:       desc("state", "1 for the state in which a scope's list and watch stands.", "scope", "state"),
+		contact:     desc("last_contact_seconds", "Seconds since the server last sent anything to a scope.", "scope"),
+		relists:     desc("relists_total", "Lists after the first, by reason.", "reason"),
+		watches:     desc("watches_total", "Watches opened."),
+		backlog:     desc("handler_backlog", "Keys (or events) that wait for a handler.", "handler"),
+		delivered:   desc("handler_events_total", "Events given to a handler.", "handler"),
+		panics:      desc("handler_panics_total", "Calls of a handler that panicked.", "handler"),
+	}
+}
+
+// informerCollector reads the informers when a scrape asks.
+type informerCollector struct {
+	informerMetrics
+	read func() []informer.Snapshot
+}
+
+// Describe implements prometheus.Collector.
+func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		c.objects, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
+		c.backlog, c.delivered, c.panics,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
+	var s samples
+	now := time.Now()
+	unsynced := map[string]bool{}
+	for _, i := range c.read() {
+		kind := i.Kind.GroupKind().String()
+		unsynced[kind] = unsynced[kind] || !i.Synced
+		s.add(c.objects, prometheus.GaugeValue, float64(i.Objects), kind)
+		s.add(c.undecodable, prometheus.GaugeValue, float64(i.Undecodable), kind)
+		s.add(c.waiting, prometheus.GaugeValue, float64(i.Waiting), kind)
+		for _, scope := range i.Scopes {
+			c.scope(&s, kind, scope, now)
+		}
+		for _, h := range i.Handlers {
+			s.add(c.backlog, prometheus.GaugeValue, float64(h.Backlog), kind, h.Name)
+			s.add(c.delivered, prometheus.CounterValue, float64(h.Delivered), kind, h.Name)
+			s.add(c.panics, prometheus.CounterValue, float64(h.Panics), kind, h.Name)
+		}
+	}
+	for kind, not := range unsynced {
+		value := 1.0
+		if not {
+			value = 0
+		}
+		s.add(c.synced, prometheus.GaugeValue, value, kind)
+	}
+	s.send(ch)
+}
+
+func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState, now time.Time) {
+	scope := x.Scope.String()
+	s.peak(c.state, prometheus.GaugeValue, 1, kind, scope, string(x.State))
+	if !x.LastContact.IsZero() {
+		s.peak(c.contact, prometheus.GaugeValue, now.Sub(x.LastContact).Seconds(), kind, scope)
+	}
+	for reason, n := range x.Relists {
+		s.add(c.relists, prometheus.CounterValue, float64(n), kind, reason)
+	}
+	s.add(c.watches, prometheus.CounterValue, float64(x.Watches), kind)
+}

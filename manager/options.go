@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+const (
+	defaultMetricsAddress = "127.0.0.1:8080"
+	defaultHealthAddress  = "127.0.0.1:8081"
+	defaultGracePeriod    = 30 * time.Second
+
+	off = "0" // as an address
+)
+
+// Options of a Manager. The zero value is fit for production.
+type Options struct {
+	// Scheme of the kinds that have Go types. Nil: client-go's, with the
+	// built-in kinds and whatever the program has added to it.
+	Scheme *runtime.Scheme
+	// Config of the connection, copied. Nil: found as kubectl does, see
+	// FindConfig.
+	Config *rest.Config
+	// Kubeconfig is a file to read instead of the usual places. Empty: those.
+	Kubeconfig string
+	// Context of the kubeconfig. Empty: its current one.
+	Context string
+	// Informers that the manager's factory makes. A zero Logger there is the
+	// manager's.
+	Informers informer.Options
+	// Client of the manager. A nil Observer there is the manager's factory, so
+	// that Listers show own writes at once; a zero Logger is the manager's.
+	Client client.Options
+	// MetricsAddress to serve /metrics on. Empty: 127.0.0.1:8080, which nobody
+	// outside the pod reaches. "0": none. ":0": any free port.
+	MetricsAddress string
+	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
+	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
+	HealthAddress string
+	// GracePeriod that all stages together have to stop. When it has passed, the
+	// contexts of all end at once, and a second later Run returns and names what
+	// still runs. 0: 30 seconds, the time that a pod has by default.
+	GracePeriod time.Duration
+	// Logger of the manager and of what it runs, client-go included. Zero:
+	// readable text on stderr.
+	Logger logr.Logger
+	// Verbosity of the zero Logger: V(n) is shown for n up to it.
+	Verbosity int
+
+	misuse   []error               // of BindFlags
+	borrowed map[string]*flag.Flag // flags that another package has defined
+}
+
+// complete fills in what has been left out and returns the misuse it finds.
+func (o *Options) complete() error {
+	misuse := append(o.misuse, o.readBorrowed())
+	o.MetricsAddress = cmp.Or(o.MetricsAddress, defaultMetricsAddress)
+	o.HealthAddress = cmp.Or(o.HealthAddress, defaultHealthAddress)
+	misuse = append(misuse, checkAddress("MetricsAddress", o.MetricsAddress), checkAddress("HealthAddress", o.HealthAddress))
+	if o.MetricsAddress == o.HealthAddress && !anyPort(o.MetricsAddress) {
+		misuse = append(misuse, fmt.Errorf("MetricsAddress and HealthAddress are both %q; give each its own port", o.MetricsAddress))
+	}
+	if o.GracePeriod < 0 {
+		misuse = append(misuse, fmt.Errorf("GracePeriod is %v; give a time above zero, or 0 for %v", o.GracePeriod, defaultGracePeriod))
+	}
+	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
+	if o.Scheme == nil {
+		o.Scheme = clientgoscheme.Scheme
+	}
+	if o.Logger.IsZero() {
+		o.Logger = newLogger(os.Stderr, o.Verbosity)
+	}
+	if o.Informers.Logger.IsZero() {
+		o.Informers.Logger = o.Logger
+	}
+	if o.Client.Logger.IsZero() {
+		o.Client.Logger = o.Logger
+	}
+	return errors.Join(misuse...)
+}
+
+func checkAddress(field, address string) error {
+	if address == off {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return fmt.Errorf("%s %q: %w; write \"host:port\", \":port\" for all interfaces, or \"0\" for none", field, address, err)
+	}
+	return nil
+}
+
+// anyPort reports whether two servers can be given the same address.
+func anyPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	return err != nil || port == "0"
+}
+
+// newLogger writes the lines that Kubernetes' own components write.
+func newLogger(w io.Writer, verbosity int) logr.Logger {
+	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w), textlogger.Verbosity(verbosity)))
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// lastMoment is for those who end when their context does, after a grace
+// period that others have used up.
+const lastMoment = time.Second
+
+// running is a stage that has been started.
+type running struct {
+	group *group
+	end   context.CancelFunc
+	ended <-chan struct{}
+}
+
+// Run starts the stages in their order and blocks until ctx ends or something
+// that runs returns an error; then it stops the stages in reverse and returns
+// when all has ended. It returns that error, joined with those of the stop, or
+// nil if ctx ended it. What does not end within Options.GracePeriod is named
+// by an error, and left behind: the process should end then. Run runs once; it
+// is an error when an Add before it was.
+func (m *Manager) Run(ctx context.Context) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	if err := m.begin(fail); err != nil {
+		return err
+	}
+	ctx = logr.NewContext(ctx, m.log)
+
+	var all sync.WaitGroup
+	var started []running
+	for _, g := range m.groups {
+		// A stage ends when its turn comes, not when ctx does.
+		stageCtx, end := context.WithCancel(context.WithoutCancel(ctx))
+		defer end()
+		ended := make(chan struct{})
+		all.Go(func() {
+			defer close(ended)
+			g.run(stageCtx)
+		})
+		started = append(started, running{g, end, ended})
+		if !opened(ctx, g) {
+			break
+		}
+	}
+	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
+	<-ctx.Done()
+
+	m.log.Info("manager stops", "reason", context.Cause(ctx).Error(), "gracePeriod", m.grace.String())
+	m.enter(PhaseStopping)
+	left := stop(started, m.grace)
+	m.enter(PhaseStopped)
+	if len(left) > 0 {
+		return errors.Join(m.reason(), fmt.Errorf("stop manager: still running after the grace period of %v: %s; they ignore their context",
+			m.grace, strings.Join(left, ", ")))
+	}
+	all.Wait()
+	m.requests.closeIdle()
+	return m.reason()
+}
+
+// begin takes the manager's one run, if nothing has been misused.
+func (m *Manager) begin(fail context.CancelCauseFunc) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.phase != PhaseNew {
+		return fmt.Errorf("run manager: it has been run already (%s); make a new one", m.mu.phase)
+	}
+	if len(m.mu.misuse) > 0 {
+		return fmt.Errorf("run manager: %w", errors.Join(m.mu.misuse...))
+	}
+	m.mu.phase, m.mu.since, m.mu.fail = PhaseRunning, time.Now(), fail
+	return nil
+}
+
+func (m *Manager) enter(phase Phase) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.phase, m.mu.since = phase, time.Now()
+}
+
+func (m *Manager) phase() (Phase, time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.phase, m.mu.since
+}
+
+// opened blocks until the members of g have started. It reports false if ctx
+// ends before.
+func opened(ctx context.Context, g *group) bool {
+	for _, started := range g.started() {
+		select {
+		case <-started:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// stop ends the stages from the last to the first, each when the one below has
+// ended, within grace. It returns the names of what has not ended.
+func stop(started []running, grace time.Duration) (left []string) {
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	for i, s := range slices.Backward(started) {
+		s.end()
+		select {
+		case <-s.ended:
+		case <-timer.C:
+			return abandon(started[:i+1])
+		}
+	}
+	return nil
+}
+
+// abandon ends the stages all at once, and names what does not end in a moment.
+func abandon(started []running) (left []string) {
+	for _, s := range started {
+		s.end()
+	}
+	timer := time.NewTimer(lastMoment)
+	defer timer.Stop()
+	for _, s := range slices.Backward(started) {
+		select {
+		case <-s.ended:
+		case <-timer.C:
+			timer.Reset(0) // the others get no moment of their own
+			left = append(left, s.group.running()...)
+		}
+	}
+	return left
+}

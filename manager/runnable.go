@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// Runnable is what a manager runs. Run blocks until ctx ends, or earlier when
+// there is no more to do, and returns only when all that it started has ended.
+// An error, also a panic, ends the manager with that reason.
+//
+// A Runnable may have more methods, which are asked for what they say:
+//
+//	Name() string                  its name in errors, states, metrics
+//	Err() error                    misuse that it remembers: Add returns it
+//	Synced() <-chan struct{}       the manager is not ready before
+//	Started() <-chan struct{}      the next stage does not start before
+//	Snapshot() reconcile.Snapshot  a controller: its name is its own, its numbers
+//	                               are metrics, a stuck reconcile is not alive
+//	Snapshot() informer.Snapshot   an informer that nobody shares
+type Runnable interface {
+	Run(ctx context.Context) error
+}
+
+// RunnableFunc is a function as a Runnable.
+type RunnableFunc func(ctx context.Context) error
+
+// Run calls f.
+func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
+
+type (
+	named          interface{ Name() string }
+	misusable      interface{ Err() error }
+	syncable       interface{ Synced() <-chan struct{} }
+	starter        interface{ Started() <-chan struct{} }
+	controller     interface{ Snapshot() reconcile.Snapshot }
+	lonelyInformer interface{ Snapshot() informer.Snapshot }
+)
+
+// Add has r, a controller as a rule, run in the last stage: when Run starts, or
+// at once during Run. It does not block. It is an error when r is nil or
+// remembers misuse, when it is a controller of a name that is taken, and when
+// the manager stops or has stopped; Run returns such an error of before, too.
+func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
+
+// AddTo is Add for any stage. An informer of a factory needs no adding; one
+// made by informer.New belongs in StageInformers.
+func (m *Manager) AddTo(stage Stage, r Runnable) error {
+	err := m.add(stage, r)
+	if err != nil {
+		m.remember(err)
+	}
+	return err
+}
+
+func (m *Manager) add(stage Stage, r Runnable) error {
+	i := slices.Index(stages[:], stage)
+	if i < 0 {
+		return fmt.Errorf("add to stage %q: there is no such stage; there are %v", stage, stages)
+	}
+	if isNil(r) {
+		return fmt.Errorf("add to %s: the Runnable is nil (%T); give one that was made", stage, r)
+	}
+	name := nameOf(r)
+	if misused, ok := r.(misusable); ok {
+		if err := misused.Err(); err != nil {
+			return about("add", name, err)
+		}
+	}
+	if err := m.reserve(r, name); err != nil {
+		return err
+	}
+	if err := m.groups[i].join(r, name, m.fault); err != nil {
+		m.release(r, name)
+		return fmt.Errorf("add %s: %w", name, errStopped)
+	}
+	return nil
+}
+
+// reserve takes the name of a controller, which labels its metrics.
+func (m *Manager) reserve(r Runnable, name string) error {
+	_, isController := r.(controller)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.mu.phase == PhaseStopping, m.mu.phase == PhaseStopped:
+		return fmt.Errorf("add %s: %w", name, errStopped)
+	case !isController:
+		return nil
+	case m.mu.controllers[name]:
+		return fmt.Errorf("add %s: a controller of that name has been added; give each its own in reconcile.New, since logs and metrics tell them apart by it", name)
+	}
+	m.mu.controllers[name] = true
+	return nil
+}
+
+func (m *Manager) release(r Runnable, name string) {
+	if _, isController := r.(controller); isController {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.mu.controllers, name)
+	}
+}
+
+var errStopped = errors.New("the manager stops or has stopped")
+
+// nameOf is how errors and states call r.
+func nameOf(r Runnable) string {
+	name := fmt.Sprintf("%T", r)
+	if n, ok := r.(named); ok && n.Name() != "" {
+		name = n.Name()
+	} else if s, ok := r.(fmt.Stringer); ok {
+		name = s.String()
+	}
+	if _, ok := r.(controller); ok {
+		return fmt.Sprintf("controller %q", name)
+	}
+	return name
+}
+
+// about says what was done to whom, unless err has named it already.
+func about(verb, name string, err error) error {
+	if strings.HasPrefix(err.Error(), name) {
+		return fmt.Errorf("%s %w", verb, err)
+	}
+	return fmt.Errorf("%s %s: %w", verb, name, err)
+}
+
+// isNil reports whether r is nil, or an interface around a nil pointer or
+// function, whose methods could not be called.
+func isNil(r any) bool {
+	if r == nil {
+		return true
+	}
+	switch v := reflect.ValueOf(r); v.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Chan, reflect.Slice:
+		return v.IsNil()
+	}
+	return false
+}

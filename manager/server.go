@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 90 * time.Second
+	closeTimeout      = 2 * time.Second // for answers under way when a server stops
+)
+
+// server answers HTTP on one address. It is a Runnable of StageServers.
+type server struct {
+	name    string
+	address string
+	flag    string // that changes the address
+	handler http.Handler
+	started chan struct{}
+
+	mu struct {
+		sync.Mutex
+		addr string // that it listens on
+	}
+}
+
+func newServer(name, address, flag string, handler http.Handler) *server {
+	return &server{name: name, address: address, flag: flag, handler: handler, started: make(chan struct{})}
+}
+
+func (s *server) Name() string { return s.name + " server" }
+
+// Started is closed when the server listens.
+func (s *server) Started() <-chan struct{} { return s.started }
+
+// addr is where the server listens; empty before and when s is nil.
+func (s *server) addr() string {
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.addr
+}
+
+// Run serves until ctx ends. Answers under way have a moment to end.
+func (s *server) Run(ctx context.Context) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
+	if err != nil {
+		return fmt.Errorf("listen on %q: %w; set another address with -%s, or 0 to serve none", s.address, err, s.flag)
+	}
+	s.mu.Lock()
+	s.mu.addr = listener.Addr().String()
+	s.mu.Unlock()
+	close(s.started)
+
+	logger := logr.FromContextOrDiscard(ctx).WithValues("server", s.name)
+	srv := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		ErrorLog:          log.New(lines{logger}, "", 0),
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		<-ctx.Done()
+		moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		if srv.Shutdown(moment) != nil {
+			_ = srv.Close() // a client that reads slowly does not hold up the stop
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// lines logs what net/http has to say of broken clients.
+type lines struct{ log logr.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.log.V(1).Info(strings.TrimSpace(string(p)))
+	return len(p), nil
+}

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+)
+
+// Stage names a part of a manager that starts and stops as one.
+type Stage string
+
+// The stages that a Runnable can be added to.
+const (
+	// StageServers answer others: health and metrics.
+	StageServers Stage = "servers"
+	// StageInformers keep the local copies of objects.
+	StageInformers Stage = "informers"
+	// StageControllers do the work: what Add adds to.
+	StageControllers Stage = "controllers"
+)
+
+// stages is the life of a manager: started from the top down, each when all of
+// the one above have started, and stopped from the bottom up, each when all of
+// the one below have ended.
+var stages = [...]Stage{
+	StageServers,     // first, so that probes and scrapes are answered all the time
+	StageInformers,   // not awaited: each controller waits for its own sources
+	StageControllers, // last, so that they stop first and drain while the rest goes on
+}
+
+// group is what runs in one stage.
+type group struct {
+	stage   Stage
+	nursery nursery.Nursery
+
+	mu struct {
+		sync.Mutex
+		members []*member
+	}
+}
+
+// member is one Runnable of a group and where it stands; what changes is
+// guarded by the group's lock.
+type member struct {
+	runnable Runnable
+	name     string
+	state    RunState
+	since    time.Time
+	err      error
+}
+
+// join has r run in the group: now, or when the group starts. fault is told of
+// an error or panic of r.
+func (g *group) join(r Runnable, name string, fault func(error)) error {
+	m := &member{runnable: r, name: name, state: RunWaiting, since: time.Now()}
+	g.mu.Lock()
+	g.mu.members = append(g.mu.members, m)
+	g.mu.Unlock()
+	err := g.nursery.Go(func(ctx context.Context) error {
+		g.set(m, RunRunning, nil)
+		err := guarded(ctx, r)
+		if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil // it was told to end, and says so
+		}
+		if err != nil {
+			err = about("run", name, err)
+		}
+		g.set(m, RunEnded, err)
+		if err != nil {
+			fault(err)
+		}
+		return nil
+	})
+	if err != nil {
+		g.drop(m)
+	}
+	return err
+}
+
+// guarded runs r; a panic of r is its error, with the stack.
+func guarded(ctx context.Context, r Runnable) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return r.Run(ctx)
+}
+
+func (g *group) set(m *member, state RunState, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.state, m.since, m.err = state, time.Now(), err
+}
+
+func (g *group) drop(m *member) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.members = slices.DeleteFunc(g.mu.members, func(other *member) bool { return other == m })
+}
+
+// run runs the members until ctx ends, and returns when all have ended.
+func (g *group) run(ctx context.Context) {
+	// Members report their faults themselves, so what is left is a second run,
+	// which Manager.Run rules out.
+	_ = g.nursery.Run(ctx)
+}
+
+// started is what the next stage waits for: the members that say when they
+// have started.
+func (g *group) started() []<-chan struct{} {
+	var out []<-chan struct{}
+	for _, m := range g.snapshot() {
+		if s, ok := m.runnable.(starter); ok {
+			out = append(out, s.Started())
+		}
+	}
+	return out
+}
+
+// running names the members that have not ended.
+func (g *group) running() []string {
+	var out []string
+	for _, m := range g.snapshot() {
+		if m.state == RunRunning {
+			out = append(out, fmt.Sprintf("%s (%s)", m.name, g.stage))
+		}
+	}
+	return out
+}
+
+func (g *group) snapshot() []member {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := make([]member, len(g.mu.members))
+	for i, m := range g.mu.members {
+		out[i] = *m
+	}
+	return out
+}
