@@ -304,7 +304,7 @@ func classify(err error) (r result, retryAfter time.Duration) {
 	if _, ok := errors.AsType[*NotServedError](err); ok {
 		return resultNotServed, 0
 	}
-	if status, ok := errors.AsType[apierrors.APIStatus](err); ok {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return classifyStatus(err, status.Status())
 	}
 	switch {
