@@ -20,16 +20,21 @@ var starters = map[string]string{
 
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
 
-	"informer/deltafifo.go": "wakes who waits for deltas when ctx ends",
-	"informer/dispatch.go":  "Reflectors, dispatch, listeners and resync join the informer's run",
-	"informer/factory.go":   "informers join the factory's run",
-	"informer/reflector.go": "the alarm that ends a request nobody answers",
+	"informer/deltafifo.go":      "wakes who waits for deltas when ctx ends",
+	"informer/dispatch.go":       "Reflectors, dispatch, listeners and resync join the informer's run",
+	"informer/factory.go":        "informers join the factory's run",
+	"informer/listener.go":       "wakes the listener when its context ends",
+	"informer/listwatch_rest.go": "the alarm that ends a list nobody answers",
+	"informer/reflector.go":      "the alarm that ends a watch nobody answers or feeds",
 
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/deadline.go":   "the soft deadline's report",
 	"reconcile/worker.go":     "the workers, and the one that stands in for a worker that overruns",
 
-	"manager/stage.go": "what is added to a stage joins the stage's run",
+	"manager/run.go":    "stages, which Run waits for in reverse",
+	"manager/server.go": "the server, and who shuts it down",
+	"manager/signal.go": "gives a second signal its usual effect",
+	"manager/stage.go":  "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",

@@ -37,6 +37,7 @@ var arrows = map[string][]string{
 	"informer":           {},
 	"informer/clientgo":  {"informer"},
 	"source":             {"informer"},
+	"source/sourcetest":  {"informer", "source"},
 	"reconcile":          {"informer", "source", "workqueue"},
 	"client":             {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
