@@ -4,7 +4,9 @@
 package client
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,10 +49,12 @@ func (e *ConflictError) WhenPassed(do func()) (stop func()) {
 }
 
 // fault words an error of the server.
-func (c *Client) fault(at *call, err error) error {
+func (c *Client) fault(ctx context.Context, at *call, err error) error {
 	switch {
 	case unknownPath(err):
 		c.mapper.forget(at.kind.GroupVersion())
+		return at.wrap(noSuchPath(at))
+	case at.sub != "" && apierrors.IsNotFound(err) && !c.serves(ctx, at):
 		return at.wrap(noSuchPath(at))
 	case stale(at, err):
 		return &ConflictError{
@@ -68,6 +72,18 @@ func (c *Client) fault(at *call, err error) error {
 // not answered with a Status of its own.
 func unknownPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
+}
+
+// serves says whether discovery has the call's subresource. For a custom
+// resource the answer to a write does not tell: the server says of a missing
+// subresource that the object is not found.
+func (c *Client) serves(ctx context.Context, at *call) bool {
+	if slices.Contains(at.resource.subresources, at.sub) {
+		return true
+	}
+	c.mapper.forget(at.kind.GroupVersion())
+	now, err := c.mapper.find(ctx, at.kind)
+	return err != nil || slices.Contains(now.subresources, at.sub)
 }
 
 // noSuchPath wraps no StatusError, like notServed: it must not pass for a

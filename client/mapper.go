@@ -6,6 +6,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -21,8 +22,9 @@ import (
 
 // resource is where the server serves a kind.
 type resource struct {
-	name       string // plural, as in the path
-	namespaced bool
+	name         string // plural, as in the path
+	namespaced   bool
+	subresources []string
 }
 
 // mapper finds the resource of a kind. It asks for one group and version at a
@@ -56,16 +58,29 @@ func (m *mapper) find(ctx context.Context, kind schema.GroupVersionKind) (resour
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, r := range served {
-		if !strings.Contains(r.Name, "/") {
-			k := kind.GroupVersion().WithKind(r.Kind)
-			m.mu.known[k] = resource{name: r.Name, namespaced: r.Namespaced}
-		}
-	}
+	maps.Copy(m.mu.known, resources(kind.GroupVersion(), served))
 	if found, ok = m.mu.known[kind]; !ok {
 		return resource{}, notServed(kind)
 	}
 	return found, nil
+}
+
+// resources reads a group version's part of discovery. Subresources stand in it
+// beside the resources, as deployments/scale, with kinds of their own.
+func resources(gv schema.GroupVersion, served []metav1.APIResource) map[schema.GroupVersionKind]resource {
+	subresources := map[string][]string{}
+	for _, r := range served {
+		if of, name, is := strings.Cut(r.Name, "/"); is {
+			subresources[of] = append(subresources[of], name)
+		}
+	}
+	found := map[schema.GroupVersionKind]resource{}
+	for _, r := range served {
+		if !strings.Contains(r.Name, "/") {
+			found[gv.WithKind(r.Kind)] = resource{name: r.Name, namespaced: r.Namespaced, subresources: subresources[r.Name]}
+		}
+	}
+	return found
 }
 
 // forget drops what is known of a group and version, after the server has

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -94,76 +93,18 @@ func written(effect informer.WriteEffect, kind schema.GroupVersionKind, obj info
 	return w
 }
 
-// watched says whether anybody is to be told of the call's effect.
-func (c *Client) watched(at *call) bool {
-	return c.opts.Observer != nil && !at.dryRun
-}
-
-// observe tells the Observer. The object becomes its own: callers pass one that
-// nobody else holds.
-func (c *Client) observe(at *call, w informer.Written) {
-	if c.watched(at) && w.Key.Name != "" {
-		c.opts.Observer.Observe(w)
-	}
-}
-
-// settled deals with the answer to a write of obj itself: the caller's object
-// becomes the answer, the Observer gets a copy of its own. obj is nil where the
-// caller has no object to fill.
-func (c *Client) settled(at *call, a answer, obj informer.Object) error {
-	want := at.kind
-	if !isNil(obj) && metadataOnly(obj) {
-		want = metadataKind
-	}
-	if !a.is(want) {
-		c.observe(at, touched(at))
-		return nil
-	}
-	if isNil(obj) && !c.watched(at) {
-		return nil
-	}
-	var got informer.Object
-	if isNil(obj) {
-		got = c.whole(nil, at.kind)
-	} else {
-		got = empty(obj)
-	}
-	if err := a.into(got, at.kind); err != nil {
-		c.observe(at, touched(at))
-		return at.wrap(err)
-	}
-	if c.watched(at) {
-		c.observe(at, c.effect(at, got, !isNil(obj)))
-	}
-	if !isNil(obj) {
-		fill(obj, got)
-	}
-	return nil
-}
-
-// effect of a write answered with got; shared says that the caller will have
-// got as well.
-func (c *Client) effect(at *call, got informer.Object, shared bool) informer.Written {
-	if metadataOnly(got) {
-		w := touched(at)
-		w.UID, w.Version = got.GetUID(), informer.ParseVersion(got.GetResourceVersion())
-		return w
-	}
-	w := changed(at.kind, got)
-	if shared && w.Object != nil {
-		w.Object = informer.Copy(w.Object)
-	}
-	return w
-}
-
-// touchedBy is a write to a subresource answered with an object of another
-// kind, which carries the version and UID of the object itself, as a Scale.
-func touchedBy(at *call, body metav1.Object) informer.Written {
+// touchedBy is a write to a subresource that was answered with an object of
+// another kind, as a Scale: it carries the version and UID of the object
+// itself. What cannot be read of it stays unknown.
+func touchedBy(at *call, a answer) informer.Written {
 	w := touched(at)
-	if body.GetUID() == "" || (w.UID != "" && w.UID != body.GetUID()) {
+	var body metav1.PartialObjectMetadata
+	if a.kind == statusKind || len(a.data) == 0 || a.decode(&body) != nil {
 		return w
 	}
-	w.UID = types.UID(body.GetUID())
-	w.Version = informer.ParseVersion(body.GetResourceVersion())
+	if body.UID == "" || (w.UID != "" && w.UID != body.UID) {
+		return w
+	}
+	w.UID, w.Version = body.UID, informer.ParseVersion(body.ResourceVersion)
 	return w
 }

@@ -89,7 +89,7 @@ func fieldParams(req *rest.Request, at *call) *rest.Request {
 func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
 	res := req.Do(ctx)
 	if err := res.Error(); err != nil {
-		return answer{}, c.fault(at, err)
+		return answer{}, c.fault(ctx, at, err)
 	}
 	var contentType string
 	res.ContentType(&contentType)

@@ -139,16 +139,11 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 	if kind == at.kind {
 		return c.settled(at, a, body)
 	}
-	w := touched(at)
-	if len(a.data) > 0 && a.kind == kind {
-		if err := a.body(body); err != nil {
-			c.observe(at, w)
-			return at.wrap(err)
-		}
-		w = touchedBy(at, body)
+	c.observe(at, touchedBy(at, a))
+	if len(a.data) == 0 || a.kind != kind {
+		return nil
 	}
-	c.observe(at, w)
-	return nil
+	return at.wrap(a.body(body))
 }
 
 // body reads the content of a subresource; it keeps its own kind.

@@ -44,3 +44,49 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 	}
 	return c.settled(at, a, obj)
 }
+
+// settled deals with the answer to a write of the object itself: obj becomes
+// the answer, and the Observer gets a copy that nobody else holds. obj is nil
+// where the caller has no object to fill.
+func (c *Client) settled(at *call, a answer, obj informer.Object) error {
+	want := at.kind
+	if !isNil(obj) && metadataOnly(obj) {
+		want = metadataKind
+	}
+	switch {
+	case !a.is(want):
+		c.observe(at, touchedBy(at, a))
+		return nil
+	case isNil(obj) && !c.watched(at):
+		return nil
+	case isNil(obj):
+		obj = c.whole(nil, at.kind)
+	}
+	got := empty(obj)
+	if err := a.into(got, at.kind); err != nil {
+		c.observe(at, touched(at))
+		return at.wrap(err)
+	}
+	if c.watched(at) {
+		if metadataOnly(got) {
+			c.observe(at, written(informer.Touched, at.kind, got))
+		} else {
+			c.observe(at, changed(at.kind, informer.Copy(got)))
+		}
+	}
+	fill(obj, got)
+	return nil
+}
+
+// watched says whether anybody is to be told what the call did.
+func (c *Client) watched(at *call) bool {
+	return c.opts.Observer != nil && !at.dryRun
+}
+
+// observe tells the Observer, whose the object becomes. What has no name, as
+// the review of an access, is no object that anybody holds.
+func (c *Client) observe(at *call, w informer.Written) {
+	if c.watched(at) && w.Key.Name != "" {
+		c.opts.Observer.Observe(w)
+	}
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/envtest"
+)
+
+// TestClient_OnARealControlPlane runs the specs of this package's *_spec_test.go
+// files against one etcd and kube-apiserver.
+func TestClient_OnARealControlPlane(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "client")
+}
+
+var env *envtest.Environment
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{websiteCRD(), plainCRD()}})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+})
+
+// inNamespace makes a client whose writes are recorded, and a namespace for it.
+func inNamespace(ctx context.Context, name string) (*client.Client, *recorder) {
+	GinkgoHelper()
+	r := &recorder{}
+	c, err := client.New(env.Config(), specScheme(), client.Options{Observer: r, FieldOwner: "spec"})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(c.Create(ctx, namespace(name))).To(Succeed())
+	r.take()
+	return c, r
+}
+
+func specScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	addWebsites(scheme)
+	return scheme
+}
+
+// websiteCRD has the subresources status and scale.
+func websiteCRD() *unstructured.Unstructured {
+	return crd("websites", "Website", map[string]any{
+		"status": map[string]any{},
+		"scale": map[string]any{
+			"specReplicasPath":   ".spec.replicas",
+			"statusReplicasPath": ".status.replicas",
+		},
+	})
+}
+
+// plainCRD has none.
+func plainCRD() *unstructured.Unstructured { return crd("plains", "Plain", nil) }
+
+func crd(plural, kind string, subresources map[string]any) *unstructured.Unstructured {
+	version := map[string]any{
+		"name": "v1", "served": true, "storage": true,
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{
+			"type": "object",
+			"properties": map[string]any{
+				"spec": map[string]any{
+					"type": "object",
+					"properties": map[string]any{
+						"content":  map[string]any{"type": "string"},
+						"host":     map[string]any{"type": "string", "default": "localhost"},
+						"replicas": map[string]any{"type": "integer"},
+					},
+				},
+				"status": map[string]any{
+					"type":       "object",
+					"properties": map[string]any{"replicas": map[string]any{"type": "integer"}},
+				},
+			},
+		}},
+	}
+	if subresources != nil {
+		version["subresources"] = subresources
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1",
+		"kind":       "CustomResourceDefinition",
+		"metadata":   map[string]any{"name": plural + ".example.com"},
+		"spec": map[string]any{
+			"group":    "example.com",
+			"scope":    "Namespaced",
+			"names":    map[string]any{"plural": plural, "singular": plural[:len(plural)-1], "kind": kind, "listKind": kind + "List"},
+			"versions": []any{version},
+		},
+	}}
+}
