@@ -33,7 +33,7 @@ var starters = map[string]string{
 
 	"manager/run.go":    "stages, which Run waits for in reverse",
 	"manager/server.go": "the server, and who shuts it down",
-	"manager/signal.go": "gives a second signal its usual effect",
+	"manager/signal.go": "waits for a second signal, which ends the process",
 	"manager/stage.go":  "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
