@@ -53,6 +53,7 @@ type group struct {
 type member struct {
 	runnable Runnable
 	name     string
+	entered  chan struct{} // closed when its Run is called
 	state    RunState
 	since    time.Time
 	err      error
@@ -61,12 +62,13 @@ type member struct {
 // join has r run in the group: now, or when the group starts. fault is told of
 // an error or panic of r.
 func (g *group) join(r Runnable, name string, fault func(error)) error {
-	m := &member{runnable: r, name: name, state: RunWaiting, since: time.Now()}
+	m := &member{runnable: r, name: name, entered: make(chan struct{}), state: RunWaiting, since: time.Now()}
 	g.mu.Lock()
 	g.mu.members = append(g.mu.members, m)
 	g.mu.Unlock()
 	err := g.nursery.Go(func(ctx context.Context) error {
 		g.set(m, RunRunning, nil)
+		close(m.entered)
 		err := guarded(ctx, r)
 		if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil // it was told to end, and says so
@@ -115,11 +117,12 @@ func (g *group) run(ctx context.Context) {
 	_ = g.nursery.Run(ctx)
 }
 
-// started is what the next stage waits for: the members that say when they
-// have started.
+// started is what the next stage waits for: that the Run of each member has been
+// called, and what members themselves say.
 func (g *group) started() []<-chan struct{} {
 	var out []<-chan struct{}
 	for _, m := range g.snapshot() {
+		out = append(out, m.entered)
 		if s, ok := m.runnable.(starter); ok {
 			out = append(out, s.Started())
 		}

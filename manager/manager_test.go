@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// newManager returns a manager without servers, that knows no server, for a
+// bubble.
+func newManager(t *testing.T, opts manager.Options) *manager.Manager {
+	t.Helper()
+	if opts.Config == nil {
+		opts.Config = &rest.Config{Host: "http://127.0.0.1:1"}
+	}
+	if opts.MetricsAddress == "" {
+		opts.MetricsAddress = "0"
+	}
+	if opts.HealthAddress == "" {
+		opts.HealthAddress = "0"
+	}
+	opts.Logger = logr.Discard()
+	m, err := manager.New(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// run runs m in the background. wait ends it and returns what Run returned.
+func run(t *testing.T, m *manager.Manager) (stop context.CancelFunc, wait func() error) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { done <- m.Run(ctx) })
+	return stop, func() error {
+		wg.Wait()
+		return <-done
+	}
+}
+
+// probe asks the manager's health handler.
+func probe(m *manager.Manager, path string) (code int, text string) {
+	w := httptest.NewRecorder()
+	m.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code, w.Body.String()
+}
+
+// journal is what happened, in order.
+type journal struct {
+	mu     sync.Mutex
+	events []string
+}
+
+func (j *journal) write(event string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.events = append(j.events, event)
+}
+
+func (j *journal) read() []string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.Clone(j.events)
+}
+
+// recorded is a Runnable that takes an hour to start and an hour to stop.
+type recorded struct {
+	name    string
+	j       *journal
+	started chan struct{}
+}
+
+func newRecorded(name string, j *journal) *recorded {
+	return &recorded{name, j, make(chan struct{})}
+}
+
+func (r *recorded) Name() string             { return r.name }
+func (r *recorded) Started() <-chan struct{} { return r.started }
+func (r *recorded) Run(ctx context.Context) error {
+	time.Sleep(time.Hour)
+	r.j.write(r.name + " started")
+	close(r.started)
+	<-ctx.Done()
+	time.Sleep(time.Hour)
+	r.j.write(r.name + " ended")
+	return ctx.Err()
+}
+
+func TestManager_StagesStartInOrderAndStopInReverse_M1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+		j := &journal{}
+		// Added in another order than they start.
+		for _, stage := range []manager.Stage{manager.StageControllers, manager.StageServers, manager.StageInformers} {
+			if err := m.AddTo(stage, newRecorded(string(stage), j)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop, wait := run(t, m)
+		time.Sleep(5 * time.Hour)
+		stop()
+		if err := wait(); err != nil {
+			t.Errorf("Run = %v, want nil: all ended when they were told to", err)
+		}
+		want := []string{
+			"servers started", "informers started", "controllers started",
+			"controllers ended", "informers ended", "servers ended",
+		}
+		if got := j.read(); !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q\na stage starts when the one above has started and ends when the one below has ended", got, want)
+		}
+	})
+}
+
+func TestManager_StopWhileAStageStartsStopsOnlyWhatHasStarted_M1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+		j := &journal{}
+		for _, stage := range []manager.Stage{manager.StageServers, manager.StageInformers, manager.StageControllers} {
+			if err := m.AddTo(stage, newRecorded(string(stage), j)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		stop, wait := run(t, m)
+		time.Sleep(90 * time.Minute) // the informers are starting
+		stop()
+		if err := wait(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		want := []string{"servers started", "informers started", "informers ended", "servers ended"}
+		if got := j.read(); !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q\nno stage starts after the stop", got, want)
+		}
+	})
+}
+
+func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{GracePeriod: time.Minute})
+		j := &journal{}
+		for _, stage := range []manager.Stage{manager.StageServers, manager.StageInformers} {
+			must(t, m.AddTo(stage, manager.RunnableFunc(func(ctx context.Context) error {
+				<-ctx.Done()
+				j.write(string(stage) + " told to end")
+				return nil
+			})))
+		}
+		keys := make(chan string)
+		c := reconcile.New("slow", func(ctx context.Context, key string) (reconcile.Result, error) {
+			j.write(key + " begins")
+			select {
+			case <-time.After(10 * time.Second):
+				j.write(key + " finished")
+				return reconcile.Result{}, nil
+			case <-ctx.Done():
+				j.write(key + " cut off")
+				return reconcile.Result{}, ctx.Err()
+			}
+		}, reconcile.Options{Workers: 1})
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.Add(c))
+
+		stop, wait := run(t, m)
+		keys <- "a"
+		keys <- "b" // waits for the one worker
+		synctest.Wait()
+		stop()
+		synctest.Wait()
+		if code, text := probe(m, "/readyz"); code != http.StatusServiceUnavailable || !strings.Contains(text, "[-]shutdown failed: the manager is stopping") {
+			t.Errorf("/readyz = %d %q, want 503 and why: nobody is to send new work to a manager that stops", code, text)
+		}
+		if code, text := probe(m, "/livez"); code != http.StatusOK {
+			t.Errorf("/livez = %d %q, want 200: draining is no reason for a kill", code, text)
+		}
+		if err := m.Add(manager.RunnableFunc(func(context.Context) error { return nil })); err == nil {
+			t.Error("Add while stopping = nil, want an error: stop means no new work")
+		}
+		if err := wait(); err != nil {
+			t.Errorf("Run = %v, want nil", err)
+		}
+		want := []string{"a begins", "a finished", "informers told to end", "servers told to end"}
+		if got := j.read(); !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q\nwhat is held is finished, what waits is not begun, and informers and servers serve until then", got, want)
+		}
+	})
+}
+
+func TestManager_FaultOfOneEndsAllWithItsReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		cause := errors.New("the disk is full")
+		j := &journal{}
+		must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			j.write("other told to end")
+			return errors.New("could not flush")
+		})))
+		must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			time.Sleep(time.Minute)
+			return cause
+		})))
+		err := m.Run(t.Context())
+		if !errors.Is(err, cause) || !strings.HasPrefix(err.Error(), "run manager.RunnableFunc: the disk is full") {
+			t.Errorf("Run = %v, want first the fault that ended it", err)
+		}
+		if !strings.Contains(err.Error(), "could not flush") {
+			t.Errorf("Run = %v, want the fault of the stop too", err)
+		}
+		if got := j.read(); len(got) != 1 {
+			t.Errorf("got %q: the others are told to end", got)
+		}
+	})
+}
+
+func TestManager_RunnableThatEndsByItselfEndsNothingElse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		must(t, m.Add(manager.RunnableFunc(func(context.Context) error { return nil })))
+		stop, wait := run(t, m)
+		synctest.Wait()
+		if got := m.Snapshot().Phase; got != manager.PhaseRunning {
+			t.Errorf("phase = %s, want running: a task that is done is no fault", got)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestManager_PanicOfARunnableIsAnErrorWithItsStack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		must(t, m.Add(manager.RunnableFunc(explode)))
+		err := m.Run(t.Context())
+		if err == nil || !strings.Contains(err.Error(), "panic: boom") || !strings.Contains(err.Error(), "explode") {
+			t.Errorf("Run = %v, want the panic and the stack that names explode", err)
+		}
+	})
+}
+
+func explode(context.Context) error { panic("boom") }
+
+func TestManager_WhatIgnoresItsContextIsNamedAfterTheGracePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{GracePeriod: 20 * time.Second})
+		release := make(chan struct{})
+		var informersEnded bool
+		must(t, m.AddTo(manager.StageInformers, manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			informersEnded = true
+			return nil
+		})))
+		must(t, m.Add(deaf{release}))
+		stop, wait := run(t, m)
+		synctest.Wait()
+		stop()
+		begin := time.Now()
+		err := wait()
+		if err == nil || !strings.Contains(err.Error(), "grace period of 20s: deaf one (controllers)") {
+			t.Errorf("Run = %v, want an error that names who did not end", err)
+		}
+		if took := time.Since(begin); took > 21*time.Second {
+			t.Errorf("the stop took %v, want at most the grace period and a second", took)
+		}
+		if !informersEnded {
+			t.Error("the informers were not told to end: when the time is over all end at once")
+		}
+		close(release)
+	})
+}
+
+// deaf ignores its context.
+type deaf struct{ release <-chan struct{} }
+
+func (deaf) Name() string                { return "deaf one" }
+func (d deaf) Run(context.Context) error { <-d.release; return nil }
+
+func TestManager_AddDuringRunStartsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		stop, wait := run(t, m)
+		synctest.Wait()
+		j := &journal{}
+		must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			j.write("runs")
+			if _, err := logr.FromContext(ctx); err != nil {
+				j.write("has no logger")
+			}
+			<-ctx.Done()
+			return nil
+		})))
+		synctest.Wait()
+		if got := j.read(); !slices.Equal(got, []string{"runs"}) {
+			t.Errorf("got %q, want it to run, with the manager's logger in its context", got)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestManager_RunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		stop, wait := run(t, m)
+		synctest.Wait()
+		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "already") {
+			t.Errorf("second Run = %v, want an error", err)
+		}
+		stop()
+		must(t, wait())
+		if err := m.Add(deaf{}); err == nil {
+			t.Error("Add after the end = nil, want an error")
+		}
+	})
+}
+
+func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
+	nothing := func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }
+	var none *reconcile.Controller[string]
+	for _, tc := range []struct {
+		name  string
+		add   func(m *manager.Manager) error
+		wants string
+	}{
+		{"nil", func(m *manager.Manager) error { return m.Add(nil) }, "the Runnable is nil"},
+		{"nil controller", func(m *manager.Manager) error { return m.Add(none) }, "the Runnable is nil (*reconcile.Controller[string])"},
+		{"nil function", func(m *manager.Manager) error { return m.Add(manager.RunnableFunc(nil)) }, "the Runnable is nil"},
+		{"unknown stage", func(m *manager.Manager) error { return m.AddTo("cellar", deaf{}) }, `no such stage; there are [servers informers controllers]`},
+		{"two of one name", func(m *manager.Manager) error {
+			must(t, m.Add(reconcile.New("twin", nothing, reconcile.Options{})))
+			return m.Add(reconcile.New("twin", nothing, reconcile.Options{}))
+		}, `add controller "twin": a controller of that name has been added; give each its own`},
+		{"nil reconcile function", func(m *manager.Manager) error {
+			return m.Add(reconcile.New[string]("blank", nil, reconcile.Options{}))
+		}, `add controller "blank": the reconcile function is nil`},
+		{"negative workers", func(m *manager.Manager) error {
+			return m.Add(reconcile.New("minus", nothing, reconcile.Options{Workers: -1}))
+		}, `Options.Workers is -1`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := newManager(t, manager.Options{})
+			err := tc.add(m)
+			if err == nil || !strings.Contains(err.Error(), tc.wants) {
+				t.Errorf("Add = %v, want an error with %q", err, tc.wants)
+			}
+			if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.wants) {
+				t.Errorf("Run = %v, want the same: nobody need look at what Add returns", err)
+			}
+		})
+	}
+}
+
+func TestManager_SnapshotPrintsTheStartOrder(t *testing.T) {
+	m := newManager(t, manager.Options{HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0"})
+	must(t, m.Add(reconcile.New("website", func(context.Context, string) (reconcile.Result, error) {
+		return reconcile.Result{}, nil
+	}, reconcile.Options{})))
+	want := `STAGE          NAME                  STATE
+1 servers      health server         waiting
+1 servers      metrics server        waiting
+2 informers    shared informers      waiting
+3 controllers  controller "website"  waiting
+`
+	if got := m.Snapshot().String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
