@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,13 @@ var _ = Describe("the guard", func() {
 		var said report
 		Expect(json.NewDecoder(output).Decode(&said)).To(Succeed())
 		Expect(said.Pids).To(HaveEach(WithTransform(alive, BeTrue())))
+		DeferCleanup(func() {
+			for _, pid := range said.Pids {
+				if CurrentSpecReport().Failed() && alive(pid) {
+					_ = syscall.Kill(pid, syscall.SIGKILL) // what the guard left
+				}
+			}
+		})
 
 		Expect(victim.Process.Kill()).To(Succeed())
 		_ = victim.Wait()
