@@ -5,11 +5,13 @@ package reconcile_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,7 @@ type server struct {
 		objects map[informer.Key]*appsv1.Deployment
 		frames  []informer.Frame[*appsv1.Deployment] // all that a watch can tell
 		grown   chan struct{}                        // closed and renewed with each frame
+		held    bool                                 // watches tell nothing
 	}
 }
 
@@ -58,17 +61,58 @@ func (s *server) write(d *appsv1.Deployment) *appsv1.Deployment {
 		kind = informer.FrameDeleted
 		delete(s.mu.objects, key)
 	}
-	s.mu.frames = append(s.mu.frames, informer.Frame[*appsv1.Deployment]{Type: kind, Item: itemOf(d)})
+	s.tellLocked(informer.Frame[*appsv1.Deployment]{Type: kind, Item: itemOf(d)})
+	return d.DeepCopy()
+}
+
+func (s *server) tellLocked(f informer.Frame[*appsv1.Deployment]) {
+	s.mu.frames = append(s.mu.frames, f)
 	close(s.mu.grown)
 	s.mu.grown = make(chan struct{})
-	return d.DeepCopy()
+}
+
+// spoil is a write of an object that the informer cannot decode.
+func (s *server) spoil(d *appsv1.Deployment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.version++
+	s.tellLocked(informer.Frame[*appsv1.Deployment]{Type: informer.FrameAdded, Item: informer.Item[*appsv1.Deployment]{
+		Key: informer.KeyOf(d), UID: "spoilt", ResourceVersion: strconv.Itoa(s.mu.version), Err: errors.New("replicas is a text"),
+	}})
+}
+
+// get is the object as the server has it, nil if it is not there.
+func (s *server) get(name string) *appsv1.Deployment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.objects[informer.Key{Namespace: "prod", Name: name}].DeepCopy()
+}
+
+// remove asks for deletion, as kubectl delete does.
+func (s *server) remove(name string) {
+	d := s.get(name)
+	d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	s.write(d)
+}
+
+// hold makes the watches lag until release.
+func (s *server) hold() { s.setHeld(true) }
+
+func (s *server) release() { s.setHeld(false) }
+
+func (s *server) setHeld(held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.held = held
+	close(s.mu.grown)
+	s.mu.grown = make(chan struct{})
 }
 
 // delete is a write that ends the object at once.
 func (s *server) delete(d *appsv1.Deployment) {
 	d = d.DeepCopy()
 	d.Finalizers = nil
-	d.DeletionTimestamp = &metav1.Time{}
+	d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	s.write(d)
 }
 
@@ -105,12 +149,17 @@ func (s *stream) Next() (informer.Frame[*appsv1.Deployment], error) {
 	for {
 		s.server.mu.Lock()
 		frames, grown := s.server.mu.frames, s.server.mu.grown
+		if s.server.mu.held {
+			frames = nil
+		}
 		s.server.mu.Unlock()
 		for ; s.next < len(frames); s.next++ {
 			if v, _ := strconv.Atoi(frames[s.next].Item.ResourceVersion); v > s.after {
 				s.next++
 				f := frames[s.next-1]
-				f.Item = itemOf(f.Item.Object)
+				if f.Item.Err == nil {
+					f.Item = itemOf(f.Item.Object)
+				}
 				return f, nil
 			}
 		}

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+const ours = "example.com/test"
+
+// writer sets finalizers on the server as a client does.
+type writer struct {
+	server *server
+	crash  func(point string)
+	show   func(*appsv1.Deployment) // to the informer; nil: the watch does
+}
+
+func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers []string) error {
+	step := "remove"
+	if slices.Contains(finalizers, ours) {
+		step = "add"
+	}
+	w.crash(step + ":before")
+	now := w.server.get(obj.GetName())
+	switch {
+	case now == nil:
+		return apierrors.NewNotFound(appsv1.Resource("deployments"), obj.GetName())
+	case now.ResourceVersion != obj.GetResourceVersion():
+		return staleError(obj.GetName())
+	}
+	now.Finalizers = finalizers
+	now = w.server.write(now)
+	if w.show != nil {
+		w.show(now)
+	}
+	w.crash(step + ":after")
+	return nil
+}
+
+// outside is a thing outside the cluster that body makes and cleanup frees.
+type outside struct {
+	t      *testing.T
+	server *server
+	crash  func(point string)
+
+	there   atomic.Bool
+	bodies  atomic.Int32
+	freed   atomic.Int32
+	waiting atomic.Int32 // times that freeing is not done yet
+}
+
+func (o *outside) body(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+	o.crash("body:before")
+	o.bodies.Add(1)
+	if now := o.server.get(d.Name); now == nil || !slices.Contains(now.Finalizers, ours) || !slices.Contains(d.Finalizers, ours) {
+		o.t.Errorf("the body runs for an object without the finalizer; what it makes could be left behind")
+	}
+	o.there.Store(true)
+	o.crash("body:after")
+	return reconcile.Result{}, nil
+}
+
+func (o *outside) cleanup(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+	o.crash("cleanup:before")
+	if o.waiting.Add(-1) >= 0 {
+		return reconcile.After(time.Second, "still deleting"), nil
+	}
+	if o.server.get(d.Name) == nil {
+		o.t.Error("cleanup runs after the object is gone")
+	}
+	o.there.Store(false)
+	o.freed.Add(1)
+	o.crash("cleanup:after")
+	return reconcile.Result{}, nil
+}
+
+// crashAt panics the first time that point is reached.
+func crashAt(point string) func(string) {
+	var crashed atomic.Bool
+	return func(at string) {
+		if at == point && !crashed.Swap(true) {
+			panic("crash at " + point)
+		}
+	}
+}
+
+func finalized(t *testing.T, crash func(string)) (*server, *outside, *reconcile.Controller[reconcile.Key]) {
+	s := newServer()
+	o := &outside{t: t, server: s, crash: crash}
+	i := newInformer(s)
+	c := reconcile.New("test", reconcile.WithFinalizer(ours, i.Lister(), writer{s, crash, nil}, o.body, o.cleanup), reconcile.Options{})
+	c.Watch(source.Kind(i, source.Self, source.SpecChanged))
+	run(t, i)
+	start(t, c)
+	return s, o, c
+}
+
+func TestWithFinalizer_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
+	for _, point := range []string{
+		"none", "add:before", "add:after", "body:before", "body:after",
+		"cleanup:before", "cleanup:after", "remove:before", "remove:after",
+	} {
+		t.Run(point, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, o, c := finalized(t, crashAt(point))
+				s.write(deployment("a"))
+				time.Sleep(time.Minute)
+				if !o.there.Load() {
+					t.Fatal("the body has not run")
+				}
+				s.remove("a")
+				time.Sleep(time.Minute)
+				if o.there.Load() || o.freed.Load() < 1 {
+					t.Errorf("the thing outside is left behind; cleanup ran %d times", o.freed.Load())
+				}
+				if got := s.get("a"); got != nil {
+					t.Errorf("the object still has finalizers %v, want it gone", got.Finalizers)
+				}
+				want := uint64(1)
+				if point == "none" {
+					want = 0
+				}
+				if got := c.Snapshot().Outcomes; got[reconcile.OutcomePanic] != want || got[reconcile.OutcomeError] != 0 || got[reconcile.OutcomeTerminal] != 0 {
+					t.Errorf("outcomes %v, want %d panic and no error", got, want)
+				}
+			})
+		})
+	}
+}
+
+// With a client that shows its writes, the body need not wait for the watch.
+func TestWithFinalizer_GoesOnWithItsOwnWrite_R4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		i := watch(t, s)
+		o := &outside{t: t, server: s, crash: crashAt("")}
+		w := writer{s, o.crash, func(d *appsv1.Deployment) { observe(i, d) }}
+		f := reconcile.WithFinalizer(ours, i.Lister(), w, o.body, o.cleanup)
+		s.write(deployment("a"))
+		synctest.Wait()
+		s.hold()
+		res, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "a"})
+		if res != (reconcile.Result{}) || err != nil || o.bodies.Load() != 1 {
+			t.Errorf("got %+v, %v after %d bodies, want one in the same run, while the watch lags", res, err, o.bodies.Load())
+		}
+	})
+}
+
+func TestWithFinalizer_RunsCleanupOnceWithoutACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, o, _ := finalized(t, crashAt(""))
+		s.write(deployment("a"))
+		time.Sleep(time.Minute)
+		s.remove("a")
+		time.Sleep(time.Minute)
+		if o.bodies.Load() != 1 || o.freed.Load() != 1 {
+			t.Errorf("the body ran %d times and cleanup %d times, want once each", o.bodies.Load(), o.freed.Load())
+		}
+	})
+}
+
+func TestWithFinalizer_WaitsUntilCleanupIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, o, _ := finalized(t, crashAt(""))
+		o.waiting.Store(3)
+		s.write(deployment("a"))
+		time.Sleep(time.Minute)
+		s.remove("a")
+		time.Sleep(2500 * time.Millisecond)
+		if s.get("a") == nil || o.freed.Load() != 0 {
+			t.Error("the object went before cleanup was done")
+		}
+		time.Sleep(time.Second)
+		if s.get("a") != nil || o.freed.Load() != 1 {
+			t.Errorf("the object is there: %t, cleanups done: %d, want it gone after one", s.get("a") != nil, o.freed.Load())
+		}
+	})
+}
+
+func TestWithFinalizer_LeavesOthersFinalizersAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, o, _ := finalized(t, crashAt(""))
+		theirs := "example.org/other"
+		s.write(deployment("a", func(d *appsv1.Deployment) { d.Finalizers = []string{theirs} }))
+		time.Sleep(time.Minute)
+		if got := s.get("a").Finalizers; !slices.Equal(got, []string{theirs, ours}) {
+			t.Errorf("finalizers %v, want theirs and ours", got)
+		}
+		s.remove("a")
+		time.Sleep(time.Minute)
+		if got := s.get("a"); got == nil || !slices.Equal(got.Finalizers, []string{theirs}) || o.freed.Load() != 1 {
+			t.Errorf("object %v after %d cleanups, want it waiting for theirs after 1", got, o.freed.Load())
+		}
+		bodies := o.bodies.Load()
+		s.write(s.get("a")) // another change while it is deleted
+		time.Sleep(time.Minute)
+		if o.bodies.Load() != bodies || o.freed.Load() != 1 {
+			t.Error("the body or cleanup ran again for an object that only others hold")
+		}
+	})
+}
+
+func TestWithFinalizer_MisuseIsATerminalError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		o := &outside{t: t, server: s, crash: crashAt("")}
+		lister, w := newInformer(s).Lister(), writer{s, o.crash, nil}
+		for name, tc := range map[string]struct {
+			f    reconcile.Func[reconcile.Key]
+			want string
+		}{
+			"empty name":  {reconcile.WithFinalizer("", lister, w, o.body, o.cleanup), "not qualified"},
+			"no domain":   {reconcile.WithFinalizer("test", lister, w, o.body, o.cleanup), "no domain"},
+			"nil writer":  {reconcile.WithFinalizer(ours, lister, nil, o.body, o.cleanup), "writer is nil"},
+			"nil body":    {reconcile.WithFinalizer(ours, lister, w, nil, o.cleanup), "reconcile function is nil"},
+			"nil cleanup": {reconcile.WithFinalizer(ours, lister, w, o.body, nil), "cleanup function is nil"},
+		} {
+			_, err := tc.f(t.Context(), reconcile.Key{})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
+			}
+		}
+	})
+}
