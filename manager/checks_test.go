@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+func TestManager_ReadyMeansSynced_M4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		server := &configMaps{}
+		i := informer.New(server, configMapKind, informer.Options{PagedLists: true})
+		must(t, m.AddTo(manager.StageInformers, i))
+		c := reconcile.New("copier", func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		c.Watch(source.Kind(i, source.Self))
+		must(t, m.Add(c))
+
+		stop, wait := run(t, m)
+		time.Sleep(time.Minute)
+		code, text := probe(m, "/readyz")
+		if code != http.StatusServiceUnavailable {
+			t.Errorf("/readyz = %d, want 503: nothing is synced", code)
+		}
+		for _, want := range []string{
+			"[-]informer/ConfigMap failed: not synced in all namespaces: Forbidden since ",
+			`User "robot" cannot list configmaps at the cluster scope`,
+			`[-]controller/copier failed: not synced: running since `, "waits for kind ConfigMap",
+			"[+]ping ok\n", "[+]shutdown ok\n", "readyz check failed\n",
+		} {
+			if !strings.Contains(text, want) {
+				t.Errorf("/readyz lacks %q:\n%s", want, text)
+			}
+		}
+		if code, text := probe(m, "/livez"); code != http.StatusOK {
+			t.Errorf("/livez = %d %q, want 200: no restart heals a missing right", code, text)
+		}
+
+		server.allow()
+		time.Sleep(time.Hour)
+		if code, text := probe(m, "/readyz"); code != http.StatusOK || text != "ok" {
+			t.Errorf("/readyz = %d %q, want 200 ok: all is synced", code, text)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestManager_AliveMeansProgress_M4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		release := make(chan struct{})
+		keys := make(chan reconcile.Key)
+		c := reconcile.New("website", func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			<-release
+			return reconcile.Result{}, nil
+		}, reconcile.Options{Workers: 2, HardDeadline: 10 * time.Minute})
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.Add(c))
+		stop, wait := run(t, m)
+		keys <- reconcile.Key{Namespace: "shop", Name: "front"}
+
+		time.Sleep(10*time.Minute + 59*time.Second)
+		if code, text := probe(m, "/livez"); code != http.StatusOK {
+			t.Errorf("/livez = %d %q after 10m59s, want 200: it is slow, and may yet obey", code, text)
+		}
+		time.Sleep(2 * time.Second)
+		for _, path := range []string{"/livez", "/healthz"} {
+			code, text := probe(m, path)
+			want := "[-]controller/website failed: 1 of 2 workers are lost: the reconcile ignores its context, cancelled at the hard deadline of 10m0s: shop/front ("
+			if code != http.StatusInternalServerError || !strings.Contains(text, want) {
+				t.Errorf("%s = %d %q, want 500 and %q", path, code, text, want)
+			}
+		}
+		if code, text := probe(m, "/readyz"); code != http.StatusOK {
+			t.Errorf("/readyz = %d %q, want 200: it is synced", code, text)
+		}
+		close(release)
+		synctest.Wait()
+		if code, text := probe(m, "/livez"); code != http.StatusOK {
+			t.Errorf("/livez = %d %q, want 200: the worker is back", code, text)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestManager_NoHardDeadlineMeansNoReconcileIsStuck_M4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		keys := make(chan reconcile.Key)
+		c := reconcile.New("patient", func(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+			time.Sleep(100 * time.Hour)
+			return reconcile.Result{}, nil
+		}, reconcile.Options{HardDeadline: -1})
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.Add(c))
+		stop, wait := run(t, m)
+		keys <- reconcile.Key{Name: "x"}
+		time.Sleep(99 * time.Hour)
+		if code, text := probe(m, "/livez"); code != http.StatusOK {
+			t.Errorf("/livez = %d %q, want 200: it has been given all the time it wants", code, text)
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestProbe_AnswersAsKubernetesComponentsDo(t *testing.T) {
+	m := newManager(t, manager.Options{})
+	must(t, m.AddReadyCheck("database", func(context.Context) error { return errors.New("no route\nto host") }))
+	must(t, m.AddReadyCheck("cache", func(context.Context) error { panic("boom") }))
+	must(t, m.AddLiveCheck("disk", func(context.Context) error { return nil }))
+	for _, tc := range []struct {
+		path string
+		code int
+		text string // ends with "…": only the beginning
+	}{
+		{"/livez", 200, "ok"},
+		{"/healthz", 200, "ok"},
+		{"/livez?verbose", 200, "[+]ping ok\n[+]disk ok\nlivez check passed\n"},
+		{"/livez?verbose=true", 200, "[+]ping ok\n[+]disk ok\nlivez check passed\n"},
+		{"/livez/disk", 200, "ok"},
+		{"/livez/disk?verbose", 200, "[+]disk ok\nlivez check passed\n"},
+		{"/livez/nothing", 404, "livez has no check \"nothing\"\n"},
+		{"/readyz", 503, "[+]ping ok\n[+]shutdown ok\n[-]database failed: no route\n\tto host\n[-]cache failed: panic: boom…"},
+		{"/readyz/database", 503, "[-]database failed: no route\n\tto host\nreadyz check failed\n"},
+		{"/readyz?exclude=database&exclude=cache", 200, "ok"},
+		{"/readyz?exclude=database&exclude=cache&exclude=typo&verbose", 200,
+			"[+]ping ok\n[+]shutdown ok\n[+]database excluded: ok\n[+]cache excluded: ok\nwarn: exclude=typo names no check\nreadyz check passed\n"},
+		{"/", 404, "404 page not found\n"},
+	} {
+		code, text := probe(m, tc.path)
+		begin, part := strings.CutSuffix(tc.text, "…")
+		if code != tc.code || (text != tc.text && !(part && strings.HasPrefix(text, begin))) {
+			t.Errorf("GET %s = %d %q\nwant %d %q", tc.path, code, text, tc.code, tc.text)
+		}
+	}
+}
+
+func TestProbe_MisusedChecksAreRefused(t *testing.T) {
+	m := newManager(t, manager.Options{})
+	yes := func(context.Context) error { return nil }
+	must(t, m.AddReadyCheck("a", yes))
+	must(t, m.AddLiveCheck("a", yes)) // another probe
+	for _, err := range []error{m.AddReadyCheck("a", yes), m.AddReadyCheck("", yes), m.AddLiveCheck("b", nil)} {
+		if err == nil {
+			t.Error("a check of a taken or empty name, or a nil one, was accepted")
+		}
+	}
+}
