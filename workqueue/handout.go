@@ -109,25 +109,25 @@ func (q *Queue[K]) waitLocked(spun bool) bool {
 	return true
 }
 
-// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. At most one is on its way at a time:
-// when it takes a key and leaves others it calls the next.
+// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. One that spins will look; else at most
+// one is on its way at a time, and calls the next when it takes a key and leaves others. The operating system may have taken
+// that one's processor away: when a backlog has doubled all the same, another is called.
 func (q *Queue[K]) unlockAndWake() {
-	if q.mu.state.ready.len == 0 {
+	backlog := q.mu.state.ready.len
+	if backlog == 0 {
 		q.mu.Unlock()
 		return
 	}
-	if q.mu.spinning {
-		q.mu.Unlock()
-		if !q.look.Load() {
-			q.look.Store(true)
-		}
-		return
-	}
-	wake := q.mu.parked > 0 && !q.mu.waking
+	spinning := q.mu.spinning
+	doubled := backlog >= alarming && backlog&(backlog-1) == 0
+	wake := q.mu.parked > 0 && (doubled || !spinning && !q.mu.waking)
 	if wake {
 		q.mu.waking = true
 	}
 	q.mu.Unlock()
+	if spinning && !q.look.Load() {
+		q.look.Store(true)
+	}
 	if wake {
 		q.work.Signal()
 	}

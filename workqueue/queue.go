@@ -13,6 +13,7 @@ import (
 
 const (
 	batch      = 256 // due keys moved per hold of the lock
+	alarming   = 64  // ready keys that call a second worker although one is on its way
 	unarmed    = math.MaxInt64
 	spinRounds = 32 // looks of a worker without work before it parks
 )

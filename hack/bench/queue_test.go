@@ -232,6 +232,9 @@ func BenchmarkQueue_Lateness(b *testing.B) {
 					b.Log("the keys were not all taken in when the first fell due")
 				}
 				late := make([][]time.Duration, workers)
+				for w := range late {
+					late[w] = make([]time.Duration, 0, million)
+				}
 				var left atomic.Int64
 				left.Store(million)
 				var wg sync.WaitGroup

@@ -1,0 +1,331 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"testing"
+)
+
+// model is the dull twin of state: maps and slices, searched from end to end.
+type model struct {
+	dirty, held map[int]bool
+	failures    map[int]int
+	due         map[int]int64
+	ready       []int
+	shut        bool
+}
+
+func newModel() *model {
+	return &model{dirty: map[int]bool{}, held: map[int]bool{}, failures: map[int]int{}, due: map[int]int64{}}
+}
+
+func (m *model) add(key int) {
+	if m.shut || m.dirty[key] {
+		return
+	}
+	m.dirty[key] = true
+	if !m.held[key] {
+		m.ready = append(m.ready, key)
+	}
+}
+
+func (m *model) take() (int, bool) {
+	if len(m.ready) == 0 {
+		return 0, false
+	}
+	key := m.ready[0]
+	m.ready = m.ready[1:]
+	delete(m.dirty, key)
+	m.held[key] = true
+	return key, true
+}
+
+func (m *model) done(key int) {
+	delete(m.held, key)
+	if m.dirty[key] {
+		m.ready = append(m.ready, key)
+	}
+}
+
+func (m *model) delay(key int, due int64) {
+	if old, waits := m.due[key]; !waits || due < old {
+		m.due[key] = due
+	}
+}
+
+// promoted returns the keys due at now in the order of their deadlines. Tests give each key a deadline of its own.
+func (m *model) promote(now int64) {
+	var keys []int
+	for key, due := range m.due {
+		if due <= now {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, func(a, b int) int { return cmp.Compare(m.due[a], m.due[b]) })
+	for _, key := range keys {
+		delete(m.due, key)
+		m.add(key)
+	}
+}
+
+// check compares s with the model, and its lists, index, heap and slab with each other.
+func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
+	t.Helper()
+	if got := walk(t, s, s.ready); !slices.Equal(got, m.ready) {
+		t.Fatalf("W1: ready keys are %v, want %v: the order of those that are dirty and not held", got, m.ready)
+	}
+	if got := walk(t, s, s.held); len(got) != len(m.held) {
+		t.Fatalf("W2: %d keys are held, want %d", len(got), len(m.held))
+	}
+	again, known := 0, map[int]bool{}
+	for _, keys := range []map[int]bool{m.dirty, m.held} {
+		for key := range keys {
+			known[key] = true
+		}
+	}
+	for key := range m.failures {
+		known[key] = true
+	}
+	for key := range m.due {
+		known[key] = true
+	}
+	for key := range known {
+		n := s.find(key, hash(key))
+		if n == 0 {
+			t.Fatalf("key %d is not in the index: all that was known of it is lost", key)
+		}
+		e := s.at(n)
+		if e.is(dirty) != m.dirty[key] || e.is(held) != m.held[key] || int(e.failures) != m.failures[key] {
+			t.Fatalf("key %d: dirty %t, held %t, failures %d, want %t, %t, %d", key,
+				e.is(dirty), e.is(held), e.failures, m.dirty[key], m.held[key], m.failures[key])
+		}
+		if due, waits := m.due[key]; waits != (e.place != 0) || waits && s.heap[e.place-1].due != due {
+			t.Fatalf("W6: key %d: deadline %d %t, place in the heap %d", key, due, waits, e.place)
+		}
+		if m.dirty[key] && m.held[key] {
+			again++
+		}
+	}
+	if s.again != again || len(s.heap) != len(m.due) || s.live != len(known) || s.index.count != len(known) {
+		t.Fatalf("counts: held and dirty %d, delayed %d, live %d, index %d; want %d, %d, %d, %d",
+			s.again, len(s.heap), s.live, s.index.count, again, len(m.due), len(known), len(known))
+	}
+	checkMemory(t, s)
+}
+
+func walk(t *testing.T, s *state[int], l list) (keys []int) {
+	t.Helper()
+	prev := number(0)
+	for n := l.head; n != 0; n = s.at(n).next {
+		if s.at(n).prev != prev || len(keys) > l.len {
+			t.Fatalf("entry %d of a list is linked back to %d, want %d", n, s.at(n).prev, prev)
+		}
+		keys = append(keys, s.at(n).key)
+		prev = n
+	}
+	if l.tail != prev || l.len != len(keys) {
+		t.Fatalf("a list of %d entries ends in %d, says length %d and tail %d", len(keys), prev, l.len, l.tail)
+	}
+	return keys
+}
+
+// checkMemory holds the heap to its order and the slab to its bounds (W9).
+func checkMemory(t *testing.T, s *state[int]) {
+	t.Helper()
+	for i, w := range s.heap {
+		if i > 0 && s.heap[(i-1)/arity].due > w.due {
+			t.Fatalf("W6: heap[%d] = %d is due before its parent", i, w.due)
+		}
+		if s.at(w.n).place != uint32(i)+1 {
+			t.Fatalf("heap[%d] is entry %d, which believes to be at %d", i, w.n, int(s.at(w.n).place)-1)
+		}
+	}
+	free := 0
+	for n := s.free; n != 0; n = s.at(n).next {
+		if free++; s.at(n).is(used) || s.at(n).key != 0 || free > int(s.high) {
+			t.Fatalf("W9: entry %d in the free list holds key %d", n, s.at(n).key)
+		}
+	}
+	if s.high > 0 && free+s.live != int(s.high)-1 {
+		t.Fatalf("W9: %d free and %d live entries, want %d together: an entry leaks", free, s.live, s.high-1)
+	}
+	if s.sparse() {
+		t.Fatalf("W9: room for %d entries is kept for %d", s.high, s.live)
+	}
+	if c := len(s.index.slots); c > keptTable && 8*s.index.count < c {
+		t.Fatalf("W9: %d slots are kept for %d keys", c, s.index.count)
+	}
+}
+
+// hashes are a good hash, and two that make keys collide: at neighbouring homes with a wrap at the end, and all at one.
+var hashes = []func(int) uint32{
+	func(k int) uint32 { return uint32(k+1) * 2654435769 },
+	func(k int) uint32 { return math.MaxUint32 - uint32(k%3)<<26 },
+	func(int) uint32 { return math.MaxUint32 },
+}
+
+// FuzzState drives state and model by the same calls. An operation is two bytes: what, and which key.
+func FuzzState(f *testing.F) {
+	f.Add([]byte{0, 0, 1, 1, 0, 0, 1, 2, 0})
+	f.Add([]byte{1, 0, 1, 3, 1, 4, 9, 7, 1, 5, 0, 6, 1, 8, 0, 1, 0})
+	f.Add([]byte{2, 9, 20, 10, 5, 1, 0, 9, 3, 10, 30, 2, 1, 10, 60})
+	f.Add([]byte{0, 9, 255, 3, 7, 10, 255, 11, 0, 0, 1, 10, 255})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		if len(ops) == 0 || len(ops) > 200 {
+			return
+		}
+		which := int(ops[0]) % len(hashes)
+		hash, burst := hashes[which], []int{8, 1, 1}[which]
+		s, m := &state[int]{}, newModel()
+		now := int64(0)
+		for i := 1; i+1 < len(ops); i += 2 {
+			now++
+			step(s, m, hash, ops[i]%12, int(ops[i+1]), burst, now)
+			m.check(t, s, hash)
+		}
+	})
+}
+
+// step makes one call of both. Deadlines are multiples of 1000 and the key added, so no two keys share one.
+func step(s *state[int], m *model, hash func(int) uint32, op byte, arg, burst int, now int64) {
+	key := arg % 16
+	switch op {
+	case 0:
+		add(s, m, hash, key, now)
+	case 1:
+		take(s, m, now)
+	case 2:
+		if n := s.find(key, hash(key)); n != 0 && s.at(n).is(held) {
+			s.done(n, now)
+			m.done(key)
+		}
+	case 3:
+		if !s.shut {
+			due := int64(arg)*1000 + int64(key)
+			s.delay(key, hash(key), due, now)
+			m.delay(key, due)
+		}
+	case 4:
+		s.promote(int64(arg)*1000, math.MaxInt)
+		m.promote(int64(arg) * 1000)
+	case 5:
+		s.withdraw(key, hash(key))
+		delete(m.due, key)
+	case 6:
+		s.forget(key, hash(key))
+		delete(m.failures, key)
+	case 7:
+		s.fail(key, hash(key))
+		m.failures[key]++
+	case 8:
+		s.shutdown()
+		m.shut = true
+		clear(m.due)
+	case 9: // a burst
+		for k := range burst * arg {
+			add(s, m, hash, 16+k, now)
+		}
+	case 10: // and its end
+		for range burst * arg {
+			if key, ok := take(s, m, now); ok {
+				s.done(s.find(key, hash(key)), now)
+				m.done(key)
+			}
+		}
+	case 11:
+		s.stamp(s.ensure(key, hash(key)), now)
+		s.drop(s.find(key, hash(key)))
+	}
+}
+
+func add(s *state[int], m *model, hash func(int) uint32, key int, now int64) {
+	if n, _, ready := s.add(key, hash(key)); ready {
+		s.stamp(n, now)
+	}
+	m.add(key)
+}
+
+func take(s *state[int], m *model, now int64) (int, bool) {
+	var h hold[int]
+	_, ok := s.take(&h, now)
+	key, modelOK := m.take()
+	if ok != modelOK || ok && h.key != key {
+		panic("take: the state and its model hand out different keys")
+	}
+	return key, ok
+}
+
+// FuzzDelays holds the heap against a sorted list.
+func FuzzDelays(f *testing.F) {
+	f.Add([]byte{5, 4, 3, 2, 1, 200, 9, 9, 130})
+	f.Fuzz(func(t *testing.T, ops []byte) {
+		s := &state[int]{}
+		due := map[int]int64{}
+		for i, op := range ops {
+			key := int(op % 64)
+			n := s.ensure(key, hashes[0](key))
+			switch {
+			case op < 128:
+				at := int64(op)*int64(i%7) + int64(i%3)
+				old, waits := due[key]
+				if got, want := s.schedule(n, at), !waits || at < old; got != want {
+					t.Fatalf("W6: schedule(%d) = %t with deadline %d %t, want %t: the earlier deadline wins", at, got, old, waits, want)
+				}
+				if !waits || at < old {
+					due[key] = at
+				}
+			default:
+				_, waits := due[key]
+				if got := s.unschedule(n); got != waits {
+					t.Fatalf("unschedule = %t, want %t", got, waits)
+				}
+				delete(due, key)
+			}
+		}
+		last := int64(math.MinInt64)
+		for len(s.heap) > 0 {
+			w := s.heap[0]
+			key := s.at(w.n).key
+			if w.due < last || w.due != due[key] {
+				t.Fatalf("W6: key %d comes out with %d after %d, want %d, in order", key, w.due, last, due[key])
+			}
+			last = w.due
+			s.unschedule(w.n)
+			delete(due, key)
+		}
+		if len(due) > 0 {
+			t.Fatalf("W6: deadlines %v are lost", due)
+		}
+	})
+}
+
+func TestHistogram_BucketIsTheFirstBoundNotBelow(t *testing.T) {
+	for _, bound := range bounds[:finite] {
+		for _, ns := range []int64{bound - 1, bound, bound + 1} {
+			want := slices.IndexFunc(bounds[:], func(b int64) bool { return ns <= b })
+			if got := bucket(ns); got != want {
+				t.Errorf("bucket(%d) = %d, want %d", ns, got, want)
+			}
+		}
+	}
+	for ns, want := range map[int64]int{0: 0, 1: 0, math.MaxInt64: finite} {
+		if got := bucket(ns); got != want {
+			t.Errorf("bucket(%d) = %d, want %d", ns, got, want)
+		}
+	}
+	var h Histogram
+	for _, ns := range []int64{5, 50, 5e12} {
+		h.observe(ns)
+	}
+	var below []uint64
+	for _, n := range h.Buckets() {
+		below = append(below, n)
+	}
+	if h.Count != 3 || below[0] != 1 || below[1] != 2 || below[finite-1] != 2 {
+		t.Errorf("Count %d, Buckets %v: want 3, and 1, 2, ..., 2 with one observation beyond all bounds", h.Count, below)
+	}
+}

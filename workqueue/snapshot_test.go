@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/workqueue"
+)
+
+func TestSnapshot_ShowsEveryKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{Name: "pods", RateLimiter: workqueue.FastSlow{Slow: time.Hour}})
+		q.Add("dirty")
+		q.Add("held")
+		wantGet(t, q, "dirty", "first")
+		time.Sleep(time.Second)
+		wantGet(t, q, "held", "second")
+		q.Add("dirty")
+		q.AddAfter("held", 10*time.Second)
+		q.AddAfter("late", time.Minute)
+		q.AddRateLimited("retried")
+		q.Add("retried")
+		q.AddRateLimited("counted")
+		q.Withdraw("counted")
+		time.Sleep(time.Second)
+		q.AddAfter("soon", 5*time.Second)
+		q.Add("ready")
+		time.Sleep(time.Second)
+
+		now := time.Now()
+		want := []workqueue.KeyState[string]{
+			{Key: "retried", State: workqueue.Ready, Age: 2 * time.Second, Attempts: 1, Due: now.Add(time.Hour - 2*time.Second)},
+			{Key: "ready", State: workqueue.Ready, Age: time.Second},
+			{Key: "dirty", State: workqueue.HeldDirty, Age: 3 * time.Second},
+			{Key: "held", State: workqueue.Held, Age: 2 * time.Second, Due: now.Add(8 * time.Second)},
+			{Key: "soon", State: workqueue.Delayed, Age: time.Second, Due: now.Add(4 * time.Second)},
+			{Key: "late", State: workqueue.Delayed, Age: 2 * time.Second, Due: now.Add(58 * time.Second)},
+			{Key: "counted", State: workqueue.Counted, Attempts: 1},
+		}
+		got := q.Snapshot()
+		if got.Name != "pods" || !got.Taken.Equal(now) || got.ShuttingDown || len(got.Keys) != len(want) {
+			t.Fatalf("Snapshot() = %+v, want %d keys of %q at %v", got, len(want), "pods", now)
+		}
+		for i := range want {
+			g, w := got.Keys[i], want[i]
+			if g.Key != w.Key || g.State != w.State || g.Age != w.Age || g.Attempts != w.Attempts || !g.Due.Equal(w.Due) {
+				t.Errorf("Keys[%d] = %+v, want %+v", i, g, w)
+			}
+		}
+	})
+}
+
+func TestStats_CountsAndMeasures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{Name: "pods"})
+		for _, key := range []string{"a", "a", "b", "c"} {
+			q.Add(key)
+		}
+		time.Sleep(2 * time.Second)
+		wantGet(t, q, "a", "first")
+		time.Sleep(3 * time.Second)
+		wantGet(t, q, "b", "second")
+		q.Add("a")
+		q.AddAfter("d", time.Minute)
+		q.AddAfter("e", -1)
+		time.Sleep(time.Second)
+
+		s := q.Stats()
+		if s.Name != "pods" || s.Ready != 2 || s.Held != 2 || s.Dirty != 1 || s.Delayed != 1 || s.Keys != 5 || s.Depth() != 3 {
+			t.Errorf("Stats() = %+v, want ready 2, held 2, dirty 1, delayed 1, keys 5, depth 3", s)
+		}
+		if s.Adds != 5 || s.Retries != 2 {
+			t.Errorf("Adds %d, Retries %d, want 5 and 2: a, b, c, a again and e; d and e", s.Adds, s.Retries)
+		}
+		if s.Latency.Count != 2 || s.Latency.Sum != 7*time.Second {
+			t.Errorf("Latency: %d in %v, want 2 in 7s", s.Latency.Count, s.Latency.Sum)
+		}
+		if s.Unfinished != 5*time.Second || s.OldestHeld != 4*time.Second {
+			t.Errorf("Unfinished %v, OldestHeld %v, want 5s and 4s", s.Unfinished, s.OldestHeld)
+		}
+		q.Done("a")
+		q.Done("b")
+		time.Sleep(time.Second)
+		wantGet(t, q, "c", "third")
+		wantGet(t, q, "e", "added at once")
+		wantGet(t, q, "a", "added while held")
+		s = q.Stats()
+		if s.Work.Count != 2 || s.Work.Sum != 5*time.Second {
+			t.Errorf("Work: %d in %v, want 2 in 5s", s.Work.Count, s.Work.Sum)
+		}
+		if s.Latency.Count != 5 || s.Latency.Sum != 17*time.Second {
+			t.Errorf("Latency: %d in %v, want 5 in 17s: 7, then c 7, e 2 and a 1, which was not ready while held",
+				s.Latency.Count, s.Latency.Sum)
+		}
+	})
+}
