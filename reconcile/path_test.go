@@ -100,6 +100,7 @@ func TestController_OwnWriteIsVisibleToTheNextReconcile_R4(t *testing.T) {
 		start(t, c)
 		s.write(deployment("a"))
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		if want := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(read, want) {
 			t.Errorf("reconciles read generations %v, want %v: each its own last write", read, want)
 		}
@@ -162,6 +163,7 @@ func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 		start(t, c)
 		s.write(deployment("a"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if len(read) != 1 {
 			t.Fatalf("reconciles read versions %v, want one until the cache has passed the conflict", read)
 		}

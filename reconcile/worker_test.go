@@ -199,6 +199,7 @@ func TestController_ConflictIsQuietAndRunsWhenTheCacheHasPassed_R6(t *testing.T)
 		start(t, c)
 		fed <- "a"
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if runs.Load() != 1 {
 			t.Errorf("%d runs before the cache or the backoff, want 1", runs.Load())
 		}

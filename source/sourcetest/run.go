@@ -73,6 +73,7 @@ func addsNothingAfter[K comparable](t testing.TB, s source.Source[K]) {
 	}
 	ended.Store(true)
 	time.Sleep(patience)
+	synctest.Wait()
 }
 
 // during runs s for so long and returns what Run did.
