@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/manager"
@@ -36,13 +37,16 @@ func newManager(t *testing.T, opts manager.Options) *manager.Manager {
 	if opts.HealthAddress == "" {
 		opts.HealthAddress = "0"
 	}
-	opts.Logger = logr.Discard()
+	opts.Logger = quiet()
 	m, err := manager.New(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
 }
+
+// quiet drops all lines. The zero logger would write to stderr.
+func quiet() logr.Logger { return funcr.New(func(string, string) {}, funcr.Options{}) }
 
 // run runs m in the background. wait ends it and returns what Run returned.
 func run(t *testing.T, m *manager.Manager) (stop context.CancelFunc, wait func() error) {

@@ -59,8 +59,8 @@ type Options struct {
 	// contexts of all end at once, and a second later Run returns and names what
 	// still runs. 0: 30 seconds, the time that a pod has by default.
 	GracePeriod time.Duration
-	// Logger of the manager and of what it runs, client-go included. Zero:
-	// readable text on stderr.
+	// Logger of the manager and of what it runs, client-go included. Zero (as
+	// logr.Discard() is): readable text on stderr.
 	Logger logr.Logger
 	// Verbosity of the zero Logger: V(n) is shown for n up to it.
 	Verbosity int

@@ -33,6 +33,7 @@ type running struct {
 // by an error, and left behind: the process should end then. Run runs once; it
 // is an error when an Add before it was.
 func (m *Manager) Run(ctx context.Context) error {
+	asked := ctx
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	if err := m.begin(fail); err != nil {
@@ -59,7 +60,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
 	<-ctx.Done()
 
-	m.log.Info("manager stops", "reason", context.Cause(ctx).Error(), "gracePeriod", m.grace.String())
+	m.log.Info("manager stops", "reason", why(asked), "gracePeriod", m.grace.String())
 	m.enter(PhaseStopping)
 	left := stop(started, m.grace)
 	m.enter(PhaseStopped)
@@ -70,6 +71,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	all.Wait()
 	m.requests.closeIdle()
 	return m.reason()
+}
+
+// why a manager stops, for the log. A fault is not logged: Run returns it.
+func why(asked context.Context) string {
+	if err := context.Cause(asked); err != nil {
+		return err.Error()
+	}
+	return "something that runs has failed"
 }
 
 // begin takes the manager's one run, if nothing has been misused.

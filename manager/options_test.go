@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+func TestOptions_ZeroIsFitForProduction(t *testing.T) {
+	var o manager.Options
+	must(t, o.Complete())
+	if o.MetricsAddress != "127.0.0.1:8080" || o.HealthAddress != "127.0.0.1:8081" {
+		t.Errorf("addresses %q, %q, want loopback: nobody outside reads what is not guarded", o.MetricsAddress, o.HealthAddress)
+	}
+	if o.GracePeriod != 30*time.Second || o.Scheme != clientgoscheme.Scheme || o.Logger.IsZero() || o.Informers.Logger.IsZero() || o.Client.Logger.IsZero() {
+		t.Errorf("got %+v, want 30 s, client-go's scheme, a logger for all", o)
+	}
+}
+
+func TestOptions_MisuseIsReturnedByNew(t *testing.T) {
+	for _, tc := range []struct {
+		opts  manager.Options
+		wants string
+	}{
+		{manager.Options{MetricsAddress: "8080"}, `MetricsAddress "8080": address 8080: missing port in address; write "host:port"`},
+		{manager.Options{HealthAddress: "localhost"}, `HealthAddress "localhost"`},
+		{manager.Options{HealthAddress: ":9", MetricsAddress: ":9"}, `both ":9"; give each its own port`},
+		{manager.Options{GracePeriod: -time.Second}, "GracePeriod is -1s"},
+	} {
+		tc.opts.Config = &rest.Config{Host: "http://127.0.0.1:1"}
+		if _, err := manager.New(tc.opts); err == nil || !strings.Contains(err.Error(), tc.wants) {
+			t.Errorf("New = %v, want an error with %q", err, tc.wants)
+		}
+	}
+	for _, opts := range []manager.Options{{HealthAddress: ":0", MetricsAddress: ":0"}, {HealthAddress: "0", MetricsAddress: "0"}} {
+		opts.Config, opts.Logger = &rest.Config{Host: "http://127.0.0.1:1"}, quiet()
+		if _, err := manager.New(opts); err != nil {
+			t.Errorf("New = %v, want nil: two free ports differ, and so do none", err)
+		}
+	}
+}
+
+func TestOptions_UnusableConfigIsReturnedByNew(t *testing.T) {
+	cfg := &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAFile: "gone.pem"}}
+	if _, err := manager.New(manager.Options{Config: cfg}); err == nil || !strings.Contains(err.Error(), "gone.pem") {
+		t.Errorf("New = %v, want an error that names the missing certificate", err)
+	}
+}
+
+func TestBindFlags_FlagBeforeVariableBeforeValue(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		env  map[string]string
+		args string
+		want func(o *manager.Options) bool
+	}{
+		{"values stay", nil, "", func(o *manager.Options) bool {
+			return o.MetricsAddress == ":1" && o.HealthAddress == "" && o.Informers.Namespaces == nil
+		}},
+		{"variables", map[string]string{"METRICS_BIND_ADDRESS": ":2", "HEALTH_PROBE_BIND_ADDRESS": ":3", "WATCH_NAMESPACE": "a, b"}, "", func(o *manager.Options) bool {
+			return o.MetricsAddress == ":2" && o.HealthAddress == ":3" && slices.Equal(o.Informers.Namespaces, []string{"a", "b"})
+		}},
+		{"flags", map[string]string{"METRICS_BIND_ADDRESS": ":2"}, "--metrics-bind-address=:4 --health-probe-bind-address :5 -kubeconfig k -context c -watch-namespaces x -graceful-shutdown-timeout 7s -v 3", func(o *manager.Options) bool {
+			return o.MetricsAddress == ":4" && o.HealthAddress == ":5" && o.Kubeconfig == "k" && o.Context == "c" &&
+				slices.Equal(o.Informers.Namespaces, []string{"x"}) && o.GracePeriod == 7*time.Second && o.Verbosity == 3
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, name := range []string{"METRICS_BIND_ADDRESS", "HEALTH_PROBE_BIND_ADDRESS", "WATCH_NAMESPACE"} {
+				t.Setenv(name, tc.env[name])
+			}
+			o := manager.Options{MetricsAddress: ":1"}
+			fs := flag.NewFlagSet("x", flag.ContinueOnError)
+			o.BindFlags(fs)
+			must(t, fs.Parse(strings.Fields(tc.args)))
+			if !tc.want(&o) {
+				t.Errorf("got %+v", o)
+			}
+		})
+	}
+}
+
+func TestBindFlags_MalformedValuesAreRefused(t *testing.T) {
+	for _, args := range []string{"-v x", "-graceful-shutdown-timeout soon"} {
+		var o manager.Options
+		fs := flag.NewFlagSet("x", flag.ContinueOnError)
+		fs.SetOutput(io.Discard)
+		o.BindFlags(fs)
+		if err := fs.Parse(strings.Fields(args)); err == nil {
+			t.Errorf("%s was accepted", args)
+		}
+	}
+	var o manager.Options
+	o.BindFlags(nil)
+	if err := o.Complete(); err == nil {
+		t.Error("a nil flag set was accepted")
+	}
+}
+
+func TestBindFlags_SharesFlagsThatAreThere(t *testing.T) {
+	fs := flag.NewFlagSet("x", flag.ContinueOnError)
+	theirs := fs.String("kubeconfig", "", "of another library")
+	fs.String("v", "0", "of a logging library")
+	var o manager.Options
+	o.BindFlags(fs)
+	must(t, fs.Parse([]string{"-kubeconfig", "file", "-v", "4"}))
+	must(t, o.Complete())
+	if *theirs != "file" || o.Kubeconfig != "file" || o.Verbosity != 4 {
+		t.Errorf("theirs %q, ours %q, verbosity %d: both libraries read the one flag", *theirs, o.Kubeconfig, o.Verbosity)
+	}
+	must(t, fs.Parse([]string{"-v", "much"}))
+	if err := o.Complete(); err == nil || !strings.Contains(err.Error(), "flag -v") {
+		t.Errorf("Complete = %v, want an error that names the flag", err)
+	}
+}
+
+func TestBindFlags_UsageShowsDefaults(t *testing.T) {
+	var o manager.Options
+	fs := flag.NewFlagSet("x", flag.ContinueOnError)
+	var text bytes.Buffer
+	fs.SetOutput(&text)
+	o.BindFlags(fs)
+	fs.PrintDefaults()
+	for _, want := range []string{"-kubeconfig file", "(default 127.0.0.1:8080)", "(or $METRICS_BIND_ADDRESS)", "(default 30s)"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("usage lacks %q:\n%s", want, text.String())
+		}
+	}
+}
+
+func TestLogger_WritesReadableTextUpToItsVerbosity(t *testing.T) {
+	var text bytes.Buffer
+	log := manager.NewLogger(&text, 1)
+	log.Info("manager runs", "server", "x")
+	log.V(1).Info("detail")
+	log.V(2).Info("too much")
+	if got := text.String(); !strings.Contains(got, `"manager runs" server="x"`) || !strings.Contains(got, "detail") || strings.Contains(got, "too much") {
+		t.Errorf("got %q", got)
+	}
+}
