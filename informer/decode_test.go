@@ -19,7 +19,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -235,7 +234,6 @@ func TestDecode_SameAsClientGo(t *testing.T) {
 	roundTrips(t, siteKind, func(o *Site) { filler.Fill(o) }, func(a []*Site) *SiteList {
 		return &SiteList{TypeMeta: tm(siteKind), ListMeta: lm, Items: deref(a)}
 	}, jsonPeer(s))
-	_ = meta.Accessor
 }
 
 // jsonSite is a Site of the given name and spec.
