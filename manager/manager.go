@@ -155,11 +155,11 @@ func (m *Manager) Logger() logr.Logger { return m.log }
 // Metrics is the registry that /metrics shows, for metrics of one's own.
 func (m *Manager) Metrics() *prometheus.Registry { return m.registry }
 
-// MetricsAddr is where /metrics is served, such as "127.0.0.1:8080". Empty:
+// MetricsAddr is where /metrics is or was served, such as "127.0.0.1:8080". Empty:
 // nowhere, or not yet.
 func (m *Manager) MetricsAddr() string { return m.metrics.addr() }
 
-// HealthAddr is where /livez, /readyz and /healthz are served. Empty: nowhere,
+// HealthAddr is where /livez, /readyz and /healthz are or were served. Empty: nowhere,
 // or not yet.
 func (m *Manager) HealthAddr() string { return m.health.addr() }
 
