@@ -82,6 +82,11 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	return i.core.setTransform(f)
 }
 
+// Observe shows the informer an own write, so that the next read has it. It
+// does not wait for handlers. A SharedInformerFactory does it for its
+// informers.
+func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
+
 // Synced is closed when the first list of every scope of this handle is stored.
 func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.synced }
 

@@ -149,6 +149,7 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
+			ok = true
 			l.panicked()
 			l.log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event",
 				"handler", l.name, "key", e.Key.String(), "event", e.Type.String(), "stack", string(debug.Stack()))
