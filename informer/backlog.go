@@ -80,11 +80,9 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 // turn brings p to what c says is now.
 func (p *pending[T]) turn(c change[T], is bool) {
 	if p.hasGiven && !p.ended && c.oldUID == p.givenUID {
-		switch {
-		case !is:
-			p.end, p.ended, p.unknown, p.left = c.new, true, c.finalStateUnknown, c.leftScope
-		case c.newUID != c.oldUID:
-			p.end, p.ended, p.unknown = c.old, true, true
+		if !is || c.newUID != c.oldUID {
+			p.end, p.unknown = c.end()
+			p.ended, p.left = true, c.leftScope
 		}
 	}
 	p.now, p.nowUID, p.hasNow = c.new, c.newUID, is

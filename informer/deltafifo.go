@@ -32,6 +32,8 @@ type known[T Object] struct {
 	Version Version
 	// Bad: what the server has cannot be decoded.
 	Bad bool
+	// Ahead: of an own write that the scope has not reached.
+	Ahead bool
 }
 
 // DeltaFIFO is the log between the Reflectors and the Indexer: deltas in the

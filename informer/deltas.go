@@ -23,8 +23,8 @@ const (
 type Reached struct {
 	Scope   ScopeID
 	Version Version
-	// List: a list of the scope ends in the batch.
-	List bool
+	// List is the version of the last list that ends in the batch; 0: none does.
+	List Version
 }
 
 // Batch is a contiguous front of the log. It is valid until the next Pop or
@@ -238,13 +238,13 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 	case epoch:
 		b.Epochs = append(b.Epochs, p.Scope)
 	case listEnd:
-		b.reach(p.Scope, p.Version, true)
+		b.reach(p.Scope, p.Version, p.Version)
 		if s := l.scope(p.Scope); !s.listed {
 			s.listed = true
 			b.Synced = append(b.Synced, p.Scope)
 		}
 	case bookmark:
-		b.reach(p.Scope, p.Version, false)
+		b.reach(p.Scope, p.Version, 0)
 	case isDelta:
 		if p.gone {
 			return
@@ -252,15 +252,15 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 		l.live--
 		b.Deltas = append(b.Deltas, p.Delta)
 		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.FinalStateUnknown {
-			b.reach(p.Scope, p.Version, false)
+			b.reach(p.Scope, p.Version, 0)
 		}
 	}
 }
 
-func (b *Batch[T]) reach(scope ScopeID, v Version, list bool) {
+func (b *Batch[T]) reach(scope ScopeID, v, list Version) {
 	for i := range b.Reached {
 		if r := &b.Reached[i]; r.Scope == scope {
-			r.Version, r.List = max(r.Version, v), r.List || list
+			r.Version, r.List = max(r.Version, v), max(r.List, list)
 			return
 		}
 	}

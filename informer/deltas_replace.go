@@ -50,7 +50,9 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 		return false
 	}
 	k, held := r.fifo.known.knownAs(d.Key, r.scope)
-	return held && k.UID == d.UID && k.Version == d.Version && (d.Err != nil || !k.Bad)
+	// What is ahead enters all the same: an own write that is not in the list's
+	// batch is one that the list does not have.
+	return held && !k.Ahead && k.UID == d.UID && k.Version == d.Version && (d.Err != nil || !k.Bad)
 }
 
 // Commit ends the list, which is of version v. What the scope held and the
@@ -81,14 +83,16 @@ func (r *Replacement[T]) disappeared(v Version) {
 		if _, ok := r.seen[key]; ok {
 			continue
 		}
-		if _, ok := waiting[key]; !ok {
-			gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
-			r.deltas = append(r.deltas, gone)
+		w, waits := waiting[key]
+		if waits && w.UID == k.UID {
+			continue // it is gone already, or told of below
 		}
+		gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
+		r.deltas = append(r.deltas, gone)
 	}
-	for key, d := range waiting {
-		if _, ok := r.seen[key]; !ok && d.Type != Deleted {
-			gone.Key, gone.UID, gone.Object = key, d.UID, d.Object
+	for key, w := range waiting {
+		if _, ok := r.seen[key]; !ok && w.Type != Deleted {
+			gone.Key, gone.UID, gone.Object = key, w.UID, w.Object
 			r.deltas = append(r.deltas, gone)
 		}
 	}

@@ -25,6 +25,15 @@ type change[T Object] struct {
 	finalStateUnknown, leftScope bool
 }
 
+// end is the last state known of old, for those who see it go; unknown: it may
+// have had a later one.
+func (c *change[T]) end() (obj T, unknown bool) {
+	if c.newUID != c.oldUID {
+		return c.old, true // another object has its key: the end was not seen
+	}
+	return c.new, c.finalStateUnknown
+}
+
 // observed is the answer to an own write, in the informer's representation.
 type observed[T Object] struct {
 	Effect  WriteEffect
@@ -69,17 +78,15 @@ type step[T Object] struct {
 	key    Key
 	object T
 	err    error
-	// finalStateUnknown as in Delta.
-	finalStateUnknown bool
-	values            [][]string // per index, of the object
+	values [][]string // per index, of the object
 }
 
 // ofDelta is the step that d makes. list is the version of the list that it
 // is part of.
 func ofDelta[T Object](d Delta[T], list Version) step[T] {
 	s := step[T]{
-		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil},
-		key:  d.Key, object: d.Object, err: d.Err, finalStateUnknown: d.FinalStateUnknown,
+		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown},
+		key:  d.Key, object: d.Object, err: d.Err,
 	}
 	switch d.Type {
 	case Deleted:

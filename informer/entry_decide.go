@@ -26,6 +26,7 @@ type news struct {
 	version Version
 	bad     bool
 	list    Version // of the list that a seen object is in; 0: none
+	missing bool    // ended: a list of version no longer has it
 	// in and unsure as in observed.
 	in, unsure *scopeSet
 }
@@ -135,9 +136,14 @@ func decideEnded(h holding, n news, w world) fate {
 	var behind tombstone
 	if w.lagging(n.version, n.scope) {
 		behind = tombstone{below: n.version}
+		if n.missing {
+			// Missing at a version is not ended by it: it may have left this scope,
+			// and have been changed in another since.
+			behind.below = h.version + 1
+		}
 	}
 	if w.tomb != (tombstone{}) {
-		v.buried, v.bury = n.uid, behind
+		v.buried, v.bury = n.uid, w.tomb.ended(n, behind)
 	}
 	rest := h.scopes.without(n.scope)
 	switch {
@@ -218,8 +224,13 @@ func decideRemoved(h holding, n news, w world) fate {
 	v.buried, v.bury = uid, tombstone{below: n.version + 1}
 	if n.version == 0 {
 		v.bury = tombstone{below: forever}
+		if uid == h.uid {
+			v.bury.after = h.version
+		}
 	}
-	v.bury.below = max(v.bury.below, w.tomb.below)
+	if w.tomb.below > v.bury.below {
+		v.bury = w.tomb
+	}
 	return v
 }
 

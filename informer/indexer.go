@@ -5,6 +5,9 @@ package informer
 
 import (
 	"iter"
+	"maps"
+	"math"
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -33,6 +36,7 @@ type Indexer[T Object] struct {
 		reached []Version     // by scope
 		tombs   ageing[types.UID, tombstone]
 		awaited ageing[Key, Version]
+		ahead   ageing[Key, Version] // own writes that a scope may not have reached
 		waiters map[Key][]*waiter
 		passed  []func()
 		refused uint64
@@ -48,6 +52,7 @@ func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
 	x.mu.bad = make(map[Key]error)
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
+	x.mu.ahead.limit = math.MaxInt // the objects are the limit
 	x.mu.waiters = make(map[Key][]*waiter)
 	return x
 }
@@ -75,6 +80,11 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	}
 	changes := x.takeLocked(steps)
 	for _, r := range b.Reached {
+		if r.List != 0 && x.mu.ahead.len() > 0 {
+			changes = append(changes, x.takeLocked(x.unlistedLocked(r, steps))...)
+		}
+	}
+	for _, r := range b.Reached {
 		for int(r.Scope) >= len(x.mu.reached) {
 			x.mu.reached = append(x.mu.reached, 0)
 		}
@@ -86,11 +96,38 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	return changes, err
 }
 
+// unlistedLocked are the own writes that a list should have had, and has not:
+// they were observed after the list had been compared with what was known.
+func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T]) []step[T] {
+	before := world{reached: x.mu.reached}.of(list.Scope)
+	gone := make(map[Key]step[T])
+	for key := range x.mu.ahead.values {
+		at, ok := x.mu.at[key]
+		if !ok {
+			continue
+		}
+		r := x.mu.rows.At(int(at))
+		if r.own && r.version > before && r.version <= list.List && r.scopes.has(list.Scope) {
+			gone[key] = step[T]{
+				news: news{kind: ended, scope: list.Scope, uid: r.uid, version: list.List, missing: true},
+				key:  key, object: r.object,
+			}
+		}
+	}
+	for i := range steps {
+		s := &steps[i]
+		if s.list == list.List && s.scope == list.Scope && s.uid == gone[s.key].uid {
+			delete(gone, s.key)
+		}
+	}
+	return slices.Collect(maps.Values(gone))
+}
+
 // listed is the version of the list of scope that ends in the batch; 0: none.
 func (b Batch[T]) listed(scope ScopeID) Version {
 	for _, r := range b.Reached {
-		if r.Scope == scope && r.List {
-			return r.Version
+		if r.Scope == scope {
+			return r.List
 		}
 	}
 	return 0
@@ -146,7 +183,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 			if s.kind == ended && !isNil(s.object) {
 				c.new = s.object
 			}
-			c.finalStateUnknown, c.leftScope = s.finalStateUnknown, o.left
+			c.finalStateUnknown, c.leftScope = s.missing, o.left
 			x.removeLocked(s.key)
 		}
 	} else {
@@ -173,6 +210,12 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	}
 	if o.refuse {
 		x.mu.refused++
+	}
+	switch {
+	case o.take && o.next.own:
+		x.mu.ahead.set(s.key, o.next.version)
+	case o.next.scopes == nil && x.mu.ahead.len() > 0:
+		x.mu.ahead.drop(s.key)
 	}
 	if o.await != 0 {
 		x.mu.awaited.set(s.key, max(o.await, x.mu.awaited.get(s.key)))
@@ -251,6 +294,7 @@ func (x *Indexer[T]) epochLocked(scope ScopeID) {
 	}
 	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
 	x.mu.awaited = ageing[Key, Version]{limit: awaitLimit}
+	x.mu.ahead = ageing[Key, Version]{limit: math.MaxInt}
 	for key := range x.mu.waiters {
 		x.wakeLocked(key, holding{}, holding{})
 	}
@@ -306,7 +350,7 @@ func (x *Indexer[T]) knownIn(scope ScopeID) iter.Seq2[Key, known[T]] {
 	rows := x.view()
 	return func(yield func(Key, known[T]) bool) {
 		for r := range rows.All() {
-			if r.scopes.has(scope) && !yield(r.key, known[T]{r.object, r.uid, r.version, r.bad}) {
+			if r.scopes.has(scope) && !yield(r.key, known[T]{Object: r.object, UID: r.uid, Version: r.version, Bad: r.bad}) {
 				return
 			}
 		}
@@ -321,5 +365,7 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 		return k, false
 	}
 	r := x.mu.rows.At(int(at))
-	return known[T]{r.object, r.uid, r.version, r.bad}, r.scopes.has(scope)
+	k = known[T]{Object: r.object, UID: r.uid, Version: r.version, Bad: r.bad}
+	k.Ahead = r.own && r.version > world{reached: x.mu.reached}.of(scope)
+	return k, r.scopes.has(scope)
 }

@@ -93,7 +93,7 @@ func (x *Indexer[T]) awaits(key Key) Version {
 
 // sweepLocked drops what was remembered for scopes that are past it now.
 func (x *Indexer[T]) sweepLocked() {
-	if x.mu.tombs.len()+x.mu.awaited.len() == 0 {
+	if x.mu.tombs.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return
 	}
 	least := forever
@@ -102,19 +102,13 @@ func (x *Indexer[T]) sweepLocked() {
 			least = min(least, r)
 		}
 	}
-	for {
-		uid, t, ok := x.mu.tombs.oldest()
-		if !ok || t.below > least {
-			break
-		}
+	for uid, t, ok := x.mu.tombs.oldest(); ok && t.below <= least; uid, t, ok = x.mu.tombs.oldest() {
 		x.mu.tombs.drop(uid)
 	}
-	for {
-		key, v, ok := x.mu.awaited.oldest()
-		if !ok || v > least {
-			break
+	for _, m := range []*ageing[Key, Version]{&x.mu.awaited, &x.mu.ahead} {
+		for key, v, ok := m.oldest(); ok && v <= least; key, v, ok = m.oldest() {
+			m.drop(key)
 		}
-		x.mu.awaited.drop(key)
 	}
 }
 

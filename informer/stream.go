@@ -36,10 +36,8 @@ func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 	}
 	delete(s.update, c.key)
 	if was {
-		e := Event[T]{Type: EventDeleted, Key: c.key, Old: c.new, FinalStateUnknown: c.finalStateUnknown, LeftScope: c.leftScope}
-		if is {
-			e.Old, e.FinalStateUnknown = c.old, true // another object has its name: the end was not seen
-		}
+		e := Event[T]{Type: EventDeleted, Key: c.key, LeftScope: c.leftScope}
+		e.Old, e.FinalStateUnknown = c.end()
 		s.events.Push(told[T]{Event: e})
 	}
 	if is {

@@ -20,7 +20,22 @@ const (
 // may still speak of it.
 type tombstone struct {
 	below Version // versions below are hidden; 0: no tombstone
+	after Version // of below forever: the deletion is known to be later
 	lists uint8   // lists that had the object all the same
+}
+
+// ended is what stays of the tombstone when a list or watch says that the
+// object is gone. behind is the tombstone for scopes that are not there yet.
+func (t tombstone) ended(n news, behind tombstone) tombstone {
+	switch {
+	case n.version == 0:
+		return tombstone{}
+	case t.below == forever && n.version <= t.after, t.below != forever && n.version+1 < t.below:
+		return t // it left a scope, before the end that is known
+	case behind != tombstone{} && (t.below != forever || n.missing):
+		return t
+	}
+	return behind
 }
 
 // shown is what stays of the tombstone when a list or watch shows the object;

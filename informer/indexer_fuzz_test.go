@@ -1,0 +1,493 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+type thing = *metav1.PartialObjectMetadata
+
+var thingKind = schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Thing"}
+
+func newThing(key Key, uid types.UID, v Version, label string) thing {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: key.Namespace, Name: key.Name, UID: uid, ResourceVersion: v.String(),
+		Labels: map[string]string{"label": label},
+	}}
+}
+
+func versionOf(o thing) Version { return ParseVersion(o.ResourceVersion) }
+
+func sketch(o thing) string {
+	if o == nil {
+		return "nothing"
+	}
+	return fmt.Sprintf("%s@%s:%s", o.UID, o.ResourceVersion, o.Labels["label"])
+}
+
+// dull is the model: a server that remembers every state, watches and lists of
+// it that lag, own writes whose answers come late, and handlers that are slow.
+type dull struct {
+	t       *testing.T
+	kind    []scopeModel
+	log     []state // by version - 1
+	uids    int
+	cursors []int // per scope, how much of the log its watch has brought
+	answers []observed[thing]
+	fifo    *DeltaFIFO[thing]
+	store   *Indexer[thing]
+	told    map[Key]Version // the newest version that the store was told of
+	readers []*slowReader
+	waits   []*wait
+	trace   []string
+}
+
+type scopeModel struct {
+	label  string // empty: everything
+	unsure bool   // the selector cannot be evaluated here
+}
+
+func (s scopeModel) has(o thing) bool {
+	return o != nil && (s.label == "" || o.Labels["label"] == s.label)
+}
+
+// state is what one write left of a key.
+type state struct {
+	key  Key
+	obj  thing // nil: deleted
+	last thing // deleted: the final state
+}
+
+type slowReader struct {
+	name   string
+	filter *scopeSet
+	queue  waiting[thing]
+	every  bool
+	holds  map[Key]thing
+	newest map[Key]Version
+}
+
+type wait struct {
+	key    Key
+	than   Version
+	called int
+}
+
+var worlds = [][]scopeModel{
+	{{label: ""}},
+	{{label: "a"}, {label: "b"}},
+	{{label: ""}, {label: "a"}, {label: "b"}, {label: "b", unsure: true}},
+}
+
+func newDull(t *testing.T, scopes []scopeModel) *dull {
+	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), told: map[Key]Version{}}
+	d.store = NewIndexer[thing](thingKind)
+	if err := d.store.AddIndex("label", func(o thing) []string { return []string{o.Labels["label"]} }); err != nil {
+		t.Fatal(err)
+	}
+	d.fifo = NewDeltaFIFO[thing](d.store)
+	add := func(name string, filter *scopeSet, queue waiting[thing], every bool) {
+		d.readers = append(d.readers, &slowReader{name, filter, queue, every, map[Key]thing{}, map[Key]Version{}})
+	}
+	add("all", nil, newBacklog[thing](), false)
+	add("all, every event", nil, &eventStream[thing]{}, true)
+	for id := range scopes {
+		add(fmt.Sprintf("scope %d", id), scopesOf(ScopeID(id)), newBacklog[thing](), false)
+	}
+	add("last scope, every event", scopesOf(ScopeID(len(scopes)-1)), &eventStream[thing]{}, true)
+	return d
+}
+
+func (d *dull) failf(format string, args ...any) {
+	d.t.Helper()
+	for _, line := range d.trace {
+		d.t.Log(line)
+	}
+	d.t.Fatalf(format, args...)
+}
+
+func (d *dull) note(format string, args ...any) {
+	d.trace = append(d.trace, fmt.Sprintf(format, args...))
+}
+
+// at is the state of key after n writes.
+func (d *dull) at(key Key, n int) thing {
+	for i := n - 1; i >= 0; i-- {
+		if d.log[i].key == key {
+			return d.log[i].obj
+		}
+	}
+	return nil
+}
+
+func (d *dull) write(key Key, label string, remove, own, versionless bool) {
+	now := d.at(key, len(d.log))
+	v := Version(len(d.log) + 1)
+	var s state
+	switch {
+	case remove && now == nil:
+		return
+	case remove:
+		s = state{key: key, last: newThing(key, now.UID, v, now.Labels["label"])}
+	case now == nil:
+		d.uids++
+		s = state{key: key, obj: newThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
+	default:
+		s = state{key: key, obj: newThing(key, now.UID, v, label)}
+	}
+	d.log = append(d.log, s)
+	d.note("server %d: %s %s, own %v", v, key, sketch(s.obj), own)
+	if !own {
+		return
+	}
+	w := observed[thing]{Key: key, Version: v}
+	if remove {
+		w.Effect, w.UID = Removed, now.UID
+		if versionless {
+			w.Version = 0
+		}
+	} else {
+		w.Effect, w.UID, w.Object = Stored, s.obj.UID, s.obj
+		w.In, w.Unsure = scopesOf(), scopesOf()
+		for id, scope := range d.kind {
+			if scope.unsure {
+				w.Unsure = w.Unsure.with(ScopeID(id))
+			} else if scope.has(s.obj) {
+				w.In = w.In.with(ScopeID(id))
+			}
+		}
+	}
+	d.answers = append(d.answers, w)
+}
+
+func (d *dull) answer(n int) {
+	if len(d.answers) == 0 {
+		return
+	}
+	n %= len(d.answers)
+	w := d.answers[n]
+	d.answers = slices.Delete(d.answers, n, n+1)
+	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, sketch(w.Object))
+	d.told[w.Key] = max(d.told[w.Key], w.Version)
+	if w.Version == 0 { // the model knows what the answer does not say
+		for i, s := range d.log {
+			if s.last != nil && s.last.UID == w.UID {
+				d.told[w.Key] = max(d.told[w.Key], Version(i+1))
+			}
+		}
+	}
+	changes, err := d.store.observe(w)
+	d.tell(changes, err)
+}
+
+// watch brings one more write to a scope.
+func (d *dull) watch(id ScopeID) {
+	n := d.cursors[id]
+	if n == len(d.log) {
+		d.fifo.Bookmark(id, Version(n))
+		return
+	}
+	d.cursors[id]++
+	s, was := d.log[n], d.at(d.log[n].key, n)
+	v := Version(n + 1)
+	delta := Delta[thing]{Key: s.key, Scope: id, Version: v}
+	scope := d.kind[id]
+	switch {
+	case scope.has(s.obj) && scope.has(was):
+		delta.Type, delta.Object = Updated, s.obj
+	case scope.has(s.obj):
+		delta.Type, delta.Object = Added, s.obj
+	case scope.has(was):
+		delta.Type, delta.Object = Deleted, newThing(s.key, was.UID, v, was.Labels["label"])
+	default:
+		d.fifo.Bookmark(id, v)
+		return
+	}
+	delta.UID = delta.Object.UID
+	d.note("scope %d: %s %s %s", id, delta.Type, s.key, sketch(delta.Object))
+	d.fifo.Push(delta)
+}
+
+// relist gives a scope the state after n writes; failing: half of it.
+func (d *dull) relist(id ScopeID, n int, failing bool) {
+	n = max(d.cursors[id], n, 1)
+	if n > len(d.log) {
+		return
+	}
+	d.note("scope %d: list at %d, failing %v", id, n, failing)
+	r := d.fifo.Replace(id)
+	for key := range d.keys() {
+		obj := d.at(key, n)
+		if !d.kind[id].has(obj) {
+			continue
+		}
+		r.Add(Delta[thing]{Key: key, UID: obj.UID, Version: versionOf(obj), Object: obj})
+		if failing {
+			r.Abort()
+			return
+		}
+	}
+	if failing {
+		r.Abort()
+		return
+	}
+	d.cursors[id] = n
+	r.Commit(Version(n))
+}
+
+func (d *dull) keys() map[Key]bool {
+	keys := map[Key]bool{}
+	for _, s := range d.log {
+		keys[s.key] = true
+	}
+	return keys
+}
+
+// dispatch applies the next batch and holds the store against the server.
+func (d *dull) dispatch() bool {
+	if d.fifo.mu.log.places.Len() == 0 {
+		return false
+	}
+	b, err := d.fifo.PopBatch(context.Background())
+	if err != nil {
+		d.failf("pop: %v", err)
+	}
+	d.note("apply %d deltas, reached %v", len(b.Deltas), b.Reached)
+	for _, delta := range b.Deltas {
+		if delta.Type != Sync {
+			d.told[delta.Key] = max(d.told[delta.Key], delta.Version)
+		}
+	}
+	changes, err := d.store.apply(b)
+	d.tell(changes, err)
+	for id, scope := range d.kind {
+		n := d.store.reached(ScopeID(id))
+		if n == 0 {
+			continue
+		}
+		for key := range d.keys() {
+			want := d.at(key, int(n))
+			if !scope.has(want) {
+				want = nil
+			}
+			obj, scopes, _ := d.store.get(key)
+			if !scopes.has(ScopeID(id)) {
+				obj = nil
+			}
+			if d.told[key] <= n && obj != want {
+				d.failf("I3: scope %d says it is at version %d, where %s is %s, but the store has %s", id, n, key, sketch(want), sketch(obj))
+			}
+		}
+	}
+	return true
+}
+
+func (d *dull) tell(changes []change[thing], err error) {
+	if err != nil {
+		d.failf("index: %v", err)
+	}
+	for _, do := range d.store.passed() {
+		do()
+	}
+	for _, r := range d.readers {
+		for _, c := range changes {
+			r.queue.push(c, r.filter, false)
+		}
+	}
+}
+
+// read gives a handler its next events.
+func (d *dull) read(r *slowReader) bool {
+	events, _ := r.queue.take(nil)
+	for _, e := range events {
+		held := r.holds[e.Key]
+		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, sketch(e.Old), sketch(e.New))
+		switch e.Type {
+		case EventAdded:
+			if held != nil {
+				d.failf("I4: %s: added %s, but it has %s", r.name, sketch(e.New), sketch(held))
+			}
+		case EventUpdated:
+			if held != e.Old || held == nil || held.UID != e.New.UID {
+				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, sketch(e.Old), sketch(e.New), sketch(held))
+			}
+			if e.Old.ResourceVersion == e.New.ResourceVersion && !e.Resync {
+				d.failf("I6: %s: %s was given again though nothing changed", r.name, sketch(e.New))
+			}
+		case EventDeleted:
+			if held == nil || held.UID != e.Old.UID {
+				d.failf("I4: %s: deleted %s, but it has %s", r.name, sketch(e.Old), sketch(held))
+			}
+		}
+		r.holds[e.Key] = e.New
+		if e.New != nil && r.filter == nil {
+			if v := versionOf(e.New); v < r.newest[e.Key] {
+				d.failf("I1: %s: %s went back to version %d after %d", r.name, e.Key, v, r.newest[e.Key])
+			} else {
+				r.newest[e.Key] = v
+			}
+		}
+	}
+	return len(events) > 0
+}
+
+func (d *dull) wait(key Key) {
+	w := &wait{key: key}
+	if obj, _, _ := d.store.get(key); obj != nil {
+		w.than = versionOf(obj)
+	}
+	d.waits = append(d.waits, w)
+	d.store.whenPassed(key, w.than, func() {
+		w.called++
+		if obj, _, _ := d.store.get(key); obj != nil && versionOf(obj) <= w.than {
+			d.failf("woken for %s above %d, but it is %s", key, w.than, sketch(obj))
+		}
+	})
+}
+
+func (d *dull) step(op, arg byte) {
+	key := Key{Namespace: string("mn"[arg&1]), Name: string("xyz"[int(arg>>1)%3])}
+	id := ScopeID(int(arg) % len(d.kind))
+	switch op % 16 {
+	case 0, 1, 2, 3:
+		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, arg&0x20 != 0)
+	case 4, 5, 6:
+		d.watch(id)
+	case 7:
+		d.relist(id, len(d.log)-int(arg>>4&3), arg>>6 == 3)
+	case 8, 9, 10:
+		d.dispatch()
+	case 11, 12:
+		d.answer(int(arg))
+	case 13, 14:
+		d.read(d.readers[int(arg)%len(d.readers)])
+	case 15:
+		if arg&0x80 != 0 {
+			d.wait(key)
+			return
+		}
+		r := d.readers[int(arg)%len(d.readers)]
+		for c := range d.store.present(r.filter, true) {
+			r.queue.push(c, r.filter, false)
+		}
+	}
+}
+
+// settle lets everything arrive, and holds what is there against the server.
+func (d *dull) settle() {
+	d.note("settle")
+	for len(d.answers) > 0 {
+		d.answer(0)
+	}
+	for id := range d.kind {
+		for range len(d.log) + 1 {
+			d.watch(ScopeID(id))
+		}
+	}
+	for d.dispatch() {
+	}
+	for _, r := range d.readers {
+		for d.read(r) {
+		}
+		lister := newLister(view[thing]{store: d.store, scopes: r.filter})
+		for key := range d.keys() {
+			want := d.at(key, len(d.log))
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(d.seen(r.filter))), func(s scopeModel) bool { return s.has(want) }) {
+				want = nil
+			}
+			if got := r.holds[key]; got != want {
+				d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
+			}
+			if got, _ := lister.Get(key); got != want {
+				d.failf("%s: Get %s is %s, but the server has %s", r.name, key, sketch(got), sketch(want))
+			}
+		}
+		d.compareIndex(r, lister)
+	}
+	for _, w := range d.waits {
+		obj := d.at(w.key, len(d.log))
+		if passed := obj == nil || versionOf(obj) > w.than; w.called > 1 || passed != (w.called == 1) {
+			d.failf("who waited for %s above %d was called %d times, and it is %s", w.key, w.than, w.called, sketch(obj))
+		}
+	}
+	if s := d.store.snapshot(); s.Awaiting != 0 {
+		d.failf("%d keys still await an own write, though every watch is past it", s.Awaiting)
+	}
+}
+
+func (d *dull) seen(filter *scopeSet) map[scopeModel]bool {
+	out := map[scopeModel]bool{}
+	for id, s := range d.kind {
+		if filter == nil || filter.has(ScopeID(id)) {
+			out[s] = true
+		}
+	}
+	return out
+}
+
+func (d *dull) compareIndex(r *slowReader, l Lister[thing]) {
+	for _, label := range []string{"a", "b"} {
+		want := map[thing]bool{}
+		for o := range l.All() {
+			if o.Labels["label"] == label {
+				want[o] = true
+			}
+		}
+		got := map[thing]bool{}
+		seq, err := l.ByIndex("label", label)
+		if err != nil {
+			d.failf("%v", err)
+		}
+		for o := range seq {
+			got[o] = true
+		}
+		if !maps.Equal(got, want) {
+			d.failf("%s: index %q has %d objects, a walk over all finds %d", r.name, label, len(got), len(want))
+		}
+	}
+	for _, ns := range []string{"m", "n"} {
+		want := 0
+		for o := range l.All() {
+			if o.Namespace == ns {
+				want++
+			}
+		}
+		if got := len(slices.Collect(l.Namespace(ns))); got != want {
+			d.failf("%s: namespace %q has %d objects, a walk over all finds %d", r.name, ns, got, want)
+		}
+	}
+}
+
+// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6 holds log, store and backlogs
+// together against the model.
+func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6(f *testing.F) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		ops := make([]byte, 2*(20+r.IntN(400)))
+		for i := range ops {
+			ops[i] = byte(r.IntN(256))
+		}
+		f.Add(byte(seed), ops)
+	}
+	f.Fuzz(func(t *testing.T, world byte, ops []byte) {
+		if len(ops) > 2000 {
+			return
+		}
+		d := newDull(t, worlds[int(world)%len(worlds)])
+		for i := 0; i+1 < len(ops); i += 2 {
+			d.step(ops[i], ops[i+1])
+		}
+		d.settle()
+	})
+}
