@@ -40,7 +40,7 @@ func (q *Queue[K]) letGo(h *hold[K]) {
 		q.mu.Unlock()
 		return
 	}
-	q.finish(n, now)
+	q.unlockWithDone(n, now)
 }
 
 // next ends the hold h, if it is one, and makes it the next key's, under one lock. It reports false when there will be none.

@@ -123,11 +123,11 @@ func (q *Queue[K]) Done(key K) {
 		q.mu.Unlock()
 		return
 	}
-	q.finish(n, now)
+	q.unlockWithDone(n, now)
 }
 
-// finish ends the hold of entry n, lets the lock go and tells those who wait for that.
-func (q *Queue[K]) finish(n number, now int64) {
+// unlockWithDone ends the hold of entry n, lets the lock go and tells those who wait for that.
+func (q *Queue[K]) unlockWithDone(n number, now int64) {
 	worked := q.mu.state.done(n, now)
 	drained := q.mu.state.shut && q.mu.state.drained()
 	q.unlockAndWake()

@@ -98,8 +98,8 @@ func TestQueue_OneWorkerHoldsAKey_W2(t *testing.T) {
 func TestQueue_KeyAddedWhileHeldRunsAgain_W3(t *testing.T) {
 	for name, add := range map[string]func(q *workqueue.Queue[string]){
 		"Add":            func(q *workqueue.Queue[string]) { q.Add("a") },
-		"AddAfter":       func(q *workqueue.Queue[string]) { q.AddAfter("a", time.Millisecond); time.Sleep(time.Second) },
-		"AddRateLimited": func(q *workqueue.Queue[string]) { q.AddRateLimited("a"); time.Sleep(time.Second) },
+		"AddAfter":       func(q *workqueue.Queue[string]) { q.AddAfter("a", time.Millisecond) },
+		"AddRateLimited": func(q *workqueue.Queue[string]) { q.AddRateLimited("a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,6 +107,7 @@ func TestQueue_KeyAddedWhileHeldRunsAgain_W3(t *testing.T) {
 				q.Add("a")
 				wantGet(t, q, "a", "the only key")
 				add(q)
+				time.Sleep(time.Second)
 				wantLen(t, q, 0, "a held key must not be ready")
 				q.Done("a")
 				wantLen(t, q, 1, "what was added while the key was held is lost")
