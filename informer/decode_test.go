@@ -141,7 +141,7 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 				}
 				var wire []byte
 				var all []T
-				for i := range 50 {
+				for i := range 20 {
 					obj := d.empty()
 					fill(obj)
 					obj.SetName(fmt.Sprintf("object-%d", i))
