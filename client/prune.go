@@ -27,8 +27,8 @@ var (
 // prune turns a Go value into JSON values as encoding/json would, save that
 // struct fields with empty values are left out. Empty are zero scalars, nil,
 // structs of empty fields, maps and lists without entries. What stands behind a
-// pointer or in an interface is there on purpose and never empty; entries of
-// maps and elements of lists stay whatever they hold.
+// pointer or in an interface is there on purpose and never empty, unless it is
+// null in JSON; entries of maps and elements of lists stay whatever they hold.
 //
 // keep is false for an empty value; tree is then what stands in its place where
 // it must be kept.
@@ -44,7 +44,7 @@ func prune(v reflect.Value, depth int) (tree any, keep bool, err error) {
 			return nil, false, nil
 		}
 		tree, _, err = prune(v.Elem(), depth+1)
-		return tree, true, err
+		return tree, tree != nil, err
 	}
 	if marshals(v.Type()) {
 		return marshalled(v)

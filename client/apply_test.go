@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Sample has one field for each way in which a value can be empty or not.
+type Sample struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   SampleSpec `json:"spec"`
+	Status struct {
+		Phase string `json:"phase"`
+	} `json:"status"`
+}
+
+type SampleSpec struct {
+	Inlined          `json:",inline"`
+	*InlinedPointer  `json:",inline"`
+	hidden           string
+	Text             string                       `json:"text"`
+	Number           int32                        `json:"number"`
+	Ratio            float32                      `json:"ratio"`
+	Yes              bool                         `json:"yes"`
+	Named            string                       // without a tag
+	Skipped          string                       `json:"-"`
+	Dash             string                       `json:"-,"`
+	Quoted           int64                        `json:"quoted,string"`
+	TextPointer      *string                      `json:"textPointer,omitempty"`
+	NumberPointer    *int32                       `json:"numberPointer,omitempty"`
+	QuotedPointer    *int64                       `json:"quotedPointer,string,omitempty"`
+	Struct           Inner                        `json:"struct"`
+	StructPointer    *Inner                       `json:"structPointer"`
+	MapOfText        map[string]string            `json:"mapOfText"`
+	MapOfStruct      map[string]Inner             `json:"mapOfStruct"`
+	MapOfList        map[string][]string          `json:"mapOfList"`
+	MapByNumber      map[int32]bool               `json:"mapByNumber"`
+	MapOfQuantity    map[string]resource.Quantity `json:"mapOfQuantity"`
+	MapPointer       *map[string]string           `json:"mapPointer"`
+	List             []string                     `json:"list"`
+	ListOfStruct     []Inner                      `json:"listOfStruct"`
+	ListOfPointer    []*Inner                     `json:"listOfPointer"`
+	ListPointer      *[]string                    `json:"listPointer"`
+	Array            [2]int                       `json:"array"`
+	Bytes            []byte                       `json:"bytes"`
+	Quantity         resource.Quantity            `json:"quantity"`
+	QuantityPointer  *resource.Quantity           `json:"quantityPointer"`
+	Port             intstr.IntOrString           `json:"port"`
+	PortPointer      *intstr.IntOrString          `json:"portPointer"`
+	Time             metav1.Time                  `json:"time"`
+	TimePointer      *metav1.Time                 `json:"timePointer"`
+	Duration         metav1.Duration              `json:"duration"`
+	Raw              runtime.RawExtension         `json:"raw"`
+	Any              any                          `json:"any"`
+	MarshalsByRef    byRef                        `json:"marshalsByRef"`
+	MapMarshalsByRef map[string]byRef             `json:"mapMarshalsByRef"`
+}
+
+type Inlined struct {
+	FromInlined string `json:"fromInlined"`
+	Text        string `json:"text"` // the outer one wins
+}
+
+type InlinedPointer struct {
+	FromPointer int `json:"fromPointer"`
+}
+
+type Inner struct {
+	A string            `json:"a"`
+	B *bool             `json:"b"`
+	C map[string]string `json:"c"`
+}
+
+// byRef marshals itself by a method of its pointer.
+type byRef struct{ text string }
+
+func (b *byRef) MarshalJSON() ([]byte, error) { return json.Marshal("by " + b.text) }
+
+func (s *Sample) DeepCopyObject() runtime.Object { c := *s; return &c }
+
+var sampleKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
+
+// applied is what a client sends when obj is applied.
+func applied(t testing.TB, obj informer.Object) (body string, err error) {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypeWithName(sampleKind, &Sample{})
+	s := &script{answers: []reply{{body: `{}`}}}
+	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: s}, scheme, client.Options{FieldOwner: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	obj = obj.DeepCopyObject().(informer.Object) // Apply fills it
+	obj.SetNamespace("prod")
+	obj.SetName("web")
+	if err := c.Apply(t.Context(), obj); err != nil {
+		return "", err
+	}
+	return s.requests()[0].body, nil
+}
+
+func TestApply_EmptyValuesAreNotClaimed_C4(t *testing.T) {
+	zero, no, text := int32(0), false, ""
+	zero64 := int64(0)
+	for _, row := range []struct {
+		name string
+		spec SampleSpec
+		want string
+	}{
+		{"nothing", SampleSpec{}, ``},
+		{"unexported", SampleSpec{hidden: "x", Skipped: "x"}, ``},
+		{"scalars", SampleSpec{Text: "x", Number: -1, Ratio: 0.1, Yes: true}, `{"number":-1,"ratio":0.1,"text":"x","yes":true}`},
+		{"names", SampleSpec{Named: "x", Dash: "y", Quoted: 7}, `{"-":"y","Named":"x","quoted":"7"}`},
+		{"zeros behind pointers", SampleSpec{TextPointer: &text, NumberPointer: &zero, QuotedPointer: &zero64},
+			`{"numberPointer":0,"quotedPointer":"0","textPointer":""}`},
+		{"inlined", SampleSpec{Inlined: Inlined{FromInlined: "x", Text: "shadowed"}}, `{"fromInlined":"x"}`},
+		{"inlined pointer", SampleSpec{InlinedPointer: &InlinedPointer{FromPointer: 1}}, `{"fromPointer":1}`},
+		{"inlined pointer to nothing", SampleSpec{InlinedPointer: &InlinedPointer{}}, ``},
+		{"struct of empties", SampleSpec{Struct: Inner{C: map[string]string{}}}, ``},
+		{"struct", SampleSpec{Struct: Inner{A: "x"}}, `{"struct":{"a":"x"}}`},
+		{"struct of a pointer to zero", SampleSpec{Struct: Inner{B: &no}}, `{"struct":{"b":false}}`},
+		{"pointer to an empty struct", SampleSpec{StructPointer: &Inner{}}, `{"structPointer":{}}`},
+		{"empty maps and lists", SampleSpec{MapOfText: map[string]string{}, List: []string{}, Bytes: []byte{}, ListOfStruct: []Inner{}}, ``},
+		{"entry with an empty value", SampleSpec{MapOfText: map[string]string{"k": ""}}, `{"mapOfText":{"k":""}}`},
+		{"entry with an empty struct", SampleSpec{MapOfStruct: map[string]Inner{"k": {}}}, `{"mapOfStruct":{"k":{}}}`},
+		{"entry without list", SampleSpec{MapOfList: map[string][]string{"k": nil}}, `{"mapOfList":{"k":[]}}`},
+		{"entry by number", SampleSpec{MapByNumber: map[int32]bool{-3: false}}, `{"mapByNumber":{"-3":false}}`},
+		{"entry with a zero quantity", SampleSpec{MapOfQuantity: map[string]resource.Quantity{"cpu": {}}}, `{"mapOfQuantity":{"cpu":"0"}}`},
+		{"pointers to empties", SampleSpec{MapPointer: &map[string]string{}, ListPointer: new([]string)}, `{"listPointer":[],"mapPointer":{}}`},
+		{"elements", SampleSpec{List: []string{"", "x"}, ListOfStruct: []Inner{{}, {A: "x"}}, ListOfPointer: []*Inner{nil, {}}},
+			`{"list":["","x"],"listOfPointer":[null,{}],"listOfStruct":[{},{"a":"x"}]}`},
+		{"array", SampleSpec{Array: [2]int{0, 1}}, `{"array":[0,1]}`},
+		{"bytes", SampleSpec{Bytes: []byte("hi")}, `{"bytes":"aGk="}`},
+		{"quantity", SampleSpec{Quantity: resource.MustParse("100m"), QuantityPointer: &resource.Quantity{}}, `{"quantity":"100m","quantityPointer":"0"}`},
+		{"explicit zero quantity", SampleSpec{Quantity: resource.MustParse("0")}, ``},
+		{"ports", SampleSpec{Port: intstr.FromString("http"), PortPointer: &intstr.IntOrString{}}, `{"port":"http","portPointer":0}`},
+		{"time", SampleSpec{Time: metav1.Unix(0, 0), Duration: metav1.Duration{Duration: time.Second}},
+			`{"duration":"1s","time":"1970-01-01T00:00:00Z"}`},
+		{"pointer to zero time", SampleSpec{TimePointer: &metav1.Time{}}, ``},
+		{"raw", SampleSpec{Raw: runtime.RawExtension{Raw: []byte(`{"a":0}`)}}, `{"raw":{"a":0}}`},
+		{"any zero", SampleSpec{Any: 0}, `{"any":0}`},
+		{"any map", SampleSpec{Any: map[string]any{"a": nil, "b": ""}}, `{"any":{"a":null,"b":""}}`},
+		{"marshals by its pointer", SampleSpec{MarshalsByRef: byRef{"x"}, MapMarshalsByRef: map[string]byRef{"k": {}}},
+			`{"mapMarshalsByRef":{"k":"by "},"marshalsByRef":"by x"}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			obj := &Sample{Spec: row.spec}
+			obj.Status.Phase = "not claimed"
+			got, err := applied(t, obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := `{"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod"}}`
+			if row.want != "" {
+				want = strings.TrimSuffix(want, "}") + `,"spec":` + row.want + "}"
+			}
+			if got != want {
+				t.Errorf("sent %s\nwant %s\nwhat is sent becomes the field owner's", got, want)
+			}
+		})
+	}
+}
+
+func TestApply_WhatTheServerSetsIsNotClaimed_C4(t *testing.T) {
+	now := metav1.Unix(1, 0)
+	grace := int64(0)
+	got, err := applied(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		UID: "u", ResourceVersion: "7", Generation: 3, CreationTimestamp: now, DeletionTimestamp: &now,
+		DeletionGracePeriodSeconds: &grace, SelfLink: "/x", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		Labels: map[string]string{"a": ""}, OwnerReferences: []metav1.OwnerReference{{UID: "o", Name: "o"}},
+	}})
+	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"a":""},"name":"web","namespace":"prod","ownerReferences":[{"name":"o","uid":"o"}]}}`
+	if err != nil || got != want {
+		t.Errorf("sent %s, %v\nwant %s", got, err, want)
+	}
+}
+
+// loop points to itself.
+type loop struct{ Next any }
+
+func TestApply_ValuesThatAreNoJSONAreErrors_C4(t *testing.T) {
+	l := &loop{}
+	l.Next = l
+	for name, spec := range map[string]SampleSpec{
+		"points to itself": {Any: l},
+		"channel":          {Any: make(chan int)},
+		"function":         {Any: func() {}},
+		"key":              {Any: map[float64]string{1: "x"}},
+	} {
+		if got, err := applied(t, &Sample{Spec: spec}); err == nil {
+			t.Errorf("%s: sent %.80s, want an error", name, got)
+		}
+	}
+}
+
+// FuzzApply_DropsOnlyEmpties_C4 compares with the dull model, what encoding/json
+// makes of the object: what was sent is in it, and what was not is empty there.
+func FuzzApply_DropsOnlyEmpties_C4(f *testing.F) {
+	for _, seed := range []string{
+		`{}`,
+		`{"metadata":{"labels":{"a":"","b":"c"},"finalizers":[""]}}`,
+		`{"spec":{"containers":[{"name":"a","ports":[{"containerPort":80}],"env":[{"name":"E","value":""}],"resources":{"limits":{"cpu":"0"}}}]}}`,
+		`{"spec":{"securityContext":{},"terminationGracePeriodSeconds":0,"hostNetwork":false,"volumes":[{"name":"v","emptyDir":{}}]}}`,
+		`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":0,"path":""}},"readinessProbe":{"tcpSocket":{"port":"x"}}}],"tolerations":[{}]}}`,
+		`{"spec":{"overhead":{"":"1"},"nodeSelector":{},"affinity":{"nodeAffinity":{}}},"status":{"phase":"x"}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var p corev1.Pod
+		if json.Unmarshal(data, &p) != nil {
+			return
+		}
+		p.ObjectMeta.GenerateName = ""
+		first, err := applied(t, &p)
+		if err != nil {
+			t.Fatalf("apply %s: %v; want every object that JSON can hold to be sent", data, err)
+		}
+		var sent, full map[string]any
+		p.SetGroupVersionKind(podKind)
+		p.Namespace, p.Name = "prod", "web"
+		whole, err := json.Marshal(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode(t, first, &sent)
+		decode(t, string(whole), &full)
+		delete(full, "status")
+		for _, name := range []string{"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation", "selfLink", "deletionTimestamp", "deletionGracePeriodSeconds"} {
+			delete(full["metadata"].(map[string]any), name)
+		}
+		if where := missing("", full, sent); where != "" {
+			t.Fatalf("of %s\nsent  %s\nwhich differs at %s: only empty values are left out", whole, first, where)
+		}
+
+		var again corev1.Pod
+		decode(t, first, &again)
+		second, err := applied(t, &again)
+		if err != nil || first != second {
+			t.Fatalf("applying what was sent sends %s, %v\nwant the same, %s", second, err, first)
+		}
+	})
+}
+
+func decode(t *testing.T, data string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(data), into); err != nil {
+		t.Fatalf("read %s: %v", data, err)
+	}
+}
+
+// missing says where sent is not full without some empty values.
+func missing(where string, full, sent any) string {
+	switch sent := sent.(type) {
+	case map[string]any:
+		whole, _ := full.(map[string]any)
+		for name := range sent {
+			if _, ok := whole[name]; !ok {
+				return where + "/" + name + " (sent, but not in the object)"
+			}
+		}
+		for name, value := range whole {
+			if got, ok := sent[name]; ok {
+				if at := missing(where+"/"+name, value, got); at != "" {
+					return at
+				}
+			} else if !blank(value) {
+				return where + "/" + name + " (in the object, but not sent)"
+			}
+		}
+		return ""
+	case []any:
+		whole, _ := full.([]any)
+		if len(whole) != len(sent) {
+			return where + " (another length)"
+		}
+		for i := range sent {
+			if at := missing(fmt.Sprint(where, "/", i), whole[i], sent[i]); at != "" {
+				return at
+			}
+		}
+		return ""
+	}
+	if reflect.DeepEqual(full, sent) {
+		return ""
+	}
+	return where + " (another value)"
+}
+
+func blank(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, inner := range v {
+			if !blank(inner) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	// A quantity of zero is the text "0".
+	return value == nil || value == "" || value == false || value == 0.0 || value == "0"
+}
+
+func BenchmarkApply(b *testing.B) {
+	d := deployment("prod", "web")
+	s := &script{answers: make([]reply, 0)}
+	c, err := client.New(&rest.Config{Host: "http://api.test", Transport: s}, testScheme(b), client.Options{FieldOwner: "test"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := c.Apply(b.Context(), d); err == nil {
+			b.Fatal("the script has no answers")
+		}
+	}
+}
