@@ -55,9 +55,9 @@ type row[T Object] struct {
 	scopes  *scopeSet
 	// shelves are where the indices keep the object. Readers leave them alone.
 	shelves []shelf
-	own     bool // as in holding
-	bad     bool // what the server has now cannot be decoded
-	blank   bool // bad, and object is zero: nothing was ever shown
+	own     *scopeSet // as in holding
+	bad     bool      // what the server has now cannot be decoded
+	blank   bool      // bad, and object is zero: nothing was ever shown
 }
 
 func (r *row[T]) holding() holding {

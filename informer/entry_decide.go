@@ -14,8 +14,8 @@ type holding struct {
 	scopes  *scopeSet // that hold the object; empty: there is none
 	uid     types.UID
 	version Version
-	own     bool // version comes from an own write, no watch has gone beyond it
-	bad     bool // cannot be decoded
+	own     *scopeSet // of scopes, those that an own write of version was judged to be in
+	bad     bool      // cannot be decoded
 }
 
 // news is what a delta or an own write says of a key.
@@ -149,8 +149,8 @@ func decideEnded(h holding, n news, w world) fate {
 	switch {
 	case !h.scopes.has(n.scope), n.uid != "" && n.uid != h.uid:
 		return v
-	case n.version != 0 && n.version < h.version && (h.own || rest.empty()):
-		return v // it ended before a state that is known to be newer
+	case n.version != 0 && n.version < h.version && (h.own.has(n.scope) || w.of(n.scope) >= h.version):
+		return v // the scope is known to hold a state that is newer than this end
 	case !rest.empty():
 		v.next.scopes = rest
 		return v
@@ -176,7 +176,7 @@ func decideStored(h holding, n news, w world) fate {
 	if !n.unsure.empty() {
 		v.await = n.version
 	}
-	now := holding{uid: n.uid, version: n.version, own: true, bad: n.bad}
+	now := holding{uid: n.uid, version: n.version, bad: n.bad}
 	for id := range n.in.all() {
 		// A scope that has passed the version and does not hold the object has
 		// seen it leave.
@@ -184,6 +184,7 @@ func decideStored(h holding, n news, w world) fate {
 			now.scopes = now.scopes.with(id)
 		}
 	}
+	now.own = now.scopes
 	if present && h.uid == n.uid {
 		for id := range n.unsure.all() {
 			if h.scopes.has(id) {

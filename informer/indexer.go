@@ -78,17 +78,15 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	for _, scope := range b.Epochs {
 		x.epochLocked(scope)
 	}
+	before := slices.Clone(x.mu.reached)
 	changes := x.takeLocked(steps)
 	for _, r := range b.Reached {
 		if r.List != 0 && x.mu.ahead.len() > 0 {
-			changes = append(changes, x.takeLocked(x.unlistedLocked(r, steps))...)
+			changes = append(changes, x.takeLocked(x.unlistedLocked(r, steps, before))...)
 		}
 	}
 	for _, r := range b.Reached {
-		for int(r.Scope) >= len(x.mu.reached) {
-			x.mu.reached = append(x.mu.reached, 0)
-		}
-		x.mu.reached[r.Scope] = max(x.mu.reached[r.Scope], r.Version)
+		x.reachLocked(r.Scope, r.Version)
 	}
 	if len(b.Reached) > 0 {
 		x.sweepLocked()
@@ -96,10 +94,17 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	return changes, err
 }
 
+func (x *Indexer[T]) reachLocked(scope ScopeID, v Version) {
+	for int(scope) >= len(x.mu.reached) {
+		x.mu.reached = append(x.mu.reached, 0)
+	}
+	x.mu.reached[scope] = max(x.mu.reached[scope], v)
+}
+
 // unlistedLocked are the own writes that a list should have had, and has not:
 // they were observed after the list had been compared with what was known.
-func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T]) []step[T] {
-	before := world{reached: x.mu.reached}.of(list.Scope)
+func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T], reached []Version) []step[T] {
+	before := world{reached: reached}.of(list.Scope)
 	gone := make(map[Key]step[T])
 	for key := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
@@ -107,7 +112,7 @@ func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T]) []step[T] {
 			continue
 		}
 		r := x.mu.rows.At(int(at))
-		if r.own && r.version > before && r.version <= list.List && r.scopes.has(list.Scope) {
+		if r.own.has(list.Scope) && r.version > before && r.version <= list.List && r.scopes.has(list.Scope) {
 			gone[key] = step[T]{
 				news: news{kind: ended, scope: list.Scope, uid: r.uid, version: list.List, missing: true},
 				key:  key, object: r.object,
@@ -154,6 +159,9 @@ func (x *Indexer[T]) takeLocked(steps []step[T]) []change[T] {
 		if c, ok := x.stepLocked(&steps[i]); ok {
 			changes = append(changes, c)
 		}
+		if s := &steps[i]; (s.kind == seen || s.kind == ended) && s.list == 0 && !s.missing {
+			x.reachLocked(s.scope, s.version)
+		}
 	}
 	return changes
 }
@@ -169,7 +177,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 		h = r.holding()
 	}
 	o := decide(h, s.news, world{reached: x.mu.reached, tomb: x.mu.tombs.get(s.uid)})
-	o.next.scopes = x.mu.sets.intern(o.next.scopes)
+	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 
 	c = change[T]{key: s.key, old: r.object, oldUID: h.uid, before: r.shown()}
@@ -212,7 +220,7 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 		x.mu.refused++
 	}
 	switch {
-	case o.take && o.next.own:
+	case o.take && o.next.own != nil:
 		x.mu.ahead.set(s.key, o.next.version)
 	case o.next.scopes == nil && x.mu.ahead.len() > 0:
 		x.mu.ahead.drop(s.key)
@@ -286,7 +294,7 @@ func (x *Indexer[T]) epochLocked(scope ScopeID) {
 	for i := range x.mu.rows.Len() {
 		if x.mu.rows.At(i).scopes.has(scope) {
 			r := x.mu.rows.Edit(i)
-			r.version, r.own = 0, false
+			r.version, r.own = 0, nil
 		}
 	}
 	if int(scope) < len(x.mu.reached) {
@@ -366,6 +374,6 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 	}
 	r := x.mu.rows.At(int(at))
 	k = known[T]{Object: r.object, UID: r.uid, Version: r.version, Bad: r.bad}
-	k.Ahead = r.own && r.version > world{reached: x.mu.reached}.of(scope)
+	k.Ahead = r.own.has(scope) && r.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.scopes.has(scope)
 }
