@@ -50,23 +50,21 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 	s := &q.mu.state
 	if h.n != 0 && s.holds(h, q.hash) {
 		s.done(h.n, now)
-		if s.shut && s.drained() {
-			q.idle.Broadcast()
-		}
+		q.announceEndLocked()
 	}
 	h.n = 0
-	promoted, spun := 0, false
+	spun := false
 	for {
-		if s.due(now) {
-			promoted += s.promote(now, batch)
+		if q.observer == nil && s.due(now) { // an Observer is told of these keys by the timer's callback
+			s.promote(now, batch)
 		}
 		waited, ok := s.take(h, now)
 		if ok {
-			if s.exhausted() {
-				q.work.Broadcast()
-			}
+			q.announceEndLocked()
 			q.unlockAndWake()
-			q.observe(promoted, waited)
+			if q.observer != nil {
+				q.observer.HandedOut(time.Duration(waited))
+			}
 			return true
 		}
 		if s.exhausted() {
@@ -78,14 +76,14 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 	}
 }
 
-func (q *Queue[K]) observe(promoted int, waited int64) {
-	if q.observer == nil {
-		return
+// announceEndLocked wakes those who wait for the end, once a shutdown has got so far.
+func (q *Queue[K]) announceEndLocked() {
+	if q.mu.state.exhausted() {
+		q.work.Broadcast()
 	}
-	for range promoted {
-		q.observer.Added()
+	if q.mu.state.shut && q.mu.state.drained() {
+		q.idle.Broadcast()
 	}
-	q.observer.HandedOut(time.Duration(waited))
 }
 
 // waitLocked lets the lock go until there may be something to hand out. A worker that comes for the first time spins for a
@@ -115,13 +113,17 @@ func (q *Queue[K]) waitLocked(spun bool) bool {
 func (q *Queue[K]) unlockAndWake() {
 	backlog := q.mu.state.ready.len
 	if backlog == 0 {
+		q.mu.alarm = alarming
 		q.mu.Unlock()
 		return
 	}
 	spinning := q.mu.spinning
-	doubled := backlog >= alarming && backlog&(backlog-1) == 0
-	wake := q.mu.parked > 0 && (doubled || !spinning && !q.mu.waking)
-	if wake {
+	wake := !spinning && !q.mu.waking
+	if backlog >= q.mu.alarm {
+		q.mu.alarm = 2 * backlog
+		wake = true
+	}
+	if wake = wake && q.mu.parked > 0; wake {
 		q.mu.waking = true
 	}
 	q.mu.Unlock()

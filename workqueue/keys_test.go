@@ -97,7 +97,13 @@ func TestQueue_KeyUnequalToItselfDoesNoHarm(t *testing.T) {
 		if s := q.Stats(); s.Keys != 0 {
 			t.Errorf("the queue still knows %d keys, want 0: NaNs leak", s.Keys)
 		}
-		q.ShutDownWithDrain()
+		q.Add(nan)
+		var drain sync.WaitGroup
+		drain.Go(q.ShutDownWithDrain)
+		synctest.Wait()
+		for range q.Keys() {
+		}
+		drain.Wait()
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 
 const (
 	batch      = 256 // due keys moved per hold of the lock
-	alarming   = 64  // ready keys that call a second worker although one is on its way
+	alarming   = 64  // ready keys, at first, that call a worker although one is on its way
 	unarmed    = math.MaxInt64
 	spinRounds = 32 // looks of a worker without work before it parks
 )
@@ -55,6 +55,7 @@ type Queue[K comparable] struct {
 		parked   int   // workers that wait for the condition
 		waking   bool  // one of them has been signalled and has not looked yet
 		spinning bool  // one worker looks again and again before it parks
+		alarm    int   // ready keys that call a worker although one is on its way
 		drain    bool
 	}
 }
@@ -72,7 +73,7 @@ func New[K comparable](opts Options) *Queue[K] {
 		q.limiter = Exponential{}
 	}
 	q.work.L, q.idle.L = &q.mu.mutex, &q.mu.mutex
-	q.mu.armed = unarmed
+	q.mu.armed, q.mu.alarm = unarmed, alarming
 	return q
 }
 
@@ -129,11 +130,8 @@ func (q *Queue[K]) Done(key K) {
 // unlockWithDone ends the hold of entry n, lets the lock go and tells those who wait for that.
 func (q *Queue[K]) unlockWithDone(n number, now int64) {
 	worked := q.mu.state.done(n, now)
-	drained := q.mu.state.shut && q.mu.state.drained()
+	q.announceEndLocked()
 	q.unlockAndWake()
-	if drained {
-		q.idle.Broadcast()
-	}
 	if q.observer != nil {
 		q.observer.Done(time.Duration(worked))
 	}
