@@ -289,6 +289,47 @@ func TestController_EndLetsReconcilesFinishAndTakesNoMore(t *testing.T) {
 	})
 }
 
+func TestController_EndsWhileSourcesAreNotSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fed := make(keys, 1)
+		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
+			t.Error("reconciled though a source was never synced")
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		c.Watch(fed.source())
+		c.Watch(newSlow())
+		stop := start(t, c)
+		fed <- "a"
+		synctest.Wait()
+		if err := stop(); err != nil || c.Snapshot().Synced {
+			t.Errorf("Run returned %v with synced %t, want nil and false", err, c.Snapshot().Synced)
+		}
+	})
+}
+
+func TestController_EndDropsWhatIsDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		fed := make(keys, 1)
+		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
+			j.note(key)
+			return reconcile.After(time.Minute, "later"), nil
+		}, reconcile.Options{})
+		c.Watch(fed.source())
+		stop := start(t, c)
+		fed <- "a"
+		synctest.Wait()
+		began := time.Now()
+		if err := stop(); err != nil || time.Since(began) != 0 {
+			t.Errorf("Run returned %v after %s, want nil at once", err, time.Since(began))
+		}
+		time.Sleep(time.Hour)
+		if got := j.notes(); got != "a" {
+			t.Errorf("reconciled %q, want %q: nothing runs after the end", got, "a")
+		}
+	})
+}
+
 func TestController_EndCutsOffAfterTheDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal

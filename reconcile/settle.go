@@ -129,14 +129,3 @@ func (c *Controller[K]) awaitCache(key K, w ConflictWaiter) {
 	c.mu.waits[key] = stop
 	c.mu.Unlock()
 }
-
-// endWait ends what awaitCache began for key.
-func (c *Controller[K]) endWait(key K) {
-	c.mu.Lock()
-	stop := c.mu.waits[key]
-	delete(c.mu.waits, key)
-	c.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-}

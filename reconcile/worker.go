@@ -67,9 +67,8 @@ func (c *Controller[K]) serve(ctx, drained context.Context, workers *sync.WaitGr
 
 // handle reconciles key once and settles what follows.
 func (c *Controller[K]) handle(ctx context.Context, key K, watch *watchdog) {
-	c.endWait(key)
-	text, this := keyText(key), run{id: reconcileID(), since: time.Now()}
-	log := c.log.WithValues("key", text, "reconcileID", this.id)
+	this := run{id: reconcileID(), since: time.Now()}
+	log := c.log.WithValues("key", keyText(key), "reconcileID", this.id)
 	ctx, cancel := c.deadline(logr.NewContext(ctx, log))
 	defer cancel()
 	c.began(key, this)
@@ -103,10 +102,16 @@ func (c *Controller[K]) deadline(ctx context.Context) (context.Context, context.
 	return context.WithTimeoutCause(ctx, c.hard, &DeadlineError{Limit: c.hard})
 }
 
+// began notes the run of key, which ends the wait for the cache after the run before.
 func (c *Controller[K]) began(key K, r run) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.mu.running[key] = r
+	stop := c.mu.waits[key]
+	delete(c.mu.waits, key)
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 func (c *Controller[K]) ended(key K, r run) {

@@ -25,6 +25,12 @@ type broken struct{ text *string }
 
 func (b *broken) Error() string { return *b.text }
 
+// brittle is an error that panics already when it is asked what it wraps.
+type brittle struct{ err *error }
+
+func (brittle) Error() string   { return "brittle" }
+func (b brittle) Unwrap() error { return *b.err }
+
 func TestController_PanicIsAnErrorOfItsReconcile_R3(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fail func() error
@@ -35,6 +41,7 @@ func TestController_PanicIsAnErrorOfItsReconcile_R3(t *testing.T) {
 		"panic nil":   {func() error { panic(nil) }, "nil"},
 		"goexit":      {func() error { runtime.Goexit(); return nil }, "Goexit"},
 		"bad error":   {func() error { return (*broken)(nil) }, "panicked"},
+		"bad unwrap":  {func() error { return brittle{} }, "nil pointer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -203,6 +210,9 @@ func TestController_ConflictIsQuietAndRunsWhenTheCacheHasPassed_R6(t *testing.T)
 		if runs.Load() != 1 {
 			t.Errorf("%d runs before the cache or the backoff, want 1", runs.Load())
 		}
+		if stale.passed == nil {
+			t.Fatal("nobody waits for the cache to pass the version that failed")
+		}
 		stale.passed()
 		synctest.Wait()
 		if runs.Load() != 2 {
@@ -257,6 +267,22 @@ func TestController_ConflictRunsWhenTheBackoffEnds_R6(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestController_EndStopsWaitingForTheCache_R6(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fed, stale := make(keys, 1), newConflict()
+		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
+			return reconcile.Result{}, stale
+		}, reconcile.Options{RateLimiter: never{}})
+		c.Watch(fed.source())
+		stop := start(t, c)
+		fed <- "a"
+		synctest.Wait()
+		if err := stop(); err != nil || stale.stopped != 1 {
+			t.Errorf("Run returned %v and ended the waiting %d times, want nil and once", err, stale.stopped)
+		}
+	})
 }
 
 func TestController_EventDoesNotWaitForTheBackoff(t *testing.T) {
