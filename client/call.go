@@ -183,7 +183,7 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	}
 	kinds, _, err := c.scheme.ObjectKinds(obj)
 	if err != nil {
-		return own, fmt.Errorf("Go type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with: %w", obj, err)
+		return own, fmt.Errorf("type %T is not in the scheme; call AddToScheme of its package on the scheme that the client is made with: %w", obj, err)
 	}
 	for _, kind := range kinds {
 		if kind == own {
@@ -191,7 +191,7 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 		}
 	}
 	if len(kinds) > 1 {
-		return own, fmt.Errorf("Go type %T stands for %d kinds in the scheme; say which by setting apiVersion and kind", obj, len(kinds))
+		return own, fmt.Errorf("type %T stands for %d kinds in the scheme; say which by setting apiVersion and kind", obj, len(kinds))
 	}
 	return kinds[0], nil
 }
