@@ -5,9 +5,9 @@ package reconcile
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -129,7 +129,8 @@ func (c *Controller[K]) reportLate() {
 	}
 }
 
-func reconcileID() string { return fmt.Sprintf("%016x", rand.Uint64()) }
+// reconcileID is 16 random hexadecimal digits, the first not below 8.
+func reconcileID() string { return strconv.FormatUint(rand.Uint64()|1<<63, 16) }
 
 // guarded calls f and returns its panic. Of runtime.Goexit it knows nothing.
 func guarded(f func()) (p *PanicError) {
