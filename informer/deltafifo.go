@@ -19,6 +19,8 @@ var ErrClosed = errors.New("pop: the DeltaFIFO is closed")
 // Known is what has been popped and applied: the Indexer. It is called without
 // the DeltaFIFO's lock.
 type Known[T Object] interface {
+	// begin notes that a list of scope has begun.
+	begin(scope ScopeID)
 	// knownIn yields what a scope holds.
 	knownIn(scope ScopeID) iter.Seq2[Key, known[T]]
 	// knownAs is what is known of key; held: by scope.

@@ -17,6 +17,7 @@ type Replacement[T Object] struct {
 
 // Replace begins to collect a list of scope.
 func (f *DeltaFIFO[T]) Replace(scope ScopeID) *Replacement[T] {
+	f.known.begin(scope)
 	return &Replacement[T]{fifo: f, scope: scope, seen: make(map[Key]struct{})}
 }
 

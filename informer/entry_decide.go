@@ -57,7 +57,7 @@ type fate struct {
 // world is what the rules know beside the key: how far each scope is, and
 // what is remembered of the UID of the news.
 type world struct {
-	reached []Version // by scope; 0: nothing yet
+	reached []Version // by scope, of those that have begun a list; 0: it has not ended
 	tomb    tombstone
 }
 
@@ -65,7 +65,7 @@ type world struct {
 // what was before.
 func (w world) lagging(v Version, but ScopeID) bool {
 	for id, r := range w.reached {
-		if ScopeID(id) != but && r != 0 && r < v {
+		if ScopeID(id) != but && r < v {
 			return true
 		}
 	}
@@ -132,15 +132,15 @@ func decideSeen(h holding, n news, w world) fate {
 
 func decideEnded(h holding, n news, w world) fate {
 	v := fate{next: h}
-	// A scope that is behind may still speak of what was before the end.
-	var behind tombstone
-	if w.lagging(n.version, n.scope) {
-		behind = tombstone{below: n.version}
-		if n.missing {
-			// Missing at a version is not ended by it: it may have left this scope,
-			// and have been changed in another since.
-			behind.below = h.version + 1
-		}
+	// A scope that is behind what is known may still speak of what was before.
+	// Missing from a list is not an end at the list's version: the object may
+	// have left this scope alone, and have been changed in another since.
+	behind := tombstone{below: h.version}
+	if !n.missing {
+		behind.below = max(behind.below, n.version)
+	}
+	if n.version >= behind.below && !w.lagging(behind.below, n.scope) {
+		behind = tombstone{}
 	}
 	if w.tomb != (tombstone{}) {
 		v.buried, v.bury = n.uid, w.tomb.ended(n, behind)

@@ -194,6 +194,10 @@ func (d *dull) answer(n int) {
 // watch brings one more write to a scope.
 func (d *dull) watch(id ScopeID) {
 	n := d.cursors[id]
+	if n == 0 { // it begins with a list, and that is consistent
+		d.relist(id, len(d.log), false)
+		return
+	}
 	if n == len(d.log) {
 		d.fifo.Bookmark(id, Version(n))
 		return
@@ -221,8 +225,10 @@ func (d *dull) watch(id ScopeID) {
 
 // relist gives a scope the state after n writes; failing: half of it.
 func (d *dull) relist(id ScopeID, n int, failing bool) {
-	n = max(d.cursors[id], n, 1)
-	if n > len(d.log) {
+	if n = max(d.cursors[id], n); d.cursors[id] == 0 {
+		n = len(d.log)
+	}
+	if n == 0 {
 		return
 	}
 	d.note("scope %d: list at %d, failing %v", id, n, failing)

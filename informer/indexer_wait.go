@@ -77,6 +77,14 @@ func (x *Indexer[T]) passed() []func() {
 	return out
 }
 
+// begin notes that scope has begun a list, which may still speak of what is
+// gone by the time it is applied.
+func (x *Indexer[T]) begin(scope ScopeID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reachLocked(scope, 0)
+}
+
 // reached is the version that a scope has reached; 0: none yet.
 func (x *Indexer[T]) reached(scope ScopeID) Version {
 	x.mu.RLock()
@@ -98,9 +106,7 @@ func (x *Indexer[T]) sweepLocked() {
 	}
 	least := forever
 	for _, r := range x.mu.reached {
-		if r != 0 {
-			least = min(least, r)
-		}
+		least = min(least, r)
 	}
 	for uid, t, ok := x.mu.tombs.oldest(); ok && t.below <= least; uid, t, ok = x.mu.tombs.oldest() {
 		x.mu.tombs.drop(uid)
