@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Configmapsync copies ConfigMaps to other namespaces and keeps the copies
+// equal. A ConfigMap is copied if it has the label
+//
+//	example.flyball.dev/sync: "true"
+//
+// to the namespaces that its annotation example.flyball.dev/namespaces names,
+// separated by commas, or without the annotation to all.
+//
+// The lesson: two scopes of one kind, an index, and events of another kind
+// (Namespace) that concern every key.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+func main() {
+	var opts manager.Options
+	opts.BindFlags(flag.CommandLine)
+	flag.Parse()
+	mgr, err := manager.New(opts)
+	exitOn(err)
+	exitOn(setup(mgr))
+	exitOn(mgr.Run(manager.SignalContext()))
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "configmapsync:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+const (
+	syncLabel      = "example.flyball.dev/sync"
+	copyLabel      = "example.flyball.dev/copy"
+	originNote     = "example.flyball.dev/origin"
+	namespacesNote = "example.flyball.dev/namespaces"
+	byOrigin       = "origin"
+)
+
+// setup is what main runs, and what tests run.
+func setup(mgr *manager.Manager) error {
+	// Two scopes of one kind: two watches, each of what it needs.
+	originals := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: syncLabel + "=true"})
+	copies := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: copyLabel + "=true"})
+	namespaces := informer.For[*corev1.Namespace](mgr.Informers())
+	if err := copies.AddIndex(byOrigin, func(cm *corev1.ConfigMap) []string { return []string{cm.Annotations[originNote]} }); err != nil {
+		return err
+	}
+
+	r := reconciler{originals: originals.Lister(), copies: copies.Lister(), namespaces: namespaces.Lister(), client: mgr.Client()}
+	c := reconcile.New("configmapsync", r.reconcile, reconcile.Options{})
+	c.Watch(source.Kind(originals, source.Self))
+	c.Watch(source.Mapped(copies, originOf))
+	c.Watch(source.Mapped(namespaces, r.allOriginals, source.LabelsChanged))
+	return mgr.Add(c)
+}
+
+type reconciler struct {
+	originals, copies informer.Lister[*corev1.ConfigMap]
+	namespaces        informer.Lister[*corev1.Namespace]
+	client            *client.Client
+}
+
+// reconcile makes the copies of one original equal to it, and deletes those
+// that should not be.
+func (r reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	original, err := r.originals.Get(key)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, err
+	}
+	var wanted []string
+	if err == nil && original.DeletionTimestamp == nil {
+		wanted = r.targets(original)
+	}
+	var errs []error
+	for _, namespace := range wanted {
+		errs = append(errs, r.copyTo(ctx, original, namespace))
+	}
+	existing, err := r.copies.ByIndex(byOrigin, key.String())
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	for cm := range existing {
+		if !slices.Contains(wanted, cm.Namespace) {
+			err := r.client.Delete(ctx, cm, client.Preconditions{UID: cm.UID})
+			errs = append(errs, reconcile.IgnoreNotFound(err))
+		}
+	}
+	return reconcile.Result{}, errors.Join(errs...)
+}
+
+// copyTo writes the copy in one namespace, unless it is right already.
+func (r reconciler) copyTo(ctx context.Context, original *corev1.ConfigMap, namespace string) error {
+	want := copyOf(original, namespace)
+	have, err := r.copies.Get(informer.KeyOf(want))
+	if err == nil && have.Annotations[originNote] == want.Annotations[originNote] &&
+		maps.Equal(have.Data, want.Data) && maps.EqualFunc(have.BinaryData, want.BinaryData, slices.Equal) {
+		return nil
+	}
+	// Not by force: a ConfigMap of that name that is somebody else's is a
+	// conflict, and stays.
+	return r.client.Apply(ctx, want, client.FieldOwner("configmapsync"))
+}
+
+func copyOf(original *corev1.ConfigMap, namespace string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace:   namespace,
+			Name:        original.Name,
+			Labels:      map[string]string{copyLabel: "true"},
+			Annotations: map[string]string{originNote: informer.KeyOf(original).String()},
+		},
+		Data:       original.Data,
+		BinaryData: original.BinaryData,
+	}
+}
+
+// targets are the namespaces that original is copied to: those it names, of
+// those that are there and not on their way out.
+func (r reconciler) targets(original *corev1.ConfigMap) []string {
+	named, some := original.Annotations[namespacesNote]
+	names := strings.Split(named, ",")
+	var out []string
+	for ns := range r.namespaces.All() {
+		switch {
+		case ns.Name == original.Namespace, ns.DeletionTimestamp != nil:
+		case some && !slices.ContainsFunc(names, func(name string) bool { return strings.TrimSpace(name) == ns.Name }):
+		default:
+			out = append(out, ns.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// originOf is the key of the original that a copy was made from.
+func originOf(cm *corev1.ConfigMap) []reconcile.Key {
+	namespace, name, ok := strings.Cut(cm.Annotations[originNote], "/")
+	if !ok {
+		return nil
+	}
+	return []reconcile.Key{{Namespace: namespace, Name: name}}
+}
+
+// allOriginals: a namespace that comes or goes concerns every original.
+func (r reconciler) allOriginals(*corev1.Namespace) []reconcile.Key {
+	var keys []reconcile.Key
+	for cm := range r.originals.All() {
+		keys = append(keys, informer.KeyOf(cm))
+	}
+	return keys
+}

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+
+	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/manager"
+)
+
+//go:embed config/crd.yaml
+var crd []byte
+
+// runLocal runs on a control plane of its own until ctx ends or the demo does.
+func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) {
+	if opts.Kubeconfig != "" {
+		return errors.New("-local starts a control plane and -kubeconfig names another: leave one out")
+	}
+	crds, err := envtest.ParseCRDs(bytes.NewReader(crd))
+	if err != nil {
+		return err
+	}
+	fmt.Println("starting a local control plane (the first time its binaries are built, which takes some minutes)")
+	env, err := envtest.Start(ctx, envtest.Options{CRDObjects: crds})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, env.Stop()) }()
+	opts.Config = env.Config()
+	// Other programs may have the usual ports; who wants to look gives others.
+	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
+	opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
+	if demo {
+		return runDemo(ctx, opts, bareControlPlane)
+	}
+
+	mgr, err := manager.New(opts)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(setup(mgr), bareControlPlane(mgr)); err != nil {
+		return err
+	}
+	fmt.Printf("kubeconfig: %[1]s\ntry beside it:\n"+
+		"  kubectl --kubeconfig %[1]s apply -f examples/website/config/sample.yaml\n"+
+		"  kubectl --kubeconfig %[1]s get websites,deployments -w\n"+
+		"stop with ctrl-c\n", env.Kubeconfig())
+	return mgr.Run(ctx)
+}

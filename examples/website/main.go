@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Website is the template operator: it serves the page of each Website by a
+// ConfigMap, a Deployment and a Service.
+//
+//	go run ./examples/website                  the cluster of the kubeconfig
+//	go run ./examples/website -local           a control plane of its own, for trying out beside kubectl
+//	go run ./examples/website -local -demo     walks through a sample and exits
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/manager"
+)
+
+func main() {
+	var opts manager.Options
+	opts.BindFlags(flag.CommandLine)
+	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
+	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
+	flag.Parse()
+
+	exitOn(clientscheme.AddToScheme(scheme))
+	exitOn(webv1.AddToScheme(scheme))
+	opts.Scheme = scheme
+	exitOn(run(manager.SignalContext(), opts, *local, *demo))
+}
+
+var scheme = runtime.NewScheme()
+
+func run(ctx context.Context, opts manager.Options, local, demo bool) error {
+	switch {
+	case local:
+		return runLocal(ctx, opts, demo)
+	case demo && opts.Kubeconfig == "":
+		return errors.New("-demo writes to a cluster: say which by -kubeconfig, or try -local -demo")
+	case demo:
+		return runDemo(ctx, opts, nil)
+	}
+	mgr, err := manager.New(opts)
+	if err != nil {
+		return err
+	}
+	if err := setup(mgr); err != nil {
+		return err
+	}
+	return mgr.Run(ctx)
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "website:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+)
+
+const conditionReady = "Ready"
+
+// statusOf is what is the case with site, whose Deployment is d (nil: not
+// there yet). What has not changed stays as it is in site, so that equal
+// status means nothing to write.
+func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.WebsiteStatus {
+	status := site.DeepCopyObject().(*webv1.Website).Status
+	status.ObservedGeneration = site.Generation
+	status.URL = urlOf(site)
+	status.ReadyReplicas = 0
+	if d != nil {
+		status.ReadyReplicas = d.Status.ReadyReplicas
+	}
+	ready := readyOf(site, d, status.ReadyReplicas)
+	ready.ObservedGeneration = site.Generation
+	ready.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
+	meta.SetStatusCondition(&status.Conditions, ready)
+	return status
+}
+
+func readyOf(site *webv1.Website, d *appsv1.Deployment, ready int32) metav1.Condition {
+	want := replicasOf(site)
+	switch {
+	case d == nil || d.Status.ObservedGeneration < d.Generation:
+		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: "Deploying",
+			Message: "the Deployment has not been taken up yet"}
+	case ready < want || d.Status.UpdatedReplicas < want:
+		return metav1.Condition{Type: conditionReady, Status: metav1.ConditionFalse, Reason: "ReplicasMissing",
+			Message: fmt.Sprintf("%d of %d replicas serve the page", min(ready, d.Status.UpdatedReplicas), want)}
+	}
+	return metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Serving",
+		Message: fmt.Sprintf("%d of %d replicas serve the page", ready, want)}
+}
+
+func urlOf(site *webv1.Website) string {
+	if site.Spec.Host != "" {
+		return "http://" + site.Spec.Host + "/"
+	}
+	return fmt.Sprintf("http://%s.%s.svc/", site.Name, site.Namespace)
+}
