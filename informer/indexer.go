@@ -36,12 +36,18 @@ type Indexer[T Object] struct {
 		reached []Version     // by scope
 		tombs   ageing[types.UID, tombstone]
 		awaited ageing[Key, Version]
-		ahead   ageing[Key, Version] // own writes that a scope may not have reached
+		ahead   ageing[Key, ahead] // own writes that a scope may not have reached
 		waiters map[Key][]*waiter
 		passed  []func()
 		refused uint64
 		panics  uint64
 	}
+}
+
+// ahead is an own write that was stored, and the scopes it was judged to be in.
+type ahead struct {
+	version Version
+	in      *scopeSet
 }
 
 // NewIndexer makes an empty Indexer.
@@ -106,13 +112,13 @@ func (x *Indexer[T]) reachLocked(scope ScopeID, v Version) {
 func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T], reached []Version) []step[T] {
 	before := world{reached: reached}.of(list.Scope)
 	gone := make(map[Key]step[T])
-	for key := range x.mu.ahead.values {
+	for key, a := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
 		if !ok {
 			continue
 		}
 		r := x.mu.rows.At(int(at))
-		if r.own.has(list.Scope) && r.version > before && r.version <= list.List && r.scopes.has(list.Scope) {
+		if a.value.in.has(list.Scope) && a.value.version > before && a.value.version <= list.List && r.scopes.has(list.Scope) {
 			gone[key] = step[T]{
 				news: news{kind: ended, scope: list.Scope, uid: r.uid, version: list.List, missing: true},
 				key:  key, object: r.object,
@@ -221,7 +227,7 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	}
 	switch {
 	case o.take && o.next.own != nil:
-		x.mu.ahead.set(s.key, o.next.version)
+		x.mu.ahead.set(s.key, ahead{o.next.version, o.next.own})
 	case o.next.scopes == nil && x.mu.ahead.len() > 0:
 		x.mu.ahead.drop(s.key)
 	}
@@ -302,7 +308,7 @@ func (x *Indexer[T]) epochLocked(scope ScopeID) {
 	}
 	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
 	x.mu.awaited = ageing[Key, Version]{limit: awaitLimit}
-	x.mu.ahead = ageing[Key, Version]{limit: math.MaxInt}
+	x.mu.ahead = ageing[Key, ahead]{limit: math.MaxInt}
 	for key := range x.mu.waiters {
 		x.wakeLocked(key, holding{}, holding{})
 	}
@@ -374,6 +380,7 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 	}
 	r := x.mu.rows.At(int(at))
 	k = known[T]{Object: r.object, UID: r.uid, Version: r.version, Bad: r.bad}
-	k.Ahead = r.own.has(scope) && r.version > world{reached: x.mu.reached}.of(scope)
+	a := x.mu.ahead.get(key)
+	k.Ahead = a.in.has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.scopes.has(scope)
 }

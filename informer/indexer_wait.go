@@ -111,10 +111,11 @@ func (x *Indexer[T]) sweepLocked() {
 	for uid, t, ok := x.mu.tombs.oldest(); ok && t.below <= least; uid, t, ok = x.mu.tombs.oldest() {
 		x.mu.tombs.drop(uid)
 	}
-	for _, m := range []*ageing[Key, Version]{&x.mu.awaited, &x.mu.ahead} {
-		for key, v, ok := m.oldest(); ok && v <= least; key, v, ok = m.oldest() {
-			m.drop(key)
-		}
+	for key, v, ok := x.mu.awaited.oldest(); ok && v <= least; key, v, ok = x.mu.awaited.oldest() {
+		x.mu.awaited.drop(key)
+	}
+	for key, a, ok := x.mu.ahead.oldest(); ok && a.version <= least; key, a, ok = x.mu.ahead.oldest() {
+		x.mu.ahead.drop(key)
 	}
 }
 
