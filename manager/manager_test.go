@@ -86,7 +86,8 @@ func (j *journal) read() []string {
 	return slices.Clone(j.events)
 }
 
-// recorded is a Runnable that takes an hour to start and an hour to stop.
+// recorded is a Runnable that takes an hour to start and an hour to stop, of a
+// bubble's time.
 type recorded struct {
 	name    string
 	j       *journal
@@ -100,11 +101,11 @@ func newRecorded(name string, j *journal) *recorded {
 func (r *recorded) Name() string             { return r.name }
 func (r *recorded) Started() <-chan struct{} { return r.started }
 func (r *recorded) Run(ctx context.Context) error {
-	time.Sleep(time.Hour)
+	<-time.After(time.Hour)
 	r.j.write(r.name + " started")
 	close(r.started)
 	<-ctx.Done()
-	time.Sleep(time.Hour)
+	<-time.After(time.Hour)
 	r.j.write(r.name + " ended")
 	return ctx.Err()
 }
@@ -157,6 +158,42 @@ func TestManager_StopWhileAStageStartsStopsOnlyWhatHasStarted_M1(t *testing.T) {
 	})
 }
 
+// Whenever the stop comes, what has started ends, in reverse, and nothing else
+// starts.
+func TestManager_StopAtAnyTimeEndsWhatHasStarted_M1(t *testing.T) {
+	order := []manager.Stage{manager.StageServers, manager.StageInformers, manager.StageControllers}
+	for after := time.Duration(0); after <= 4*time.Hour; after += 30 * time.Minute {
+		synctest.Test(t, func(t *testing.T) {
+			m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+			j := &journal{}
+			for _, stage := range order {
+				must(t, m.AddTo(stage, newRecorded(string(stage), j)))
+			}
+			stop, wait := run(t, m)
+			time.Sleep(after)
+			stop()
+			must(t, wait())
+			got := j.read()
+			// A stage that was starting takes its hour, and then ends.
+			begun := min(int(after/time.Hour)+1, len(order))
+			var want []string
+			for _, stage := range order[:begun] {
+				want = append(want, string(stage)+" started")
+			}
+			for _, stage := range slices.Backward(order[:begun]) {
+				want = append(want, string(stage)+" ended")
+			}
+			if after%time.Hour != 0 && !slices.Equal(got, want) {
+				t.Errorf("stopped after %v: got %q, want %q", after, got, want)
+			}
+			// On the hour either order of the two events is right.
+			if len(got)%2 != 0 || len(got) > len(want) {
+				t.Errorf("stopped after %v: got %q: something has started and not ended", after, got)
+			}
+		})
+	}
+}
+
 func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{GracePeriod: time.Minute})
@@ -207,6 +244,47 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 		}
 	})
 }
+
+// A controller's own time for draining is as long as the manager's by default.
+func TestManager_ReconcileThatObeysItsContextIsNotLeftBehind_M2(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		keys := make(chan string)
+		c := reconcile.New("long", func(ctx context.Context, _ string) (reconcile.Result, error) {
+			<-ctx.Done()
+			return reconcile.Result{}, ctx.Err()
+		}, reconcile.Options{HardDeadline: -1})
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.Add(c))
+		stop, wait := run(t, m)
+		keys <- "a"
+		synctest.Wait()
+		begin := time.Now()
+		stop()
+		if err := wait(); err != nil {
+			t.Errorf("Run = %v, want nil: the reconcile ended when it was told to", err)
+		}
+		if took := time.Since(begin); took > 31*time.Second {
+			t.Errorf("the stop took %v, want no more than the grace period and a second", took)
+		}
+	})
+}
+
+func TestManager_RunnableThatNeverStartsIsAFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		must(t, m.AddTo(manager.StageServers, neverStarted{}))
+		if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "before its Started channel was closed") {
+			t.Errorf("Run = %v, want an error: the next stage would never start", err)
+		}
+	})
+}
+
+// neverStarted ends without having started.
+type neverStarted struct{}
+
+func (neverStarted) Run(context.Context) error { return nil }
+func (neverStarted) Started() <-chan struct{}  { return make(chan struct{}) }
 
 func TestManager_FaultOfOneEndsAllWithItsReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

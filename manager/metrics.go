@@ -34,7 +34,6 @@ func (m *Manager) metricsHandler() http.Handler {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
 		ErrorLog:      scrapeLog{m},
-		Registry:      m.registry,
 	}))
 	return mux
 }

@@ -57,7 +57,9 @@ func (m *Manager) Run(ctx context.Context) error {
 			break
 		}
 	}
-	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
+	if ctx.Err() == nil {
+		m.announce()
+	}
 	<-ctx.Done()
 
 	m.log.Info("manager stops", "reason", why(asked), "gracePeriod", m.grace.String())
@@ -71,6 +73,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	all.Wait()
 	m.requests.closeIdle()
 	return m.reason()
+}
+
+// announce says that everything has started.
+func (m *Manager) announce() {
+	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
+	if log := m.log.V(1); log.Enabled() {
+		log.Info("start order", "stages", "\n"+m.Snapshot().String())
+	}
 }
 
 // why a manager stops, for the log. A fault is not logged: Run returns it.

@@ -122,8 +122,11 @@ func nameOf(r Runnable) string {
 	} else if s, ok := r.(fmt.Stringer); ok {
 		name = s.String()
 	}
-	if _, ok := r.(controller); ok {
+	switch r.(type) {
+	case controller:
 		return fmt.Sprintf("controller %q", name)
+	case lonelyInformer:
+		return "informer of " + name
 	}
 	return name
 }

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ func (g *group) join(r Runnable, name string, fault func(error)) error {
 	err := g.nursery.Go(func(ctx context.Context) error {
 		g.set(m, RunRunning, nil)
 		close(m.entered)
-		err := guarded(ctx, r)
+		err := cmp.Or(guarded(ctx, r), neverStarted(ctx, r))
 		if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil // it was told to end, and says so
 		}
@@ -96,6 +97,21 @@ func guarded(ctx context.Context, r Runnable) (err error) {
 		}
 	}()
 	return r.Run(ctx)
+}
+
+// neverStarted is the error of a Runnable that has ended while the next stage
+// still waits for it to start.
+func neverStarted(ctx context.Context, r Runnable) error {
+	s, ok := r.(starter)
+	if !ok || ctx.Err() != nil {
+		return nil
+	}
+	select {
+	case <-s.Started():
+		return nil
+	default:
+		return errors.New("its Run returned before its Started channel was closed, so the next stage could never start")
+	}
 }
 
 func (g *group) set(m *member, state RunState, err error) {
