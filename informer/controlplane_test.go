@@ -262,8 +262,10 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		state := func() informer.ScopeState { return deployments.Snapshot().Scopes[0] }
 		Eventually(state).Should(And(
 			HaveField("State", informer.StateForbidden),
-			HaveField("Reason", ContainSubstring(`"newcomer" cannot list`))))
-		_, err = env.Kubectl(ctx, "create", "clusterrolebinding", "newcomer", "--clusterrole=view", "--user=newcomer")
+			HaveField("Reason", ContainSubstring(`"newcomer" cannot watch`))))
+		_, err = env.Kubectl(ctx, "create", "clusterrole", "newcomer", "--verb=list,watch", "--resource=deployments.apps")
+		Expect(err).NotTo(HaveOccurred())
+		_, err = env.Kubectl(ctx, "create", "clusterrolebinding", "newcomer", "--clusterrole=newcomer", "--user=newcomer")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(state).WithTimeout(90 * time.Second).Should(HaveField("State", informer.StateLive))
 	})
