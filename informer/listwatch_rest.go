@@ -77,7 +77,7 @@ func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) 
 	req.Header.Set("User-Agent", s.userAgent)
 	answer, err := s.client.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", r.verb, err)
+		return nil, err // names the method and the address
 	}
 	if answer.StatusCode != http.StatusOK {
 		defer answer.Body.Close()
@@ -127,9 +127,17 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Pag
 	defer alarm.Stop()
 	page, err := lw.list(ctx, opts, alarm)
 	if err != nil && ctx.Err() != nil {
-		return Page[T]{}, context.Cause(ctx)
+		err = context.Cause(ctx)
 	}
-	return page, err
+	if err != nil {
+		return Page[T]{}, lw.errorf("list", err)
+	}
+	return page, nil
+}
+
+// errorf says what was being done to what.
+func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
+	return fmt.Errorf("%s %s %s: %w", verb, lw.kind.Kind, lw.scope, err)
 }
 
 func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alarm *time.Timer) (Page[T], error) {
@@ -189,14 +197,14 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 	answer, err := lw.get(ctx, "watch", q)
 	if err != nil {
 		cancel()
-		return nil, err
+		return nil, lw.errorf("watch", err)
 	}
 	media := mediaType(answer)
 	if media != contentJSON && media != contentProtobuf {
 		defer cancel()
 		defer answer.Body.Close()
 		body, _ := readBody(answer.Body, shownBody+1, 0)
-		return nil, notAsExpected(answer, body, nil)
+		return nil, lw.errorf("watch", notAsExpected(answer, body, nil))
 	}
 	return &restStream[T]{
 		ctx: ctx, cancel: cancel, body: answer.Body,

@@ -6,7 +6,6 @@ package informer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -175,7 +174,7 @@ func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
 	for n := 0; ; n++ {
 		page, err := r.lw.List(ctx, opts)
 		if err != nil {
-			return failed(fmt.Errorf("list: %w", err), n > 0)
+			return failed(err, n > 0)
 		}
 		r.status.heard()
 		if n == 0 {
@@ -239,7 +238,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T]
 	if err != nil {
 		err = s.because(err)
 		s.close()
-		return nil, failed(fmt.Errorf("watch: %w", err), false)
+		return nil, failed(err, false)
 	}
 	s.Stream, s.opened = stream, time.Now()
 	s.alarm.Stop()
@@ -299,10 +298,7 @@ func failed(err error, continued bool) outcome {
 
 // after is the outcome of a stream that ended with err.
 func (s *session[T]) after(err error) outcome {
-	o := failed(fmt.Errorf("watch: %w", err), false)
-	if errors.Is(err, errOverdue) {
-		o.result = resultEnded
-	}
+	o := failed(err, false)
 	o.lived, o.spoke = time.Since(s.opened), s.spoke
 	return o
 }
