@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+func TestManager_AddDuringRunStartsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{})
+		stop, wait := run(t, m)
+		synctest.Wait()
+		j := &journal{}
+		must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			j.write("runs")
+			if _, err := logr.FromContext(ctx); err != nil {
+				j.write("has no logger")
+			}
+			<-ctx.Done()
+			return nil
+		})))
+		synctest.Wait()
+		if got := j.read(); !slices.Equal(got, []string{"runs"}) {
+			t.Errorf("got %q, want it to run, with the manager's logger in its context", got)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
+	nothing := func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }
+	var none *reconcile.Controller[string]
+	for _, tc := range []struct {
+		name  string
+		add   func(m *manager.Manager) error
+		wants string
+	}{
+		{"nil", func(m *manager.Manager) error { return m.Add(nil) }, "the Runnable is nil"},
+		{"nil controller", func(m *manager.Manager) error { return m.Add(none) }, "the Runnable is nil (*reconcile.Controller[string])"},
+		{"nil function", func(m *manager.Manager) error { return m.Add(manager.RunnableFunc(nil)) }, "the Runnable is nil"},
+		{"unknown stage", func(m *manager.Manager) error { return m.AddTo("cellar", deaf{}) }, `no such stage; there are [servers informers controllers]`},
+		{"two of one name", func(m *manager.Manager) error {
+			must(t, m.Add(reconcile.New("twin", nothing, reconcile.Options{})))
+			return m.Add(reconcile.New("twin", nothing, reconcile.Options{}))
+		}, `add controller "twin": a controller of that name has been added; give each its own`},
+		{"nil reconcile function", func(m *manager.Manager) error {
+			return m.Add(reconcile.New[string]("blank", nil, reconcile.Options{}))
+		}, `add controller "blank": the reconcile function is nil`},
+		{"negative workers", func(m *manager.Manager) error {
+			return m.Add(reconcile.New("minus", nothing, reconcile.Options{Workers: -1}))
+		}, `Options.Workers is -1`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			m := newManager(t, manager.Options{})
+			err := tc.add(m)
+			if err == nil || !strings.Contains(err.Error(), tc.wants) {
+				t.Errorf("Add = %v, want an error with %q", err, tc.wants)
+			}
+			if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), tc.wants) {
+				t.Errorf("Run = %v, want the same: nobody need look at what Add returns", err)
+			}
+		})
+	}
+}
