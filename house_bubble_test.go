@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"strings"
 	"testing"
 )
 
@@ -17,26 +18,24 @@ type sleep struct{ path, function string }
 // mention is one place where a test file names a function, or sleeps.
 type mention struct {
 	path     string
-	function string // the declared function it stands in; "" at the top level
+	function string // the declared function or type it stands in; "" for variables
 	bubble   bool   // within an argument of synctest.Test, or of what stands for it
 }
 
 // sleeps finds the sleeps of one package's tests that can run outside a
 // bubble. A function counts as bubbled when it is mentioned, and every mention
-// stands in a bubble or in a bubbled function. Functions are told apart by
-// name alone, so of two with one name each must be bubbled.
+// stands in a bubble or in a bubbled function. Methods belong to their type,
+// which is bubbled in the same way: who cannot make a value cannot call them.
+// Names are told apart by nothing else, so of two with one name each must be
+// bubbled.
 func sleeps(files []sourceFile) []sleep {
 	doors := bubbleDoors(files)
 	var found []mention
 	named := map[string][]mention{}
 	for _, f := range files {
-		for _, decl := range f.ast.Decls {
-			fn, _ := decl.(*ast.FuncDecl)
-			at := mention{path: f.path}
-			if fn != nil {
-				at.function = fn.Name.Name
-			}
-			visit(decl, doors, false, func(n ast.Node, bubble bool) {
+		for _, part := range parts(f.ast) {
+			at := mention{path: f.path, function: part.name}
+			visit(part.node, doors, false, func(n ast.Node, bubble bool) {
 				at.bubble = bubble
 				switch n := n.(type) {
 				case *ast.SelectorExpr:
@@ -44,7 +43,7 @@ func sleeps(files []sourceFile) []sleep {
 						found = append(found, at)
 					}
 				case *ast.Ident:
-					if fn == nil || n != fn.Name {
+					if n.Name != part.name {
 						named[n.Name] = append(named[n.Name], at)
 					}
 				}
@@ -58,7 +57,7 @@ func sleeps(files []sourceFile) []sleep {
 		for name, mentions := range named {
 			all := !bubbled[name]
 			for _, m := range mentions {
-				all = all && (m.bubble || bubbled[m.function] || m.function == name)
+				all = all && (m.bubble || bubbled[m.function])
 			}
 			if all {
 				bubbled[name], again = true, true
@@ -72,6 +71,42 @@ func sleeps(files []sourceFile) []sleep {
 		}
 	}
 	return out
+}
+
+// part is a declaration and the name it goes by: a method goes by its type's.
+type part struct {
+	name string
+	node ast.Node
+}
+
+func parts(f *ast.File) []part {
+	var out []part
+	for _, decl := range f.Decls {
+		switch decl := decl.(type) {
+		case *ast.FuncDecl:
+			name := decl.Name.Name
+			if decl.Recv != nil {
+				name = receiver(decl)
+			}
+			out = append(out, part{name, decl})
+		case *ast.GenDecl:
+			for _, spec := range decl.Specs {
+				name := ""
+				if of, ok := spec.(*ast.TypeSpec); ok {
+					name = of.Name.Name
+				}
+				out = append(out, part{name, spec})
+			}
+		}
+	}
+	return out
+}
+
+// receiver returns the name of a method's type, without star and parameters.
+func receiver(method *ast.FuncDecl) string {
+	name := types.ExprString(method.Recv.List[0].Type)
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "*"), "[")
+	return name
 }
 
 // bubbleDoors are the functions whose arguments run in a bubble: synctest.Test,
@@ -134,6 +169,13 @@ func TestSleeps_KnowsWhatRunsInABubble(t *testing.T) {
 		 func pause() { time.Sleep(1) }`: "pause",
 		`func TestA(t *testing.T) { bubble(t, func() { time.Sleep(1) }) }
 		 func bubble(t *testing.T, f func()) { synctest.Test(t, func(*testing.T) { f() }) }`: "",
+		`type slow struct{}
+		 func (*slow) Run() { time.Sleep(1) }
+		 func newSlow() *slow { return &slow{} }
+		 func TestA(t *testing.T) { synctest.Test(t, func(t *testing.T) { newSlow().Run() }) }`: "",
+		`type slow struct{}
+		 func (*slow) Run() { time.Sleep(1) }
+		 func TestA(t *testing.T) { synctest.Test(t, func(t *testing.T) { new(slow).Run() }); new(slow).Run() }`: "slow",
 		`func TestA(t *testing.T) { time.AfterFunc(1, pause) }
 		 func pause() { time.Sleep(1); synctest.Test(nil, nil) }`: "pause",
 	} {

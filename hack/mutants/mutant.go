@@ -136,7 +136,8 @@ func test(ctx context.Context, tree string, limit time.Duration, line string) (s
 	if !strings.Contains(line, "-timeout") {
 		args = append(args, "-timeout="+limit.String())
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*limit) // compiling counts, too
+	args = append(args, "-vet=off", "-ldflags=-s -w") // each mutant is linked anew
+	ctx, cancel := context.WithTimeout(ctx, 5*limit)  // compiling counts, too
 	defer cancel()
 	return command(ctx, tree, args[0], args[1:]...)
 }
