@@ -5,6 +5,7 @@ package informer
 
 import (
 	"cmp"
+	"math"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -47,6 +48,9 @@ type fate struct {
 	next holding
 	take bool // the object of the news becomes the entry's
 	left bool // the object is gone because it left the scopes
+	// floor is the newest version that is known of a key that is gone, while a
+	// scope is behind it; 0: nothing to remember.
+	floor Version
 	// bury is remembered of buried, or taken back when it is zero.
 	buried types.UID
 	bury   tombstone
@@ -54,14 +58,15 @@ type fate struct {
 	refuse bool    // an own write that cannot be put in order
 }
 
-// world is what the rules know beside the key: how far each scope is, and
-// what is remembered of the UID of the news.
+// world is what the rules know beside the entry: how far each scope is, and
+// what is remembered of the key and of the UID of the news.
 type world struct {
 	reached []Version // by scope, of those that have begun a list; 0: it has not ended
+	floor   Version
 	tomb    tombstone
 }
 
-// lagging: a scope other than but has not seen v yet, and may still speak of
+// lagging: a scope other than but has not reached v, and may still speak of
 // what was before.
 func (w world) lagging(v Version, but ScopeID) bool {
 	for id, r := range w.reached {
@@ -71,6 +76,13 @@ func (w world) lagging(v Version, but ScopeID) bool {
 	}
 	return false
 }
+
+// behind: a scope has not reached v.
+func (w world) behind(v Version) bool {
+	return len(w.reached) == 0 || w.lagging(v, forNone)
+}
+
+const forNone = ScopeID(math.MaxUint32)
 
 func (w world) of(id ScopeID) Version {
 	if int(id) < len(w.reached) {
@@ -113,15 +125,14 @@ func decideSeen(h holding, n news, w world) fate {
 	same := n.version != 0 && n.version == h.version
 	now := holding{scopes: h.scopes.with(n.scope), uid: n.uid, version: n.version, bad: n.bad}
 	switch {
-	case h.scopes.empty():
-		v.next, v.take = now, true
 	case older:
+	case h.scopes.empty():
+		if n.version == 0 || max(n.version, n.list) >= w.floor {
+			v.next, v.take = now, true
+		}
 	case h.uid != n.uid:
 		now.scopes = scopesOf(n.scope)
 		v.next, v.take = now, true
-		if w.lagging(n.version, n.scope) {
-			v.buried, v.bury = h.uid, tombstone{below: n.version}
-		}
 	case same && !(h.bad && !n.bad):
 		v.next.scopes = now.scopes
 	default:
@@ -132,31 +143,34 @@ func decideSeen(h holding, n news, w world) fate {
 
 func decideEnded(h holding, n news, w world) fate {
 	v := fate{next: h}
-	// A scope that is behind what is known may still speak of what was before.
+	if w.tomb != (tombstone{}) {
+		v.buried, v.bury = n.uid, w.tomb.ended(n, w.lagging(n.version, n.scope))
+	}
 	// Missing from a list is not an end at the list's version: the object may
 	// have left this scope alone, and have been changed in another since.
-	behind := tombstone{below: h.version}
+	floor := h.version
 	if !n.missing {
-		behind.below = max(behind.below, n.version)
+		floor = max(floor, n.version)
 	}
-	if n.version >= behind.below && !w.lagging(behind.below, n.scope) {
-		behind = tombstone{}
-	}
-	if w.tomb != (tombstone{}) {
-		v.buried, v.bury = n.uid, w.tomb.ended(n, behind)
+	if n.version < floor || w.lagging(floor, n.scope) {
+		v.floor = floor
 	}
 	rest := h.scopes.without(n.scope)
 	switch {
+	case h.scopes.empty():
+		return v
 	case !h.scopes.has(n.scope), n.uid != "" && n.uid != h.uid:
+		v.floor = 0
 		return v
 	case n.version != 0 && n.version < h.version && (h.own.has(n.scope) || w.of(n.scope) >= h.version):
+		v.floor = 0
 		return v // the scope is known to hold a state that is newer than this end
 	case !rest.empty():
+		v.floor = 0
 		v.next.scopes = rest
 		return v
 	}
 	v.next = holding{}
-	v.buried, v.bury = h.uid, behind
 	return v
 }
 
@@ -167,7 +181,7 @@ func decideStored(h holding, n news, w world) fate {
 	case n.version == 0 || present && h.version == 0:
 		v.refuse = true
 		return v
-	case w.tomb.below > n.version, present && n.version <= h.version:
+	case w.tomb != tombstone{}, present && n.version <= h.version, !present && n.version < w.floor:
 		return v
 	case n.in.empty() && !n.unsure.empty():
 		v.await = n.version
@@ -198,10 +212,7 @@ func decideStored(h holding, n news, w world) fate {
 	case !present || !n.in.empty():
 		return v
 	default:
-		v.next, v.left = holding{}, h.uid == n.uid
-	}
-	if present && (h.uid != n.uid || v.left) {
-		v.buried, v.bury = h.uid, tombstone{below: n.version}
+		v.next, v.left, v.floor = holding{}, h.uid == n.uid, n.version
 	}
 	return v
 }
@@ -214,33 +225,18 @@ func decideRemoved(h holding, n news, w world) fate {
 	case present && h.version == 0:
 		v.refuse = true
 		return v
-	case present && uid == h.uid:
-		if n.version != 0 && n.version < h.version {
-			return v
-		}
-		v.next = holding{}
-	case uid == "" || n.version != 0 && !w.anyBefore(n.version):
+	case n.version != 0 && n.version < h.version:
 		return v
+	case present && uid == h.uid:
+		v.next = holding{}
 	}
-	v.buried, v.bury = uid, tombstone{below: n.version + 1}
-	if n.version == 0 {
-		v.bury = tombstone{below: forever}
-		if uid == h.uid {
-			v.bury.after = h.version
-		}
-	}
-	if w.tomb.below > v.bury.below {
-		v.bury = w.tomb
+	// Most servers do not say at which version they deleted.
+	switch {
+	case n.version != 0 && w.behind(n.version):
+		v.floor = n.version
+	case n.version == 0 && uid != "":
+		v.buried, v.bury = uid, tombstone{after: max(h.version, 1)}
+		v.floor = h.version
 	}
 	return v
-}
-
-// anyBefore: a scope has not reached v.
-func (w world) anyBefore(v Version) bool {
-	for _, r := range w.reached {
-		if r < v {
-			return true
-		}
-	}
-	return len(w.reached) == 0
 }

@@ -35,6 +35,7 @@ type Indexer[T Object] struct {
 		bad     map[Key]error // of rows that are bad
 		reached []Version     // by scope
 		tombs   ageing[types.UID, tombstone]
+		floors  ageing[Key, Version] // newest known versions of keys that are gone
 		awaited ageing[Key, Version]
 		ahead   ageing[Key, ahead] // own writes that a scope may not have reached
 		waiters map[Key][]*waiter
@@ -57,6 +58,7 @@ func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
 	x.mu.indices = []*index[T]{newIndex[T]("", nil)}
 	x.mu.bad = make(map[Key]error)
 	x.mu.tombs.limit = tombstoneLimit
+	x.mu.floors.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
 	x.mu.ahead.limit = math.MaxInt // the objects are the limit
 	x.mu.waiters = make(map[Key][]*waiter)
@@ -182,7 +184,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 		r = *x.mu.rows.At(int(at))
 		h = r.holding()
 	}
-	o := decide(h, s.news, world{reached: x.mu.reached, tomb: x.mu.tombs.get(s.uid)})
+	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid)})
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 
@@ -221,6 +223,9 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 		x.mu.tombs.drop(o.buried)
 	default:
 		x.mu.tombs.set(o.buried, o.bury)
+	}
+	if o.floor > x.mu.floors.get(s.key) {
+		x.mu.floors.set(s.key, o.floor)
 	}
 	if o.refuse {
 		x.mu.refused++
@@ -307,6 +312,7 @@ func (x *Indexer[T]) epochLocked(scope ScopeID) {
 		x.mu.reached[scope] = 0
 	}
 	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
+	x.mu.floors = ageing[Key, Version]{limit: tombstoneLimit, forgotten: x.mu.floors.forgotten}
 	x.mu.awaited = ageing[Key, Version]{limit: awaitLimit}
 	x.mu.ahead = ageing[Key, ahead]{limit: math.MaxInt}
 	for key := range x.mu.waiters {

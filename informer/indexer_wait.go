@@ -3,7 +3,10 @@
 
 package informer
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // awaitLimit of keys whose own write is not shown yet; the oldest goes first.
 const awaitLimit = 1000
@@ -101,15 +104,15 @@ func (x *Indexer[T]) awaits(key Key) Version {
 
 // sweepLocked drops what was remembered for scopes that are past it now.
 func (x *Indexer[T]) sweepLocked() {
-	if x.mu.tombs.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
+	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return
 	}
-	least := forever
+	least := Version(math.MaxUint64)
 	for _, r := range x.mu.reached {
 		least = min(least, r)
 	}
-	for uid, t, ok := x.mu.tombs.oldest(); ok && t.below <= least; uid, t, ok = x.mu.tombs.oldest() {
-		x.mu.tombs.drop(uid)
+	for key, v, ok := x.mu.floors.oldest(); ok && v <= least; key, v, ok = x.mu.floors.oldest() {
+		x.mu.floors.drop(key)
 	}
 	for key, v, ok := x.mu.awaited.oldest(); ok && v <= least; key, v, ok = x.mu.awaited.oldest() {
 		x.mu.awaited.drop(key)
@@ -137,8 +140,9 @@ func (x *Indexer[T]) snapshot() indexerSnapshot {
 	defer x.mu.RUnlock()
 	s := indexerSnapshot{
 		Objects: x.mu.rows.Len(), Quarantined: len(x.mu.bad),
-		Tombstones: x.mu.tombs.len(), Forgotten: x.mu.tombs.forgotten,
-		Awaiting: x.mu.awaited.len(), NotOverlaid: x.mu.refused, IndexPanics: x.mu.panics,
+		Tombstones: x.mu.tombs.len() + x.mu.floors.len(),
+		Forgotten:  x.mu.tombs.forgotten + x.mu.floors.forgotten,
+		Awaiting:   x.mu.awaited.len(), NotOverlaid: x.mu.refused, IndexPanics: x.mu.panics,
 	}
 	for _, i := range x.mu.indices[1:] {
 		s.Indices = append(s.Indices, i.name)

@@ -3,58 +3,43 @@
 
 package informer
 
-import (
-	"math"
+import "github.com/flyball-dev/flyball/internal/deque"
 
-	"github.com/flyball-dev/flyball/internal/deque"
-)
+// tombstoneLimit of deletions remembered; the oldest goes first.
+const tombstoneLimit = 10_000
 
-const (
-	// tombstoneLimit of deletions remembered; the oldest goes first.
-	tombstoneLimit = 10_000
-	// forever: the deletion's version is not known.
-	forever Version = math.MaxUint64
-)
-
-// tombstone hides an object, by UID, that is known to be gone while a watch
-// may still speak of it.
+// tombstone hides an object, by UID, that this process has deleted at a
+// version that the server did not say, while a watch may still speak of it.
 type tombstone struct {
-	below Version // versions below are hidden; 0: no tombstone
-	after Version // of below forever: the deletion is known to be later
+	after Version // the deletion is later; 0: no tombstone
 	lists uint8   // lists that had the object all the same
-}
-
-// ended is what stays of the tombstone when a list or watch says that the
-// object is gone. behind is the tombstone for scopes that are not there yet.
-func (t tombstone) ended(n news, behind tombstone) tombstone {
-	switch {
-	case n.version == 0:
-		return tombstone{}
-	case t.below == forever && n.version <= t.after, t.below != forever && n.version+1 < t.below:
-		return t // it left a scope, before the end that is known
-	case behind != tombstone{} && (t.below != forever || n.missing):
-		return t
-	}
-	return behind
 }
 
 // shown is what stays of the tombstone when a list or watch shows the object;
 // zero: it has ended, and the object is to be seen.
 func (t tombstone) shown(n news) tombstone {
-	switch {
-	case n.version == 0, n.version >= t.below:
-		return tombstone{}
-	case n.list == 0:
-		return t
-	case t.below != forever && n.list >= t.below:
+	if n.version == 0 {
 		return tombstone{}
 	}
-	// Without the version of the deletion a list cannot be put in order with it.
-	// A second list began after the first, and so after the deletion.
-	if t.lists++; t.below == forever && t.lists > 1 {
+	// A list cannot be put in order with the deletion. But a second list began
+	// after the first, and so after the deletion.
+	if n.list > t.after {
+		t.lists++
+	}
+	if t.lists > 1 {
 		return tombstone{}
 	}
 	return t
+}
+
+// ended is what stays of the tombstone when a list or watch says that the
+// object is gone. lagging: another scope is not there yet.
+func (t tombstone) ended(n news, lagging bool) tombstone {
+	left := n.version != 0 && n.version <= t.after // before the end that is known
+	if left || n.missing && lagging {
+		return t
+	}
+	return tombstone{}
 }
 
 // ageing is a map with a limit: the entry that was set first goes first.
