@@ -18,7 +18,7 @@ import (
 func BenchmarkQueue_AddGetDone(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
-		i := 0
+		i, start := 0, cpuTime()
 		for b.Loop() {
 			q.Add(keys[i])
 			k, _ := q.Get()
@@ -27,6 +27,7 @@ func BenchmarkQueue_AddGetDone(b *testing.B) {
 				i = 0
 			}
 		}
+		perItem(b, 1, start)
 	})
 }
 
@@ -34,9 +35,11 @@ func BenchmarkQueue_AddQueued(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		k := newKeys(1)[0]
 		q.Add(k)
+		start := cpuTime()
 		for b.Loop() {
 			q.Add(k)
 		}
+		perItem(b, 1, start)
 	})
 }
 
@@ -44,6 +47,7 @@ func BenchmarkQueue_AddQueued(b *testing.B) {
 func BenchmarkQueue_Burst(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
+		start := cpuTime()
 		for b.Loop() {
 			for _, k := range keys {
 				q.Add(k)
@@ -53,7 +57,7 @@ func BenchmarkQueue_Burst(b *testing.B) {
 				q.Done(k)
 			}
 		}
-		perItem(b, len(keys))
+		perItem(b, len(keys), start)
 	})
 }
 
@@ -61,6 +65,7 @@ func BenchmarkQueue_Burst(b *testing.B) {
 func BenchmarkQueue_Retry(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
+		start := cpuTime()
 		for b.Loop() {
 			for _, k := range keys {
 				q.AddRateLimited(k)
@@ -71,7 +76,7 @@ func BenchmarkQueue_Retry(b *testing.B) {
 				q.Done(k)
 			}
 		}
-		perItem(b, len(keys))
+		perItem(b, len(keys), start)
 	})
 }
 
@@ -79,18 +84,15 @@ func BenchmarkQueue_Retry(b *testing.B) {
 func BenchmarkQueue_RetryDepth1(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		k := newKeys(1)[0]
+		start := cpuTime()
 		for b.Loop() {
 			q.AddRateLimited(k)
 			got, _ := q.Get()
 			q.Forget(got)
 			q.Done(got)
 		}
+		perItem(b, 1, start)
 	})
-}
-
-func perItem(b *testing.B, items int) {
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*items), "ns/item")
-	b.ReportMetric(0, "ns/op")
 }
 
 // transfer is how many different keys one iteration of Contended moves.
@@ -136,7 +138,7 @@ func contend(b *testing.B, keys []key, n int, newQueue func() queue, work func(q
 	for i := range counters {
 		workers.Go(func() { work(q, &counters[i].done) })
 	}
-	want := int64(0)
+	want, start := int64(0), cpuTime()
 	for b.Loop() {
 		want += int64(len(keys))
 		for p := range n {
@@ -151,8 +153,7 @@ func contend(b *testing.B, keys []key, n int, newQueue func() queue, work func(q
 		}
 	}
 	b.ReportMetric(float64(b.N*len(keys))/b.Elapsed().Seconds()/1e6, "M/s")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(keys)), "ns/item")
-	b.ReportMetric(0, "ns/op")
+	perItem(b, len(keys), start)
 	q.ShutDown()
 	workers.Wait()
 }
