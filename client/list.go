@@ -207,12 +207,9 @@ func (a answer) protobufPage() (listPage, error) {
 
 // undecodable names the object if its metadata can be read.
 func undecodable(at *call, item answer, err error) error {
-	var named struct {
-		metav1.ObjectMeta `json:"metadata"`
+	var named metav1.PartialObjectMetadata
+	if item.decode(&named) != nil {
+		named.ObjectMeta = metav1.ObjectMeta{}
 	}
-	if !item.protobuf {
-		// What cannot be read leaves the key empty; err is what is reported.
-		_ = kjson.UnmarshalCaseSensitivePreserveInts(item.data, &named)
-	}
-	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named.ObjectMeta), Err: err}
+	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Err: err}
 }

@@ -32,7 +32,7 @@ func (c *Client) SubResource(name string) *SubResource {
 	return &SubResource{client: c, name: name}
 }
 
-func (s *SubResource) check(v verb, obj informer.Object) error {
+func (s *SubResource) check(v verb, obj any) error {
 	if s.name == "" || strings.ContainsAny(s.name, "/%?#") {
 		return fmt.Errorf("%s subresource %q of %T: this is no name of a subresource, as status or scale", v, s.name, obj)
 	}
@@ -113,10 +113,8 @@ func (s *SubResource) Patch(ctx context.Context, obj informer.Object, patch Patc
 // Apply applies to the subresource as Client.Apply does to the object. Of a
 // typed or unstructured object only the status is sent to status.
 func (s *SubResource) Apply(ctx context.Context, obj any, opts ...Option) error {
-	if o, ok := obj.(informer.Object); ok || obj == nil {
-		if err := s.check(verbApply, o); err != nil {
-			return err
-		}
+	if err := s.check(verbApply, obj); err != nil {
+		return err
 	}
 	return s.client.apply(ctx, s.name, obj, opts)
 }
