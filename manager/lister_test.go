@@ -24,6 +24,7 @@ type configMaps struct {
 	mu      sync.Mutex
 	allowed bool
 	items   []*corev1.ConfigMap
+	expired int // watches to come that begin too far back
 }
 
 func (s *configMaps) allow() {
@@ -53,6 +54,12 @@ func (s *configMaps) List(context.Context, informer.ListOptions) (informer.Page[
 }
 
 func (s *configMaps) Watch(ctx context.Context, _ informer.WatchOptions) (informer.Stream[*corev1.ConfigMap], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.expired > 0 {
+		s.expired--
+		return nil, apierrors.NewResourceExpired("too old resource version: 7 (9)")
+	}
 	ctx, end := context.WithCancel(ctx)
 	return silence{ctx: ctx, end: end}, nil
 }

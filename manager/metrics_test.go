@@ -37,6 +37,7 @@ var wanted = []string{
 	"flyball_informer_handler_panics_total",
 	"flyball_informer_last_contact_seconds",
 	"flyball_informer_objects",
+	"flyball_informer_relists_total",
 	"flyball_informer_state",
 	"flyball_informer_synced",
 	"flyball_informer_undecodable_objects",
@@ -59,7 +60,7 @@ var wanted = []string{
 func TestMetrics_ShowWhatControllersAndInformersHaveDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{})
-		server := &configMaps{allowed: true}
+		server := &configMaps{allowed: true, expired: 1}
 		for _, name := range []string{"done", "later", "again", "broken", "hopeless", "panics", "slow"} {
 			server.items = append(server.items, newConfigMap(name))
 		}

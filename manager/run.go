@@ -79,7 +79,7 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) announce() {
 	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
 	if log := m.log.V(1); log.Enabled() {
-		log.Info("start order", "stages", "\n"+m.Snapshot().String())
+		log.Info("start order", "stages", m.Snapshot().String())
 	}
 }
 
