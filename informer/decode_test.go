@@ -148,7 +148,7 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 					obj.SetResourceVersion(fmt.Sprint(i + 1))
 					obj.GetObjectKind().SetGroupVersionKind(kind)
 					if i%2 == 0 {
-						obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "one \"quoted\" \\", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:a}]":{}}}`)}}, {Manager: "two"}})
+						obj.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "one \"quoted\" \\", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:a}]":{}}}`)}, {Manager: "two"}})
 					} else {
 						obj.SetManagedFields(nil)
 					}

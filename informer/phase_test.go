@@ -201,7 +201,7 @@ func TestPhase_Classify(t *testing.T) {
 		{tooLarge, resultTooLarge, time.Second},
 		{apierrors.NewTimeoutError("Too large resource version: 9, current: 5", 1), resultTooLarge, time.Second},
 		{apierrors.NewResourceExpired("too old resource version: 1 (393)"), resultExpired, 0},
-		{apierrors.NewGone("gone"), resultExpired, 0},
+		{generic(http.StatusGone), resultExpired, 0},
 		{generic(http.StatusBadRequest), resultRejected, 0},
 		{generic(http.StatusUnprocessableEntity), resultRejected, 0},
 		{generic(http.StatusMethodNotAllowed), resultRejected, 0},

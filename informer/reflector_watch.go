@@ -5,7 +5,6 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -112,15 +111,4 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 		}
 		r.status.reached(ParseVersion(p.last))
 	}
-}
-
-// errorFrame is the outcome of a stream that the server ended with an error.
-func (s *session[T]) errorFrame(err error) outcome {
-	if err == nil {
-		err = errors.New("error frame without an error")
-	}
-	o := s.after(err)
-	// The error itself is not a sign of life of the stream.
-	o.spoke = false
-	return o
 }

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// session is one open stream.
+type session[T Object] struct {
+	Stream[T]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	alarm  *time.Timer   // ends ctx when the stream is silent
+	within time.Duration // the alarm's time
+	opened time.Time
+	spoke  bool
+}
+
+// open asks for a stream. The session ends with ctx, when it is silent for too
+// long, and when the server does not end it at its timeout.
+func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T], outcome) {
+	s := &session[T]{}
+	ctx, cancelOverdue := context.WithTimeoutCause(ctx, opts.Timeout+overdue, errOverdue)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	cancel := s.cancel
+	s.cancel = func(cause error) {
+		cancel(cause)
+		cancelOverdue()
+	}
+	s.alarm = time.AfterFunc(answerWithin, func() { cancel(errSilent) })
+	stream, err := r.lw.Watch(s.ctx, opts)
+	if err != nil {
+		err = s.because(err)
+		s.close()
+		return nil, failed(err, false)
+	}
+	s.Stream, s.opened = stream, time.Now()
+	s.alarm.Stop()
+	switch {
+	case opts.SendInitialEvents:
+		s.within = initialWithin
+	case r.status.hasBookmarks():
+		s.within = silentAfter
+	}
+	s.rearm()
+	r.status.heard()
+	return s, outcome{result: resultOpened}
+}
+
+// because is why the session's context ended, if it did, else err.
+func (s *session[T]) because(err error) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return err
+}
+
+func (s *session[T]) rearm() {
+	if s.within > 0 {
+		s.alarm.Reset(s.within)
+	}
+}
+
+// Next is the stream's next frame, or why there is none.
+func (s *session[T]) Next() (Frame[T], error) {
+	frame, err := s.Stream.Next()
+	if err != nil {
+		return frame, s.because(err)
+	}
+	s.spoke = true
+	s.rearm()
+	return frame, nil
+}
+
+func (s *session[T]) close() {
+	if s == nil {
+		return
+	}
+	s.alarm.Stop()
+	s.cancel(nil)
+	if s.Stream != nil {
+		_ = s.Close()
+	}
+}
+
+// after is the outcome of a stream that ended with err.
+func (s *session[T]) after(err error) outcome {
+	o := failed(err, false)
+	o.lived, o.spoke = time.Since(s.opened), s.spoke
+	return o
+}
+
+// errorFrame is the outcome of a stream that the server ended with an error.
+func (s *session[T]) errorFrame(err error) outcome {
+	if err == nil {
+		err = errors.New("error frame without an error")
+	}
+	o := s.after(err)
+	// The error itself is not a sign of life of the stream.
+	o.spoke = false
+	return o
+}
