@@ -133,9 +133,9 @@ func TestColdStartChild(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	begin := time.Now()
-	var seen counter
+	var seen tally
 	seen.all = cancel
-	run := map[string]func(context.Context, *rest.Config, *counter) error{
+	run := map[string]func(context.Context, *rest.Config, *tally) error{
 		"flyball": runFlyball, "controller-runtime": runControllerRuntime,
 	}[peer]
 	if err := run(ctx, cfg, &seen); err != nil {
@@ -156,21 +156,21 @@ func TestColdStartChild(t *testing.T) {
 	fmt.Printf("RESULT %s\n", out)
 }
 
-// counter ends the run when the last object of default has been reconciled.
-type counter struct {
+// tally ends the run when the last object of default has been reconciled.
+type tally struct {
 	done atomic.Int64
 	at   time.Time
 	all  func()
 }
 
-func (c *counter) reconciled(namespace, name string) {
+func (c *tally) reconciled(namespace, name string) {
 	if namespace == "default" && strings.HasPrefix(name, "cm-") && c.done.Add(1) == coldObjects {
 		c.at = time.Now()
 		c.all()
 	}
 }
 
-func runFlyball(ctx context.Context, cfg *rest.Config, seen *counter) error {
+func runFlyball(ctx context.Context, cfg *rest.Config, seen *tally) error {
 	mgr, err := manager.New(manager.Options{Config: cfg, MetricsAddress: "0", HealthAddress: "0", Logger: logr.Discard()})
 	if err != nil {
 		return err
@@ -191,7 +191,7 @@ func runFlyball(ctx context.Context, cfg *rest.Config, seen *counter) error {
 	return mgr.Run(ctx)
 }
 
-func runControllerRuntime(ctx context.Context, cfg *rest.Config, seen *counter) error {
+func runControllerRuntime(ctx context.Context, cfg *rest.Config, seen *tally) error {
 	ctrl.SetLogger(logr.Discard())
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0"})
 	if err != nil {
