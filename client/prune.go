@@ -88,11 +88,12 @@ func scalar(v reflect.Value) (tree any, keep bool, err error) {
 }
 
 func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
-	fields := map[string]field{}
+	fields := make(map[string]field, v.NumField())
 	flatten(v, 0, fields)
-	out := make(map[string]any, len(fields))
+	out := map[string]any{}
 	for name, f := range fields {
-		if f.ambiguous {
+		// Most fields of API types are zero; what is zero in Go is empty.
+		if f.ambiguous || f.value.IsZero() {
 			continue
 		}
 		t, keep, err := prune(f.value, depth+1)
