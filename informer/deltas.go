@@ -72,7 +72,7 @@ type deltaLog[T Object] struct {
 	live    int    // deltas that wait
 	merged  uint64 // deltas that went into an earlier one
 	whole   uint64 // places below belong to one batch: updates merged across them
-	barrier uint64 // nothing merges with places below: they are of another epoch
+	barrier uint64 // nothing merges with places below: a list comes between
 	flight  Batch[T]
 }
 
@@ -161,7 +161,6 @@ func (l *deltaLog[T]) mark(scope ScopeID, v Version) {
 // group appends a list's differences and its end, to be popped together.
 func (l *deltaLog[T]) group(scope ScopeID, deltas []Delta[T], v Version, newEpoch bool) {
 	if newEpoch {
-		l.barrier = l.places.Back()
 		l.add(place[T]{Delta: Delta[T]{Scope: scope}, mark: epoch, joined: true})
 	}
 	for _, d := range deltas {
@@ -169,6 +168,7 @@ func (l *deltaLog[T]) group(scope ScopeID, deltas []Delta[T], v Version, newEpoc
 	}
 	l.add(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: listEnd})
 	l.scope(scope).bookmark = 0
+	l.barrier = l.places.Back()
 }
 
 // waits says whether a delta of key waits, or is in the last batch.
@@ -222,6 +222,9 @@ func (l *deltaLog[T]) batch(limit int) Batch[T] {
 		p := l.places.At(l.places.Front())
 		if p.mark == epoch && len(b.Deltas)+len(b.Reached) > 0 {
 			break
+		}
+		if list := p.joined || p.mark == listEnd; list && !joined && b.listed(p.Scope) != 0 {
+			break // the rules look at the version of the list that a delta is in
 		}
 		if len(b.Deltas) >= limit && !joined && l.places.Front() >= l.whole && p.mark == isDelta {
 			break

@@ -199,7 +199,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 			if s.kind == ended && !isNil(s.object) {
 				c.new = s.object
 			}
-			c.finalStateUnknown, c.leftScope = s.missing, o.left
+			c.finalStateUnknown, c.leftScope = s.missing || s.kind == seen, o.left
 			x.removeLocked(s.key)
 		}
 	} else {

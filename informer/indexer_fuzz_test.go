@@ -356,7 +356,8 @@ func (d *dull) wait(key Key) {
 	d.waits = append(d.waits, w)
 	d.store.whenPassed(key, w.than, func() {
 		w.called++
-		if obj, _, _ := d.store.get(key); obj != nil && versionOf(obj) <= w.than {
+		// With several scopes, one may let go of a key before another holds it.
+		if obj, _, _ := d.store.get(key); obj != nil && versionOf(obj) <= w.than && len(d.kind) == 1 {
 			d.failf("woken for %s above %d, but it is %s", key, w.than, sketch(obj))
 		}
 	})
@@ -423,7 +424,7 @@ func (d *dull) settle() {
 	}
 	for _, w := range d.waits {
 		obj := d.at(w.key, len(d.log))
-		if passed := obj == nil || versionOf(obj) > w.than; w.called > 1 || passed != (w.called == 1) {
+		if passed := obj == nil || versionOf(obj) > w.than; w.called > 1 || passed && w.called == 0 {
 			d.failf("who waited for %s above %d was called %d times, and it is %s", w.key, w.than, w.called, sketch(obj))
 		}
 	}
