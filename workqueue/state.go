@@ -60,7 +60,7 @@ func (s *state[K]) ensure(key K, hash uint32) number {
 	n := s.alloc()
 	e := s.at(n)
 	e.key, e.hash, e.flags = key, hash, used
-	if key != key { //nolint:staticcheck // true for NaN
+	if key != key { // true for NaN
 		e.flags |= strange
 		return n
 	}
@@ -197,7 +197,7 @@ func (s *state[K]) withdraw(key K, hash uint32) bool {
 
 // fail counts one failure more of key and returns how many there are.
 func (s *state[K]) fail(key K, hash uint32) int {
-	if key != key { //nolint:staticcheck // true for NaN: its count could never be found again
+	if key != key { // true for NaN: its count could never be found again
 		return 1
 	}
 	e := s.at(s.ensure(key, hash))
