@@ -71,6 +71,17 @@ var _ = Describe("what Start returns", func() {
 })
 
 var _ = Describe("CRDs", func() {
+	It("serve when the call that installs them returns (E1)", func(ctx context.Context) {
+		client := dynamicClient(shared.Config())
+		for i := range 10 {
+			resource := governors
+			resource.Resource = fmt.Sprintf("cranks%d", i)
+			Expect(shared.InstallCRDObjects(ctx, newCRD(resource.Resource))).To(Succeed())
+			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
+			Expect(err).NotTo(HaveOccurred())
+		}
+	}, NodeTimeout(time.Minute))
+
 	It("can be installed later and again", func(ctx context.Context) {
 		Expect(shared.InstallCRDObjects(ctx, newCRD("levers"))).To(Succeed())
 		Expect(shared.InstallCRDObjects(ctx, newCRD("levers"))).To(Succeed())
