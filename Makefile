@@ -53,10 +53,10 @@ vet: ## go vet over the root and the examples
 # -modfile and a workspace exclude each other, so each module is linted alone.
 .PHONY: lint
 lint: ## staticcheck, pinned by hack/tools, over the root and the examples
-	@set -e; for module in . $(EXAMPLES); do \
+	@bad=; for module in . $(EXAMPLES); do \
 		echo "staticcheck $$module"; \
-		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...); \
-	done
+		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...) || bad=1; \
+	done; test -z "$$bad"
 
 .PHONY: tidy
 tidy: ## fail where go mod tidy would change a module

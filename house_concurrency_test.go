@@ -20,12 +20,12 @@ var starters = map[string]string{
 
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
 
-	"informer/deltafifo.go":      "wakes who waits for deltas when ctx ends",
-	"informer/dispatch.go":       "Reflectors, dispatch, listeners and resync join the informer's run",
-	"informer/factory.go":        "informers join the factory's run",
-	"informer/listener.go":       "wakes the listener when its context ends",
-	"informer/listwatch_rest.go": "the alarm that ends a list nobody answers",
-	"informer/reflector.go":      "the alarm that ends a watch nobody answers or feeds",
+	"informer/deltafifo.go":         "wakes who waits for deltas when ctx ends",
+	"informer/dispatch.go":          "Reflectors, dispatch, listeners and resync join the informer's run",
+	"informer/factory.go":           "informers join the factory's run",
+	"informer/listener.go":          "wakes the listener when its context ends",
+	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
+	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/deadline.go":   "the soft deadline's report",

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,6 +157,22 @@ func TestHouse_NamesSayWhatAThingIs(t *testing.T) {
 				if slices.Contains(barredWords, word) {
 					t.Errorf("%s: %s: %q does not belong in an exported name", f.path, name, word)
 				}
+			}
+		}
+	}
+}
+
+// What ARCHITECTURE.md and the README name as a file, is one.
+func TestHouse_TheDrawingNamesFilesThatExist(t *testing.T) {
+	named := regexp.MustCompile(`[a-z]+(?:/[a-z_]+)+\.go\b`)
+	for _, doc := range []string{"ARCHITECTURE.md", "README.md"} {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range named.FindAllString(string(text), -1) {
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%s names %s: %v; change the drawing with the code", doc, file, err)
 			}
 		}
 	}
