@@ -103,6 +103,7 @@ func newDull(t *testing.T, scopes []scopeModel) *dull {
 	add("all", nil, newBacklog[thing](), false)
 	add("all, every event", nil, &eventStream[thing]{}, true)
 	for id := range scopes {
+		d.store.begin(ScopeID(id))
 		add(fmt.Sprintf("scope %d", id), scopesOf(ScopeID(id)), newBacklog[thing](), false)
 	}
 	add("last scope, every event", scopesOf(ScopeID(len(scopes)-1)), &eventStream[thing]{}, true)
