@@ -122,9 +122,7 @@ func TestCRDState_Judge(t *testing.T) {
 		{name: "refused", conditions: []condition{{Type: "NamesAccepted", Status: "False", Reason: "PluralConflict"}}, fail: true},
 	} {
 		var state crdState
-		for _, c := range tc.conditions {
-			state.Status.Conditions = append(state.Status.Conditions, c)
-		}
+		state.Status.Conditions = append(state.Status.Conditions, tc.conditions...)
 		waiting, err := state.judge()
 		if (waiting != nil) != tc.waiting || (err != nil) != tc.fail {
 			t.Errorf("%s: waiting %v, error %v, want waiting %t, error %t", tc.name, waiting, err, tc.waiting, tc.fail)
