@@ -33,14 +33,12 @@ type pending[T Object] struct {
 	prev, next *pending[T]
 	key        Key
 	given, now T // nil: none
-	end        T // the last state of what was given, once that is gone
 	givenUID   types.UID
 	nowUID     types.UID
 	hasGiven   bool
 	hasNow     bool
-	ended      bool // end is set
-	unknown    bool // end is not known to be the final state
-	left       bool
+	unknown    bool // what was given is gone, and its end was not seen
+	left       bool // or it left the scopes
 	resync     bool
 	initial    bool
 	isMark     bool
@@ -79,19 +77,14 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 
 // turn brings p to what c says is now.
 func (p *pending[T]) turn(c change[T], is bool) {
-	if p.hasGiven && !p.ended && c.oldUID == p.givenUID {
-		if !is || c.newUID != c.oldUID {
-			p.end, p.unknown = c.end()
-			p.ended, p.left = true, c.leftScope
-		}
+	if p.hasGiven && c.oldUID == p.givenUID && (!is || c.newUID != c.oldUID) {
+		_, p.unknown = c.end()
+		p.left = c.leftScope
 	}
 	p.now, p.nowUID, p.hasNow = c.new, c.newUID, is
 	if !is {
 		var none T
 		p.now = none
-	} else if p.ended && c.newUID == p.givenUID {
-		var none T
-		p.end, p.ended, p.unknown, p.left = none, false, false, false // it came back
 	}
 }
 
@@ -134,14 +127,15 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 }
 
 // events is what the handler is told: one event, or two when the object was
-// deleted and another has its name.
+// deleted and another has its name. Old is what the handler was given, not the
+// last state: whoever it named by that is to hear of the end.
 func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	if p.hasGiven && p.hasNow && p.givenUID == p.nowUID {
 		return append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync})
 	}
 	if p.hasGiven {
 		buf = append(buf, Event[T]{
-			Type: EventDeleted, Key: p.key, Old: p.end, FinalStateUnknown: p.unknown, LeftScope: p.left,
+			Type: EventDeleted, Key: p.key, Old: p.given, FinalStateUnknown: p.unknown, LeftScope: p.left,
 		})
 	}
 	if p.hasNow {

@@ -333,7 +333,7 @@ func (d *dull) read(r *slowReader) bool {
 				d.failf("I6: %s: %s was given again though nothing changed", r.name, sketch(e.New))
 			}
 		case EventDeleted:
-			if held == nil || held.UID != e.Old.UID {
+			if held == nil || held.UID != e.Old.UID || held != e.Old && !r.every {
 				d.failf("I4: %s: deleted %s, but it has %s", r.name, sketch(e.Old), sketch(held))
 			}
 		}
