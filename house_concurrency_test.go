@@ -21,7 +21,8 @@ var starters = map[string]string{
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
 
 	"informer/deltafifo.go":         "wakes who waits for deltas when ctx ends",
-	"informer/dispatch.go":          "Reflectors, dispatch, listeners and resync join the informer's run",
+	"informer/core.go":              "Reflectors and dispatch join the informer's run",
+	"informer/join.go":              "listeners and their resync join the informer's run",
 	"informer/factory.go":           "informers join the factory's run",
 	"informer/listener.go":          "wakes the listener when its context ends",
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",

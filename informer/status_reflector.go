@@ -39,11 +39,15 @@ func (u *unreadables) add(n int, err error) {
 }
 
 func (s *reflectorStatus) begin(scope WatchScope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.mu.state = ScopeState{Scope: scope, State: StateWaiting, Since: time.Now(), Relists: map[string]int{}}
 }
 
 // logTo sets the logger. Run calls it before anything is logged.
 func (s *reflectorStatus) logTo(log logr.Logger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.log = log.WithValues("scope", s.mu.state.Scope.String())
 }
 
