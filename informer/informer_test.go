@@ -111,7 +111,9 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 		defer stop()
 		lister := i.Lister()
 		<-i.Synced()
+		told := 0 // by the handler, read when all is at rest
 		join(t, i, func(e informer.Event[cmap]) {
+			told++
 			got, err := lister.Get(e.Key)
 			switch {
 			case e.Type == informer.EventDeleted && apierrors.IsNotFound(err):
@@ -125,7 +127,11 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 			if n%7 == 0 {
 				s.remove(fmt.Sprintf("k%d", n%5))
 			}
+			time.Sleep(time.Second)
 			synctest.Wait()
+		}
+		if told < 50 {
+			t.Errorf("the handler was told %d times, want at least once for each of 50 changes", told)
 		}
 	})
 }
