@@ -85,8 +85,8 @@ func (r *Replacement[T]) disappeared(v Version) {
 			continue
 		}
 		w, waits := waiting[key]
-		if waits && w.UID == k.UID {
-			continue // it is gone already, or told of below
+		if waits && (w.UID == k.UID || w.Version > k.Version) {
+			continue // what waits tells of its end, or is told of below
 		}
 		gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
 		r.deltas = append(r.deltas, gone)

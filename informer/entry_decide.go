@@ -118,7 +118,7 @@ func decideSeen(h holding, n news, w world) fate {
 	if w.tomb != (tombstone{}) {
 		v.buried, v.bury = n.uid, w.tomb.shown(n)
 		if v.bury != (tombstone{}) {
-			if h.uid != n.uid && n.version > h.version {
+			if !h.scopes.empty() && h.uid != n.uid && n.version > h.version {
 				v.next, v.floor = holding{}, n.version // what had the key before is gone too
 			}
 			return v

@@ -1,0 +1,402 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func named(name string) Key { return Key{Namespace: "ns", Name: name} }
+
+func delta(typ DeltaType, name string, uid types.UID, v Version) Delta[thing] {
+	d := Delta[thing]{Type: typ, Key: named(name), UID: uid, Version: v}
+	if typ != Deleted {
+		d.Object = newThing(d.Key, uid, v, "a")
+	}
+	return d
+}
+
+func missing(name string, uid types.UID, v Version) Delta[thing] {
+	d := delta(Deleted, name, uid, v)
+	d.FinalStateUnknown = true
+	return d
+}
+
+func sketches(deltas []Delta[thing]) (out []string) {
+	for _, d := range deltas {
+		s := fmt.Sprintf("%s %s %s@%d", d.Type, d.Key.Name, d.UID, d.Version)
+		if d.FinalStateUnknown {
+			s += " unknown"
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func wantDeltas(t *testing.T, what string, got []Delta[thing], want ...string) {
+	t.Helper()
+	if got := sketches(got); !slices.Equal(got, want) {
+		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
+	}
+}
+
+func newStore(t *testing.T) (*DeltaFIFO[thing], *Indexer[thing]) {
+	t.Helper()
+	x := NewIndexer[thing](thingKind)
+	return NewDeltaFIFO[thing](x), x
+}
+
+func popBatch(t *testing.T, f *DeltaFIFO[thing]) Batch[thing] {
+	t.Helper()
+	b, err := f.PopBatch(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// applyBatch does what dispatch does, until it waits again.
+func applyBatch(t *testing.T, f *DeltaFIFO[thing], x *Indexer[thing]) {
+	t.Helper()
+	if _, err := x.apply(popBatch(t, f)); err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.release()
+}
+
+// list gives a scope a whole list.
+func list(f *DeltaFIFO[thing], scope ScopeID, v Version, items ...Delta[thing]) {
+	r := f.Replace(scope)
+	for _, d := range items {
+		r.Add(d)
+	}
+	r.Commit(v)
+}
+
+func TestDeltaFIFO_TwoDeletionsBecomeOne(t *testing.T) {
+	tests := []struct {
+		name string
+		push []Delta[thing]
+		want []string
+	}{
+		{"the one that knows the end is kept, first", []Delta[thing]{delta(Deleted, "a", "u", 5), missing("a", "u", 6)}, []string{"Deleted a u@5"}},
+		{"the one that knows the end is kept, last", []Delta[thing]{missing("a", "u", 5), delta(Deleted, "a", "", 6)}, []string{"Deleted a u@6"}},
+		{"not those of two objects", []Delta[thing]{delta(Deleted, "a", "u", 5), delta(Deleted, "a", "v", 6)}, []string{"Deleted a u@5", "Deleted a v@6"}},
+		{"not with another delta between", []Delta[thing]{delta(Deleted, "a", "u", 5), delta(Added, "a", "v", 6), delta(Deleted, "a", "v", 7)}, []string{"Deleted a u@5", "Added a v@6", "Deleted a v@7"}},
+		{"with another key between", []Delta[thing]{delta(Deleted, "a", "u", 5), delta(Added, "b", "w", 6), delta(Deleted, "a", "u", 7)}, []string{"Deleted a u@5", "Added b w@6"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			f, _ := newStore(t)
+			for _, d := range test.push {
+				f.Push(d)
+			}
+			wantDeltas(t, "popped", popBatch(t, f).Deltas, test.want...)
+		})
+	}
+	t.Run("not those of two scopes", func(t *testing.T) {
+		f, _ := newStore(t)
+		f.Push(delta(Deleted, "a", "u", 5))
+		other := delta(Deleted, "a", "u", 5)
+		other.Scope = 1
+		f.Push(other)
+		if got := len(popBatch(t, f).Deltas); got != 2 {
+			t.Errorf("%d deletions, want 2: each scope lets go for itself", got)
+		}
+	})
+}
+
+func TestDeltaFIFO_UpdatesMergeOnlyInABacklog(t *testing.T) {
+	f, _ := newStore(t)
+	f.Push(delta(Added, "a", "u", 1))
+	f.Push(delta(Updated, "a", "u", 2))
+	for i := range mergeAbove - 2 {
+		f.Push(delta(Added, fmt.Sprint("x", i), types.UID(fmt.Sprint("x", i)), Version(3+i)))
+	}
+	if got := f.Len(); got != mergeAbove {
+		t.Fatalf("%d deltas wait, want %d: none may merge below the bound", got, mergeAbove)
+	}
+	last := Version(mergeAbove)
+	for range 100 {
+		last++
+		f.Push(delta(Updated, "a", "u", last))
+	}
+	f.Push(delta(Deleted, "a", "u", last+1))
+	f.Push(delta(Added, "a", "v", last+2))
+	f.Push(delta(Updated, "a", "v", last+3))
+	f.Push(delta(Updated, "a", "w", last+4)) // another UID
+	if got, want := f.Len(), mergeAbove+3; got != want {
+		t.Errorf("%d deltas wait, want %d: updates of one object merge, additions, deletions and other UIDs do not", got, want)
+	}
+	b := popBatch(t, f)
+	wantDeltas(t, "the key's first deltas", b.Deltas[:2], "Added a u@1", fmt.Sprintf("Updated a u@%d", last))
+	if len(b.Deltas) < mergeAbove || b.Reached[0].Version < last {
+		t.Errorf("a merged update was popped in a batch of %d deltas that reaches %d, though it shows version %d", len(b.Deltas), b.Reached[0].Version, last)
+	}
+}
+
+func TestDeltaFIFO_ListEntersAsOneBatch_I3(t *testing.T) {
+	f, x := newStore(t)
+	f.Push(delta(Added, "early", "e", 1))
+	var items []Delta[thing]
+	for i := range 3 * batchLimit {
+		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+2)))
+	}
+	r := f.Replace(0)
+	for _, d := range items {
+		r.Add(d)
+	}
+	if got := f.Len(); got != 1 {
+		t.Fatalf("%d deltas wait before the list has ended, want 1", got)
+	}
+	r.Commit(9999)
+	f.Push(delta(Added, "late", "l", 10_000))
+	b := popBatch(t, f)
+	if len(b.Reached) != 1 || b.Reached[0].List != 9999 || len(b.Deltas) < len(items)+1 {
+		t.Fatalf("the list of %d came in a batch of %d deltas that reaches %v: it was split, so that the store would show a state that never was", len(items), len(b.Deltas), b.Reached)
+	}
+	x.apply(b)
+	if x.Len() < len(items) || x.reached(0) < 9999 {
+		t.Errorf("after the batch the store has %d objects at version %d", x.Len(), x.reached(0))
+	}
+}
+
+func TestDeltaFIFO_FailedListChangesNothing(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 1))
+	applyBatch(t, f, x)
+	r := f.Replace(0)
+	r.Add(delta(Added, "b", "v", 6))
+	r.Abort()
+	if got := f.Len(); got != 0 {
+		t.Errorf("%d deltas wait after a list that failed half way, want 0", got)
+	}
+}
+
+func TestDeltaFIFO_RelistFindsTheDisappeared_I5(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "known", "u1", 1), delta(Added, "stays", "u2", 2), delta(Added, "again", "u3", 3))
+	list(f, 1, 5, delta(Added, "other", "u4", 4))
+	applyBatch(t, f, x)
+	f.Push(delta(Added, "waiting", "u5", 6))
+	f.Push(delta(Deleted, "known", "u1", 7))
+	f.Push(delta(Added, "known", "u6", 8))
+	list(f, 0, 9, delta(Added, "stays", "u2", 2), delta(Added, "again", "u7", 9))
+
+	b := popBatch(t, f)
+	got := sketches(b.Deltas)
+	slices.Sort(got)
+	want := []string{
+		"Added known u6@8", "Added waiting u5@6", "Deleted known u1@7", "Deleted known u6@9 unknown",
+		"Deleted waiting u5@9 unknown", "Replaced again u7@9",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("a list that lacks what was known and what waited:\n got %q\nwant %q", got, want)
+	}
+	for _, d := range b.Deltas {
+		if d.FinalStateUnknown && d.Object == nil {
+			t.Errorf("%s is deleted without its last known state", d.Key)
+		}
+	}
+	x.apply(b)
+	var names []string
+	for k := range x.knownIn(0) {
+		names = append(names, k.Name)
+	}
+	slices.Sort(names)
+	if want := []string{"again", "stays"}; !slices.Equal(names, want) {
+		t.Errorf("the scope has %q after the relist, want %q", names, want)
+	}
+	if _, held := x.knownAs(named("other"), 1); !held {
+		t.Error("a list of one scope took an object from another")
+	}
+}
+
+func TestDeltaFIFO_UnreadableItemKeepsEverything(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 1))
+	applyBatch(t, f, x)
+	r := f.Replace(0)
+	r.Unreadable()
+	r.Commit(6)
+	wantDeltas(t, "deletions, though any object may be the one that could not be read", popBatch(t, f).Deltas)
+}
+
+func TestDeltaFIFO_UnchangedObjectIsNotNews_I6(t *testing.T) {
+	f, x := newStore(t)
+	items := []Delta[thing]{delta(Added, "a", "u", 1), delta(Added, "b", "v", 2)}
+	list(f, 0, 5, items...)
+	applyBatch(t, f, x)
+	items[1] = delta(Added, "b", "v", 6)
+	list(f, 0, 7, items...)
+	wantDeltas(t, "what a relist brings", popBatch(t, f).Deltas, "Replaced b v@6")
+}
+
+func TestDeltaFIFO_WhatIsBeingAppliedStillWaits(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 1))
+	applyBatch(t, f, x)
+	f.Push(delta(Deleted, "a", "u", 6))
+	popBatch(t, f) // and not applied yet
+	list(f, 0, 7, delta(Added, "a", "u", 1))
+	wantDeltas(t, "a list that has what is just being deleted", popBatch(t, f).Deltas, "Replaced a u@1")
+}
+
+func TestDeltaFIFO_EpochTakesEverything(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 500, delta(Added, "a", "u", 100), delta(Added, "b", "v", 200))
+	applyBatch(t, f, x)
+	f.Push(delta(Updated, "a", "u", 501))
+	r := f.Replace(0)
+	r.Epoch()
+	r.Add(delta(Added, "a", "u", 3))
+	r.Commit(4)
+	b := popBatch(t, f)
+	wantDeltas(t, "what is of the time before", b.Deltas, "Updated a u@501")
+	x.apply(b)
+	b = popBatch(t, f)
+	if !slices.Equal(b.Epochs, []ScopeID{0}) {
+		t.Fatalf("the batch begins epochs %v, want that of scope 0", b.Epochs)
+	}
+	changes, _ := x.apply(b)
+	if got, _, _ := x.get(named("a")); versionOf(got) != 3 || x.Len() != 1 || x.reached(0) != 4 || len(changes) != 2 {
+		t.Errorf("after revisions went back the store has %s and %d objects at version %d, want version 3, 1 object, at 4", sketch(got), x.Len(), x.reached(0))
+	}
+}
+
+func TestDeltaFIFO_PopsTheOldestKey(t *testing.T) {
+	f, _ := newStore(t)
+	f.Push(delta(Added, "a", "u", 1))
+	f.Push(delta(Added, "b", "v", 2))
+	f.Push(delta(Updated, "a", "u", 3))
+	list(f, 0, 4, delta(Added, "a", "u", 3), delta(Added, "b", "v", 2))
+	var got [][]string
+	for f.Len() > 0 {
+		deltas, err := f.Pop(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, sketches(deltas))
+		f.Push(delta(Added, "c", "w", 5)) // once each round, until it is popped
+		if len(got) == 3 {
+			break
+		}
+	}
+	want := [][]string{
+		{"Added a u@1", "Updated a u@3", "Replaced a u@3"},
+		{"Added b v@2", "Replaced b v@2"},
+		{"Added c w@5", "Added c w@5"},
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("popped by key:\n got %q\nwant %q", got, want)
+	}
+	select {
+	case <-f.SyncedScope(0):
+	default:
+		t.Error("the scope is not synced, though its first list has been popped")
+	}
+}
+
+func TestDeltaFIFO_ResyncSkipsWhatWaits(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 1), delta(Added, "b", "v", 2))
+	applyBatch(t, f, x)
+	f.Push(delta(Updated, "b", "v", 7))
+	f.Resync(0, func(yield func(Key, thing) bool) {
+		for k, o := range x.knownIn(0) {
+			if !yield(k, o.Object) {
+				return
+			}
+		}
+	})
+	b := popBatch(t, f)
+	wantDeltas(t, "an update and a resync", b.Deltas, "Updated b v@7", "Sync a u@1")
+	changes, _ := x.apply(b)
+	if len(changes) != 2 || !changes[1].resync {
+		t.Errorf("%d changes, want 2, and the second a resync", len(changes))
+	}
+}
+
+func TestDeltaFIFO_BlocksUntilSomethingWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newStore(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan any, 1)
+		pop := func() {
+			b, err := f.PopBatch(ctx)
+			if err != nil {
+				got <- err
+				return
+			}
+			got <- len(b.Deltas) + len(b.Reached)
+		}
+		want := func(what string, do func(), want any) {
+			go pop()
+			synctest.Wait()
+			select {
+			case v := <-got:
+				t.Fatalf("%s: popped %v from an empty log", what, v)
+			default:
+			}
+			do()
+			synctest.Wait()
+			select {
+			case v := <-got:
+				if v != want {
+					t.Errorf("%s: popped %v, want %v", what, v, want)
+				}
+			default:
+				t.Fatalf("%s does not wake who waits", what)
+			}
+		}
+		want("a push", func() { f.Push(delta(Added, "a", "u", 1)) }, 2)
+		want("a bookmark", func() { f.Bookmark(0, 2) }, 1)
+		want("an empty list", func() { list(f, 0, 3) }, 1)
+		want("the end of the context", cancel, context.Canceled)
+		ctx = t.Context()
+		want("Close", f.Close, ErrClosed)
+		f.Push(delta(Added, "a", "u", 9))
+		if _, err := f.PopBatch(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Errorf("PopBatch after Close = %v, want ErrClosed", err)
+		}
+	})
+}
+
+func TestDeltaFIFO_BookmarksDoNotPileUp(t *testing.T) {
+	f, _ := newStore(t)
+	for i := range 10_000 {
+		f.Bookmark(ScopeID(i%3), Version(i+1))
+	}
+	if got := f.mu.log.places.Len(); got > 3 {
+		t.Errorf("%d places hold the bookmarks of 3 scopes, want 3", got)
+	}
+	if got := fmt.Sprint(popBatch(t, f).Reached); got != "[{0 10000 } {1 9998 } {2 9999 }]" {
+		t.Errorf("reached %s, want the last bookmark of each scope, in order", got)
+	}
+}
+
+func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
+	f, _ := newStore(t)
+	var items []Delta[thing]
+	for i := range 20_000 {
+		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+1)))
+	}
+	list(f, 0, 30_000, items...)
+	popBatch(t, f)
+	f.Bookmark(0, 30_001)
+	popBatch(t, f)
+	l := &f.mu.log
+	if cap(l.flight.Deltas) > batchLimit || l.last != nil || l.places.Len() != 0 {
+		t.Errorf("empty, the log keeps room for %d deltas, an index (%v) and %d places", cap(l.flight.Deltas), l.last != nil, l.places.Len())
+	}
+}
