@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -59,7 +60,7 @@ func ownedBy(owners ownerKind, controllerOnly bool) Mapper[Key] {
 			want := owners.Kind().GroupKind()
 			namespaced, known := owners.Namespaced()
 			for _, ref := range obj.GetOwnerReferences() {
-				if controllerOnly && (ref.Controller == nil || !*ref.Controller) || !refers(ref, want) {
+				if controllerOnly && !ptr.Deref(ref.Controller, false) || !refers(ref, want) {
 					continue
 				}
 				for _, key := range ownerKeys(ref.Name, obj.GetNamespace(), namespaced, known) {
