@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// became is a change of name between two states, "uid@version" or empty.
+func became(name, old, new string) change[thing] {
+	c := change[thing]{key: named(name)}
+	read := func(s string) (thing, types.UID, *scopeSet) {
+		var uid string
+		var v Version
+		if s == "" {
+			return nil, "", nil
+		}
+		_, _ = fmt.Sscanf(s, "%1s@%d", &uid, &v)
+		return newThing(named(name), types.UID(uid), v, ""), types.UID(uid), scopesOf(0)
+	}
+	c.old, c.oldUID, c.before = read(old)
+	if c.new, c.newUID, c.after = read(new); new == "" {
+		c.new, c.newUID = c.old, c.oldUID
+	}
+	return c
+}
+
+func tell(events []Event[thing]) (out []string) {
+	for _, e := range events {
+		s := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
+		if e.Old != nil {
+			s += fmt.Sprintf(" from %s@%s", e.Old.UID, e.Old.ResourceVersion)
+		}
+		if e.New != nil {
+			s += fmt.Sprintf(" to %s@%s", e.New.UID, e.New.ResourceVersion)
+		}
+		for flag, set := range map[string]bool{" initial": e.Initial, " resync": e.Resync, " unknown": e.FinalStateUnknown, " left": e.LeftScope} {
+			if set {
+				s += flag
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func drain(w waiting[thing]) (events []Event[thing]) {
+	for w.len() > 0 {
+		events, _ = w.take(events)
+	}
+	return events
+}
+
+func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
+	again := becameAgain("a", "u@1")
+	tests := []struct {
+		name  string
+		push  []change[thing]
+		want  []string
+		every []string
+	}{
+		{"updates merge", []change[thing]{became("a", "u@1", "u@2"), became("a", "u@2", "u@3")},
+			[]string{"updated a from u@1 to u@3"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@3"}},
+		{"an addition shows the newest state", []change[thing]{became("a", "", "u@1"), became("a", "u@1", "u@2")},
+			[]string{"added a to u@2"}, []string{"added a to u@1", "updated a from u@1 to u@2"}},
+		{"what came and went is not told", []change[thing]{became("a", "", "u@1"), became("a", "u@1", "")},
+			nil, []string{"added a to u@1", "deleted a from u@1"}},
+		{"a deletion has what was given", []change[thing]{became("a", "u@1", "u@2"), became("a", "u@2", "")},
+			[]string{"deleted a from u@1"}, []string{"updated a from u@1 to u@2", "deleted a from u@2"}},
+		{"another UID is a deletion and an addition", []change[thing]{became("a", "u@1", ""), became("a", "", "v@3"), became("a", "v@3", "v@4")},
+			[]string{"deleted a from u@1", "added a to v@4"}, []string{"deleted a from u@1", "added a to v@3", "updated a from v@3 to v@4"}},
+		{"another UID at once", []change[thing]{became("a", "u@1", "v@3")},
+			[]string{"deleted a from u@1 unknown", "added a to v@3"}, []string{"deleted a from u@1 unknown", "added a to v@3"}},
+		{"another UID that went too", []change[thing]{became("a", "u@1", "v@3"), became("a", "v@3", "")},
+			[]string{"deleted a from u@1 unknown"}, []string{"deleted a from u@1 unknown", "added a to v@3", "deleted a from v@3"}},
+		{"the same UID come back", []change[thing]{became("a", "u@1", ""), became("a", "", "u@3")},
+			[]string{"updated a from u@1 to u@3"}, []string{"deleted a from u@1", "added a to u@3"}},
+		{"the order is that of first waiting", []change[thing]{became("a", "u@1", "u@2"), became("b", "", "w@3"), became("a", "u@2", "u@4")},
+			[]string{"updated a from u@1 to u@4", "added b to w@3"}, []string{"updated a from u@1 to u@2", "added b to w@3", "updated a from u@2 to u@4"}},
+		{"a resync", []change[thing]{again}, []string{"updated a from u@1 to u@1 resync"}, []string{"updated a from u@1 to u@1 resync"}},
+		{"a resync that turns into an update", []change[thing]{again, became("a", "u@1", "u@2")},
+			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@1 resync", "updated a from u@1 to u@2"}},
+		{"an update needs no resync", []change[thing]{became("a", "u@1", "u@2"), becameAgain("a", "u@2")},
+			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@2 resync"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			level, every := newBacklog[thing](), &eventStream[thing]{}
+			for _, c := range test.push {
+				level.push(c, nil, false)
+				every.push(c, nil, false)
+			}
+			if got := tell(drain(level)); !slices.Equal(got, test.want) {
+				t.Errorf("level-triggered:\n got %q\nwant %q", got, test.want)
+			}
+			if got := tell(drain(every)); !slices.Equal(got, test.every) {
+				t.Errorf("every event:\n got %q\nwant %q", got, test.every)
+			}
+		})
+	}
+}
+
+func becameAgain(name, state string) change[thing] {
+	c := became(name, state, state)
+	c.resync = true
+	return c
+}
+
+func TestBacklog_ShowsItsScopes(t *testing.T) {
+	moved := became("a", "u@1", "u@1")
+	moved.new, moved.same = moved.old, true
+	moved.before, moved.after = scopesOf(0), scopesOf(1)
+	both := moved
+	both.after = scopesOf(0, 1)
+	left := became("a", "u@1", "")
+	left.leftScope = true
+	for _, every := range []bool{false, true} {
+		tests := []struct {
+			what   string
+			c      change[thing]
+			filter *scopeSet
+			want   []string
+		}{
+			{"left", moved, scopesOf(0), []string{"deleted a from u@1"}},
+			{"joined", moved, scopesOf(1), []string{"added a to u@1"}},
+			{"moved within", moved, scopesOf(0, 1), nil},
+			{"moved within all", moved, nil, nil},
+			{"elsewhere", moved, scopesOf(2), nil},
+			{"held by one more", both, scopesOf(0), nil},
+			{"left by an own write", left, scopesOf(0), []string{"deleted a from u@1 left"}},
+		}
+		for _, test := range tests {
+			var w waiting[thing] = newBacklog[thing]()
+			if every {
+				w = &eventStream[thing]{}
+			}
+			w.push(test.c, test.filter, false)
+			if got := tell(drain(w)); !slices.Equal(got, test.want) {
+				t.Errorf("%s, every event %v: got %q, want %q", test.what, every, got, test.want)
+			}
+		}
+	}
+}
+
+func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
+	b := newBacklog[thing]()
+	for i := range 100_000 {
+		v := 3*i + 1
+		a, b1, c := fmt.Sprintf("u@%d", v), fmt.Sprintf("u@%d", v+1), fmt.Sprintf("u@%d", v+2)
+		b.push(became("lives", a, b1), nil, false)
+		b.push(became(fmt.Sprint("passes", i), "", c), nil, false)
+		b.push(became(fmt.Sprint("passes", i), c, ""), nil, false)
+	}
+	places := 0
+	for p := b.ring.next; p != &b.ring; p = p.next {
+		places++
+	}
+	if places != 1 || b.len() != 1 {
+		t.Errorf("%d places wait for 1 object after 300,000 changes: the backlog grows with the events", places)
+	}
+}
+
+func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
+	s := &eventStream[thing]{}
+	for i := range streamMergeAbove {
+		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
+	}
+	if s.len() != streamMergeAbove {
+		t.Fatalf("%d events wait, want %d: none merges below the bound", s.len(), streamMergeAbove)
+	}
+	for range 1000 {
+		s.push(became("a", "u@1", "u@9"), nil, false)
+		s.push(became("b", "v@1", "v@9"), nil, false)
+	}
+	if got, want := s.len(), streamMergeAbove+2; got != want {
+		t.Errorf("%d events wait, want %d: above the bound an update goes into the one before", got, want)
+	}
+	for range 1000 {
+		s.push(became("a", "u@9", ""), nil, false)
+		s.push(became("a", "", "u@9"), nil, false)
+		s.push(became("a", "u@9", "u@9"), nil, false)
+	}
+	if got, want := s.len(), streamMergeAbove+2+3000; got != want {
+		t.Errorf("%d events wait, want %d: additions and deletions are never dropped, and nothing merges across them", got, want)
+	}
+	drain(s)
+	if s.update != nil {
+		t.Error("empty, it keeps its index")
+	}
+}

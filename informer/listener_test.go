@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+)
+
+// listening runs l in the bubble, until the test's end.
+func listening(t *testing.T, l *listener[thing]) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = l.run(ctx) })
+	return func() { cancel(); wg.Wait() }
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got []Event[thing]
+		l := newListener(func(e Event[thing]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
+		stop := listening(t, l)
+		defer stop()
+		l.join(slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
+		l.push([]change[thing]{became("c", "", "w@3")})
+		l.mark()
+		l.mark()
+		synctest.Wait() // it holds a
+		l.push([]change[thing]{became("d", "", "x@4"), became("a", "u@1", "u@5")})
+		time.Sleep(2900 * time.Millisecond)
+		if isClosed(l.synced()) {
+			t.Error("synced while the handler has not returned from an object that was there")
+		}
+		time.Sleep(200 * time.Millisecond)
+		if !isClosed(l.synced()) {
+			t.Error("not synced, though the handler has returned from everything that was there")
+		}
+		time.Sleep(time.Minute)
+		want := []string{"added a to u@1 initial", "added b to v@2 initial", "added c to w@3 initial", "added d to x@4", "updated a from u@1 to u@5"}
+		if got := tell(got); !slices.Equal(got, want) {
+			t.Errorf("told:\n got %q\nwant %q", got, want)
+		}
+		if s := l.snapshot(); !s.Synced || s.Delivered != 5 || s.Backlog != 0 {
+			t.Errorf("snapshot %+v, want synced, 5 delivered, no backlog", s)
+		}
+	})
+}
+
+func TestListener_PanicCostsOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged []string
+		log := funcr.New(func(prefix, args string) { logged = append(logged, args) }, funcr.Options{})
+		var got []string
+		l := newListener(func(e Event[thing]) {
+			if e.Key.Name == "b" {
+				panic("cannot")
+			}
+			got = append(got, e.Key.Name)
+		}, HandlerOptions{Name: "mine"}, nil, log)
+		stop := listening(t, l)
+		defer stop()
+		l.push([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")})
+		l.mark()
+		synctest.Wait()
+		if !slices.Equal(got, []string{"a", "c"}) || !isClosed(l.synced()) {
+			t.Errorf("told of %q, synced %v; want a and c, and synced: a panic costs its own event alone", got, isClosed(l.synced()))
+		}
+		if s := l.snapshot(); s.Panics != 1 || s.Delivered != 3 {
+			t.Errorf("snapshot %+v, want 1 panic of 3 calls", s)
+		}
+		if len(logged) != 1 || !strings.Contains(logged[0], "cannot") || !strings.Contains(logged[0], "mine") || !strings.Contains(logged[0], "listener_test.go") {
+			t.Errorf("logged %q, want once, with the handler's name and the stack", logged)
+		}
+	})
+}
+
+func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls, left := 0, 0
+		var r *Registration
+		var l *listener[thing]
+		l = newListener(func(Event[thing]) {
+			if calls++; calls == 2 {
+				r.Remove() // of itself
+				l.push([]change[thing]{became("z", "", "z@9")})
+			}
+		}, HandlerOptions{}, nil, logr.Discard())
+		r = newRegistration(l, func() { left++ })
+		for i := range 10 {
+			l.push([]change[thing]{became(fmt.Sprint(i), "u@1", "v@2")}) // two events each
+		}
+		if err := l.run(t.Context()); err != nil {
+			t.Errorf("run = %v, want nil", err)
+		}
+		r.Remove()
+		if calls != 2 || left != 1 || r.Snapshot().Backlog != 0 {
+			t.Errorf("%d calls, left %d times, backlog %d; want 2, 1, 0", calls, left, r.Snapshot().Backlog)
+		}
+	})
+}
+
+func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		slow := newListener(func(Event[thing]) { <-release }, HandlerOptions{}, nil, logr.Discard())
+		told := 0
+		fast := newListener(func(Event[thing]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
+		stopSlow, stopFast := listening(t, slow), listening(t, fast)
+		for i := range 1000 {
+			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))
+			slow.push([]change[thing]{c})
+			fast.push([]change[thing]{c})
+			synctest.Wait()
+		}
+		if told != 1000 || slow.snapshot().Backlog > 1 {
+			t.Errorf("the other handler was told of %d events, the stalled one's backlog is %d; want 1000 and 1", told, slow.snapshot().Backlog)
+		}
+		close(release)
+		synctest.Wait()
+		stopSlow()
+		stopFast()
+		if got := slow.snapshot().Delivered; got != 2 {
+			t.Errorf("the stalled handler was called %d times, want 2: what it held, and the newest state", got)
+		}
+	})
+}
