@@ -43,7 +43,8 @@ var arrows = map[string][]string{
 	"client":             {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
 		"workqueue", "workqueue/clientgo"},
-	"envtest": {},
+	"envtest":     {},
+	"integration": {}, // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/envtest"
+)
+
+func TestIntegration(t *testing.T) {
+	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
+	RunSpecs(t, "the whole path on a real control plane")
+}
+
+var (
+	env *envtest.Environment
+	// api and outside are writers that no informer learns of: other processes.
+	api     kubernetes.Interface
+	outside *client.Client
+	scheme  = runtime.NewScheme()
+)
+
+var _ = BeforeSuite(func(ctx context.Context) {
+	Expect(clientscheme.AddToScheme(scheme)).To(Succeed())
+	scheme.AddKnownTypeWithName(group.WithKind("Widget"), &widget{})
+	scheme.AddKnownTypeWithName(group.WithKind("Latecomer"), &latecomer{})
+	var err error
+	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crd("widget")})
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+	api = kubernetes.NewForConfigOrDie(env.Config())
+	outside, err = client.New(env.Config(), scheme, client.Options{})
+	Expect(err).NotTo(HaveOccurred())
+})
+
+var group = schema.GroupVersion{Group: "integration.flyball.dev", Version: "v1"}
+
+// widget is a custom resource, as a plain struct.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              struct {
+		Value string `json:"value,omitempty"`
+	} `json:"spec,omitempty"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	out := *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+// latecomer is a kind that the server does not know until a spec installs it.
+type latecomer struct{ widget }
+
+func (l *latecomer) DeepCopyObject() runtime.Object {
+	return &latecomer{*l.widget.DeepCopyObject().(*widget)}
+}
+
+// crd is the definition of one of the kinds above.
+func crd(singular string) []runtime.Object {
+	GinkgoHelper()
+	objects, err := envtest.ParseCRDs(strings.NewReader(fmt.Sprintf(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: %[1]ss.integration.flyball.dev}
+spec:
+  group: integration.flyball.dev
+  scope: Namespaced
+  names: {kind: %[2]s, plural: %[1]ss, singular: %[1]s}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties: {spec: {type: object, properties: {value: {type: string}}}}
+`, singular, strings.ToUpper(singular[:1])+singular[1:])))
+	Expect(err).NotTo(HaveOccurred())
+	return objects
+}
+
+// newNamespace is for one spec alone.
+func newNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	ns, err := api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}, metav1.CreateOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	return ns.Name
+}
+
+func configMap(namespace, name string, data map[string]string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: data}
+}
+
+func newWidget(namespace, name, value string) *widget {
+	w := &widget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	w.Spec.Value = value
+	return w
+}
