@@ -22,7 +22,8 @@ type holding struct {
 // news is what a delta or an own write says of a key.
 type news struct {
 	kind    newsKind
-	scope   ScopeID // of a delta
+	scope   ScopeID   // of a delta
+	alone   *scopeSet // of scope alone, where there is one at hand
 	uid     types.UID
 	version Version
 	bad     bool
@@ -126,7 +127,14 @@ func decideSeen(h holding, n news, w world) fate {
 	}
 	older := n.version != 0 && n.version < h.version
 	same := n.version != 0 && n.version == h.version
-	now := holding{scopes: h.scopes.with(n.scope), uid: n.uid, version: n.version, bad: n.bad}
+	alone := n.alone
+	if alone == nil {
+		alone = scopesOf(n.scope)
+	}
+	now := holding{scopes: alone, uid: n.uid, version: n.version, bad: n.bad}
+	if !h.scopes.empty() {
+		now.scopes = h.scopes.with(n.scope)
+	}
 	switch {
 	case older:
 	case h.scopes.empty():
@@ -134,7 +142,7 @@ func decideSeen(h holding, n news, w world) fate {
 			v.next, v.take = now, true
 		}
 	case h.uid != n.uid:
-		now.scopes = scopesOf(n.scope)
+		now.scopes = alone
 		v.next, v.take = now, true
 	case same && !(h.bad && !n.bad):
 		v.next.scopes = now.scopes

@@ -86,7 +86,10 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	for _, scope := range b.Epochs {
 		x.epochLocked(scope)
 	}
-	before := slices.Clone(x.mu.reached)
+	var before []Version
+	if x.mu.ahead.len() > 0 {
+		before = slices.Clone(x.mu.reached)
+	}
 	changes := x.takeLocked(steps)
 	for _, r := range b.Reached {
 		if r.List != 0 && x.mu.ahead.len() > 0 {
@@ -183,6 +186,9 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 	if held {
 		r = *x.mu.rows.At(int(at))
 		h = r.holding()
+	}
+	if s.kind == seen {
+		s.alone = x.mu.sets.alone(s.scope)
 	}
 	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid)})
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)

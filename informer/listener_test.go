@@ -55,6 +55,7 @@ func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 			t.Error("not synced, though the handler has returned from everything that was there")
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		want := []string{"added a to u@1 initial", "added b to v@2 initial", "added c to w@3 initial", "added d to x@4", "updated a from u@1 to u@5"}
 		if got := tell(got); !slices.Equal(got, want) {
 			t.Errorf("told:\n got %q\nwant %q", got, want)

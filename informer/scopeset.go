@@ -119,6 +119,14 @@ type scopeSets struct {
 	more   map[string]*scopeSet
 }
 
+// alone is the set of id.
+func (t *scopeSets) alone(id ScopeID) *scopeSet {
+	if int(id) < len(t.single) && t.single[id] != nil {
+		return t.single[id]
+	}
+	return t.intern(scopesOf(id))
+}
+
 func (t *scopeSets) intern(s *scopeSet) *scopeSet {
 	if s.empty() {
 		return nil
