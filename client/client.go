@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // Observer is shown this process's own writes. *informer.SharedInformerFactory
@@ -78,8 +80,8 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 	if err := opts.FieldValidation.check(); err != nil {
 		return nil, fmt.Errorf("make client: Options.FieldValidation: %w", err)
 	}
-	if opts.Logger.GetSink() == nil {
-		opts.Logger = stderrLogger()
+	if opts.Logger.IsZero() {
+		opts.Logger = textlog.New(os.Stderr, 0)
 	}
 	c := &Client{config: restConfig(cfg, opts.Logger), scheme: scheme, opts: opts}
 	var err error

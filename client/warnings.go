@@ -5,12 +5,9 @@ package client
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"sync"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 )
 
 // maxWarnings texts are remembered; past it all are forgotten, so that texts
@@ -57,10 +54,4 @@ func (w *warningLog) first(text string) bool {
 	}
 	w.mu.seen[text] = struct{}{}
 	return true
-}
-
-func stderrLogger() logr.Logger {
-	return funcr.New(func(prefix, args string) {
-		fmt.Fprintln(os.Stderr, prefix, args)
-	}, funcr.Options{LogTimestamp: true})
 }

@@ -4,10 +4,8 @@
 package manager
 
 import (
-	"io"
 	"net/http"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 )
 
@@ -19,9 +17,6 @@ func (m *Manager) HealthHandler() http.Handler { return m.healthHandler() }
 func FindIn(environ, home string, inCluster func() (*rest.Config, error), kubeconfig, context string) (*rest.Config, error) {
 	return places{environ: environ, home: home, inCluster: inCluster}.find(kubeconfig, context)
 }
-
-// NewLogger is the logger of the zero Options, with another place to write to.
-func NewLogger(w io.Writer, verbosity int) logr.Logger { return newLogger(w, verbosity) }
 
 // Complete fills in the defaults as New does.
 func (o *Options) Complete() error { return o.complete() }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"time"
@@ -17,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2/textlogger"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -59,8 +58,10 @@ type Options struct {
 	// contexts of all end at once, and a second later Run returns and names what
 	// still runs. 0: 30 seconds, the time that a pod has by default.
 	GracePeriod time.Duration
-	// Logger of the manager and of what it runs, client-go included. Zero (as
-	// logr.Discard() is): readable text on stderr.
+	// Logger of the manager and of what it runs, client-go included. Zero: lines
+	// of text on stderr. logr.Discard() is the zero Logger too; for silence give
+	// logr.FromSlogHandler(slog.DiscardHandler), for JSON that of
+	// slog.NewJSONHandler.
 	Logger logr.Logger
 	// Verbosity of the zero Logger: V(n) is shown for n up to it.
 	Verbosity int
@@ -86,7 +87,7 @@ func (o *Options) complete() error {
 		o.Scheme = clientgoscheme.Scheme
 	}
 	if o.Logger.IsZero() {
-		o.Logger = newLogger(os.Stderr, o.Verbosity)
+		o.Logger = textlog.New(os.Stderr, o.Verbosity)
 	}
 	if o.Informers.Logger.IsZero() {
 		o.Informers.Logger = o.Logger
@@ -111,9 +112,4 @@ func checkAddress(field, address string) error {
 func anyPort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return err != nil || port == "0"
-}
-
-// newLogger writes the lines that Kubernetes' own components write.
-func newLogger(w io.Writer, verbosity int) logr.Logger {
-	return textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(w), textlogger.Verbosity(verbosity)))
 }

@@ -7,11 +7,13 @@ import (
 	"bytes"
 	"flag"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -92,6 +94,15 @@ func TestBindFlags_FlagBeforeVariableBeforeValue(t *testing.T) {
 	}
 }
 
+func TestOptions_ALoggerForSilenceIsKept(t *testing.T) {
+	silence := logr.FromSlogHandler(slog.DiscardHandler)
+	o := manager.Options{Logger: silence}
+	must(t, o.Complete())
+	if o.Logger != silence || o.Informers.Logger != silence || o.Client.Logger != silence {
+		t.Errorf("the logger is %T, not the one that was given: who asks for silence gets lines on stderr", o.Logger.GetSink())
+	}
+}
+
 func TestBindFlags_MalformedValuesAreRefused(t *testing.T) {
 	for _, args := range []string{"-v x", "-graceful-shutdown-timeout soon"} {
 		var o manager.Options
@@ -137,16 +148,5 @@ func TestBindFlags_UsageShowsDefaults(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("usage lacks %q:\n%s", want, text.String())
 		}
-	}
-}
-
-func TestLogger_WritesReadableTextUpToItsVerbosity(t *testing.T) {
-	var text bytes.Buffer
-	log := manager.NewLogger(&text, 1)
-	log.Info("manager runs", "server", "x")
-	log.V(1).Info("detail")
-	log.V(2).Info("too much")
-	if got := text.String(); !strings.Contains(got, `"manager runs" server="x"`) || !strings.Contains(got, "detail") || strings.Contains(got, "too much") {
-		t.Errorf("got %q", got)
 	}
 }

@@ -77,7 +77,13 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // announce says that everything has started.
 func (m *Manager) announce() {
-	m.log.Info("manager runs", "server", m.config.Host, "metrics", m.MetricsAddr(), "health", m.HealthAddr())
+	values := []any{"server", m.config.Host}
+	for _, s := range []*server{m.metrics, m.health} {
+		if s != nil {
+			values = append(values, s.name, s.addr())
+		}
+	}
+	m.log.Info("manager runs", values...)
 	if log := m.log.V(1); log.Enabled() {
 		log.Info("start order", "stages", m.Snapshot().String())
 	}
