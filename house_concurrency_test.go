@@ -29,8 +29,7 @@ var starters = map[string]string{
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
-	"reconcile/deadline.go":   "the soft deadline's report",
-	"reconcile/worker.go":     "the workers, and the one that stands in for a worker that overruns",
+	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 
 	"manager/run.go":    "stages, which Run waits for in reverse",
 	"manager/server.go": "the server, and who shuts it down",

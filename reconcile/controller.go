@@ -23,7 +23,7 @@ const (
 	defaultWorkers      = 4
 	defaultSoftDeadline = time.Minute
 	defaultHardDeadline = 10 * time.Minute
-	defaultDrainTimeout = 30 * time.Second
+	defaultDrainTimeout = 20 * time.Second // of the 30 s that a pod has for all its ending
 
 	firstSyncReport = 30 * time.Second
 )
@@ -39,7 +39,8 @@ type Options struct {
 	// Negative: none.
 	HardDeadline time.Duration
 	// DrainTimeout that reconciles in flight have when Run's context ends; then
-	// their contexts are cancelled. 0: 30 seconds. Negative: cancelled at once.
+	// their contexts are cancelled. 0: 20 seconds, which fit into a pod's 30.
+	// Negative: cancelled at once.
 	DrainTimeout time.Duration
 	// RateLimiter of retries. Nil: exponential per key, 5 ms to 1000 s.
 	RateLimiter workqueue.RateLimiter
@@ -57,7 +58,9 @@ type Controller[K comparable] struct {
 	name         string
 	reconcile    Func[K]
 	queue        *workqueue.Queue[K]
-	workers      int
+	workers      []worker[K]
+	watchdog     watchdog
+	loggerKey    any // of contexts
 	soft, hard   time.Duration
 	drain        time.Duration
 	log          logr.Logger // of Options, until Run
@@ -72,7 +75,6 @@ type Controller[K comparable] struct {
 		began   bool
 		misuse  []error
 		sources []source.Source[K]
-		running map[K]run
 		waits   map[K]func() // for the cache, after a conflict
 	}
 }
@@ -85,7 +87,9 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		name:         name,
 		reconcile:    f,
 		queue:        workqueue.New[K](workqueue.Options{Name: name, RateLimiter: opts.RateLimiter}),
-		workers:      orDefault(opts.Workers, defaultWorkers),
+		workers:      make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
+		watchdog:     watchdog{wake: make(chan struct{}, 1)},
+		loggerKey:    loggerKey(),
 		soft:         orDefault(opts.SoftDeadline, defaultSoftDeadline),
 		hard:         orDefault(opts.HardDeadline, defaultHardDeadline),
 		drain:        orDefault(opts.DrainTimeout, defaultDrainTimeout),
@@ -93,7 +97,6 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		crashOnPanic: opts.CrashOnPanic,
 		synced:       make(chan struct{}),
 	}
-	c.mu.running = make(map[K]run)
 	c.mu.waits = make(map[K]func())
 	if name == "" {
 		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
@@ -270,6 +273,17 @@ func names[K comparable](sources []source.Source[K]) string {
 		all = append(all, s.String())
 	}
 	return strings.Join(all, ", ")
+}
+
+// endWait ends the wait for the cache after the run of key before.
+func (c *Controller[K]) endWait(key K) {
+	c.mu.Lock()
+	stop := c.mu.waits[key]
+	delete(c.mu.waits, key)
+	c.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 func (c *Controller[K]) endWaits() {

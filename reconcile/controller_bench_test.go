@@ -5,34 +5,50 @@ package reconcile_test
 
 import (
 	"context"
+	"io"
+	"log/slog"
 	"sync"
 	"testing"
+
+	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
 
 // What the controller adds to a reconcile that does nothing: from the source's key
-// to the settled result.
+// to the settled result. An operation is a round of 1000 keys.
 func BenchmarkController_NoOp(b *testing.B) {
+	for name, logger := range map[string]logr.Logger{
+		"discard": logr.Discard(),
+		"slog":    logr.FromSlogHandler(slog.NewTextHandler(io.Discard, nil)),
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkNoOp(b, reconcile.Options{Logger: logger}) })
+	}
+}
+
+func benchmarkNoOp(b *testing.B, opts reconcile.Options) {
 	ctx, cancel := context.WithCancel(b.Context())
-	var done sync.WaitGroup
-	c := reconcile.New("bench", func(context.Context, int) (reconcile.Result, error) {
+	var done, running sync.WaitGroup
+	c := reconcile.New("bench", func(context.Context, reconcile.Key) (reconcile.Result, error) {
 		done.Done()
 		return reconcile.Result{}, nil
-	}, reconcile.Options{})
-	fed := make(chan int, 1024)
+	}, opts)
+	fed := make(chan reconcile.Key, 1000)
 	c.Watch(source.Channel(fed, source.ChannelOptions{}))
-	var running sync.WaitGroup
 	running.Go(func() { _ = c.Run(ctx) })
-	b.ReportAllocs()
-	n := 0
-	for b.Loop() {
-		done.Add(1)
-		fed <- n
-		n++
+	round := make([]reconcile.Key, 1000)
+	for i := range round {
+		round[i] = reconcile.Key{Namespace: "prod", Name: "object-" + string(rune('a'+i%26)) + string(rune('a'+i/26))}
 	}
-	done.Wait()
+	b.ReportAllocs()
+	for b.Loop() {
+		done.Add(len(round))
+		for _, key := range round {
+			fed <- key
+		}
+		done.Wait()
+	}
 	cancel()
 	running.Wait()
 }

@@ -5,42 +5,128 @@ package reconcile
 
 import (
 	"bytes"
+	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
-// watchdog reports the reconciles of one worker that overrun the soft deadline.
+// watchdog wakes the watch. It sleeps while no reconcile runs, and else until the
+// first of those that run can pass a deadline: so they need no timers of their own.
 type watchdog struct {
-	limit     time.Duration // negative: none
-	goroutine []byte        // the worker's, such as "goroutine 12 "
+	asleep atomic.Bool
+	wake   chan struct{} // of one place
 }
 
-// newWatchdog is called by the worker that it watches.
-func newWatchdog(limit time.Duration) *watchdog {
-	return &watchdog{limit: limit, goroutine: goroutineHeader()}
-}
-
-// begin has report called, once, if stop has not been called when the limit has
-// passed. stop returns after a report that has begun.
-func (w *watchdog) begin(report func(stack string)) (stop func()) {
-	if w.limit < 0 {
-		return func() {}
-	}
-	return afterFunc(w.limit, func() { report(stackOf(w.goroutine, allStacks())) })
-}
-
-// afterFunc calls f when d has passed. stop prevents that, or waits until f has
-// returned.
-func afterFunc(d time.Duration, f func()) (stop func()) {
-	done := make(chan struct{})
-	timer := time.AfterFunc(d, func() {
-		defer close(done)
-		f()
-	})
-	return func() {
-		if !timer.Stop() {
-			<-done
+// expect is called after a reconcile has been noted and before it begins.
+func (d *watchdog) expect() {
+	if d.asleep.Load() {
+		select {
+		case d.wake <- struct{}{}:
+		default: // on its way
 		}
+	}
+}
+
+// watch reports the reconciles that pass the soft deadline and cancels those that
+// pass the hard one. When ctx has ended it cuts off those that still run after the
+// time for draining. It returns when idle is closed.
+func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFunc, idle <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	ended, late := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case <-timer.C:
+		case <-c.watchdog.wake:
+		case <-ended:
+			ended, late = nil, time.After(max(c.drain, 0))
+			continue
+		case <-late:
+			c.reportLate()
+			cutOff(ErrStopped)
+			continue
+		case <-idle:
+			return
+		}
+		if next, waits := c.inspect(); waits {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// inspect looks at all that runs, and says when to look again unless nothing runs.
+func (c *Controller[K]) inspect() (next time.Time, waits bool) {
+	first := c.firstLimit()
+	if first < 0 {
+		return next, false
+	}
+	c.watchdog.asleep.Store(true) // before the look: what begins after it wakes the watch
+	now := time.Now()
+	next = now.Add(first) // what begins from now on has no earlier deadline
+	for i := range c.workers {
+		due, more := c.check(&c.workers[i], now)
+		if more && due.Before(next) {
+			next = due
+		}
+		waits = waits || more
+	}
+	if waits {
+		c.watchdog.asleep.Store(false)
+	}
+	return next, waits
+}
+
+// firstLimit is the limit that a reconcile can pass first. Negative: there is none.
+func (c *Controller[K]) firstLimit() time.Duration {
+	if c.soft < 0 || c.hard < 0 {
+		return max(c.soft, c.hard)
+	}
+	return min(c.soft, c.hard)
+}
+
+// check does what w's reconcile has come to by now, and says when its next deadline
+// is, if there is one.
+func (c *Controller[K]) check(w *worker[K], now time.Time) (next time.Time, more bool) {
+	r, stack := c.overrun(w, now)
+	if r == nil {
+		return next, false
+	}
+	if stack != "" {
+		r.overdue = true
+		c.counters.overdue.Add(1)
+		r.logger().Info("reconcile has passed its soft deadline and still runs", "softDeadline", c.soft, "stack", stack)
+	}
+	if hard := r.since.Add(c.hard); c.hard >= 0 {
+		if now.Before(hard) {
+			next, more = hard, true
+		} else {
+			r.cancel(&DeadlineError{Limit: c.hard})
+		}
+	}
+	if soft := r.since.Add(c.soft); c.soft >= 0 && !r.overdue && (!more || soft.Before(next)) {
+		next, more = soft, true
+	}
+	return next, more
+}
+
+// overrun is w's reconcile, and its stack if it has just passed the soft deadline.
+// The stack is read under the lock, so that the worker cannot go on to another key.
+func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r = w.mu.run
+	if r != nil && c.soft >= 0 && !r.overdue && !now.Before(r.since.Add(c.soft)) {
+		stack = stackOf(w.mu.goroutine, allStacks())
+	}
+	return r, stack
+}
+
+// reportLate names the reconciles that the time for draining was too short for.
+func (c *Controller[K]) reportLate() {
+	for _, r := range c.running() {
+		c.log.Info("reconcile still runs at the end of the time for draining, cancelling it",
+			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", max(c.drain, 0))
 	}
 }
 

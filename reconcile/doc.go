@@ -13,8 +13,9 @@
 //	source.go of package source   names keys              1 goroutine per source
 //	controller.go                 sources, start and end  1 goroutine
 //	worker.go                     the worker pool         1 goroutine per worker
+//	run.go                        its context and logger  in the worker
 //	settle.go                     what follows            in the worker
-//	deadline.go                   soft and hard deadline  a timer each
+//	deadline.go                   deadlines, draining     1 goroutine
 //
 // # Promises
 //
@@ -29,7 +30,8 @@
 //	    stack; the hard deadline cancels its context with a *DeadlineError as cause
 //	R6  a stale-resourceVersion conflict is quiet, counted, and retried when the
 //	    cache has passed the version that failed or the backoff ends, whichever is
-//	    first; conflicts of field managers or UIDs are errors
+//	    first; after ten failures in a row only when the backoff ends; conflicts of
+//	    field managers or UIDs are errors
 //
 // What Reconcile returns is explained at Func. An error wins over a Result; the
 // backoff grows with each Retry, error and conflict of a key, and ends with Done,
@@ -48,7 +50,7 @@
 //
 // The context of a reconcile has a logr.Logger with controller, key and reconcileID.
 // Level 0 has what a person must see: errors, panics, overruns. Conflicts and waits
-// are at V(1).
+// are at V(1). A reconcile that asks for no logger costs none.
 //
 // # Concurrency
 //

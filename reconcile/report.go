@@ -3,17 +3,15 @@
 
 package reconcile
 
-import (
-	"context"
-	"errors"
-
-	"github.com/go-logr/logr"
-)
+import "errors"
 
 // report logs how a reconcile ended: what a person must see at level 0, the rest at
 // V(1). An error's own method that panics costs only its text.
-func (c *Controller[K]) report(ctx context.Context, key K, a action, res Result, err error) {
-	log := logr.FromContextOrDiscard(ctx)
+func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
+	if level := a.outcome.verbosity(); level > 0 && !c.log.V(level).Enabled() {
+		return // without asking for the run's logger
+	}
+	log, key := r.logger().V(a.outcome.verbosity()), r.key
 	failure := guarded(func() {
 		switch a.outcome {
 		case OutcomePanic:
@@ -29,16 +27,27 @@ func (c *Controller[K]) report(ctx context.Context, key K, a action, res Result,
 		case OutcomeTerminal:
 			log.Error(err, "reconcile met an error that retrying cannot heal, waiting for an event")
 		case OutcomeConflict:
-			log.V(1).Info("reconcile met a newer version, trying again when the cache has it", "conflict", err.Error())
+			log.Info("reconcile met a newer version, trying again when the cache has it", "conflict", err.Error())
 		case OutcomeStopped:
-			log.V(1).Info("reconcile cut off, the controller has stopped", "reason", err.Error())
+			log.Info("reconcile cut off, the controller has stopped", "reason", err.Error())
 		case OutcomeAfter, OutcomeRetry:
-			log.V(1).Info("reconcile waits", "outcome", a.outcome, "after", a.after, "reason", res.Reason)
+			log.Info("reconcile waits", "outcome", a.outcome, "after", a.after, "reason", res.Reason)
 		case OutcomeDone:
-			log.V(2).Info("reconcile done")
+			log.Info("reconcile done")
 		}
 	})
 	if failure != nil {
 		log.Error(failure, "the error of a reconcile panicked while it was read", "outcome", a.outcome, "stack", failure.Stack)
 	}
+}
+
+// verbosity of the log line about an outcome.
+func (o Outcome) verbosity() int {
+	switch o {
+	case OutcomeDone:
+		return 2
+	case OutcomeConflict, OutcomeStopped, OutcomeAfter, OutcomeRetry:
+		return 1
+	}
+	return 0
 }

@@ -82,11 +82,17 @@ func decideResult(res Result) action {
 	return action{outcome: OutcomeDone, forget: true}
 }
 
+// earlyRetries in a row may run before their backoff ends, as the cache has passed the
+// version that failed. Who still conflicts then does not write from what the cache
+// shows, and would go on as fast as the server answers.
+const earlyRetries = 10
+
 // settle carries out what decide says: the only place that tells the queue about
 // another run. It is called while the key is held.
-func (c *Controller[K]) settle(ctx context.Context, key K, res Result, err error) {
+func (c *Controller[K]) settle(r *run[K], res Result, err error) {
+	key := r.key
 	a := action{outcome: OutcomePanic, backoff: true}
-	failure := guarded(func() { a = decide(res, err, context.Cause(ctx)) })
+	failure := guarded(func() { a = decide(res, err, context.Cause(r)) })
 	if failure != nil {
 		err = failure // a method of the error itself panicked
 	}
@@ -101,11 +107,11 @@ func (c *Controller[K]) settle(ctx context.Context, key K, res Result, err error
 	if a.backoff {
 		c.retry(key)
 	}
-	if a.early != nil {
+	if a.early != nil && c.queue.NumRequeues(key) <= earlyRetries {
 		c.awaitCache(key, a.early)
 	}
 	c.counters.add(a.outcome)
-	c.report(ctx, key, a, res, err)
+	c.report(r, a, res, err)
 }
 
 // retry adds key with backoff. A RateLimiter that panics is taken to say the longest

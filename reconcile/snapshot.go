@@ -64,7 +64,7 @@ type Histogram struct {
 func (c *Controller[K]) Snapshot() Snapshot {
 	s := Snapshot{
 		Name:          c.name,
-		Workers:       c.workers,
+		Workers:       len(c.workers),
 		HardDeadline:  c.hard,
 		Queue:         c.queue.Stats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
@@ -97,11 +97,11 @@ func (c *Controller[K]) allSources() []source.Source[K] {
 }
 
 func (c *Controller[K]) running() []Running {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	var all []Running
-	for key, r := range c.mu.running {
-		all = append(all, Running{Key: keyText(key), ID: r.id, Since: r.since})
+	for i := range c.workers {
+		if r := c.workers[i].held(); r != nil {
+			all = append(all, Running{Key: keyText(r.key), ID: r.id(), Since: r.since})
+		}
 	}
 	slices.SortFunc(all, func(a, b Running) int { return a.Since.Compare(b.Since) })
 	return all

@@ -269,6 +269,40 @@ func TestController_ConflictRunsWhenTheBackoffEnds_R6(t *testing.T) {
 	}
 }
 
+// alwaysPassed is a conflict over a version that the cache has left behind.
+type alwaysPassed struct{ error }
+
+func (alwaysPassed) WhenPassed(do func()) func() {
+	do()
+	return func() {}
+}
+
+func TestController_ConflictsWithoutEndSlowDown_R6(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 1000
+		var runs atomic.Int32
+		fed := make(keys, 1)
+		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
+			if runs.Add(1) >= most {
+				return reconcile.Result{}, nil
+			}
+			return reconcile.Result{}, alwaysPassed{errors.New("the object has been modified")}
+		}, reconcile.Options{})
+		c.Watch(fed.source())
+		start(t, c)
+		fed <- "a"
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := runs.Load(); got < 2 || got > 20 {
+			t.Errorf("%d runs within a second, want a few: they may not go on as fast as the server answers", got)
+		}
+		time.Sleep(time.Minute)
+		if got := runs.Load(); got < 12 {
+			t.Errorf("%d runs within a minute, want more than 12: they must go on with backoff", got)
+		}
+	})
+}
+
 func TestController_EndStopsWaitingForTheCache_R6(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fed, stale := make(keys, 1), newConflict()

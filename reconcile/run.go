@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// run is one reconcile, and its context. What most reconciles never ask for is made
+// when it is first asked for: the logger, and the text of the ID. Making it takes
+// longer than all else that the controller does for a reconcile.
+type run[K comparable] struct {
+	context.Context
+	cancel     context.CancelCauseFunc
+	controller *Controller[K]
+	key        K
+	number     uint64
+	since      time.Time
+	overdue    bool // only the watch knows
+
+	named sync.Once
+	log   logr.Logger
+}
+
+func (c *Controller[K]) newRun(ctx context.Context, key K) *run[K] {
+	r := &run[K]{controller: c, key: key, number: rand.Uint64() | 1<<63, since: time.Now()}
+	r.Context, r.cancel = context.WithCancelCause(ctx)
+	return r
+}
+
+// id is 16 random hexadecimal digits, the first not below 8.
+func (r *run[K]) id() string { return strconv.FormatUint(r.number, 16) }
+
+func (r *run[K]) logger() logr.Logger {
+	r.named.Do(func() {
+		r.log = r.controller.log.WithValues("key", keyText(r.key), "reconcileID", r.id())
+	})
+	return r.log
+}
+
+// Deadline is the hard one.
+func (r *run[K]) Deadline() (time.Time, bool) {
+	if r.controller.hard < 0 {
+		return time.Time{}, false
+	}
+	return r.since.Add(r.controller.hard), true
+}
+
+// Err is context.DeadlineExceeded after the hard deadline.
+func (r *run[K]) Err() error {
+	err := r.Context.Err()
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*DeadlineError](context.Cause(r.Context)); ok {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// Value answers for the logger.
+func (r *run[K]) Value(key any) any {
+	if key == r.controller.loggerKey {
+		return r.logger()
+	}
+	return r.Context.Value(key)
+}
+
+// loggerKey is the key by which logr looks for the logger of a context.
+func loggerKey() any {
+	var asked keyCatcher
+	_ = logr.FromContextOrDiscard(&asked)
+	return asked.key
+}
+
+// keyCatcher is a context that keeps the key it is asked for.
+type keyCatcher struct {
+	context.Context
+	key any
+}
+
+func (c *keyCatcher) Value(key any) any {
+	c.key = key
+	return nil
+}
