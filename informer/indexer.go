@@ -5,7 +5,6 @@ package informer
 
 import (
 	"iter"
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -43,12 +42,6 @@ type Indexer[T Object] struct {
 		refused uint64
 		panics  uint64
 	}
-}
-
-// ahead is an own write that was stored, and the scopes it was judged to be in.
-type ahead struct {
-	version Version
-	in      *scopeSet
 }
 
 // NewIndexer makes an empty Indexer.
@@ -103,40 +96,6 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 		x.sweepLocked()
 	}
 	return changes, err
-}
-
-func (x *Indexer[T]) reachLocked(scope ScopeID, v Version) {
-	for int(scope) >= len(x.mu.reached) {
-		x.mu.reached = append(x.mu.reached, 0)
-	}
-	x.mu.reached[scope] = max(x.mu.reached[scope], v)
-}
-
-// unlistedLocked are the own writes that a list should have had, and has not:
-// they were observed after the list had been compared with what was known.
-func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T], reached []Version) []step[T] {
-	before := world{reached: reached}.of(list.Scope)
-	gone := make(map[Key]step[T])
-	for key, a := range x.mu.ahead.values {
-		at, ok := x.mu.at[key]
-		if !ok {
-			continue
-		}
-		r := x.mu.rows.At(int(at))
-		if a.value.in.has(list.Scope) && a.value.version > before && a.value.version <= list.List && r.scopes.has(list.Scope) {
-			gone[key] = step[T]{
-				news: news{kind: ended, scope: list.Scope, uid: r.uid, version: list.List, missing: true},
-				key:  key, object: r.object,
-			}
-		}
-	}
-	for i := range steps {
-		s := &steps[i]
-		if s.list == list.List && s.scope == list.Scope && s.uid == gone[s.key].uid {
-			delete(gone, s.key)
-		}
-	}
-	return slices.Collect(maps.Values(gone))
 }
 
 // listed is the version of the list of scope that ends in the batch; 0: none.
@@ -302,27 +261,6 @@ func (x *Indexer[T]) removeLocked(key Key) {
 			at[k] = v
 		}
 		x.mu.at, x.mu.most = at, len(at)
-	}
-}
-
-// epochLocked forgets the versions of what scope holds: they mean nothing any
-// more, so that the order of arrival decides.
-func (x *Indexer[T]) epochLocked(scope ScopeID) {
-	for i := range x.mu.rows.Len() {
-		if x.mu.rows.At(i).scopes.has(scope) {
-			r := x.mu.rows.Edit(i)
-			r.version, r.own = 0, nil
-		}
-	}
-	if int(scope) < len(x.mu.reached) {
-		x.mu.reached[scope] = 0
-	}
-	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
-	x.mu.floors = ageing[Key, Version]{limit: tombstoneLimit, forgotten: x.mu.floors.forgotten}
-	x.mu.awaited = ageing[Key, Version]{limit: awaitLimit}
-	x.mu.ahead = ageing[Key, ahead]{limit: math.MaxInt}
-	for key := range x.mu.waiters {
-		x.wakeLocked(key, holding{}, holding{})
 	}
 }
 

@@ -3,10 +3,7 @@
 
 package informer
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // awaitLimit of keys whose own write is not shown yet; the oldest goes first.
 const awaitLimit = 1000
@@ -80,46 +77,11 @@ func (x *Indexer[T]) passed() []func() {
 	return out
 }
 
-// begin notes that scope has begun a list, which may still speak of what is
-// gone by the time it is applied.
-func (x *Indexer[T]) begin(scope ScopeID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.reachLocked(scope, 0)
-}
-
-// reached is the version that a scope has reached; 0: none yet.
-func (x *Indexer[T]) reached(scope ScopeID) Version {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return world{reached: x.mu.reached}.of(scope)
-}
-
 // awaits is the version of an own write that is not shown yet; 0: none.
 func (x *Indexer[T]) awaits(key Key) Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.mu.awaited.get(key)
-}
-
-// sweepLocked drops what was remembered for scopes that are past it now.
-func (x *Indexer[T]) sweepLocked() {
-	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
-		return
-	}
-	least := Version(math.MaxUint64)
-	for _, r := range x.mu.reached {
-		least = min(least, r)
-	}
-	for key, v, ok := x.mu.floors.oldest(); ok && v <= least; key, v, ok = x.mu.floors.oldest() {
-		x.mu.floors.drop(key)
-	}
-	for key, v, ok := x.mu.awaited.oldest(); ok && v <= least; key, v, ok = x.mu.awaited.oldest() {
-		x.mu.awaited.drop(key)
-	}
-	for key, a, ok := x.mu.ahead.oldest(); ok && a.version <= least; key, a, ok = x.mu.ahead.oldest() {
-		x.mu.ahead.drop(key)
-	}
 }
 
 // indexerSnapshot counts what an Indexer holds.
