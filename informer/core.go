@@ -144,6 +144,7 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 	}
 	r := newReflector(transforming[T]{ListerWatcher: lw, transform: c.callTransform}, s, id, c.fifo, c.opts)
 	c.mu.matchers[id], c.mu.reflectors[id] = m, r
+	c.indexer.begin(id)
 	return id, c.group.Go(r.Run)
 }
 
@@ -211,7 +212,8 @@ func (c *core[T]) snapshot() Snapshot {
 	held := c.indexer.snapshot()
 	s := Snapshot{
 		Kind: c.kind, Synced: true, Waiting: c.fifo.Len(),
-		Objects: held.Objects, Undecodable: held.Quarantined, Tombstones: held.Tombstones,
+		Objects: held.Objects, Undecodable: held.Quarantined, Tombstones: held.Tombstones, Awaiting: held.Awaiting,
+		IndexPanics: held.IndexPanics,
 	}
 	c.critical.Lock()
 	synced := maps.Clone(c.critical.synced)

@@ -34,6 +34,8 @@ type Delta[T Object] struct {
 	// FinalStateUnknown: Deleted, found missing by a list; the watch did not
 	// see the end.
 	FinalStateUnknown bool
+	// Handler that a Sync is for.
+	Handler int
 	// Err says why the object could not be decoded. Key, UID and Version are
 	// known all the same.
 	Err error

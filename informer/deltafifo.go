@@ -82,13 +82,14 @@ func (f *DeltaFIFO[T]) Bookmark(scope ScopeID, v Version) {
 	}
 }
 
-// Resync appends a Sync delta for each of objects of which no delta waits.
-func (f *DeltaFIFO[T]) Resync(scope ScopeID, objects iter.Seq2[Key, T]) {
+// Resync appends a Sync delta, for one handler, for each of objects of which no
+// delta waits: what waits will tell of them anyway.
+func (f *DeltaFIFO[T]) Resync(scope ScopeID, handler int, objects iter.Seq2[Key, T]) {
 	for key, obj := range objects {
 		f.mu.Lock()
 		if !f.mu.closed && !f.mu.log.waits(key) {
 			f.mu.log.push(Delta[T]{
-				Type: Sync, Key: key, Scope: scope, Object: obj,
+				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: obj,
 				UID: obj.GetUID(), Version: ParseVersion(obj.GetResourceVersion()),
 			})
 			f.woken.Signal()

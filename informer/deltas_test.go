@@ -312,7 +312,7 @@ func TestDeltaFIFO_ResyncSkipsWhatWaits(t *testing.T) {
 	list(f, 0, 5, delta(Added, "a", "u", 1), delta(Added, "b", "v", 2))
 	applyBatch(t, f, x)
 	f.Push(delta(Updated, "b", "v", 7))
-	f.Resync(0, func(yield func(Key, thing) bool) {
+	f.Resync(0, 1, func(yield func(Key, thing) bool) {
 		for k, o := range x.knownIn(0) {
 			if !yield(k, o.Object) {
 				return

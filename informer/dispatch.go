@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -16,7 +17,31 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 			return nil // ctx has ended
 		}
 		c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(batch) })
+		c.reportUndecodable(batch.Deltas)
 	}
+}
+
+// reportUndecodable logs the first of the objects that cannot be decoded, and
+// how many there are: of a list it may be each.
+func (c *core[T]) reportUndecodable(deltas []Delta[T]) {
+	var first *Delta[T]
+	n := 0
+	for i := range deltas {
+		if deltas[i].Err == nil {
+			continue
+		}
+		if n++; first == nil {
+			first = &deltas[i]
+		}
+	}
+	if n == 0 {
+		return
+	}
+	log := c.log.WithValues("key", first.Key.String(), "objects", n)
+	if p, ok := errors.AsType[*panicError](first.Err); ok {
+		log = log.WithValues("stack", p.stack)
+	}
+	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions")
 }
 
 // store runs apply in the critical section: first the Indexer, then the
@@ -36,7 +61,7 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 		do()
 	}
 	if err != nil {
-		c.log.Error(err, "An index function panicked; the objects are stored without its values")
+		c.log.Error(err, "An index function panicked; the objects are stored without its values, and ByIndex does not find them by it")
 	}
 }
 

@@ -19,8 +19,9 @@ type change[T Object] struct {
 	after  *scopeSet
 	// same: the object did not change, only the scopes that hold it.
 	same bool
-	// resync: nothing changed, the object is given again.
-	resync bool
+	// resync: nothing changed, the object is given again to this handler.
+	resync  bool
+	handler int
 	// finalStateUnknown and leftScope say more of an object that is gone.
 	finalStateUnknown, leftScope bool
 }
@@ -75,10 +76,11 @@ func (r *row[T]) shown() *scopeSet {
 // step is one piece of news with its object.
 type step[T Object] struct {
 	news
-	key    Key
-	object T
-	err    error
-	values [][]string // per index, of the object
+	key     Key
+	object  T
+	err     error
+	handler int        // again: for this one
+	values  [][]string // per index, of the object
 }
 
 // ofDelta is the step that d makes. list is the version of the list that it
@@ -92,7 +94,7 @@ func ofDelta[T Object](d Delta[T], list Version) step[T] {
 	case Deleted:
 		s.kind = ended
 	case Sync:
-		s.kind = again
+		s.kind, s.handler = again, d.Handler
 	case Replaced:
 		s.list = list
 	}

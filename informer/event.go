@@ -33,7 +33,8 @@ func (t EventType) String() string {
 type Event[T Object] struct {
 	Type EventType
 	Key  Key
-	// Old is what this handler was last given. Zero when Added.
+	// Old is what this handler was last given. Zero when Added. A deletion that
+	// an EveryEvent handler is told of has the final state instead.
 	Old T
 	// New is the current state. Zero when Deleted.
 	New T

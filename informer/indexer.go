@@ -155,7 +155,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 
 	c = change[T]{key: s.key, old: r.object, oldUID: h.uid, before: r.shown()}
 	if s.kind == again {
-		c.new, c.newUID, c.after, c.resync = r.object, h.uid, c.before, true
+		c.new, c.newUID, c.after, c.resync, c.handler = r.object, h.uid, c.before, true, s.handler
 		return c, h.scopes.has(s.scope) && c.before != nil
 	}
 	if o.next.scopes == nil {
@@ -290,20 +290,27 @@ func (x *Indexer[T]) view() vector.View[row[T]] {
 func (x *Indexer[T]) Len() int { return x.view().Len() }
 
 // present is everything a filter sees, as changes from nothing: what a handler
-// that joins is given. resync: as the same objects given again. It is the
-// state at the time of the call.
-func (x *Indexer[T]) present(filter *scopeSet, resync bool) iter.Seq[change[T]] {
+// that joins is given. It is the state at the time of the call.
+func (x *Indexer[T]) present(filter *scopeSet) iter.Seq[change[T]] {
 	rows := x.view()
 	return func(yield func(change[T]) bool) {
 		for r := range rows.All() {
 			if !r.shown().seenBy(filter) {
 				continue
 			}
-			c := change[T]{key: r.key, new: r.object, newUID: r.uid, after: r.scopes}
-			if resync {
-				c.old, c.oldUID, c.before, c.resync = r.object, r.uid, r.scopes, true
+			if !yield(change[T]{key: r.key, new: r.object, newUID: r.uid, after: r.scopes}) {
+				return
 			}
-			if !yield(c) {
+		}
+	}
+}
+
+// objectsIn are the objects that a scope shows, as they are at the call.
+func (x *Indexer[T]) objectsIn(scope ScopeID) iter.Seq2[Key, T] {
+	rows := x.view()
+	return func(yield func(Key, T) bool) {
+		for r := range rows.All() {
+			if r.shown().has(scope) && !yield(r.key, r.object) {
 				return
 			}
 		}

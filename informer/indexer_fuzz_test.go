@@ -386,7 +386,8 @@ func (d *dull) step(op, arg byte) {
 			return
 		}
 		r := d.readers[int(arg)%len(d.readers)]
-		for c := range d.store.present(r.filter, true) {
+		for c := range d.store.present(r.filter) {
+			c.old, c.oldUID, c.before, c.resync = c.new, c.newUID, c.after, true
 			r.queue.push(c, r.filter, false)
 		}
 	}

@@ -34,13 +34,14 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, scopes []Scop
 	}
 	c.mu.Lock()
 	c.mu.handlers++
-	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", c.mu.handlers))
+	id := c.mu.handlers
 	c.mu.Unlock()
+	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	seen := scopesOf(scopes...)
-	m := &member[T]{listener: newListener(handle, opts, seen, c.log), scopes: seen, gone: make(chan struct{})}
+	m := &member[T]{listener: newListener(id, handle, opts, seen, c.log), scopes: seen, gone: make(chan struct{})}
 
 	c.critical.Lock()
-	m.join(c.indexer.present(seen, false))
+	m.join(c.indexer.present(seen))
 	c.markLocked(m)
 	c.critical.members = append(c.critical.members, m)
 	c.critical.Unlock()
@@ -71,9 +72,9 @@ func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration
 		timer := time.NewTimer(period + time.Duration(rand.Int64N(1+int64(period)/10)))
 		select {
 		case <-timer.C:
-			c.critical.Lock()
-			m.resync(c.indexer.present(m.scopes, true))
-			c.critical.Unlock()
+			for scope := range m.scopes.all() {
+				c.fifo.Resync(scope, m.id, c.indexer.objectsIn(scope))
+			}
 			continue
 		case <-m.gone:
 		case <-ctx.Done():

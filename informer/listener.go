@@ -16,6 +16,7 @@ import (
 // listener gives one handler its events, from a goroutine and a backlog of its
 // own.
 type listener[T Object] struct {
+	id     int // of the handler, as in Delta.Handler
 	handle func(Event[T])
 	name   string
 	filter *scopeSet // the scopes that the handler sees; nil: all
@@ -34,9 +35,9 @@ type listener[T Object] struct {
 }
 
 // newListener starts nothing.
-func newListener[T Object](handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
+func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
-		handle: handle, name: opts.Name, filter: filter, log: log,
+		id: id, handle: handle, name: opts.Name, filter: filter, log: log,
 		ready: make(chan struct{}),
 	}
 	l.woken = sync.NewCond(&l.mu)
@@ -59,19 +60,16 @@ func (l *listener[T]) push(changes []change[T]) {
 		return
 	}
 	for i := range changes {
+		if c := &changes[i]; c.resync && c.handler != l.id {
+			continue
+		}
 		l.mu.waiting.push(changes[i], l.filter, !l.mu.marked)
 	}
 	l.woken.Signal()
 }
 
 // join adds what is there when the handler joins.
-func (l *listener[T]) join(present iter.Seq[change[T]]) { l.add(present) }
-
-// resync gives objects again, a level-triggered handler those of which nothing
-// waits.
-func (l *listener[T]) resync(present iter.Seq[change[T]]) { l.add(present) }
-
-func (l *listener[T]) add(present iter.Seq[change[T]]) {
+func (l *listener[T]) join(present iter.Seq[change[T]]) {
 	var batch []change[T]
 	for c := range present {
 		if batch = append(batch, c); len(batch) == 256 {

@@ -37,7 +37,7 @@ func isClosed(c <-chan struct{}) bool {
 func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []Event[thing]
-		l := newListener(func(e Event[thing]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
+		l := newListener(0, func(e Event[thing]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		defer stop()
 		l.join(slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
@@ -71,7 +71,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		var logged []string
 		log := funcr.New(func(prefix, args string) { logged = append(logged, args) }, funcr.Options{})
 		var got []string
-		l := newListener(func(e Event[thing]) {
+		l := newListener(0, func(e Event[thing]) {
 			if e.Key.Name == "b" {
 				panic("cannot")
 			}
@@ -99,7 +99,7 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 		calls, left := 0, 0
 		var r *Registration
 		var l *listener[thing]
-		l = newListener(func(Event[thing]) {
+		l = newListener(0, func(Event[thing]) {
 			if calls++; calls == 2 {
 				r.Remove() // of itself
 				l.push([]change[thing]{became("z", "", "z@9")})
@@ -122,9 +122,9 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		slow := newListener(func(Event[thing]) { <-release }, HandlerOptions{}, nil, logr.Discard())
+		slow := newListener(0, func(Event[thing]) { <-release }, HandlerOptions{}, nil, logr.Discard())
 		told := 0
-		fast := newListener(func(Event[thing]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
+		fast := newListener(0, func(Event[thing]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
 		stopSlow, stopFast := listening(t, slow), listening(t, fast)
 		for i := range 1000 {
 			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))

@@ -84,6 +84,11 @@ type Snapshot struct {
 	Objects, Undecodable int
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
+	// IndexPanics of index functions: objects that an index lacks values of.
+	IndexPanics uint64
+	// Awaiting counts the keys with an own write that is not shown yet, because
+	// only the server can say whether the object still is in the scope.
+	Awaiting int
 	// Waiting deltas on their way to the Indexer.
 	Waiting  int
 	Handlers []HandlerSnapshot

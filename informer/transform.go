@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 )
 
 // transforming applies a transform to what a ListerWatcher gives.
@@ -62,8 +63,22 @@ func transformItem[T Object](transform func(T) (T, error), item Item[T]) Item[T]
 func callTransform[T Object](transform func(T) (T, error), obj T) (_ T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
+			err = &panicError{value: p, stack: string(debug.Stack())}
 		}
 	}()
 	return transform(obj)
+}
+
+// panicError is a panic of a user's function. Its text leaves the stack out,
+// since each read of the key repeats it.
+type panicError struct {
+	value any
+	stack string
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+func (e *panicError) Unwrap() error {
+	err, _ := e.value.(error)
+	return err
 }
