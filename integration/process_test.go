@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gleak"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -97,6 +98,8 @@ func (p *process) stop() {
 
 func (p *process) nothingIsLeft() {
 	GinkgoHelper()
+	// The writers from outside share the transport of their configuration.
+	utilnet.CloseIdleConnectionsFor(connection.Transport)
 	Eventually(gleak.Goroutines).WithTimeout(20 * time.Second).
 		ShouldNot(gleak.HaveLeaked(p.before, gleak.IgnoringInBacktrace("envtest.startProcess")))
 }

@@ -6,6 +6,7 @@ package integration_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
@@ -34,7 +36,9 @@ var (
 	// api and outside are writers that no informer learns of: other processes.
 	api     kubernetes.Interface
 	outside *client.Client
-	scheme  = runtime.NewScheme()
+	// connection of the two.
+	connection *http.Client
+	scheme     = runtime.NewScheme()
 )
 
 var _ = BeforeSuite(func(ctx context.Context) {
@@ -45,6 +49,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crd("widget")})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
+	connection, err = rest.HTTPClientFor(env.Config())
+	Expect(err).NotTo(HaveOccurred())
 	api = kubernetes.NewForConfigOrDie(env.Config())
 	outside, err = client.New(env.Config(), scheme, client.Options{})
 	Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// lines keeps a log.
+type lines struct {
+	mu struct {
+		sync.Mutex
+		all []string
+	}
+}
+
+func (l *lines) options() informer.Options {
+	return informer.Options{Logger: funcr.New(func(_, args string) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.mu.all = append(l.mu.all, args)
+	}, funcr.Options{})}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// with counts the lines that have all of parts.
+func (l *lines) with(parts ...string) (n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, line := range l.mu.all {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// An index function that panics costs one object its values in one index, and
+// says so: in the log with the key and the stack, and as a number.
+func TestInformer_PanickingIndexFunctionCostsOneObjectItsValues(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		s := newServer()
+		s.put("bad", "1")
+		s.put("good", "1")
+		i := informer.New[cmap](s, configMaps, log.options())
+		must(t, i.AddIndex("angry", func(cm cmap) []string {
+			if cm.Name == "bad" && cm.Data["v"] == "1" {
+				panic("a fault of the index")
+			}
+			return []string{"all"}
+		}))
+		must(t, i.AddIndex("calm", func(cmap) []string { return []string{"all"} }))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go i.Run(ctx)
+		<-i.Synced()
+		check := func(index, want string) {
+			t.Helper()
+			keys, err := i.Lister().IndexKeys(index, "all")
+			must(t, err)
+			var names []string
+			for _, k := range keys {
+				names = append(names, k.Name)
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("index %s has %q, want %q", index, got, want)
+			}
+		}
+		check("angry", "good")
+		check("calm", "bad good")
+		if got := i.Snapshot().IndexPanics; got != 1 {
+			t.Errorf("%d panics of index functions counted, want 1", got)
+		}
+		if n := log.with("index function panicked", "a fault of the index", "ConfigMap ns/bad", "angry", "bad_input_test.go"); n != 1 {
+			t.Errorf("%d log lines with key, index and stack, want 1: %q", n, log.mu.all)
+		}
+		s.put("bad", "2")
+		synctest.Wait()
+		check("angry", "bad good") // the next version heals it
+	})
+}
+
+// An object that the transform panics on or refuses is named in the log, once
+// for each of its versions; a panic with its stack.
+func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log lines
+		s := newServer()
+		s.put("first", "panic")
+		i := informer.New[cmap](s, configMaps, log.options())
+		must(t, i.SetTransform(func(cm cmap) (cmap, error) {
+			switch cm.Data["v"] {
+			case "panic":
+				panic("a fault of the transform")
+			case "refuse":
+				return nil, errors.New("refused")
+			}
+			return cm, nil
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go i.Run(ctx)
+		<-i.Synced()
+		s.put("second", "refuse")
+		synctest.Wait()
+		s.fail(apierrors.NewServiceUnavailable("away"))
+		s.cut(io.EOF)
+		synctest.Wait()
+		lists := s.lists()
+		s.put("third", "1")
+		s.compact()
+		s.fail(nil) // the relist brings the same versions, which are no news
+		time.Sleep(time.Minute)
+		if s.lists() == lists {
+			t.Error("the informer has not listed anew, so this test shows nothing of relists")
+		}
+		if n := log.with("cannot be decoded", `"error"="transform: panic: a fault of the transform"`, `"key"="ns/first"`, "bad_input_test.go"); n != 1 {
+			t.Errorf("%d log lines with the panic, its key and its stack, want 1: %q", n, log.mu.all)
+		}
+		if n := log.with("cannot be decoded", `"error"="transform: refused"`, `"key"="ns/second"`); n != 1 {
+			t.Errorf("%d log lines with the refusal and its key, want 1: %q", n, log.mu.all)
+		}
+		if got := i.Snapshot().Undecodable; got != 2 {
+			t.Errorf("%d undecodable objects counted, want 2", got)
+		}
+		for name, want := range map[string]string{
+			"first":  "read ConfigMap ns/first: the object cannot be decoded: transform: panic: a fault of the transform",
+			"second": "read ConfigMap ns/second: the object cannot be decoded: transform: refused",
+		} {
+			if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: name}); err == nil || err.Error() != want {
+				t.Errorf("Get of %s: %v, want %q", name, err, want)
+			}
+		}
+	})
+}
+
+// A type that the scheme does not know is named with what to do about it, by
+// every way to an informer.
+func TestInformer_TypeThatIsNotInTheSchemeSaysWhatToDo(t *testing.T) {
+	const want = "informer for *v1.ConfigMap: the type is not in the scheme; call its package's AddToScheme(scheme) first"
+	cfg := &rest.Config{Host: "http://127.0.0.1:1"}
+	f, err := informer.NewSharedInformerFactory(cfg, runtime.NewScheme(), informer.Options{})
+	must(t, err)
+	i := informer.For[cmap](f)
+	_, kindErr := informer.KindOf[cmap](runtime.NewScheme())
+	_, lwErr := informer.NewListerWatcher[cmap](cfg, runtime.NewScheme(), informer.WatchScope{})
+	_, joinErr := i.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
+	for name, err := range map[string]error{
+		"Err": i.Err(), "AddHandler": joinErr, "AddIndex": i.AddIndex("x", func(cmap) []string { return nil }),
+		"KindOf": kindErr, "NewListerWatcher": lwErr, "Run of the factory": f.Run(t.Context()),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
