@@ -178,6 +178,17 @@ func (e *Environment) Stop() error {
 	return errors.Join(e.apiServer.kill(), e.etcdProc.kill(), e.guard.release())
 }
 
+// Err says how a server has ended by itself, and what it last said. It is nil while both run, while a server is down
+// because KillAPIServer ended it, and after Stop. It may wait for one of the methods that start and stop servers.
+func (e *Environment) Err() error {
+	e.turn <- struct{}{}
+	defer func() { <-e.turn }()
+	if e.stopped {
+		return nil
+	}
+	return errors.Join(e.apiServer.endedItself(), e.etcdProc.endedItself())
+}
+
 // Config returns a configuration that logs in as an administrator, by a client certificate of the group
 // system:masters, without a limit on its rate of requests. It is the caller's own.
 func (e *Environment) Config() *rest.Config { return rest.CopyConfig(e.admin) }

@@ -16,7 +16,7 @@ import (
 // Kubectl runs kubectl as the administrator with args and returns what it wrote to its standard output. The error
 // carries its standard error. It blocks until kubectl ends or ctx does. It keeps its cache in the environment's directory.
 func (e *Environment) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(e.assets, "kubectl"+exeSuffix), args...)
+	cmd := exec.CommandContext(ctx, e.KubectlPath(), args...)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+e.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(e.dir, "kubectl"))
@@ -25,3 +25,6 @@ func (e *Environment) Kubectl(ctx context.Context, args ...string) ([]byte, erro
 	}
 	return out.Bytes(), nil
 }
+
+// KubectlPath returns the path of the kubectl that came with the servers, for people beside whom the environment runs.
+func (e *Environment) KubectlPath() string { return filepath.Join(e.assets, "kubectl"+exeSuffix) }

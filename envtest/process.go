@@ -76,8 +76,11 @@ func (p *process) kill() error {
 	return own
 }
 
-// endedItself says how the process ended, or nil if it runs.
+// endedItself says how the process ended, or nil if it runs or is nil.
 func (p *process) endedItself() error {
+	if p == nil {
+		return nil
+	}
 	select {
 	case <-p.ended:
 		return p.death()

@@ -32,6 +32,7 @@ var _ = Describe("a killed API server", func() {
 		Expect(err).NotTo(HaveOccurred())
 
 		Expect(env.KillAPIServer()).To(Succeed())
+		Expect(env.Err()).To(Succeed(), "who kills it knows")
 		Expect(refuses(env)).To(BeTrue())
 		Eventually(stream.ResultChan()).Should(BeClosed(), "a watch ends when its server dies")
 		Expect(env.KillAPIServer()).To(MatchError(ContainSubstring("it does not run")))
