@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -81,17 +82,25 @@ func (r reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-// copyTo writes the copy in one namespace, unless it is right already.
+// copyTo writes the copy in one namespace, unless it is right already. A
+// ConfigMap of that name that is somebody else's, or another original's copy,
+// stays as it is: that is an error, which backoff tries again.
 func (r reconciler) copyTo(ctx context.Context, original *corev1.ConfigMap, namespace string) error {
 	want := copyOf(original, namespace)
 	have, err := r.copies.Get(informer.KeyOf(want))
-	if err == nil && have.Annotations[originNote] == want.Annotations[originNote] &&
-		maps.Equal(have.Data, want.Data) && maps.EqualFunc(have.BinaryData, want.BinaryData, slices.Equal) {
+	switch {
+	case apierrors.IsNotFound(err):
+		return r.client.Create(ctx, want)
+	case err != nil:
+		return err
+	case have.Annotations[originNote] != want.Annotations[originNote]:
+		return fmt.Errorf("copy %s to namespace %s: a copy of %s is there", informer.KeyOf(original), namespace, have.Annotations[originNote])
+	case maps.Equal(have.Data, want.Data) && maps.EqualFunc(have.BinaryData, want.BinaryData, slices.Equal):
 		return nil
 	}
-	// Not by force: a ConfigMap of that name that is somebody else's is a
-	// conflict, and stays.
-	return r.client.Apply(ctx, want, client.FieldOwner("configmapsync"))
+	have = informer.Copy(have)
+	have.Data, have.BinaryData = want.Data, want.BinaryData
+	return r.client.Update(ctx, have)
 }
 
 func copyOf(original *corev1.ConfigMap, namespace string) *corev1.ConfigMap {

@@ -32,7 +32,7 @@ var _ = Describe("configmapsync", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return strings.TrimSpace(string(out))
 		}
-		kubectl("create", "clusterrole", "syncer", "--verb=get,list,watch,create,patch,delete", "--resource=configmaps,namespaces")
+		kubectl("create", "clusterrole", "syncer", "--verb=get,list,watch,create,update,delete", "--resource=configmaps,namespaces")
 		kubectl("create", "clusterrolebinding", "syncer", "--clusterrole=syncer", "--user=syncer")
 		cfg, err := env.User("syncer")
 		Expect(err).NotTo(HaveOccurred())
@@ -63,6 +63,19 @@ var _ = Describe("configmapsync", func() {
 		Eventually(copies).Should(ContainSubstring("team-a/shared=2"), "a copy that is taken away comes back")
 		kubectl("annotate", "--overwrite", "configmap", "shared", namespacesNote+"=team-b")
 		Eventually(copies).Should(Equal("team-b/shared=2"))
+
+		kubectl("create", "configmap", "shared", "-n", "team-a", "--from-literal=theirs=1")
+		kubectl("create", "configmap", "shared", "-n", "team-c", "--from-literal=k=c")
+		kubectl("annotate", "configmap", "shared", "-n", "team-c", namespacesNote+"=team-b")
+		kubectl("label", "configmap", "shared", "-n", "team-c", syncLabel+"=true")
+		kubectl("annotate", "--overwrite", "configmap", "shared", namespacesNote+"=team-a,team-b")
+		kubectl("patch", "configmap", "shared", "-p", `{"data":{"k":"3"}}`)
+		Eventually(copies).Should(ContainSubstring("team-b/shared=3"))
+		Expect(copies()).To(Equal("team-b/shared=3"), "of two originals the first has the copy")
+		Expect(kubectl("get", "configmap", "shared", "-n", "team-a", "-o", "jsonpath={.data} {.metadata.labels}")).
+			To(Equal(`{"theirs":"1"}`), "what is somebody else's stays as it is")
+		kubectl("label", "configmap", "shared", "-n", "team-c", syncLabel+"-")
+
 		kubectl("label", "configmap", "shared", syncLabel+"-")
 		Eventually(copies).Should(BeEmpty(), "an original that is no longer shared has no copies")
 
