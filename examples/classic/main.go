@@ -14,11 +14,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -30,13 +33,15 @@ import (
 )
 
 func main() {
-	kubeconfig := flag.String("kubeconfig", os.Getenv("KUBECONFIG"), "path of the kubeconfig; empty: the Pod's own cluster")
+	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig; empty: found as kubectl finds it, or the Pod's own cluster")
 	workers := flag.Int("workers", 2, "how many keys are worked on at a time")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	cfg, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = *kubeconfig
+	cfg, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	exitOn(err)
 	c, err := newController(cfg, func(line string) { fmt.Println(line) })
 	exitOn(err)
@@ -65,7 +70,9 @@ func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	pods := informer.New(lw, corev1.SchemeGroupVersion.WithKind("Pod"), informer.Options{})
+	pods := informer.New(lw, corev1.SchemeGroupVersion.WithKind("Pod"), informer.Options{
+		Logger: logr.FromSlogHandler(slog.Default().Handler()), // it says when the server cannot be reached
+	})
 	c := &controller{
 		pods:   pods,
 		store:  pods.Lister(),
