@@ -40,9 +40,9 @@ func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Mana
 			return err
 		}
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	d := &demo{client: mgr.Client(), began: time.Now(), done: stop}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	d := &demo{client: mgr.Client(), began: time.Now(), done: func() { stop(errors.New("the demo is done")) }}
 	if err := mgr.Add(d); err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os/exec"
+	"time"
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/manager"
@@ -45,12 +47,38 @@ func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(setup(mgr), bareControlPlane(mgr)); err != nil {
+	if err := errors.Join(setup(mgr), bareControlPlane(mgr), mgr.Add(overseer(env.Err))); err != nil {
 		return err
 	}
-	fmt.Printf("kubeconfig: %[1]s\ntry beside it:\n"+
-		"  kubectl --kubeconfig %[1]s apply -f examples/website/config/sample.yaml\n"+
-		"  kubectl --kubeconfig %[1]s get websites,deployments -w\n"+
-		"stop with ctrl-c\n", env.Kubeconfig())
+	kubectl := "kubectl"
+	if _, err := exec.LookPath(kubectl); err != nil {
+		kubectl = env.KubectlPath()
+	}
+	fmt.Printf("kubeconfig: %[1]s\ntry in another terminal:\n"+
+		"  export KUBECONFIG=%[1]s\n"+
+		"  %[2]s apply -f examples/website/config/sample.yaml\n"+
+		"  %[2]s get websites,deployments -w\n"+
+		"stop with ctrl-c\n", env.Kubeconfig(), kubectl)
 	return mgr.Run(ctx)
+}
+
+// overseer ends the program when the fault of its control plane is not nil:
+// nobody starts it again, and the operator would wait for it for ever.
+type overseer func() error
+
+func (overseer) Name() string { return "control plane" }
+
+func (fault overseer) Run(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if fault() != nil {
+			return errors.New("it has ended, and all that was in it is gone; start anew") // Stop says why
+		}
+	}
 }

@@ -4,8 +4,10 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -100,4 +102,30 @@ func TestRun_DemoNeedsAnExplicitCluster(t *testing.T) {
 	if err := run(t.Context(), opts, true, false); err == nil {
 		t.Error("-local with -kubeconfig succeeded; they name two clusters")
 	}
+}
+
+func TestRun_WithoutAClusterSaysWhatToTry(t *testing.T) {
+	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("HOME", t.TempDir())
+	err := run(t.Context(), testOptions(), false, false)
+	if err == nil || !strings.Contains(err.Error(), "-local starts a control plane") {
+		t.Errorf("run without any kubeconfig: %v, want an error that tells of -local", err)
+	}
+}
+
+func TestOverseer_EndsWithItsControlPlane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dies := time.Now().Add(time.Minute)
+		err := overseer(func() error {
+			if time.Now().Before(dies) {
+				return nil
+			}
+			return errors.New("signal: killed")
+		}).Run(t.Context())
+		if err == nil || time.Now().Before(dies) {
+			t.Errorf("ended with %v at %v, want an error when the control plane ends", err, time.Now())
+		}
+	})
 }
