@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -131,6 +132,20 @@ func usable(cfg *api.Config, context string) error {
 		return fmt.Errorf("it has no current context; name one with -context, or set it with \"kubectl config use-context\" (%s)", there)
 	case context == "" && cfg.Contexts[cfg.CurrentContext] == nil:
 		return fmt.Errorf("its current context %q is not in it; name another with -context (%s)", cfg.CurrentContext, there)
+	}
+	context = cmp.Or(context, cfg.CurrentContext)
+	used := cfg.Contexts[context]
+	cluster, user := cfg.Clusters[used.Cluster], cfg.AuthInfos[used.AuthInfo]
+	switch {
+	case cluster == nil:
+		return fmt.Errorf("its context %q names cluster %q, which is not in it; the clusters in it are: %s",
+			context, used.Cluster, strings.Join(slices.Sorted(maps.Keys(cfg.Clusters)), ", "))
+	case cluster.Server == "":
+		return fmt.Errorf("its cluster %q has no server; give it one with \"kubectl config set-cluster %s --server=https://…\"", used.Cluster, used.Cluster)
+	case used.AuthInfo != "" && user == nil:
+		// kubectl goes on as anonymous, and then is refused without a reason.
+		return fmt.Errorf("its context %q names user %q, which is not in it; log in to the cluster again, or name another context with -context (%s)",
+			context, used.AuthInfo, there)
 	}
 	return nil
 }

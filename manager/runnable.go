@@ -117,7 +117,8 @@ var errStopped = errors.New("the manager stops or has stopped")
 // nameOf is how errors and states call r.
 func nameOf(r Runnable) string {
 	name := fmt.Sprintf("%T", r)
-	if n, ok := r.(named); ok && n.Name() != "" {
+	_, isController := r.(controller)
+	if n, ok := r.(named); ok && (n.Name() != "" || isController) {
 		name = n.Name()
 	} else if s, ok := r.(fmt.Stringer); ok {
 		name = s.String()

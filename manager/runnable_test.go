@@ -11,9 +11,13 @@ import (
 	"testing/synctest"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
 )
 
 func TestManager_AddDuringRunStartsAtOnce(t *testing.T) {
@@ -58,6 +62,19 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 		{"nil reconcile function", func(m *manager.Manager) error {
 			return m.Add(reconcile.New[string]("blank", nil, reconcile.Options{}))
 		}, `add controller "blank": the reconcile function is nil`},
+		{"empty name", func(m *manager.Manager) error {
+			return m.Add(reconcile.New("", nothing, reconcile.Options{}))
+		}, `add controller "": the name is empty; name what it reconciles`},
+		{"type that is not in the scheme", func(m *manager.Manager) error {
+			c := reconcile.New("strange", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
+			c.Watch(source.Kind(informer.For[*metav1.PartialObjectMetadata](m.Informers()), source.Self))
+			return m.Add(c)
+		}, `add controller "strange": watch: source kind PartialObjectMetadata: informer for *v1.PartialObjectMetadata: the type is not in the scheme; call its package's AddToScheme(scheme) first`},
+		{"malformed selector", func(m *manager.Manager) error {
+			c := reconcile.New("picky", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
+			c.Watch(source.Kind(informer.For[*corev1.ConfigMap](m.Informers(), informer.Scope{LabelSelector: "a==(("}), source.Self))
+			return m.Add(c)
+		}, `add controller "picky": watch: source kind ConfigMap: informer of ConfigMap: watch in all namespaces with labels "a==((": parse label selector: `},
 		{"negative workers", func(m *manager.Manager) error {
 			return m.Add(reconcile.New("minus", nothing, reconcile.Options{Workers: -1}))
 		}, `Options.Workers is -1`},
