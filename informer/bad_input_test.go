@@ -17,6 +17,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -156,6 +157,43 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Misuse is an error that says what to give, and never a panic.
+func TestInformer_MisuseSaysWhatToDo(t *testing.T) {
+	i := informer.New[cmap](newServer(), configMaps, informer.Options{})
+	_, nilHandler := i.AddHandler(nil, informer.HandlerOptions{Name: "h"})
+	orphan := informer.For[cmap](nil)
+	_, orphanHandler := orphan.AddHandler(func(informer.Event[cmap]) {}, informer.HandlerOptions{})
+	f, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://127.0.0.1:1"}, clientscheme.Scheme, informer.Options{})
+	must(t, err)
+	_, nilConfig := informer.NewSharedInformerFactory(nil, clientscheme.Scheme, informer.Options{})
+	_, nilScheme := informer.NewSharedInformerFactory(&rest.Config{}, nil, informer.Options{})
+	must(t, i.AddIndex("taken", func(cmap) []string { return nil }))
+	_, unknown := i.Lister().ByIndex("unknown", "v")
+	for name, tc := range map[string]struct {
+		err  error
+		want string
+	}{
+		"nil handler":                   {nilHandler, `informer of ConfigMap: add handler "h": the function is nil; give one`},
+		"nil index function":            {i.AddIndex("x", nil), `informer of ConfigMap: add index "x": the function is nil; give one`},
+		"two indices of a name":         {i.AddIndex("taken", func(cmap) []string { return nil }), `add index "taken" of ConfigMap: there is an index of this name; choose another`},
+		"unknown index":                 {unknown, `read index "unknown" of ConfigMap: there is no such index; add it with AddIndex`},
+		"nil factory":                   {orphan.Err(), "informer for *v1.ConfigMap: the factory is nil; give the manager's Informers()"},
+		"nil factory, run":              {orphan.Run(t.Context()), "the factory is nil"},
+		"nil factory, handler":          {orphanHandler, "the factory is nil"},
+		"nil configuration":             {nilConfig, "the REST configuration is nil; load one"},
+		"nil scheme":                    {nilScheme, "the scheme is nil; give the scheme"},
+		"malformed label":               {informer.For[cmap](f, informer.Scope{LabelSelector: "a==(("}).Err(), `informer of ConfigMap: watch in all namespaces with labels "a==((": parse label selector: `},
+		"informer that has one already": {informer.For[cmap](f).Run(t.Context()), "the informer belongs to a factory, which runs it"},
+	} {
+		if tc.err == nil || !strings.Contains(tc.err.Error(), tc.want) {
+			t.Errorf("%s: %v, want %q", name, tc.err, tc.want)
+		}
+	}
+	if _, err := orphan.Lister().Get(informer.Key{Name: "a"}); err == nil {
+		t.Error("Get of an informer without a factory succeeded")
+	}
 }
 
 // A type that the scheme does not know is named with what to do about it, by

@@ -136,7 +136,7 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 	c.mu.reflectors = append(c.mu.reflectors, nil)
 	m, err := newMatcher(s)
 	if err != nil {
-		return id, err
+		return id, c.errorf("%w", err)
 	}
 	lw, err := c.newListerWatcher(s)
 	if err != nil {

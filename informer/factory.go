@@ -51,7 +51,7 @@ type anyCore interface {
 // cannot make a connection, such as a missing certificate file.
 func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*SharedInformerFactory, error) {
 	if cfg == nil {
-		return nil, errors.New("make informer factory: the REST configuration is nil")
+		return nil, errors.New("make informer factory: the REST configuration is nil; load one from a kubeconfig or with rest.InClusterConfig")
 	}
 	if scheme == nil {
 		return nil, errors.New("make informer factory: the scheme is nil; give the scheme that the object types are registered in")
@@ -73,13 +73,25 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 // For returns a handle on the factory's informer of T, over the union of the
 // given scopes; with none, over the factory's namespaces. It may be called at
 // any time; an informer that is asked for during Run starts at once. Misuse (a
-// type that is not in the scheme, a selector that does not parse) is
-// remembered: the handle's Err and Run of the factory return it.
+// nil factory, a type that is not in the scheme, a selector that does not parse)
+// is remembered: the handle's Err and Run of the factory return it.
 func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
+	if f == nil {
+		return orphan[T](scopes)
+	}
 	if len(scopes) == 0 {
 		scopes = []Scope{{Namespaces: f.opts.Namespaces}}
 	}
 	return coreFor[T](f).handle(watchScopesOf(scopes))
+}
+
+// orphan is a handle that only remembers that there was no factory.
+func orphan[T Object](scopes []Scope) *SharedInformer[T] {
+	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
+	none := func(WatchScope) (ListerWatcher[T], error) { return nil, err }
+	c := newCore(schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, none)
+	c.remember(err)
+	return c.handle(watchScopesOf(scopes))
 }
 
 // NewListerWatcher lists and watches T in one scope on the server of cfg, for

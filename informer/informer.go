@@ -53,7 +53,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 		return nil, i.err
 	}
 	if handle == nil {
-		return nil, i.core.errorf("add handler %q: the function is nil", opts.Name)
+		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
 	return i.core.join(handle, opts, i.scopes)
 }
@@ -66,7 +66,7 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 		return i.err
 	}
 	if f == nil {
-		return i.core.errorf("add index %q: the function is nil", name)
+		return i.core.errorf("add index %q: the function is nil; give one that returns the values of an object", name)
 	}
 	return i.core.indexer.AddIndex(name, f)
 }
@@ -74,7 +74,8 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 // SetTransform has f change every object before it is stored, for instance to
 // drop fields that nobody reads. f owns the object it is given; name,
 // namespace, UID and resourceVersion must stay. An object that f refuses or
-// panics on is kept as undecodable. It is an error after the informer started.
+// panics on is kept as undecodable. A nil f is none. It is an error after the
+// informer started.
 func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	if i.err != nil {
 		return i.err
