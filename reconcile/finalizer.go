@@ -57,10 +57,10 @@ func checkFinalizer(name string, w FinalizerWriter, hasReconcile, hasCleanup boo
 		problems = append(problems, errors.New("the name has no domain; call it such as \"example.com/website\""))
 	}
 	if w == nil {
-		problems = append(problems, errors.New("the writer is nil; give a client"))
+		problems = append(problems, errors.New("the writer is nil; give a client, such as mgr.Client()"))
 	}
 	if !hasReconcile {
-		problems = append(problems, errors.New("the reconcile function is nil"))
+		problems = append(problems, errors.New("the reconcile function is nil; give a func(ctx, obj) (Result, error)"))
 	}
 	if !hasCleanup {
 		problems = append(problems, errors.New("the cleanup function is nil; without one use reconcile.Object"))

@@ -93,7 +93,7 @@ func (w when) judge(c change, _ informer.Object) verdict {
 
 func (w when) check(informer.Object) error {
 	if w == nil {
-		return errors.New("the function of predicate When is nil")
+		return errors.New("the function of predicate When is nil; give it a func of the event, or leave the predicate out")
 	}
 	return nil
 }
@@ -161,7 +161,7 @@ func checkAll(ps []Predicate, like informer.Object) error {
 
 func checkFunc[T informer.Object](name string, isNil bool, like informer.Object) error {
 	if isNil {
-		return fmt.Errorf("the function of predicate %s is nil", name)
+		return fmt.Errorf("the function of predicate %s is nil; give it a func of the object, or leave the predicate out", name)
 	}
 	if _, ok := like.(T); !ok {
 		return fmt.Errorf("predicate %s is for %T, but the informer's objects are %T", name, *new(T), like)

@@ -46,7 +46,7 @@ func Ticker[K comparable](every time.Duration, keys func() iter.Seq[K], opts Tic
 		misuse = append(misuse, fmt.Errorf("the jitter is %v; give a share of the period from 0 on", opts.Jitter))
 	}
 	if keys == nil {
-		misuse = append(misuse, errors.New("the function that names the keys is nil"))
+		misuse = append(misuse, errors.New("the function that names the keys is nil; give Ticker a func() iter.Seq of keys"))
 	}
 	return &TickerSource[K]{
 		record: newRecord(named("ticker", opts.Name), misuse...),
