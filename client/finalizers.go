@@ -5,8 +5,8 @@ package client
 
 import (
 	"context"
-
 	"errors"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
