@@ -5,7 +5,6 @@ package workqueue
 
 import (
 	"iter"
-	"runtime"
 	"time"
 )
 
@@ -53,7 +52,6 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 		q.announceEndLocked()
 	}
 	h.n = 0
-	spun := false
 	for {
 		if q.observer == nil && s.due(now) { // an Observer is told of these keys by the timer's callback
 			s.promote(now, batch)
@@ -71,7 +69,7 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 			q.mu.Unlock()
 			return false
 		}
-		spun = q.waitLocked(spun)
+		q.waitLocked()
 		now = q.now()
 	}
 }
@@ -86,30 +84,17 @@ func (q *Queue[K]) announceEndLocked() {
 	}
 }
 
-// waitLocked lets the lock go until there may be something to hand out. A worker that comes for the first time spins for a
-// moment, if no other does, so that a key that follows closely costs no waking.
-func (q *Queue[K]) waitLocked(spun bool) bool {
-	if spun || q.mu.spinning {
-		q.mu.parked++
-		q.work.Wait()
-		q.mu.parked--
-		q.mu.waking = false
-		return true
-	}
-	q.mu.spinning = true
-	q.look.Store(false)
-	q.mu.Unlock()
-	for i := 0; i < spinRounds && !q.look.Load(); i++ {
-		runtime.Gosched()
-	}
-	q.mu.Lock()
-	q.mu.spinning = false
-	return true
+// waitLocked lets the lock go until there may be something to hand out.
+func (q *Queue[K]) waitLocked() {
+	q.mu.parked++
+	q.work.Wait()
+	q.mu.parked--
+	q.mu.waking = false
 }
 
-// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. One that spins will look; else at most
-// one is on its way at a time, and calls the next when it takes a key and leaves others. The operating system may have taken
-// that one's processor away: when a backlog has doubled all the same, another is called.
+// unlockAndWake lets the lock go, and calls a worker if a key is ready and one is parked. At most one is on its way at a time,
+// and calls the next when it takes a key and leaves others. The operating system may have taken that one's processor away: when
+// a backlog has doubled all the same, another is called.
 func (q *Queue[K]) unlockAndWake() {
 	backlog := q.mu.state.ready.len
 	if backlog == 0 {
@@ -117,8 +102,7 @@ func (q *Queue[K]) unlockAndWake() {
 		q.mu.Unlock()
 		return
 	}
-	spinning := q.mu.spinning
-	wake := !spinning && !q.mu.waking
+	wake := !q.mu.waking
 	if backlog >= q.mu.alarm {
 		q.mu.alarm = 2 * backlog
 		wake = true
@@ -127,9 +111,6 @@ func (q *Queue[K]) unlockAndWake() {
 		q.mu.waking = true
 	}
 	q.mu.Unlock()
-	if spinning && !q.look.Load() {
-		q.look.Store(true)
-	}
 	if wake {
 		q.work.Signal()
 	}

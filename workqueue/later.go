@@ -85,7 +85,7 @@ func (q *Queue[K]) Withdraw(key K) bool {
 // armLocked sets the timer for the earliest deadline, unless it fires by then anyway.
 func (q *Queue[K]) armLocked(now int64) {
 	heap := q.mu.state.heap
-	if len(heap) == 0 || heap[0].due >= q.mu.armed {
+	if q.mu.state.shut || len(heap) == 0 || heap[0].due >= q.mu.armed {
 		return
 	}
 	q.mu.armed = heap[0].due

@@ -222,7 +222,9 @@ func step(s *state[int], m *model, hash func(int) uint32, op byte, arg, burst in
 		s.fail(key, hash(key))
 		m.failures[key]++
 	case 8:
-		s.shutdown()
+		s.shut = true
+		for s.dropDelays(3) {
+		}
 		m.shut = true
 		clear(m.due)
 	case 9: // a burst

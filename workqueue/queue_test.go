@@ -242,6 +242,30 @@ func TestQueue_ShutDownEndsADrain_W5(t *testing.T) {
 	})
 }
 
+// Deadlines are dropped a batch at a time, so a drain may begin while ShutDown is at it.
+func TestQueue_ShutDownWaitsForNoDrain_W5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[int](workqueue.Options{})
+		for i := range 50_000 {
+			q.AddAfter(i, time.Duration(i)*time.Microsecond+time.Second)
+		}
+		q.Add(-1)
+		held, _ := q.Get()
+		var down atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() { q.ShutDown(); down.Store(true) })
+		wg.Go(q.ShutDownWithDrain)
+		time.Sleep(time.Minute)
+		if s := q.Stats(); !down.Load() || s.Delayed != 0 || s.Ready != 0 || s.Held != 1 {
+			t.Errorf("ShutDown returned: %t; %d delayed, %d ready, %d held, want true, 0, 0, 1: it drops what is delayed and waits for nobody",
+				down.Load(), s.Delayed, s.Ready, s.Held)
+		}
+		q.Done(held)
+		q.ShutDown()
+		wg.Wait()
+	})
+}
+
 func TestQueue_DelayedKeyIsNeverEarly_W6(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()

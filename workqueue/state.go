@@ -221,15 +221,18 @@ func (s *state[K]) failures(key K, hash uint32) int {
 	return 0
 }
 
-// shutdown refuses all that is new and drops the deadlines.
-func (s *state[K]) shutdown() {
-	s.shut = true
-	for last := len(s.heap) - 1; last >= 0; last-- {
+// dropDelays drops up to limit deadlines, and says whether any are left.
+func (s *state[K]) dropDelays(limit int) (more bool) {
+	for last := len(s.heap) - 1; last >= 0 && limit > 0; last, limit = last-1, limit-1 {
 		n := s.heap[last].n
 		s.unschedule(n)
 		s.drop(n)
 	}
+	return len(s.heap) > 0
 }
+
+// due reports whether a deadline has been reached at now. None is after the shutdown.
+func (s *state[K]) due(now int64) bool { return !s.shut && s.delays.due(now) }
 
 // exhausted reports that nothing is left to hand out, and that nothing held will come back.
 func (s *state[K]) exhausted() bool { return s.shut && s.ready.len == 0 && s.again == 0 }
