@@ -330,6 +330,25 @@ func TestController_EndDropsWhatIsDelayed(t *testing.T) {
 	})
 }
 
+func TestController_EndFitsIntoAPodsGracePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fed := make(keys, 1)
+		c := reconcile.New("test", func(ctx context.Context, _ string) (reconcile.Result, error) {
+			<-ctx.Done()
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		c.Watch(fed.source())
+		stop := start(t, c)
+		fed <- "a"
+		synctest.Wait()
+		began := time.Now()
+		_ = stop()
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("the end took %s with the zero Options, want 20s: a pod has 30s for all its ending", took)
+		}
+	})
+}
+
 func TestController_EndCutsOffAfterTheDrainTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal

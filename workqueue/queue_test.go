@@ -246,7 +246,7 @@ func TestQueue_ShutDownEndsADrain_W5(t *testing.T) {
 func TestQueue_ShutDownWaitsForNoDrain_W5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](workqueue.Options{})
-		for i := range 50_000 {
+		for i := range 200_000 {
 			q.AddAfter(i, time.Duration(i)*time.Microsecond+time.Second)
 		}
 		q.Add(-1)
@@ -254,7 +254,12 @@ func TestQueue_ShutDownWaitsForNoDrain_W5(t *testing.T) {
 		var down atomic.Bool
 		var wg sync.WaitGroup
 		wg.Go(func() { q.ShutDown(); down.Store(true) })
-		wg.Go(q.ShutDownWithDrain)
+		wg.Go(func() {
+			for !q.ShuttingDown() {
+				runtime.Gosched()
+			}
+			q.ShutDownWithDrain()
+		})
 		time.Sleep(time.Minute)
 		if s := q.Stats(); !down.Load() || s.Delayed != 0 || s.Ready != 0 || s.Held != 1 {
 			t.Errorf("ShutDown returned: %t; %d delayed, %d ready, %d held, want true, 0, 0, 1: it drops what is delayed and waits for nobody",
