@@ -52,7 +52,7 @@ type core[T Object] struct {
 		transform  func(T) (T, error)
 		started    bool
 		handlers   int
-		err        error // misuse, returned by run
+		err        error // the first misuse, returned by run
 	}
 }
 
@@ -81,15 +81,16 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 	return c
 }
 
+// end says that the informer is never to run: what joins is told so.
+func (c *core[T]) end() { c.group.End() }
+
 func (c *core[T]) gvk() schema.GroupVersionKind { return c.kind }
 
-// remember keeps the first misuse for run to return.
-func (c *core[T]) remember(err error) {
+// misuse is what run returns or has returned.
+func (c *core[T]) misuse() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.err == nil {
-		c.mu.err = err
-	}
+	return c.mu.err
 }
 
 // run lets everything that has joined, and joins meanwhile, live until ctx
@@ -102,24 +103,31 @@ func (c *core[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.fifo.Close()
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 
 // handle is a view on the core over scopes; scopes that nobody watches yet get
-// a Reflector each.
-func (c *core[T]) handle(scopes []WatchScope) *SharedInformer[T] {
-	i := &SharedInformer[T]{core: c}
+// a Reflector each. misuse is of the kind. A handle with misuse never syncs.
+func (c *core[T]) handle(scopes []WatchScope, misuse error) *SharedInformer[T] {
+	i := &SharedInformer[T]{core: c, err: misuse}
 	c.mu.Lock()
 	for _, s := range scopes {
-		id, err := c.scopeLocked(s)
-		if err != nil && c.mu.err == nil {
-			c.mu.err = err
+		if i.err != nil {
+			break
 		}
-		i.scopes = append(i.scopes, id)
+		var id ScopeID
+		if id, i.err = c.scopeLocked(s); i.err == nil {
+			i.scopes = append(i.scopes, id)
+		}
 	}
-	i.err = c.mu.err
+	if c.mu.err == nil && !c.mu.started {
+		c.mu.err = i.err // a mistake made during the run costs its own handle alone
+	}
 	c.mu.Unlock()
+	if i.err != nil {
+		i.scopes, i.synced = nil, make(chan struct{})
+		return i
+	}
 	slices.Sort(i.scopes)
 	i.synced = c.waitFor(i.scopes)
 	return i
@@ -130,22 +138,24 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 	if id := slices.Index(c.mu.scopes, s); id >= 0 {
 		return ScopeID(id), nil
 	}
-	id := ScopeID(len(c.mu.scopes))
-	c.mu.scopes = append(c.mu.scopes, s)
-	c.mu.matchers = append(c.mu.matchers, matcher{})
-	c.mu.reflectors = append(c.mu.reflectors, nil)
 	m, err := newMatcher(s)
 	if err != nil {
-		return id, c.errorf("%w", err)
+		return 0, c.errorf("%w", err)
 	}
 	lw, err := c.newListerWatcher(s)
 	if err != nil {
-		return id, c.errorf("watch %s: %w", s, err)
+		return 0, c.errorf("watch %s: %w", s, err)
 	}
+	id := ScopeID(len(c.mu.scopes))
 	r := newReflector(transforming[T]{ListerWatcher: lw, transform: c.callTransform}, s, id, c.fifo, c.opts)
-	c.mu.matchers[id], c.mu.reflectors[id] = m, r
+	c.mu.scopes = append(c.mu.scopes, s)
+	c.mu.matchers = append(c.mu.matchers, m)
+	c.mu.reflectors = append(c.mu.reflectors, r)
 	c.indexer.begin(id)
-	return id, c.group.Go(r.Run)
+	if err := c.group.Go(r.Run); err != nil {
+		r.status.stopped() // the run has ended before
+	}
+	return id, nil
 }
 
 // callTransform is the transform of the kind, or nothing.
@@ -202,7 +212,12 @@ func (c *core[T]) covers(scopes []ScopeID) func(namespace string) bool {
 	if namespaces[""] {
 		return nil
 	}
-	return func(namespace string) bool { return namespaces[namespace] }
+	return func(namespace string) bool {
+		if namespaced, known := c.namespaced(); known && !namespaced {
+			return true
+		}
+		return namespaces[namespace]
+	}
 }
 
 func (c *core[T]) snapshot() Snapshot {
@@ -220,9 +235,6 @@ func (c *core[T]) snapshot() Snapshot {
 	members := slices.Clone(c.critical.members)
 	c.critical.Unlock()
 	for id, r := range reflectors {
-		if r == nil {
-			continue // its scope is misuse, which Run returns
-		}
 		state := r.State()
 		state.Synced = synced[ScopeID(id)]
 		s.Synced = s.Synced && state.Synced

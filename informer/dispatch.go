@@ -11,6 +11,7 @@ import (
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
 func (c *core[T]) dispatch(ctx context.Context) error {
+	defer c.fifo.Close()
 	for {
 		batch, err := c.fifo.PopBatch(ctx)
 		if err != nil {
@@ -70,7 +71,7 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 func (c *core[T]) observe(w Written) {
 	o := observed[T]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
 	if o.Effect == Stored {
-		obj, err := c.convert(w.Object)
+		obj, err := c.typed(w)
 		if err == nil {
 			o.In, o.Unsure = c.scopesOf(obj)
 			if !c.opts.KeepManagedFields {
@@ -83,6 +84,19 @@ func (c *core[T]) observe(w Written) {
 		}
 	}
 	c.store(nil, func() ([]change[T], error) { return c.indexer.observe(o) })
+}
+
+// typed is the object of an own write, as the informer would have decoded it.
+func (c *core[T]) typed(w Written) (T, error) {
+	if _, ok := w.Object.(T); !ok && w.Kind.Version != c.kind.Version {
+		var none T
+		return none, errors.New("another version of the kind, which the server alone converts")
+	}
+	obj, err := c.convert(w.Object)
+	if err == nil {
+		obj.GetObjectKind().SetGroupVersionKind(c.kind)
+	}
+	return obj, err
 }
 
 // scopesOf says which scopes obj belongs to, and of which only the server

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,9 +13,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -44,6 +47,7 @@ type anyCore interface {
 	observe(w Written)
 	whenPassed(key Key, than Version, do func()) (stop func())
 	allSynced() <-chan struct{}
+	misuse() error
 }
 
 // NewSharedInformerFactory returns a factory for the kinds in scheme on the
@@ -72,26 +76,25 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 
 // For returns a handle on the factory's informer of T, over the union of the
 // given scopes; with none, over the factory's namespaces. It may be called at
-// any time; an informer that is asked for during Run starts at once. Misuse (a
-// nil factory, a type that is not in the scheme, a selector that does not parse)
-// is remembered: the handle's Err and Run of the factory return it.
+// any time; an informer that is asked for during Run starts at once, and one
+// asked for after it is Stopped. Misuse (a nil factory, a type that is not in
+// the scheme, a selector that does not parse) is remembered: the handle's Err
+// returns it, and so does Run of the factory, if the handle was asked for before.
 func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
 	if f == nil {
-		return orphan[T](scopes)
+		return orphan[T]()
 	}
 	if len(scopes) == 0 {
 		scopes = []Scope{{Namespaces: f.opts.Namespaces}}
 	}
-	return coreFor[T](f).handle(watchScopesOf(scopes))
+	c, err := coreFor[T](f)
+	return c.handle(watchScopesOf(scopes), err)
 }
 
 // orphan is a handle that only remembers that there was no factory.
-func orphan[T Object](scopes []Scope) *SharedInformer[T] {
+func orphan[T Object]() *SharedInformer[T] {
 	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
-	none := func(WatchScope) (ListerWatcher[T], error) { return nil, err }
-	c := newCore(schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, none)
-	c.remember(err)
-	return c.handle(watchScopesOf(scopes))
+	return newCore[T](schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil).handle(nil, err)
 }
 
 // NewListerWatcher lists and watches T in one scope on the server of cfg, for
@@ -123,18 +126,22 @@ func watchScopesOf(scopes []Scope) []WatchScope {
 			}
 		}
 	}
-	return out
+	return slices.DeleteFunc(slices.Clone(out), func(w WatchScope) bool {
+		whole := w
+		whole.Namespace = ""
+		return w != whole && slices.Contains(out, whole)
+	})
 }
 
-// coreFor is the one core of T in f.
-func coreFor[T Object](f *SharedInformerFactory) *core[T] {
+// coreFor is the one core of T in f. The error is misuse of the kind.
+func coreFor[T Object](f *SharedInformerFactory) (*core[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := reflect.TypeFor[T]()
-	if c, ok := f.mu.informers[t]; ok {
-		return c.(*core[T])
-	}
 	kind, err := KindOf[T](f.scheme)
+	if c, ok := f.mu.informers[t]; ok {
+		return c.(*core[T]), err
+	}
 	c := newCore(kind, f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
 		return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, kind, scope, f.opts.KeepManagedFields)
 	})
@@ -142,12 +149,12 @@ func coreFor[T Object](f *SharedInformerFactory) *core[T] {
 	c.resource = func() schema.GroupResource { return f.resolver.groupResource(kind) }
 	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(kind) }
 	c.convert = func(obj Object) (T, error) { return convertTo[T](f.scheme, kind, obj) }
-	c.remember(err)
 	f.mu.informers[t] = c
 	f.mu.order = append(f.mu.order, c)
-	// After the end the informer simply never syncs, and says it is stopped.
-	_ = f.group.Go(c.run)
-	return c
+	if f.group.Go(c.run) != nil {
+		c.end()
+	}
+	return c, err
 }
 
 // KindOf is the kind that scheme knows T by. It is an error when T is not a
@@ -189,13 +196,15 @@ func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 // ctx ends or one remembers misuse. It returns when all have ended. It runs
 // once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
-	defer f.http.CloseIdleConnections()
+	// Of a client with wrapped transports http.Client closes nothing.
+	defer utilnet.CloseIdleConnectionsFor(cmp.Or(f.http.Transport, http.DefaultTransport))
 	return f.group.Run(ctx)
 }
 
 // WaitForSync blocks until the informers of the given kinds have synced, or
 // with none given all that For was asked for so far. When ctx ends before, the
-// error names each that has not, and where it stands and why.
+// error names each that has not, and where it stands and why. Misuse of one is
+// returned at once.
 func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) error {
 	all := f.cores()
 	for _, kind := range kinds {
@@ -206,6 +215,11 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 	wanted := slices.DeleteFunc(all, func(c anyCore) bool {
 		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
 	})
+	for _, c := range wanted {
+		if err := c.misuse(); err != nil {
+			return fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
+		}
+	}
 	for _, c := range wanted {
 		select {
 		case <-c.allSynced():
@@ -248,17 +262,30 @@ func (f *SharedInformerFactory) Observe(w Written) {
 	}
 }
 
-// WhenPassed calls do once when an informer of kind holds a version of key
-// newer than the given one, or the object is gone; at once if it is so
+// WhenPassed calls do once when each informer of kind holds a version of key
+// newer than the given one, or does not hold the object; at once if it is so
 // already, never if there is no such informer. do must not block. stop ends
 // the waiting; calling it again does nothing.
 func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
-	for _, c := range f.cores() {
-		if c.gvk().GroupKind() == kind.GroupKind() {
-			return c.whenPassed(key, than, do)
+	cores := slices.DeleteFunc(f.cores(), func(c anyCore) bool { return c.gvk().GroupKind() != kind.GroupKind() })
+	if len(cores) == 0 {
+		return func() {}
+	}
+	var behind atomic.Int64
+	behind.Store(int64(len(cores)))
+	stops := make([]func(), 0, len(cores))
+	for _, c := range cores {
+		stops = append(stops, c.whenPassed(key, than, func() {
+			if behind.Add(-1) == 0 {
+				do()
+			}
+		}))
+	}
+	return func() {
+		for _, stop := range stops {
+			stop()
 		}
 	}
-	return func() {}
 }
 
 func (f *SharedInformerFactory) cores() []anyCore {

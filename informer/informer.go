@@ -29,7 +29,7 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 		}
 		return lw, nil
 	})
-	return c.handle([]WatchScope{{}})
+	return c.handle([]WatchScope{{}}, nil)
 }
 
 // Kind is the kind of the informer's objects.

@@ -458,6 +458,23 @@ func TestInformer_Misuse(t *testing.T) {
 	}
 }
 
+func TestInformer_SecondRunIsAnErrorAndHarmsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		i, stop := run(t, s, informer.Options{})
+		defer stop()
+		<-i.Synced()
+		if err := i.Run(t.Context()); err == nil {
+			t.Error("a second Run succeeded")
+		}
+		s.put("a", "1")
+		synctest.Wait()
+		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); err != nil {
+			t.Errorf("after a second Run the first one's informer gives %v, want what the server has", err)
+		}
+	})
+}
+
 func TestInformer_StopInTheMiddleOfEverythingLeavesNothing(t *testing.T) {
 	for _, fault := range []func(*server){
 		func(*server) {},

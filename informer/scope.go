@@ -16,7 +16,7 @@ import (
 // whole kind in all namespaces.
 type Scope struct {
 	// Namespaces are watched one by one, each with a list and watch of its own.
-	// Empty: all namespaces, or the kind is of cluster scope.
+	// Empty: all namespaces. A kind of cluster scope is listed whole for each.
 	Namespaces []string
 	// LabelSelector in the form of kubectl -l. Empty: no selection.
 	LabelSelector string
@@ -86,9 +86,10 @@ func newMatcher(s WatchScope) (matcher, error) {
 }
 
 // match says whether obj belongs to the scope. Of fields only metadata.name
-// and metadata.namespace are known on this side.
+// and metadata.namespace are known on this side. A namespace does not divide a
+// kind of cluster scope.
 func (m matcher) match(obj Object) membership {
-	if m.labels == nil || m.namespace != "" && obj.GetNamespace() != m.namespace {
+	if ns := obj.GetNamespace(); m.namespace != "" && ns != "" && ns != m.namespace {
 		return outside
 	}
 	if !m.labels.Matches(labels.Set(obj.GetLabels())) {

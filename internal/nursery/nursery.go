@@ -67,6 +67,14 @@ func (n *Nursery) fail(err error) {
 	}
 }
 
+// End ends a nursery that is never to run: what has joined never starts, and Go
+// returns ErrEnded.
+func (n *Nursery) End() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.ended, n.mu.waiting = true, nil
+}
+
 // Run starts what has joined and blocks until ctx ends or a function returns
 // an error, and then until every function has returned. It returns that
 // error, or nil when ctx ended it.
@@ -74,7 +82,7 @@ func (n *Nursery) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	n.mu.Lock()
-	if n.mu.ctx != nil {
+	if n.mu.ctx != nil || n.mu.ended {
 		n.mu.Unlock()
 		return errors.New("run: it runs or has run already; make a new one")
 	}
