@@ -35,6 +35,17 @@ const (
 	StateStopped State = "Stopped"
 )
 
+// hint is what a person can do where the server's words do not say it.
+func (s State) hint() string {
+	switch s {
+	case StateForbidden:
+		return "grant list and watch of it by a Role or ClusterRole; it is asked for again"
+	case StateUnauthorized:
+		return "check the credentials of the kubeconfig or the service account; they are tried again"
+	}
+	return ""
+}
+
 // ScopeState is the state of one list and watch at one moment.
 type ScopeState struct {
 	Scope WatchScope
@@ -62,11 +73,14 @@ type ScopeState struct {
 	UnreadableReason string
 }
 
-// String is the state in one line, with the reason and the next try.
+// String is the state in one line, with the reason, what to do and the next try.
 func (s ScopeState) String() string {
 	text := fmt.Sprintf("%s: %s since %s", s.Scope, s.State, s.Since.Format(time.RFC3339))
 	if s.Reason != "" {
 		text += ": " + s.Reason
+	}
+	if hint := s.State.hint(); hint != "" {
+		text += " (" + hint + ")"
 	}
 	if !s.NextTry.IsZero() {
 		text += ", next try " + s.NextTry.Format(time.RFC3339)

@@ -182,7 +182,11 @@ func (s *reflectorStatus) set(state State, reason string) {
 		s.log.V(1).Info("Listing", "state", state)
 	case StateStopped:
 	default:
-		s.log.Info("Not up to date: "+reason, "state", state)
+		log := s.log
+		if hint := state.hint(); hint != "" {
+			log = log.WithValues("hint", hint)
+		}
+		log.Info("Not up to date: "+reason, "state", state)
 	}
 }
 

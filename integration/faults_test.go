@@ -205,14 +205,14 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 			ContainSubstring("[+]controller/maps ok"),
 			ContainSubstring(`[-]informer/Widget.integration.flyball.dev failed: not synced in namespace "`+ns+`": Forbidden since `),
 			ContainSubstring(`User "apprentice" cannot `),
+			ContainSubstring(`(grant list and watch of it by a Role or ClusterRole; it is asked for again)`),
 			ContainSubstring(`[-]controller/widgets failed: not synced: running since `),
 			ContainSubstring(`waits for kind Widget`),
 			ContainSubstring(`[-]informer/Latecomer.integration.flyball.dev failed: not synced in namespace "`+ns+`": NotServed since `),
 			ContainSubstring(`find resource of kind integration.flyball.dev/v1, Kind=Latecomer: not served by the API server (is its CustomResourceDefinition installed?)`),
 			ContainSubstring(`next try `)))
-		for _, kind := range []string{"Widget", "Latecomer"} {
-			Expect(p.log(`"kind"="`+kind+`"`)).NotTo(BeEmpty(), "a person who reads the log alone is told of %s", kind)
-		}
+		Expect(p.log("Not up to date: ", "Widget", "is forbidden", `"hint"="grant list and watch`)).To(HaveLen(1), "a person who reads the log alone is told, once")
+		Expect(p.log("Not up to date: ", "Latecomer", "is its CustomResourceDefinition installed?")).To(HaveLen(1))
 		short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 		defer cancel()
 		Expect(p.Informers().WaitForSync(short)).To(MatchError(And(
@@ -256,7 +256,8 @@ var _ = Describe("a server that does not know us", func() {
 		p := newProcess(cfg, "default")
 		maps := watch[*corev1.ConfigMap](p, "maps", reconcile.Options{}, nil)
 		p.start()
-		Eventually(p.ready).Should(And(HavePrefix("503"), ContainSubstring("Unauthorized since ")))
+		Eventually(p.ready).Should(And(HavePrefix("503"), ContainSubstring("Unauthorized since "),
+			ContainSubstring("(check the credentials of the kubeconfig or the service account; they are tried again)")))
 		Expect(maps.Snapshot().Synced).To(BeFalse())
 		Expect(p.Snapshot().Phase).To(Equal(manager.PhaseRunning))
 		p.stop()
