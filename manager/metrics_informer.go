@@ -17,6 +17,7 @@ type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
 	state, contact, relists, watches      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
+	indexPanics                           *prometheus.Desc
 }
 
 func newInformerMetrics() informerMetrics {
@@ -35,6 +36,7 @@ func newInformerMetrics() informerMetrics {
 		backlog:     desc("handler_backlog", "Keys (or events) that wait for a handler.", "handler"),
 		delivered:   desc("handler_events_total", "Events given to a handler.", "handler"),
 		panics:      desc("handler_panics_total", "Calls of a handler that panicked.", "handler"),
+		indexPanics: desc("index_panics_total", "Calls of an index function that panicked."),
 	}
 }
 
@@ -48,7 +50,7 @@ type informerCollector struct {
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.objects, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
-		c.backlog, c.delivered, c.panics,
+		c.backlog, c.delivered, c.panics, c.indexPanics,
 	} {
 		ch <- d
 	}
@@ -64,6 +66,7 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		unsynced[kind] = unsynced[kind] || !i.Synced
 		s.add(c.objects, prometheus.GaugeValue, float64(i.Objects), kind)
 		s.add(c.undecodable, prometheus.GaugeValue, float64(i.Undecodable), kind)
+		s.add(c.indexPanics, prometheus.CounterValue, float64(i.IndexPanics), kind)
 		s.add(c.waiting, prometheus.GaugeValue, float64(i.Waiting), kind)
 		for _, scope := range i.Scopes {
 			c.scope(&s, kind, scope, now)

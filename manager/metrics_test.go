@@ -35,6 +35,7 @@ var wanted = []string{
 	"flyball_informer_handler_backlog",
 	"flyball_informer_handler_events_total",
 	"flyball_informer_handler_panics_total",
+	"flyball_informer_index_panics_total",
 	"flyball_informer_last_contact_seconds",
 	"flyball_informer_objects",
 	"flyball_informer_relists_total",
