@@ -10,7 +10,9 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/flyball-dev/flyball/envtest"
@@ -19,6 +21,9 @@ import (
 
 //go:embed config/crd.yaml
 var crd []byte
+
+//go:embed config/sample.yaml
+var sample []byte
 
 // runLocal runs on a control plane of its own until ctx ends or the demo does.
 func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) {
@@ -54,11 +59,15 @@ func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) 
 	if _, err := exec.LookPath(kubectl); err != nil {
 		kubectl = env.KubectlPath()
 	}
+	file := filepath.Join(env.Dir(), "sample.yaml") // wherever the program was started
+	if err := os.WriteFile(file, sample, 0o600); err != nil {
+		return err
+	}
 	fmt.Printf("kubeconfig: %[1]s\ntry in another terminal:\n"+
 		"  export KUBECONFIG=%[1]s\n"+
-		"  %[2]s apply -f examples/website/config/sample.yaml\n"+
+		"  %[2]s apply -f %[3]s\n"+
 		"  %[2]s get websites,deployments -w\n"+
-		"stop with ctrl-c\n", env.Kubeconfig(), kubectl)
+		"stop with ctrl-c\n", env.Kubeconfig(), kubectl, file)
 	return mgr.Run(ctx)
 }
 
