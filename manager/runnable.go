@@ -17,7 +17,8 @@ import (
 
 // Runnable is what a manager runs. Run blocks until ctx ends, or earlier when
 // there is no more to do, and returns only when all that it started has ended.
-// An error, also a panic, ends the manager with that reason.
+// An error, also a panic, ends the manager with that reason; once ctx has ended
+// one for which errors.Is(err, context.Canceled) holds counts as none.
 //
 // A Runnable may have more methods, which are asked for what they say:
 //
