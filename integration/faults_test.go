@@ -182,7 +182,9 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		Eventually(values[*widget]).WithArguments(ctx, ns, valueOfWidget).Should(Equal(map[string]string{
 			"stays": "1", "changes": "2", "goes": "1", "comes-again": "2", "comes": "2",
 		}))
-		p.stop()
+		p.ends()
+		network.set(true) // which ends the connections that this process alone has
+		p.nothingIsLeft()
 	})
 })
 

@@ -91,16 +91,26 @@ func (p *process) start() {
 // returns nil in time, and nothing is left.
 func (p *process) stop() {
 	GinkgoHelper()
+	p.ends()
+	p.nothingIsLeft()
+}
+
+func (p *process) ends() {
+	GinkgoHelper()
 	p.cancel()
 	Eventually(p.done).WithTimeout(20*time.Second).Should(Receive(BeNil()), "Run returns after its context has ended")
-	p.nothingIsLeft()
 }
 
 func (p *process) nothingIsLeft() {
 	GinkgoHelper()
-	// The writers from outside share the transport of their configuration.
-	utilnet.CloseIdleConnectionsFor(connection.Transport)
-	Eventually(gleak.Goroutines).WithTimeout(20 * time.Second).
+	// The writers from outside share the transport of their configuration with
+	// the process. A connection counts as idle a moment after its last stream has
+	// been cancelled, so it is asked for again each time.
+	goroutines := func() []gleak.Goroutine {
+		utilnet.CloseIdleConnectionsFor(connection.Transport)
+		return gleak.Goroutines()
+	}
+	Eventually(goroutines).WithTimeout(20 * time.Second).
 		ShouldNot(gleak.HaveLeaked(p.before, gleak.IgnoringInBacktrace("envtest.startProcess")))
 }
 

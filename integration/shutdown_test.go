@@ -116,10 +116,7 @@ var _ = Describe("a shutdown", func() {
 	}
 
 	It("while a conflict waits for the cache", func(ctx context.Context) {
-		network := &gate{}
-		cfg := env.Config()
-		cfg.Dial = network.dial
-		p := newProcess(cfg, ns)
+		p := newProcess(env.Config(), ns)
 		maps := watch(p, "stale", reconcile.Options{}, func(ctx context.Context, cm *corev1.ConfigMap) error {
 			old := informer.Copy(cm)
 			old.ResourceVersion = "1"
