@@ -83,11 +83,11 @@ func (f *DeltaFIFO[T]) Bookmark(scope ScopeID, v Version) {
 }
 
 // Resync appends a Sync delta, for one handler, for each of objects of which no
-// delta waits: what waits will tell of them anyway.
+// delta waits that will tell the handler anyway.
 func (f *DeltaFIFO[T]) Resync(scope ScopeID, handler int, objects iter.Seq2[Key, T]) {
 	for key, obj := range objects {
 		f.mu.Lock()
-		if !f.mu.closed && !f.mu.log.waits(key) {
+		if !f.mu.closed && !f.mu.log.tells(key, handler) {
 			f.mu.log.push(Delta[T]{
 				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: obj,
 				UID: obj.GetUID(), Version: ParseVersion(obj.GetResourceVersion()),

@@ -177,6 +177,16 @@ func (l *deltaLog[T]) waits(key Key) bool {
 	return ok
 }
 
+// tells says whether what waits of key will tell handler of it.
+func (l *deltaLog[T]) tells(key Key, handler int) bool {
+	last, ok := l.last[key]
+	if !ok || last < l.places.Front() {
+		return false // or it is being told just now
+	}
+	p := l.places.At(last)
+	return !p.gone && (p.Type != Sync || p.Handler == handler)
+}
+
 // waiting is the last delta of each key that waits in scope.
 func (l *deltaLog[T]) waiting(scope ScopeID) map[Key]Delta[T] {
 	out := make(map[Key]Delta[T])

@@ -30,13 +30,22 @@ func (r *Replacement[T]) Epoch() { r.epoch = true }
 func (r *Replacement[T]) Unreadable() { r.keepAll = true }
 
 // Add notes an object of the list. One that is known in this version, with
-// nothing on its way for its key, is only noted as seen.
+// nothing on its way for its key, is only noted as seen. Of two states of an
+// object the later one counts.
 func (r *Replacement[T]) Add(d Delta[T]) {
 	r.seen[d.Key] = struct{}{}
 	if r.unchanged(d) {
 		return
 	}
 	d.Type, d.Scope = Replaced, r.scope
+	r.deltas = append(r.deltas, d)
+}
+
+// Remove notes the end of an object that a streaming list told of before its
+// own end: it leaves with the list, in its last known state.
+func (r *Replacement[T]) Remove(d Delta[T]) {
+	r.seen[d.Key] = struct{}{}
+	d.Type, d.Scope = Deleted, r.scope
 	r.deltas = append(r.deltas, d)
 }
 

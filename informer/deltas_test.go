@@ -312,18 +312,57 @@ func TestDeltaFIFO_ResyncSkipsWhatWaits(t *testing.T) {
 	list(f, 0, 5, delta(Added, "a", "u", 1), delta(Added, "b", "v", 2))
 	applyBatch(t, f, x)
 	f.Push(delta(Updated, "b", "v", 7))
-	f.Resync(0, 1, func(yield func(Key, thing) bool) {
-		for k, o := range x.knownIn(0) {
-			if !yield(k, o.Object) {
-				return
-			}
-		}
-	})
+	f.Resync(0, 1, x.objectsIn(0))
 	b := popBatch(t, f)
 	wantDeltas(t, "an update and a resync", b.Deltas, "Updated b v@7", "Sync a u@1")
 	changes, _ := x.apply(b)
 	if len(changes) != 2 || !changes[1].resync {
 		t.Errorf("%d changes, want 2, and the second a resync", len(changes))
+	}
+}
+
+func TestDeltaFIFO_ResyncOfEachHandler(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 1))
+	applyBatch(t, f, x)
+	for _, handler := range []int{1, 2, 2} {
+		f.Resync(0, handler, x.objectsIn(0))
+	}
+	b := popBatch(t, f)
+	wantDeltas(t, "two handlers with the same moment of resync", b.Deltas, "Sync a u@1", "Sync a u@1")
+	if b.Deltas[0].Handler == b.Deltas[1].Handler {
+		t.Errorf("both are for handler %d", b.Deltas[0].Handler)
+	}
+}
+
+// A streaming list may tell of the end of an object that it has just shown.
+func TestDeltaFIFO_ObjectThatEndsInsideAListIsNeverHeld_I3(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "old", "u", 1))
+	applyBatch(t, f, x)
+	r := f.Replace(0)
+	r.Add(delta(Added, "old", "u", 1))
+	r.Add(delta(Added, "new", "v", 2))
+	r.Add(delta(Added, "again", "w", 3))
+	r.Remove(delta(Deleted, "old", "u", 6))
+	r.Remove(delta(Deleted, "new", "v", 7))
+	r.Remove(delta(Deleted, "again", "w", 8))
+	r.Add(delta(Added, "again", "z", 9))
+	r.Commit(10)
+	changes, err := x.apply(popBatch(t, f))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _, _ := x.get(named("again")); x.Len() != 1 || got == nil || got.UID != "z" || x.reached(0) != 10 {
+		t.Errorf("at version %d the store has %d objects, want only what the server has at 10", x.reached(0), x.Len())
+	}
+	for _, c := range changes {
+		if c.key.Name == "old" && c.finalStateUnknown {
+			t.Error("the end of an object is called unknown, though the stream has told of it")
+		}
+	}
+	if f.Len() != 0 {
+		t.Errorf("%d deltas wait behind the list's batch", f.Len())
 	}
 }
 

@@ -40,6 +40,7 @@ type sink[T Object] interface {
 // replacement collects one list.
 type replacement[T Object] interface {
 	Add(Delta[T])
+	Remove(Delta[T])
 	Unreadable()
 	Epoch()
 	Commit(Version)

@@ -36,8 +36,6 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 		}
 	}()
 	unreadable := unreadables{}
-	// The server may tell of changes before it has ended the list.
-	gone := make(map[Key]Delta[T])
 	for n := 0; ; n++ {
 		frame, err := s.Next()
 		if err != nil {
@@ -60,24 +58,26 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 			version := ParseVersion(frame.Item.ResourceVersion)
 			done = true
 			replace.Commit(version)
-			for _, d := range gone {
-				r.sink.Push(d)
-			}
 			r.status.listed(version, unreadable)
 			return outcome{result: resultCompleted, version: frame.Item.ResourceVersion}
 		}
-		switch typ, _ := deltaType(frame.Type); {
+		typ, ok := deltaType(frame.Type)
+		switch {
+		case !ok:
+			return s.after(unknownFrame(frame.Type))
 		case frame.Item.unreadable():
 			unreadable.add(1, frame.Item.Err)
 			replace.Unreadable()
 		case typ == Deleted:
-			gone[frame.Item.Key] = r.delta(Deleted, frame.Item)
+			// The server may tell of changes before it has ended the list.
+			replace.Remove(r.delta(Deleted, frame.Item))
 		default:
-			delete(gone, frame.Item.Key)
 			replace.Add(r.delta(Replaced, frame.Item))
 		}
 	}
 }
+
+func unknownFrame(typ FrameType) error { return fmt.Errorf("frame of unknown type %q", typ) }
 
 // watch pushes what an open stream brings, until it ends.
 func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
@@ -104,7 +104,7 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 			}
 			typ, ok := deltaType(frame.Type)
 			if !ok {
-				return s.after(fmt.Errorf("frame of unknown type %q", frame.Type))
+				return s.after(unknownFrame(frame.Type))
 			}
 			p.advance(frame.Item.ResourceVersion)
 			r.sink.Push(r.delta(typ, frame.Item))
