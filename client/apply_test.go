@@ -187,11 +187,13 @@ func TestApply_EmptyValuesAreNotClaimed_C4(t *testing.T) {
 func TestApply_WhatTheServerSetsIsNotClaimed_C4(t *testing.T) {
 	now := metav1.Unix(1, 0)
 	grace := int64(0)
-	got, err := applied(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		UID: "u", ResourceVersion: "7", Generation: 3, CreationTimestamp: now, DeletionTimestamp: &now,
-		DeletionGracePeriodSeconds: &grace, SelfLink: "/x", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
+		DeletionGracePeriodSeconds: &grace, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}},
 		Labels: map[string]string{"a": ""}, OwnerReferences: []metav1.OwnerReference{{UID: "o", Name: "o"}},
-	}})
+	}}
+	cm.SetSelfLink("/x")
+	got, err := applied(t, cm)
 	want := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":{"a":""},"name":"web","namespace":"prod","ownerReferences":[{"name":"o","uid":"o"}]}}`
 	if err != nil || got != want {
 		t.Errorf("sent %s, %v\nwant %s", got, err, want)

@@ -133,7 +133,7 @@ func (Body) fits() verb             { return verbUpdate }
 func (o FieldOwner) set(c *callOptions) error    { c.fieldOwner = string(o); return nil }
 func (DryRun) set(c *callOptions) error          { c.dryRun = true; return nil }
 func (Force) set(c *callOptions) error           { c.force = true; return nil }
-func (o Preconditions) set(c *callOptions) error { c.preconditions = o; return nil }
+func (p Preconditions) set(c *callOptions) error { c.preconditions = p; return nil }
 func (o InNamespace) set(c *callOptions) error   { c.namespace = string(o); return nil }
 func (o OfKind) set(c *callOptions) error        { c.kind = schema.GroupVersionKind(o); return nil }
 

@@ -216,8 +216,8 @@ var _ = Describe("server-side apply", func() {
 		Expect(c.Apply(ctx, d)).To(Succeed())
 		Expect(d.Spec.Replicas).To(HaveValue(Equal(int32(1))), "the answer has the server's default")
 		Expect(only(r).Object).To(Equal(d))
-		Expect(string(d.ManagedFields[0].FieldsV1.Raw)).NotTo(ContainSubstring("f:replicas"))
-		Expect(string(d.ManagedFields[0].FieldsV1.Raw)).NotTo(ContainSubstring("f:strategy"))
+		Expect(d.ManagedFields[0].FieldsV1.GetRawString()).NotTo(ContainSubstring("f:replicas"))
+		Expect(d.ManagedFields[0].FieldsV1.GetRawString()).NotTo(ContainSubstring("f:strategy"))
 
 		version := d.ResourceVersion
 		Expect(c.Apply(ctx, deployment("apply", "a"))).To(Succeed())
@@ -258,7 +258,7 @@ var _ = Describe("server-side apply", func() {
 		Expect(c.Apply(ctx, site)).To(Succeed())
 		Expect(site.Spec.Replicas).To(HaveValue(BeZero()))
 		Expect(site.Spec.Host).To(Equal("localhost"), "the empty host was not sent, so the server's default holds")
-		fields := string(site.ManagedFields[0].FieldsV1.Raw)
+		fields := site.ManagedFields[0].FieldsV1.GetRawString()
 		Expect(fields).To(ContainSubstring("f:replicas"))
 		Expect(fields).NotTo(ContainSubstring("f:host"))
 		cm := configMap("zeros", "a", map[string]string{"empty": ""})
