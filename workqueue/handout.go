@@ -5,6 +5,7 @@ package workqueue
 
 import (
 	"iter"
+	"runtime"
 	"time"
 )
 
@@ -52,6 +53,7 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 		q.announceEndLocked()
 	}
 	h.n = 0
+	spun := false
 	for {
 		if q.observer == nil && s.due(now) { // an Observer is told of these keys by the timer's callback
 			s.promote(now, batch)
@@ -69,7 +71,7 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 			q.mu.Unlock()
 			return false
 		}
-		q.waitLocked()
+		spun = q.waitLocked(spun)
 		now = q.now()
 	}
 }
@@ -84,17 +86,31 @@ func (q *Queue[K]) announceEndLocked() {
 	}
 }
 
-// waitLocked lets the lock go until there may be something to hand out.
-func (q *Queue[K]) waitLocked() {
-	q.mu.parked++
-	q.work.Wait()
-	q.mu.parked--
-	q.mu.waking = false
+// waitLocked lets the lock go until there may be something to hand out. A worker that comes for the first time spins for a
+// moment, if no other does. Where deadlines follow closely it meets the next one by itself: a processor that sleeps until a
+// timer fires wakes up to a millisecond late.
+func (q *Queue[K]) waitLocked(spun bool) bool {
+	if spun || q.mu.spinning {
+		q.mu.parked++
+		q.work.Wait()
+		q.mu.parked--
+		q.mu.waking = false
+		return true
+	}
+	q.mu.spinning = true
+	q.look.Store(false)
+	q.mu.Unlock()
+	for i := 0; i < spinRounds && !q.look.Load(); i++ {
+		runtime.Gosched()
+	}
+	q.mu.Lock()
+	q.mu.spinning = false
+	return true
 }
 
-// unlockAndWake lets the lock go, and calls a worker if a key is ready and one is parked. At most one is on its way at a time,
-// and calls the next when it takes a key and leaves others. The operating system may have taken that one's processor away: when
-// a backlog has doubled all the same, another is called.
+// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. One that spins will look; else at most
+// one is on its way at a time, and calls the next when it takes a key and leaves others. The operating system may have taken
+// that one's processor away: when a backlog has doubled all the same, another is called.
 func (q *Queue[K]) unlockAndWake() {
 	backlog := q.mu.state.ready.len
 	if backlog == 0 {
@@ -102,7 +118,8 @@ func (q *Queue[K]) unlockAndWake() {
 		q.mu.Unlock()
 		return
 	}
-	wake := !q.mu.waking
+	spinning := q.mu.spinning
+	wake := !spinning && !q.mu.waking
 	if backlog >= q.mu.alarm {
 		q.mu.alarm = 2 * backlog
 		wake = true
@@ -111,6 +128,9 @@ func (q *Queue[K]) unlockAndWake() {
 		q.mu.waking = true
 	}
 	q.mu.Unlock()
+	if spinning && !q.look.Load() {
+		q.look.Store(true)
+	}
 	if wake {
 		q.work.Signal()
 	}

@@ -7,13 +7,15 @@ import (
 	"hash/maphash"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
-	batch    = 256 // delayed keys made ready, or dropped, per hold of the lock
-	alarming = 64  // ready keys, at first, that call a worker although one is on its way
-	unarmed  = math.MaxInt64
+	batch      = 256 // delayed keys made ready, or dropped, per hold of the lock
+	alarming   = 64  // ready keys, at first, that call a worker although one is on its way
+	unarmed    = math.MaxInt64
+	spinRounds = 32 // looks of a worker without work before it parks
 )
 
 // Options of a queue. The zero value is fit for production.
@@ -41,18 +43,20 @@ type Queue[K comparable] struct {
 	seed     maphash.Seed
 	base     time.Time
 
-	work sync.Cond // a key is ready, or nothing will be any more
-	idle sync.Cond // nothing is ready or held, or a drain has been called off
+	work sync.Cond   // a key is ready, or nothing will be any more
+	idle sync.Cond   // nothing is ready or held, or a drain has been called off
+	look atomic.Bool // work, for the worker that spins
 
 	mu struct {
 		sync.Mutex
-		state  state[K]
-		timer  *time.Timer
-		armed  int64 // when the timer fires; unarmed if it does not
-		parked int   // workers that wait for the condition
-		waking bool  // one of them has been signalled and has not looked yet
-		alarm  int   // ready keys that call a worker although one is on its way
-		drain  bool
+		state    state[K]
+		timer    *time.Timer
+		armed    int64 // when the timer fires; unarmed if it does not
+		parked   int   // workers that wait for the condition
+		waking   bool  // one of them has been signalled and has not looked yet
+		spinning bool  // one worker looks again and again before it parks
+		alarm    int   // ready keys that call a worker although one is on its way
+		drain    bool
 	}
 }
 
@@ -156,6 +160,7 @@ func (q *Queue[K]) shutDown(drain bool) {
 	}
 	q.mu.state.shut = true
 	q.mu.drain = drain
+	q.look.Store(true)
 	q.work.Broadcast()
 	q.idle.Broadcast()
 	for q.mu.state.dropDelays(batch) { // workers get the lock in between
