@@ -35,15 +35,16 @@ type Sample struct {
 }
 
 type SampleSpec struct {
-	Inlined          `json:",inline"`
-	*InlinedPointer  `json:",inline"`
-	hidden           string
-	Text             string                       `json:"text"`
-	Number           int32                        `json:"number"`
-	Ratio            float32                      `json:"ratio"`
-	Yes              bool                         `json:"yes"`
-	Named            string                       // without a tag
-	Skipped          string                       `json:"-"`
+	Inlined         `json:",inline"`
+	*InlinedPointer `json:",inline"`
+	hidden          string
+	Text            string  `json:"text"`
+	Number          int32   `json:"number"`
+	Ratio           float32 `json:"ratio"`
+	Yes             bool    `json:"yes"`
+	Named           string  // without a tag
+	Skipped         string  `json:"-"`
+	//lint:ignore SA5008 encoding/json reads it so
 	Dash             string                       `json:"-,"`
 	Quoted           int64                        `json:"quoted,string"`
 	TextPointer      *string                      `json:"textPointer,omitempty"`

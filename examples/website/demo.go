@@ -166,7 +166,7 @@ func (d *demo) statusIs(ctx context.Context, want int32) error {
 	case ready == nil:
 		return errors.New("it has no Ready condition")
 	case ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != d.site.Generation:
-		return fmt.Errorf("Ready is %s of generation %d: %s", ready.Status, ready.ObservedGeneration, ready.Message)
+		return fmt.Errorf("condition Ready is %s of generation %d: %s", ready.Status, ready.ObservedGeneration, ready.Message)
 	case d.site.Status.ReadyReplicas != want:
 		return fmt.Errorf("%d of %d replicas are ready", d.site.Status.ReadyReplicas, want)
 	}
