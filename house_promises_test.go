@@ -16,7 +16,7 @@ import (
 // whose name ends in the number and a mutant that removes the promise's guard.
 var promises = map[string][]string{
 	"workqueue": {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W9"},
-	"informer":  {"I1", "I2", "I3", "I4", "I5", "I6"},
+	"informer":  {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"},
 	"reconcile": {"R1", "R2", "R3", "R4", "R5", "R6"},
 	"manager":   {"M1", "M2", "M4"},
 }

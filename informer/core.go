@@ -224,12 +224,8 @@ func (c *core[T]) snapshot() Snapshot {
 	c.mu.Lock()
 	reflectors := slices.Clone(c.mu.reflectors)
 	c.mu.Unlock()
-	held := c.indexer.snapshot()
-	s := Snapshot{
-		Kind: c.kind, Synced: true, Waiting: c.fifo.Len(),
-		Objects: held.Objects, Undecodable: held.Quarantined, Tombstones: held.Tombstones, Awaiting: held.Awaiting,
-		IndexPanics: held.IndexPanics,
-	}
+	s := c.indexer.snapshot()
+	s.Synced, s.Waiting = true, c.fifo.Len()
 	c.critical.Lock()
 	synced := maps.Clone(c.critical.synced)
 	members := slices.Clone(c.critical.members)

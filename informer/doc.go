@@ -35,6 +35,12 @@
 //	    UID is a delete and an add
 //	I5  a relist finds what a broken watch missed
 //	I6  an unchanged object is not delivered again
+//	I7  a stalled level-triggered handler costs memory bounded by the number of
+//	    objects, and delays no other
+//	I8  an object that cannot be decoded harms only itself, and reads of its key
+//	    say so
+//	I9  a sync ends or says why it has not; no server can hang it silently
+//	I10 after the end every goroutine and connection is given back
 //
 // # Own writes
 //
@@ -48,7 +54,7 @@
 //
 // New and For start nothing; Run starts all and returns when all has ended.
 // Every exported method is safe for concurrent use and does not block, save
-// Run and WaitForSync. Objects are shared by all readers and must not be
+// Run, WaitForSync and AddIndex, which reads all objects once. Objects are shared by all readers and must not be
 // changed; Copy gives one's own.
 //
 // # Testing

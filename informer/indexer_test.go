@@ -55,12 +55,11 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	round := func(n int) {
 		var deltas []Delta[thing]
 		for i := range objects {
-			name := fmt.Sprint(i)
 			v := Version(n*2*objects + i + 1)
 			if n > 0 {
 				deltas = append(deltas, delta(Deleted, fmt.Sprint(i+objects*((n-1)%2)), types.UID(fmt.Sprint(n-1)), v))
 			}
-			name = fmt.Sprint(i + objects*(n%2))
+			name := fmt.Sprint(i + objects*(n%2))
 			deltas = append(deltas, seenDelta(name, types.UID(fmt.Sprint(n)), v+objects, fmt.Sprint(n)))
 		}
 		mustApply(t, x, deltas...)
@@ -177,8 +176,8 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	if got := len(slices.Collect(lister.All())); got != 1 {
 		t.Errorf("a walk yields %d objects, want the 1 that can be decoded", got)
 	}
-	if s := x.snapshot(); s.Quarantined != 2 || s.Objects != 3 {
-		t.Errorf("%d of %d are quarantined, want 2 of 3", s.Quarantined, s.Objects)
+	if s := x.snapshot(); s.Undecodable != 2 || s.Objects != 3 {
+		t.Errorf("%d of %d cannot be decoded, want 2 of 3", s.Undecodable, s.Objects)
 	}
 	changes := mustApply(t, x, seenDelta("a", "u", 5, ""), seenDelta("new", "n", 6, ""))
 	if len(changes) != 2 || changes[0].before.empty() || !changes[1].before.empty() {
@@ -187,7 +186,7 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	if changes := mustApply(t, x, broken("a", "w", 7)); len(changes) != 1 || !changes[0].after.empty() || changes[0].old == nil {
 		t.Error("another object that cannot be decoded has the name: the one before is not told as deleted")
 	}
-	if changes := mustApply(t, x, delta(Deleted, "a", "w", 8)); len(changes) != 0 || x.snapshot().Quarantined != 0 {
+	if changes := mustApply(t, x, delta(Deleted, "a", "w", 8)); len(changes) != 0 || x.snapshot().Undecodable != 0 {
 		t.Error("the end of what was never shown is told, or its quarantine stays")
 	}
 }

@@ -77,37 +77,18 @@ func (x *Indexer[T]) passed() []func() {
 	return out
 }
 
-// awaits is the version of an own write that is not shown yet; 0: none.
-func (x *Indexer[T]) awaits(key Key) Version {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.mu.awaited.get(key)
-}
-
-// indexerSnapshot counts what an Indexer holds.
-type indexerSnapshot struct {
-	Objects     int
-	Quarantined int    // of Objects: cannot be decoded
-	Tombstones  int    // deletions remembered
-	Forgotten   uint64 // tombstones that went because there were too many
-	Awaiting    int    // keys with an own write not shown yet
-	NotOverlaid uint64 // own writes not shown at once: their version is unknown
-	IndexPanics uint64
-	Indices     []string
-}
-
 // snapshot says what the Indexer holds.
-func (x *Indexer[T]) snapshot() indexerSnapshot {
+func (x *Indexer[T]) snapshot() Snapshot {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	s := indexerSnapshot{
-		Objects: x.mu.rows.Len(), Quarantined: len(x.mu.bad),
-		Tombstones: x.mu.tombs.len() + x.mu.floors.len(),
-		Forgotten:  x.mu.tombs.forgotten + x.mu.floors.forgotten,
-		Awaiting:   x.mu.awaited.len(), NotOverlaid: x.mu.refused, IndexPanics: x.mu.panics,
+	return Snapshot{
+		Kind:        x.kind,
+		Objects:     x.mu.rows.Len(),
+		Undecodable: len(x.mu.bad),
+		Tombstones:  x.mu.tombs.len() + x.mu.floors.len(),
+		Forgotten:   x.mu.tombs.forgotten + x.mu.floors.forgotten,
+		IndexPanics: x.mu.panics,
+		Awaiting:    x.mu.awaited.len(),
+		NotOverlaid: x.mu.refused,
 	}
-	for _, i := range x.mu.indices[1:] {
-		s.Indices = append(s.Indices, i.name)
-	}
-	return s
 }

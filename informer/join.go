@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -46,16 +45,16 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, scopes []Scop
 	c.critical.members = append(c.critical.members, m)
 	c.critical.Unlock()
 
-	leave := sync.OnceFunc(func() { c.leave(m) })
+	r := newRegistration(m.listener, func() { c.leave(m) })
 	err := c.group.Go(m.run)
 	if err == nil && opts.Resync > 0 {
 		err = c.group.Go(func(ctx context.Context) error { return c.resync(ctx, m, opts.Resync) })
 	}
 	if err != nil {
-		leave()
+		r.Remove()
 		return nil, c.errorf("add handler %q: %w", opts.Name, err)
 	}
-	return newRegistration(m.listener, leave), nil
+	return r, nil
 }
 
 func (c *core[T]) leave(m *member[T]) {

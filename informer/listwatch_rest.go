@@ -265,7 +265,7 @@ func notAsExpected(answer *http.Response, body []byte, err error) error {
 	u := *answer.Request.URL
 	u.RawQuery, u.User = "", nil
 	shown := shorten(body)
-	if isProtobuf(body) || err != nil && answer.Request != nil && mediaType(answer) == contentJSON {
+	if isProtobuf(body) || err != nil && mediaType(answer) == contentJSON {
 		// Objects are named in errors, never printed: they may be Secrets.
 		shown = fmt.Sprintf("%d bytes", len(body))
 	}

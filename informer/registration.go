@@ -40,19 +40,18 @@ type Registration struct {
 	left func()
 }
 
-// newRegistration wraps a listener. left, which may be nil, is called once,
-// after the listener has been removed: the informer then forgets it.
+// newRegistration wraps a listener. left is called once, after the listener has
+// been removed: the informer then forgets it.
 func newRegistration[T Object](l *listener[T], left func()) *Registration {
 	return &Registration{handler: l, left: sync.OnceFunc(func() {
 		l.remove()
-		if left != nil {
-			left()
-		}
+		left()
 	})}
 }
 
 // Synced is closed when the handler has returned from all that was there when
-// it joined, or, when it joined before the first list, from that list.
+// it joined, or, when it joined before the first list, from that list. It stays
+// open when the handler is removed, or the run ends, before that.
 func (r *Registration) Synced() <-chan struct{} { return r.handler.synced() }
 
 // Remove ends the handler: after it returns no further call begins. It does

@@ -25,8 +25,8 @@ const missMemory = time.Second
 // discoveryTimeout bounds one request for a group's resources.
 const discoveryTimeout = 30 * time.Second
 
-// Mapping says where the server serves a kind.
-type Mapping struct {
+// mapping says where the server serves a kind.
+type mapping struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 }
@@ -47,7 +47,7 @@ type discovered struct {
 	asking chan struct{} // holds one token: who has it may ask the server
 	mu     struct {
 		sync.Mutex
-		byKind map[string]Mapping
+		byKind map[string]mapping
 		asked  time.Time
 	}
 }
@@ -66,7 +66,7 @@ func newResolver(cfg *rest.Config, client *http.Client) (*resolver, error) {
 // resolve is the mapping of kind, from memory or from the server. It blocks
 // for the server's answer or until ctx ends. A *NotServedError means that the
 // server has no such kind now.
-func (r *resolver) resolve(ctx context.Context, kind schema.GroupVersionKind) (Mapping, error) {
+func (r *resolver) resolve(ctx context.Context, kind schema.GroupVersionKind) (mapping, error) {
 	g := r.group(kind.GroupVersion())
 	if m, ok := g.lookup(kind.Kind); ok {
 		return m, nil
@@ -75,17 +75,17 @@ func (r *resolver) resolve(ctx context.Context, kind schema.GroupVersionKind) (M
 	case g.asking <- struct{}{}:
 		defer func() { <-g.asking }()
 	case <-ctx.Done():
-		return Mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, ctx.Err())
+		return mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, ctx.Err())
 	}
 	if m, ok := g.lookup(kind.Kind); ok {
 		return m, nil
 	}
 	if g.askedWithin(missMemory) {
-		return Mapping{}, &NotServedError{Kind: kind, Err: fmt.Errorf("not in the list of resources of %s", kind.GroupVersion())}
+		return mapping{}, &NotServedError{Kind: kind, Err: fmt.Errorf("not in the list of resources of %s", kind.GroupVersion())}
 	}
 	byKind, err := r.server.resources(ctx, kind.GroupVersion())
 	if err != nil && !apierrors.IsNotFound(err) {
-		return Mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, err)
+		return mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, err)
 	}
 	g.learn(byKind)
 	if m, ok := g.lookup(kind.Kind); ok {
@@ -94,7 +94,7 @@ func (r *resolver) resolve(ctx context.Context, kind schema.GroupVersionKind) (M
 	if err == nil {
 		err = fmt.Errorf("not in the list of resources of %s", kind.GroupVersion())
 	}
-	return Mapping{}, &NotServedError{Kind: kind, Err: err}
+	return mapping{}, &NotServedError{Kind: kind, Err: err}
 }
 
 // namespaced says what is known of kind without asking the server.
@@ -132,7 +132,7 @@ func (r *resolver) group(gv schema.GroupVersion) *discovered {
 	return g
 }
 
-func (g *discovered) lookup(kind string) (Mapping, bool) {
+func (g *discovered) lookup(kind string) (mapping, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m, ok := g.mu.byKind[kind]
@@ -145,14 +145,14 @@ func (g *discovered) askedWithin(d time.Duration) bool {
 	return !g.mu.asked.IsZero() && time.Since(g.mu.asked) < d
 }
 
-func (g *discovered) learn(byKind map[string]Mapping) {
+func (g *discovered) learn(byKind map[string]mapping) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.mu.byKind, g.mu.asked = byKind, time.Now()
 }
 
 // resources are the listable kinds of one group and version.
-func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (map[string]Mapping, error) {
+func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (map[string]mapping, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
 	answer, err := s.get(ctx, request{verb: "discover", path: groupPath(gv), accept: contentJSON})
@@ -168,7 +168,7 @@ func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (map[
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("read resources of %s: %w", gv, err)
 	}
-	byKind := make(map[string]Mapping, len(list.APIResources))
+	byKind := make(map[string]mapping, len(list.APIResources))
 	for _, res := range list.APIResources {
 		// Subresources have the kinds of others.
 		if strings.Contains(res.Name, "/") {
@@ -177,7 +177,7 @@ func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (map[
 		if _, twice := byKind[res.Kind]; twice {
 			continue
 		}
-		byKind[res.Kind] = Mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
+		byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
 	}
 	return byKind, nil
 }

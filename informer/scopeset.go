@@ -86,16 +86,6 @@ func (s *scopeSet) seenBy(filter *scopeSet) bool {
 	return false
 }
 
-func (s *scopeSet) equal(o *scopeSet) bool {
-	if s == o {
-		return true
-	}
-	if s.empty() || o.empty() {
-		return s.empty() && o.empty()
-	}
-	return slices.Equal(s.words, o.words)
-}
-
 // all yields the scopes in ascending order.
 func (s *scopeSet) all() iter.Seq[ScopeID] {
 	return func(yield func(ScopeID) bool) {

@@ -98,11 +98,17 @@ type Snapshot struct {
 	Objects, Undecodable int
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
+	// Forgotten tombstones: there were too many, the oldest went first. A late
+	// watch may show such an object once more.
+	Forgotten uint64
 	// IndexPanics of index functions: objects that an index lacks values of.
 	IndexPanics uint64
 	// Awaiting counts the keys with an own write that is not shown yet, because
 	// only the server can say whether the object still is in the scope.
 	Awaiting int
+	// NotOverlaid counts own writes that only the watch shows, because the
+	// server gives no versions that can be compared.
+	NotOverlaid uint64
 	// Waiting deltas on their way to the Indexer.
 	Waiting  int
 	Handlers []HandlerSnapshot
