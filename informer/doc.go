@@ -54,8 +54,8 @@
 //
 // New and For start nothing; Run starts all and returns when all has ended.
 // Every exported method is safe for concurrent use and does not block, save
-// Run, WaitForSync and AddIndex, which reads all objects once. Objects are shared by all readers and must not be
-// changed; Copy gives one's own.
+// Run, WaitForSync and AddIndex, which reads all objects once. Objects are
+// shared by all readers and must not be changed; Copy gives one's own.
 //
 // # Testing
 //
