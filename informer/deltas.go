@@ -159,12 +159,12 @@ func (l *deltaLog[T]) mark(scope ScopeID, v Version) {
 }
 
 // group appends a list's differences and its end, to be popped together.
-func (l *deltaLog[T]) group(scope ScopeID, deltas []Delta[T], v Version, newEpoch bool) {
+func (l *deltaLog[T]) group(scope ScopeID, deltas *deque.Deque[Delta[T]], v Version, newEpoch bool) {
 	if newEpoch {
 		l.add(place[T]{Delta: Delta[T]{Scope: scope}, mark: epoch, joined: true})
 	}
-	for _, d := range deltas {
-		l.add(place[T]{Delta: d, joined: true})
+	for deltas.Len() > 0 {
+		l.add(place[T]{Delta: deltas.Pop(), joined: true})
 	}
 	l.add(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: listEnd})
 	l.scope(scope).bookmark = 0
@@ -238,6 +238,9 @@ func (l *deltaLog[T]) batch(limit int) Batch[T] {
 		}
 		if len(b.Deltas) >= limit && !joined && l.places.Front() >= l.whole && p.mark == isDelta {
 			break
+		}
+		if p.joined && !joined {
+			b.Deltas = slices.Grow(b.Deltas, l.live) // a list comes whole
 		}
 		joined = p.joined
 		l.take(b, l.places.Pop())

@@ -3,6 +3,8 @@
 
 package informer
 
+import "github.com/flyball-dev/flyball/internal/deque"
+
 // Replacement collects what a list of one scope changes, page by page, without
 // a copy of what it does not change. Nothing enters the log before Commit.
 // One goroutine uses it, and pushes nothing else for the scope meanwhile.
@@ -10,7 +12,7 @@ type Replacement[T Object] struct {
 	fifo    *DeltaFIFO[T]
 	scope   ScopeID
 	seen    map[Key]struct{}
-	deltas  []Delta[T]
+	deltas  deque.Deque[Delta[T]]
 	epoch   bool
 	keepAll bool
 }
@@ -38,7 +40,7 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 		return
 	}
 	d.Type, d.Scope = Replaced, r.scope
-	r.deltas = append(r.deltas, d)
+	r.deltas.Push(d)
 }
 
 // Remove notes the end of an object that a streaming list told of before its
@@ -46,7 +48,7 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 func (r *Replacement[T]) Remove(d Delta[T]) {
 	r.seen[d.Key] = struct{}{}
 	d.Type, d.Scope = Deleted, r.scope
-	r.deltas = append(r.deltas, d)
+	r.deltas.Push(d)
 }
 
 func (r *Replacement[T]) unchanged(d Delta[T]) bool {
@@ -76,10 +78,10 @@ func (r *Replacement[T]) Commit(v Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed {
-		f.mu.log.group(r.scope, r.deltas, v, r.epoch)
+		f.mu.log.group(r.scope, &r.deltas, v, r.epoch)
 		f.woken.Signal()
 	}
-	r.deltas, r.seen = nil, nil
+	r.Abort()
 }
 
 func (r *Replacement[T]) disappeared(v Version) {
@@ -98,15 +100,15 @@ func (r *Replacement[T]) disappeared(v Version) {
 			continue // what waits tells of its end, or is told of below
 		}
 		gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
-		r.deltas = append(r.deltas, gone)
+		r.deltas.Push(gone)
 	}
 	for key, w := range waiting {
 		if _, ok := r.seen[key]; !ok && w.Type != Deleted {
 			gone.Key, gone.UID, gone.Object = key, w.UID, w.Object
-			r.deltas = append(r.deltas, gone)
+			r.deltas.Push(gone)
 		}
 	}
 }
 
 // Abort drops what was collected: the list failed half way.
-func (r *Replacement[T]) Abort() { r.deltas, r.seen = nil, nil }
+func (r *Replacement[T]) Abort() { r.deltas, r.seen = deque.Deque[Delta[T]]{}, nil }
