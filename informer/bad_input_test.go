@@ -78,6 +78,7 @@ func TestInformer_PanickingIndexFunctionCostsOneObjectItsValues(t *testing.T) {
 		defer cancel()
 		go i.Run(ctx)
 		<-i.Synced()
+		synctest.Wait() // the panic is logged after the store has changed
 		check := func(index, want string) {
 			t.Helper()
 			keys, err := i.Lister().IndexKeys(index, "all")
@@ -155,6 +156,25 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 			if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: name}); err == nil || err.Error() != want {
 				t.Errorf("Get of %s: %v, want %q", name, err, want)
 			}
+		}
+	})
+}
+
+// A transform that returns nothing has refused the object, also to a resync.
+func TestInformer_TransformThatReturnsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("a", "1")
+		i := informer.New[cmap](s, configMaps, informer.Options{Resync: time.Minute})
+		must(t, i.SetTransform(func(cmap) (cmap, error) { return nil, nil }))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go i.Run(ctx)
+		join(t, i, func(e informer.Event[cmap]) { t.Errorf("told of %s %s, which has no object", e.Type, e.Key) }, informer.HandlerOptions{})
+		<-i.Synced()
+		time.Sleep(time.Hour)
+		if _, err := i.Lister().Get(informer.Key{Namespace: "ns", Name: "a"}); err == nil || !strings.Contains(err.Error(), "returned no object") {
+			t.Errorf("Get: %v, want an error that says what the transform did", err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 )
@@ -66,7 +67,11 @@ func callTransform[T Object](transform func(T) (T, error), obj T) (_ T, err erro
 			err = &panicError{value: p, stack: string(debug.Stack())}
 		}
 	}()
-	return transform(obj)
+	obj, err = transform(obj)
+	if err == nil && isNil(obj) {
+		err = errors.New("the function returned no object")
+	}
+	return obj, err
 }
 
 // panicError is a panic of a user's function. Its text leaves the stack out,
