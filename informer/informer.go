@@ -47,7 +47,8 @@ func (i *SharedInformer[T]) Lister() Lister[T] {
 // AddHandler has handle called with every change from now on, first with the
 // present objects as Added. It may be called at any time; the calls come one
 // after the other from a goroutine of the handler's own, so a slow handler
-// delays nobody else.
+// delays nobody else. It is an error when handle is nil, when the informer has
+// misuse, and when its run has ended: nothing would ever be told.
 func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOptions) (*Registration, error) {
 	if i.err != nil {
 		return nil, i.err
@@ -91,7 +92,8 @@ func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
 // Synced is closed when the first list of every scope of this handle is stored.
 func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.synced }
 
-// Snapshot says where the informer stands, for metrics and debugging.
+// Snapshot says where the whole informer stands, with the scopes and handlers of
+// all its handles, for metrics and debugging.
 func (i *SharedInformer[T]) Snapshot() Snapshot { return i.core.snapshot() }
 
 // Err is the misuse that this informer remembers, nil if there is none.
