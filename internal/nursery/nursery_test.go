@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package nursery_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+)
+
+func TestNursery_RunEndsWhenAllThatJoinedHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nursery.Nursery
+		var running atomic.Int64
+		member := func(ctx context.Context) error {
+			running.Add(1)
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes its time to end
+			running.Add(-1)
+			return nil
+		}
+		if err := n.Go(member); err != nil {
+			t.Errorf("Go before the run: %v", err)
+		}
+		synctest.Wait()
+		if got := running.Load(); got != 0 {
+			t.Errorf("%d functions run before Run", got)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := n.Run(ctx); err != nil {
+				t.Errorf("Run: %v, want nil when its context ends", err)
+			}
+			if got := running.Load(); got != 0 {
+				t.Errorf("%d functions run after Run has returned", got)
+			}
+		})
+		synctest.Wait()
+		if err := n.Go(member); err != nil {
+			t.Errorf("Go during the run: %v", err)
+		}
+		if err := n.Run(ctx); err == nil {
+			t.Error("a second Run succeeded")
+		}
+		synctest.Wait()
+		if got := running.Load(); got != 2 {
+			t.Errorf("%d functions run, want 2", got)
+		}
+		cancel()
+		wg.Wait()
+		if err := n.Go(member); !errors.Is(err, nursery.ErrEnded) {
+			t.Errorf("Go after the run: %v, want ErrEnded", err)
+		}
+	})
+}
+
+func TestNursery_FirstErrorEndsTheOthersAndIsReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nursery.Nursery
+		boom := errors.New("boom")
+		for _, f := range []func(context.Context) error{
+			func(ctx context.Context) error { <-ctx.Done(); return errors.New("a consequence") },
+			func(context.Context) error { time.Sleep(time.Second); return boom },
+		} {
+			if err := n.Go(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := n.Run(t.Context()); !errors.Is(err, boom) {
+			t.Errorf("Run: %v, want the first error", err)
+		}
+	})
+}
+
+func TestNursery_EndedWithoutARun(t *testing.T) {
+	var n nursery.Nursery
+	never := func(context.Context) error { t.Error("it was started"); return nil }
+	if err := n.Go(never); err != nil {
+		t.Fatal(err)
+	}
+	n.End()
+	if err := n.Go(never); !errors.Is(err, nursery.ErrEnded) {
+		t.Errorf("Go after End: %v, want ErrEnded", err)
+	}
+	if err := n.Run(t.Context()); err == nil {
+		t.Error("Run after End succeeded")
+	}
+}
