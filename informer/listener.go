@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"runtime/debug"
@@ -146,12 +147,19 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 		return false
 	}
 	defer func() {
-		if p := recover(); p != nil {
-			ok = true
-			l.panicked()
-			l.log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event",
-				"handler", l.name, "key", e.Key.String(), "event", e.Type.String(), "stack", string(debug.Stack()))
+		p := recover()
+		if ok {
+			return
 		}
+		log := l.log.WithValues("handler", l.name, "key", e.Key.String(), "event", e.Type.String(), "stack", string(debug.Stack()))
+		l.panicked()
+		if p == nil { // nothing can stop a Goexit
+			l.remove()
+			log.Error(errors.New("runtime.Goexit"), "Handler ended its goroutine; it is given no more events")
+			return
+		}
+		ok = true
+		log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event")
 	}()
 	l.handle(e)
 	return true

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -91,6 +92,22 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		if len(logged) != 1 || !strings.Contains(logged[0], "cannot") || !strings.Contains(logged[0], "mine") || !strings.Contains(logged[0], "listener_test.go") {
 			t.Errorf("logged %q, want once, with the handler's name and the stack", logged)
 		}
+	})
+}
+
+// A test's FailNow in a handler, for one.
+func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newListener(0, func(Event[thing]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
+		stop := listening(t, l)
+		for i := range 10 {
+			l.push([]change[thing]{became(fmt.Sprint(i), "", "u@1")})
+			synctest.Wait()
+		}
+		if s := l.snapshot(); s.Backlog != 0 || s.Delivered != 1 || s.Panics != 1 {
+			t.Errorf("backlog %d, delivered %d, panics %d; want 0, 1, 1: nobody takes from it any more", s.Backlog, s.Delivered, s.Panics)
+		}
+		stop()
 	})
 }
 

@@ -27,7 +27,7 @@ type HandlerSnapshot struct {
 	Synced    bool
 	Backlog   int    // keys (EveryEvent: events) waiting
 	Delivered uint64 // events given to the handler
-	Panics    uint64 // calls that panicked
+	Panics    uint64 // calls that panicked or ended their goroutine
 }
 
 // Registration is one handler's place in an informer.
