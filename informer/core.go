@@ -24,7 +24,8 @@ type core[T Object] struct {
 	kind    schema.GroupVersionKind
 	opts    Options
 	log     logr.Logger
-	shared  bool // a factory runs it
+	shared  bool          // a factory runs it
+	ended   chan struct{} // closed when dispatch has ended
 	fifo    *DeltaFIFO[T]
 	indexer *Indexer[T]
 	group   nursery.Nursery
@@ -50,6 +51,7 @@ type core[T Object] struct {
 		matchers   []matcher
 		reflectors []*Reflector[T]
 		transform  func(T) (T, error)
+		onError    func(context.Context, error)
 		started    bool
 		handlers   int
 		err        error // the first misuse, returned by run
@@ -61,6 +63,7 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 		kind:             kind,
 		opts:             opts,
 		log:              opts.Logger.WithValues("kind", kind.Kind),
+		ended:            make(chan struct{}),
 		indexer:          NewIndexer[T](kind),
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
@@ -82,7 +85,10 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 }
 
 // end says that the informer is never to run: what joins is told so.
-func (c *core[T]) end() { c.group.End() }
+func (c *core[T]) end() {
+	c.group.End()
+	close(c.ended)
+}
 
 func (c *core[T]) gvk() schema.GroupVersionKind { return c.kind }
 
@@ -147,7 +153,8 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 		return 0, c.errorf("watch %s: %w", s, err)
 	}
 	id := ScopeID(len(c.mu.scopes))
-	r := newReflector(transforming[T]{ListerWatcher: lw, transform: c.callTransform}, s, id, c.fifo, c.opts)
+	told := telling[T]{ListerWatcher: lw, tell: c.tell}
+	r := newReflector(transforming[T]{ListerWatcher: told, transform: c.callTransform}, s, id, c.fifo, c.optionsOf(lw))
 	c.mu.scopes = append(c.mu.scopes, s)
 	c.mu.matchers = append(c.mu.matchers, m)
 	c.mu.reflectors = append(c.mu.reflectors, r)

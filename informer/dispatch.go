@@ -11,6 +11,7 @@ import (
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
 func (c *core[T]) dispatch(ctx context.Context) error {
+	defer close(c.ended)
 	defer c.fifo.Close()
 	for {
 		batch, err := c.fifo.PopBatch(ctx)

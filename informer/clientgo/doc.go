@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clientgo lets code that was written for client-go's tools/cache run
+// on flyball's informers, and lets flyball's informers read from client-go's
+// ListerWatchers.
+//
+//	informer.SharedInformer[T] ──NewSharedIndexInformer──▶ cache.SharedIndexInformer
+//	                             └─ GetStore, GetIndexer ─▶ cache.Indexer ◀── generated listers
+//	cache.ListerWatcher ────────NewListerWatcher────────▶ informer.ListerWatcher[T] ──▶ informer.New
+//
+// The subpackage factory replaces the generated informers.SharedInformerFactory.
+//
+// # Promises
+//
+// What client-go 0.37 documents of these interfaces holds. Beyond that:
+//
+//   - A handler is given every event of its scope in the order of the stream.
+//     An add or a delete is never dropped or merged, so that code which counts
+//     them against expectations works; a backlog past some thousand events
+//     merges consecutive updates of one object.
+//   - An object that was deleted and made anew is a delete and an add, never an
+//     update between two UIDs. A relist delivers what differs, and no more.
+//   - A deletion that the watch did not see is a cache.DeletedFinalStateUnknown.
+//   - The namespace index, cache.NamespaceIndex, is always there.
+//   - A panic of a handler, an index function or a transform costs that call
+//     alone; it is logged and counted by the informer.
+//
+// # What is different
+//
+// A cache.Store here is for reading. Add, Update, Delete and Replace return
+// ErrReadOnly, and Bookmark does nothing: the informer alone writes, so that
+// what is read is always some state of the server or newer.
+//
+// Objects whose content cannot be decoded are left out of lists, and a read of
+// their key returns the error. Before the first list, and outside of the
+// informer's scopes, a key does not exist, as in client-go.
+//
+// managedFields are stripped unless the informer's Options keep them: set
+// KeepManagedFields where the code that is adapted reads them.
+//
+// A ListerWatcher from outside has decoded its objects already. So one object
+// that cannot be decoded still fails the whole list or watch it came with,
+// where flyball's own would put it aside.
+//
+// # Concurrency
+//
+// Everything is safe for concurrent use. Constructors start nothing. Handlers
+// are called one event at a time, each handler from a goroutine of its own.
+//
+// # Testing
+//
+// NewListerWatcher over a fake clientset feeds an informer in a test, also in a
+// bubble of testing/synctest.
+package clientgo

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// shortestResync is client-go's lower bound of a handler's resync period.
+const shortestResync = time.Second
+
+// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a period
+// of the handler's own; 0 is none.
+func (s *SharedIndexInformer[T]) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &period})
+}
+
+// AddEventHandlerWithOptions has h called with every event from now on, first
+// with the present objects. A resync period is honoured whatever the informer's
+// own is, down to a second, and spread by up to a tenth. The Logger is not
+// used: the informer logs. After the informer's end it is an error.
+func (s *SharedIndexInformer[T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	if h == nil {
+		return nil, fmt.Errorf("add handler to the informer of %s: %w", s.informer, errNilHandler)
+	}
+	if s.IsStopped() {
+		return nil, fmt.Errorf("add handler to the informer of %s: it has stopped", s.informer)
+	}
+	r := &registration{owner: s, shutdown: make(chan struct{})}
+	added, err := s.informer.AddHandler(func(e informer.Event[T]) {
+		if r.enter() {
+			defer r.leave()
+			deliver(h, e)
+		}
+	}, informer.HandlerOptions{Resync: resyncOf(opts.ResyncPeriod), EveryEvent: true})
+	if err != nil {
+		return nil, err
+	}
+	r.handler, r.name = added, fmt.Sprintf("%s + %T", s.name(), h)
+	return r, nil
+}
+
+// resyncOf is the period in the terms of informer.HandlerOptions, where 0 is
+// the informer's own and less is never.
+func resyncOf(period *time.Duration) time.Duration {
+	switch {
+	case period == nil:
+		return 0
+	case *period <= 0:
+		return -1
+	}
+	return max(*period, shortestResync)
+}
+
+// deliver calls h as client-go would.
+func deliver[T informer.Object](h cache.ResourceEventHandler, e informer.Event[T]) {
+	switch {
+	case e.Type == informer.EventAdded:
+		h.OnAdd(e.New, e.Initial)
+	case e.Type == informer.EventUpdated:
+		h.OnUpdate(e.Old, e.New)
+	case e.FinalStateUnknown:
+		h.OnDelete(cache.DeletedFinalStateUnknown{Key: keyOf(e.Key), Obj: e.Old})
+	default:
+		h.OnDelete(e.Old)
+	}
+}
+
+// registration is a handler's place in an informer.
+type registration struct {
+	owner    any // the SharedIndexInformer
+	name     string
+	handler  *informer.Registration
+	shutdown chan struct{}
+	mu       struct {
+		sync.Mutex
+		calling, removed bool
+	}
+}
+
+// HasSynced reports whether the handler has returned from the initial objects.
+func (r *registration) HasSynced() bool { return isClosed(r.handler.Synced()) }
+
+// HasSyncedChecker is done when the handler has returned from the initial
+// objects.
+func (r *registration) HasSyncedChecker() cache.DoneChecker {
+	return checker{name: r.name, done: r.handler.Synced()}
+}
+
+// ShutdownChan is closed when the handler has been removed and its last call
+// has returned. cache.ShutDownEventHandler waits for it.
+func (r *registration) ShutdownChan() <-chan struct{} { return r.shutdown }
+
+func (r *registration) enter() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.calling = !r.mu.removed
+	return r.mu.calling
+}
+
+func (r *registration) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.calling = false
+	if r.mu.removed {
+		close(r.shutdown)
+	}
+}
+
+func (r *registration) remove() {
+	r.handler.Remove()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.removed {
+		return
+	}
+	r.mu.removed = true
+	if !r.mu.calling {
+		close(r.shutdown)
+	}
+}

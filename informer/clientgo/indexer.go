@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// ErrReadOnly is what the writing methods of a cache.Store return.
+var ErrReadOnly = errors.New("the store is read-only: the informer alone writes to it; write to the API server and the store follows")
+
+// indexer is the read side of an informer as a cache.Indexer.
+type indexer[T informer.Object] struct {
+	informer *informer.SharedInformer[T]
+	lister   informer.Lister[T]
+	mu       struct {
+		sync.Mutex
+		indexers cache.Indexers
+	}
+}
+
+func newIndexer[T informer.Object](i *informer.SharedInformer[T]) *indexer[T] {
+	x := &indexer[T]{informer: i, lister: i.Lister()}
+	x.mu.indexers = cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return x
+}
+
+// keyOf is key as client-go writes it.
+func keyOf(key informer.Key) string {
+	if key.Namespace == "" {
+		return key.Name
+	}
+	return key.Namespace + "/" + key.Name
+}
+
+func (x *indexer[T]) readOnly(what string) error {
+	return fmt.Errorf("%s %s: %w", what, x.informer, ErrReadOnly)
+}
+
+// The methods that would write.
+
+func (x *indexer[T]) Add(any) error               { return x.readOnly("add to the store of") }
+func (x *indexer[T]) Update(any) error            { return x.readOnly("update the store of") }
+func (x *indexer[T]) Delete(any) error            { return x.readOnly("delete from the store of") }
+func (x *indexer[T]) Replace([]any, string) error { return x.readOnly("replace the store of") }
+func (x *indexer[T]) Bookmark(string)             {}
+func (x *indexer[T]) Resync() error               { return nil }
+
+func (x *indexer[T]) LastStoreSyncResourceVersion() string { return x.informer.Reached().String() }
+
+func (x *indexer[T]) List() []any { return anys(x.lister.All()) }
+
+func (x *indexer[T]) ListKeys() []string {
+	var keys []string
+	for obj := range x.lister.All() {
+		keys = append(keys, keyOf(informer.KeyOf(obj)))
+	}
+	return keys
+}
+
+func (x *indexer[T]) Get(obj any) (item any, exists bool, err error) {
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
+	if err != nil {
+		return nil, false, cache.KeyError{Obj: obj, Err: err}
+	}
+	return x.GetByKey(key)
+}
+
+func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return nil, false, nil // no object has such a key
+	}
+	obj, err := x.lister.Get(informer.Key{Namespace: namespace, Name: name})
+	switch {
+	case err == nil:
+		return obj, true, nil
+	case absent(err):
+		return nil, false, nil
+	}
+	return nil, false, err
+}
+
+// absent: client-go knows no difference between these.
+func absent(err error) bool {
+	_, outOfScope := errors.AsType[*informer.OutOfScopeError](err)
+	_, notSynced := errors.AsType[*informer.NotSyncedError](err)
+	return outOfScope || notSynced || apierrors.IsNotFound(err)
+}
+
+func (x *indexer[T]) Index(name string, obj any) ([]any, error) {
+	f := x.find(name)
+	if f == nil {
+		like, ok := obj.(T)
+		if !ok {
+			return nil, fmt.Errorf("read index %q of %s: the object is a %T", name, x.informer, obj)
+		}
+		objects, err := x.lister.Index(name, like)
+		if err != nil {
+			return nil, err
+		}
+		return anys(objects), nil
+	}
+	values, err := f(obj)
+	if err != nil {
+		return nil, fmt.Errorf("read index %q of %s: %w", name, x.informer, err)
+	}
+	if like, ok := obj.(T); ok && len(values) > 1 {
+		objects, err := x.lister.Index(name, like) // of one moment
+		if err != nil {
+			return nil, err
+		}
+		return anys(objects), nil
+	}
+	var out []any
+	seen := make(map[informer.Key]bool)
+	for _, value := range values {
+		objects, err := x.byIndex(name, value)
+		if err != nil {
+			return nil, err
+		}
+		if len(values) == 1 {
+			return anys(objects), nil
+		}
+		for obj := range objects {
+			if key := informer.KeyOf(obj); !seen[key] {
+				seen[key] = true
+				out = append(out, obj)
+			}
+		}
+	}
+	return out, nil
+}
+
+func (x *indexer[T]) ByIndex(name, value string) ([]any, error) {
+	objects, err := x.byIndex(name, value)
+	if err != nil {
+		return nil, err
+	}
+	return anys(objects), nil
+}
+
+func (x *indexer[T]) byIndex(name, value string) (iter.Seq[T], error) {
+	switch {
+	case name != cache.NamespaceIndex:
+		return x.lister.ByIndex(name, value)
+	case value != "":
+		return x.lister.Namespace(value), nil
+	}
+	return func(yield func(T) bool) {
+		for obj := range x.lister.All() {
+			if obj.GetNamespace() == "" && !yield(obj) {
+				return
+			}
+		}
+	}, nil
+}
+
+func (x *indexer[T]) IndexKeys(name, value string) ([]string, error) {
+	objects, err := x.byIndex(name, value)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for obj := range objects {
+		keys = append(keys, keyOf(informer.KeyOf(obj)))
+	}
+	return keys, nil
+}
+
+func (x *indexer[T]) ListIndexFuncValues(name string) []string {
+	if name == cache.NamespaceIndex {
+		namespaces := make(map[string]bool)
+		for obj := range x.lister.All() {
+			namespaces[obj.GetNamespace()] = true
+		}
+		return slices.Collect(maps.Keys(namespaces))
+	}
+	values, err := x.lister.IndexValues(name)
+	if err != nil {
+		return nil // as client-go, for an index that is not there
+	}
+	return values
+}
+
+func (x *indexer[T]) find(name string) cache.IndexFunc {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.mu.indexers[name]
+}
+
+func (x *indexer[T]) GetIndexers() cache.Indexers {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return maps.Clone(x.mu.indexers)
+}
+
+// AddIndexers adds indexes over what is there and what comes.
+func (x *indexer[T]) AddIndexers(indexers cache.Indexers) error {
+	if isClosed(x.informer.Ended()) {
+		return fmt.Errorf("add indexers to the informer of %s: it has stopped", x.informer)
+	}
+	names := slices.Sorted(maps.Keys(indexers))
+	for _, name := range names {
+		_, err := x.lister.IndexValues(name)
+		if err == nil || x.find(name) != nil {
+			return fmt.Errorf("add indexers to the informer of %s: indexer conflict: there is an index %q already", x.informer, name)
+		}
+		if name == "" || indexers[name] == nil {
+			return fmt.Errorf("add indexers to the informer of %s: index %q needs a name and a function", x.informer, name)
+		}
+	}
+	var first error
+	for _, name := range names {
+		err := x.informer.AddIndex(name, indexFunc[T](indexers[name]))
+		first = cmp.Or(first, err)
+		if _, missing := x.lister.IndexValues(name); missing == nil {
+			x.remember(name, indexers[name]) // also where it panicked on an object
+		}
+	}
+	return first
+}
+
+func (x *indexer[T]) remember(name string, f cache.IndexFunc) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.indexers[name] = f
+}
+
+// indexFunc is f for flyball, where an index function has no error: it is a
+// panic, which the informer catches, counts and logs.
+func indexFunc[T informer.Object](f cache.IndexFunc) informer.IndexFunc[T] {
+	return func(obj T) []string {
+		values, err := f(obj)
+		if err != nil {
+			panic(err)
+		}
+		return values
+	}
+}
+
+func anys[T informer.Object](objects iter.Seq[T]) []any {
+	out := []any{}
+	for obj := range objects {
+		out = append(out, obj)
+	}
+	return out
+}
+
+var _ cache.Indexer = (*indexer[*metav1.PartialObjectMetadata])(nil)

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// SharedIndexInformer is a flyball informer as a cache.SharedIndexInformer.
+// Make one with NewSharedIndexInformer.
+type SharedIndexInformer[T informer.Object] struct {
+	informer *informer.SharedInformer[T]
+	indexer  *indexer[T]
+}
+
+// NewSharedIndexInformer returns i as client-go's interface. One is enough for
+// all who use i, and they then share its indexers. Where generated code wants
+// a type-safe one, cache.NewTypedSharedIndexInformer wraps it. With a nil i,
+// what can return an error does.
+func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T]) *SharedIndexInformer[T] {
+	if i == nil {
+		i = informer.For[T](nil)
+	}
+	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i)}
+}
+
+// AddEventHandler is AddEventHandlerWithOptions with the informer's own resync
+// period.
+func (s *SharedIndexInformer[T]) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{})
+}
+
+// RemoveEventHandler ends a handler: no call of it begins after this returns. A
+// handler that is gone already, or is of another informer, is no error.
+func (s *SharedIndexInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	r, ok := handle.(*registration)
+	if !ok {
+		return fmt.Errorf("remove handler from the informer of %s: a %T is not what AddEventHandler of this informer returned", s.informer, handle)
+	}
+	if r.owner == any(s) {
+		r.remove()
+	}
+	return nil
+}
+
+// GetStore is the informer's store, to be read.
+func (s *SharedIndexInformer[T]) GetStore() cache.Store { return s.indexer }
+
+// GetIndexer is the informer's store and its indexes, to be read.
+func (s *SharedIndexInformer[T]) GetIndexer() cache.Indexer { return s.indexer }
+
+// AddIndexers adds indexes, also after the start. It is an error when a name is
+// taken; then none is added.
+func (s *SharedIndexInformer[T]) AddIndexers(indexers cache.Indexers) error {
+	return s.indexer.AddIndexers(indexers)
+}
+
+// GetController is a Controller whose Run does nothing: the informer's Run is
+// what runs it.
+func (s *SharedIndexInformer[T]) GetController() cache.Controller { return controller{s} }
+
+// Run is RunWithContext for a channel.
+func (s *SharedIndexInformer[T]) Run(stop <-chan struct{}) {
+	s.RunWithContext(wait.ContextForChannel(stop))
+}
+
+// RunWithContext runs the informer until ctx ends. Where a factory runs it,
+// this only waits for the end of either. Running it twice is logged, as is
+// misuse that the informer remembers.
+func (s *SharedIndexInformer[T]) RunWithContext(ctx context.Context) {
+	if s.informer.OfFactory() {
+		select {
+		case <-ctx.Done():
+		case <-s.informer.Ended():
+		}
+		return
+	}
+	if err := s.informer.Run(ctx); err != nil {
+		logr.FromContextOrDiscard(ctx).Error(err, "Informer ended")
+	}
+}
+
+// HasSynced reports whether the first list is in the store.
+func (s *SharedIndexInformer[T]) HasSynced() bool { return isClosed(s.informer.Synced()) }
+
+// HasSyncedChecker is done when the first list is in the store.
+func (s *SharedIndexInformer[T]) HasSyncedChecker() cache.DoneChecker {
+	return checker{name: s.name(), done: s.informer.Synced()}
+}
+
+// LastSyncResourceVersion is the resourceVersion that the store has reached;
+// of several scopes the lowest. It is empty before the first list, and where
+// resourceVersions are not numbers.
+func (s *SharedIndexInformer[T]) LastSyncResourceVersion() string {
+	return s.informer.Reached().String()
+}
+
+// SetWatchErrorHandler is SetWatchErrorHandlerWithContext without a context.
+func (s *SharedIndexInformer[T]) SetWatchErrorHandler(h cache.WatchErrorHandler) error {
+	if h == nil {
+		return s.SetWatchErrorHandlerWithContext(nil)
+	}
+	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { h(r, err) })
+}
+
+// SetWatchErrorHandlerWithContext has h called with each error of a list or
+// watch. The Reflector that it is given only names the informer in logs. It is
+// an error after the informer started; the last call wins, and nil is none.
+func (s *SharedIndexInformer[T]) SetWatchErrorHandlerWithContext(h cache.WatchErrorHandlerWithContext) error {
+	if h == nil {
+		return s.informer.SetErrorHandler(nil)
+	}
+	var like T
+	token := cache.NewReflectorWithOptions(&cache.ListWatch{}, like, nil, cache.ReflectorOptions{
+		Name: "flyball", TypeDescription: s.informer.Kind().String(),
+	})
+	return s.informer.SetErrorHandler(func(ctx context.Context, err error) { h(ctx, token, err) })
+}
+
+// SetTransform has f change each object before it is stored. f must return an
+// object of the same type and key; one that it refuses is kept as undecodable.
+// It is never given a cache.DeletedFinalStateUnknown. It is an error after the
+// informer started; nil is none.
+func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
+	if f == nil {
+		return s.informer.SetTransform(nil)
+	}
+	return s.informer.SetTransform(func(obj T) (T, error) {
+		var none T
+		out, err := f(obj)
+		if err != nil {
+			return none, err
+		}
+		typed, ok := out.(T)
+		if !ok {
+			return none, fmt.Errorf("the transform made a %T of a %T; it must return the type it is given", out, obj)
+		}
+		return typed, nil
+	})
+}
+
+// IsStopped reports whether the informer's run has ended.
+func (s *SharedIndexInformer[T]) IsStopped() bool { return isClosed(s.informer.Ended()) }
+
+func (s *SharedIndexInformer[T]) name() string {
+	return fmt.Sprintf("SharedIndexInformer %s", reflect.TypeFor[T]())
+}
+
+// checker is a closed channel with a name.
+type checker struct {
+	name string
+	done <-chan struct{}
+}
+
+func (c checker) Name() string          { return c.name }
+func (c checker) Done() <-chan struct{} { return c.done }
+
+func isClosed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
+}
+
+// controller is what GetController returns.
+type controller struct{ cache.SharedInformer }
+
+func (controller) Run(<-chan struct{})            {}
+func (controller) RunWithContext(context.Context) {}
+
+// errNilHandler is what a nil handler is refused with.
+var errNilHandler = errors.New("the handler is nil; give a cache.ResourceEventHandler")
+
+var (
+	_ cache.SharedIndexInformer = (*SharedIndexInformer[*metav1.PartialObjectMetadata])(nil)
+	_ cache.Controller          = controller{}
+	_ cache.DoneChecker         = checker{}
+)

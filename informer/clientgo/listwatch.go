@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// NewListerWatcher feeds informer.New from a client-go ListerWatcher, such as
+// a cache.ListWatch over a typed, dynamic or fake client. One that has a method
+// IsWatchListSemanticsUnSupported and says so, as fakes do, is asked for paged
+// lists only. What lw gives must be of type T and belongs to the informer; the
+// transform may change it. It is decoded already, so there is no quarantine:
+// what cannot be decoded fails the list or watch it is in.
+//
+// An lw that takes no context is not waited for when its call hangs after the
+// context has ended; give one that has ListWithContext and WatchWithContext.
+func NewListerWatcher[T informer.Object](lw cache.ListerWatcher) informer.ListerWatcher[T] {
+	if lw == nil {
+		return nil // informer.New says what to do
+	}
+	paged := false
+	if l, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok {
+		paged = l.IsWatchListSemanticsUnSupported()
+	}
+	return listerWatcher[T]{lw: cache.ToListerWatcherWithContext(lw), paged: paged}
+}
+
+type listerWatcher[T informer.Object] struct {
+	lw    cache.ListerWatcherWithContext
+	paged bool
+}
+
+// IsWatchListSemanticsUnSupported is what the informer asks before it chooses
+// how to list.
+func (l listerWatcher[T]) IsWatchListSemanticsUnSupported() bool { return l.paged }
+
+func (l listerWatcher[T]) List(ctx context.Context, opts informer.ListOptions) (informer.Page[T], error) {
+	list, err := l.lw.ListWithContext(ctx, metav1.ListOptions{
+		Limit: opts.Limit, Continue: opts.Continue,
+		ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatch(opts.ResourceVersionMatch),
+	})
+	if err != nil {
+		return informer.Page[T]{}, err
+	}
+	return pageOf[T](list)
+}
+
+func pageOf[T informer.Object](list runtime.Object) (page informer.Page[T], err error) {
+	m, err := meta.ListAccessor(list)
+	if err != nil {
+		return page, fmt.Errorf("read a list of %s: the answer is a %T: %w", reflect.TypeFor[T](), list, err)
+	}
+	page.ResourceVersion, page.Continue = m.GetResourceVersion(), m.GetContinue()
+	page.Items = make([]informer.Item[T], 0, meta.LenList(list))
+	// The whole list would stay in memory for as long as one object of it does.
+	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
+		item, err := itemOf[T](obj)
+		page.Items = append(page.Items, item)
+		return err
+	})
+	if err != nil {
+		return informer.Page[T]{}, fmt.Errorf("read a list of %s: %w", reflect.TypeFor[T](), err)
+	}
+	return page, nil
+}
+
+func itemOf[T informer.Object](obj runtime.Object) (informer.Item[T], error) {
+	typed, ok := obj.(T)
+	if !ok {
+		return informer.Item[T]{}, fmt.Errorf("the object is a %T", obj)
+	}
+	return informer.Item[T]{
+		Key: informer.KeyOf(typed), UID: typed.GetUID(), ResourceVersion: typed.GetResourceVersion(), Object: typed,
+	}, nil
+}
+
+func (l listerWatcher[T]) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[T], error) {
+	seconds := int64(opts.Timeout.Seconds())
+	asked := metav1.ListOptions{
+		ResourceVersion: opts.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
+	}
+	if opts.SendInitialEvents {
+		initial := true
+		asked.SendInitialEvents, asked.ResourceVersionMatch = &initial, metav1.ResourceVersionMatchNotOlderThan
+	}
+	w, err := l.lw.WatchWithContext(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		return nil, errors.New("the ListerWatcher returned neither a watch nor an error")
+	}
+	closed := make(chan struct{})
+	return &stream[T]{watch: w, ended: ctx.Done(), closed: closed, close: sync.OnceFunc(func() {
+		close(closed)
+		w.Stop()
+	})}, nil
+}
+
+// stream is a watch.Interface as an informer.Stream.
+type stream[T informer.Object] struct {
+	watch  watch.Interface
+	ended  <-chan struct{}
+	closed chan struct{}
+	close  func()
+}
+
+func (s *stream[T]) Next() (informer.Frame[T], error) {
+	select {
+	case e, ok := <-s.watch.ResultChan():
+		if !ok {
+			return informer.Frame[T]{}, io.EOF
+		}
+		return frameOf[T](e)
+	case <-s.ended:
+	case <-s.closed:
+	}
+	return informer.Frame[T]{}, context.Canceled
+}
+
+func (s *stream[T]) Close() error {
+	s.close()
+	return nil
+}
+
+func frameOf[T informer.Object](e watch.Event) (frame informer.Frame[T], err error) {
+	switch e.Type {
+	case watch.Error:
+		return informer.Frame[T]{Type: informer.FrameError, Err: apierrors.FromObject(e.Object)}, nil
+	case watch.Bookmark:
+		m, err := meta.Accessor(e.Object)
+		if err != nil {
+			return frame, fmt.Errorf("read a bookmark of %s: %w", reflect.TypeFor[T](), err)
+		}
+		frame.Type, frame.Item.ResourceVersion = informer.FrameBookmark, m.GetResourceVersion()
+		frame.InitialEventsEnd = m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+		return frame, nil
+	}
+	frame.Type = informer.FrameType(e.Type)
+	if frame.Item, err = itemOf[T](e.Object); err != nil {
+		return informer.Frame[T]{}, fmt.Errorf("read a watch of %s: %w", reflect.TypeFor[T](), err)
+	}
+	return frame, nil
+}

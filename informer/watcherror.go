@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+)
+
+// SetErrorHandler has f called with each error of a list or watch, those that
+// are tried again among them; State tells the same in states. f is called by
+// the goroutine that lists and watches, which waits for it. There is one per
+// kind: the last call wins, and a nil f is none. It is an error after the
+// informer started.
+func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {
+	if i.err != nil {
+		return i.err
+	}
+	c := i.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.started {
+		return c.errorf("set error handler: the informer has started; set it before")
+	}
+	c.mu.onError = f
+	return nil
+}
+
+func (c *core[T]) tell(ctx context.Context, err error) {
+	c.mu.Lock()
+	f := c.mu.onError
+	c.mu.Unlock()
+	if f == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error(fmt.Errorf("panic: %v", p), "Error handler panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	f(ctx, err)
+}
+
+// telling passes the errors of a ListerWatcher on.
+type telling[T Object] struct {
+	ListerWatcher[T]
+	tell func(context.Context, error)
+}
+
+func (l telling[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+	page, err := l.ListerWatcher.List(ctx, opts)
+	if err != nil {
+		l.tell(ctx, err)
+	}
+	return page, err
+}
+
+func (l telling[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+	stream, err := l.ListerWatcher.Watch(ctx, opts)
+	if err != nil {
+		l.tell(ctx, err)
+		return nil, err
+	}
+	return tellingStream[T]{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil
+}
+
+type tellingStream[T Object] struct {
+	Stream[T]
+	tell func(error)
+}
+
+func (s tellingStream[T]) Next() (Frame[T], error) {
+	frame, err := s.Stream.Next()
+	switch {
+	case err != nil:
+		s.tell(err)
+	case frame.Type == FrameError && frame.Err != nil:
+		s.tell(frame.Err)
+	}
+	return frame, err
+}
+
+// pagedOnly is what a ListerWatcher may have to say that it knows no streaming
+// lists. The name is client-go's, whose fakes have the method.
+type pagedOnly interface {
+	IsWatchListSemanticsUnSupported() bool
+}
+
+// optionsOf are the options of a Reflector that is fed by lw.
+func (c *core[T]) optionsOf(lw ListerWatcher[T]) Options {
+	opts := c.opts
+	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
+		opts.PagedLists = true
+	}
+	return opts
+}
