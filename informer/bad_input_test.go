@@ -129,15 +129,15 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 		<-i.Synced()
 		s.put("second", "refuse")
 		synctest.Wait()
-		s.fail(apierrors.NewServiceUnavailable("away"))
-		s.cut(io.EOF)
+		s.Fail(apierrors.NewServiceUnavailable("away"))
+		s.Cut(io.EOF)
 		synctest.Wait()
-		lists := s.lists()
+		lists := s.Lists()
 		s.put("third", "1")
-		s.compact()
-		s.fail(nil) // the relist brings the same versions, which are no news
+		s.Compact()
+		s.Fail(nil) // the relist brings the same versions, which are no news
 		time.Sleep(time.Minute)
-		if s.lists() == lists {
+		if s.Lists() == lists {
 			t.Error("the informer has not listed anew, so this test shows nothing of relists")
 		}
 		if n := log.with("cannot be decoded", `"error"="transform: panic: a fault of the transform"`, `"key"="ns/first"`, "bad_input_test.go"); n != 1 {

@@ -28,7 +28,7 @@ var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
 // run starts an informer on s in the test's bubble, and returns it with what
 // stops it. The bubble then proves that no goroutine is left.
-func run(t *testing.T, s *server, opts informer.Options) (i *informer.SharedInformer[cmap], stop func()) {
+func run(t *testing.T, s server, opts informer.Options) (i *informer.SharedInformer[cmap], stop func()) {
 	t.Helper()
 	i = informer.New[cmap](s, configMaps, opts)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -231,15 +231,15 @@ func TestInformer_RelistFindsWhatABrokenWatchMissed_I5(t *testing.T) {
 				<-r.Synced()
 				events.take()
 
-				s.deafen(true)
+				s.Hold()
 				s.put("changed", "2")
 				s.remove("deleted")
 				s.remove("again")
 				s.put("again", "2")
 				s.put("new", "1")
-				s.compact()
-				s.deafen(false)
-				s.cut(io.ErrUnexpectedEOF)
+				s.Compact()
+				s.Release()
+				s.Cut(io.ErrUnexpectedEOF)
 				time.Sleep(time.Minute)
 				synctest.Wait()
 
@@ -266,24 +266,24 @@ func TestInformer_UnchangedObjectsAreNotDeliveredAgain_I6(t *testing.T) {
 		events.take()
 		before, _ := i.Lister().Get(informer.Key{Namespace: "ns", Name: "3"})
 
-		lists := s.lists()
+		lists := s.Lists()
 		s.put("changed", "1")
 		synctest.Wait()
 		events.take()
-		s.compact()
-		s.cut(io.EOF)
+		s.Compact()
+		s.Cut(io.EOF)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		// The watch goes on from its own version; a relist happens only when
 		// that version is too old.
-		s.deafen(true)
+		s.Hold()
 		s.put("changed", "2")
-		s.compact()
-		s.deafen(false)
-		s.cut(io.EOF)
+		s.Compact()
+		s.Release()
+		s.Cut(io.EOF)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if s.lists() == lists {
+		if s.Lists() == lists {
 			t.Fatal("the test wants a relist, and there was none")
 		}
 		expect(t, "a relist tells only what changed", events.take(), "updated changed 1>2")
@@ -304,7 +304,7 @@ func TestInformer_OwnWriteIsReadAtOnceAndToldOnce_R4(t *testing.T) {
 		<-r.Synced()
 		events.take()
 
-		s.deafen(true) // the watch lags
+		s.Hold() // the watch lags
 		written := s.put("a", "2")
 		i.Observe(informer.Written{Kind: configMaps, Effect: informer.Stored, Key: informer.KeyOf(written), UID: written.UID, Version: informer.ParseVersion(written.ResourceVersion), Object: written})
 		if got, err := i.Lister().Get(informer.KeyOf(written)); err != nil || got.Data["v"] != "2" {
@@ -319,8 +319,8 @@ func TestInformer_OwnWriteIsReadAtOnceAndToldOnce_R4(t *testing.T) {
 			t.Errorf("Get right after an own deletion = %v, %v; want NotFound", got, err)
 		}
 		synctest.Wait()
-		s.deafen(false)
-		s.cut(io.EOF) // the watch catches up from its own version: the echoes
+		s.Release()
+		s.Cut(io.EOF) // the watch catches up from its own version: the echoes
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		got := events.take()
@@ -424,7 +424,7 @@ func TestInformer_ReadsBeforeSyncSaySo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.put("a", "1")
-		s.fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no right to list")))
+		s.Fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no right to list")))
 		i, stop := run(t, s, informer.Options{})
 		defer stop()
 		synctest.Wait()
@@ -436,7 +436,7 @@ func TestInformer_ReadsBeforeSyncSaySo(t *testing.T) {
 		if state.State != informer.StateForbidden || !strings.Contains(state.Reason, "no right to list") || state.NextTry.IsZero() {
 			t.Errorf("state = %v, want Forbidden with the server's words and the next try", state)
 		}
-		s.fail(nil)
+		s.Fail(nil)
 		<-i.Synced() // it heals by itself
 		if got := i.Snapshot().Scopes[0]; got.State != informer.StateLive || got.Reason != "" {
 			t.Errorf("state after the right was granted = %v, want Live", got)
@@ -476,12 +476,12 @@ func TestInformer_SecondRunIsAnErrorAndHarmsNobody(t *testing.T) {
 }
 
 func TestInformer_StopInTheMiddleOfEverythingLeavesNothing(t *testing.T) {
-	for _, fault := range []func(*server){
-		func(*server) {},
-		func(s *server) { s.fail(apierrors.NewServiceUnavailable("away")) },
-		func(s *server) { s.cut(io.ErrUnexpectedEOF) },
-		func(s *server) { s.compact(); s.cut(io.EOF) },
-		func(s *server) { s.deafen(true) },
+	for _, fault := range []func(server){
+		func(server) {},
+		func(s server) { s.Fail(apierrors.NewServiceUnavailable("away")) },
+		func(s server) { s.Cut(io.ErrUnexpectedEOF) },
+		func(s server) { s.Compact(); s.Cut(io.EOF) },
+		func(s server) { s.Hold() },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newServer()
@@ -492,7 +492,7 @@ func TestInformer_StopInTheMiddleOfEverythingLeavesNothing(t *testing.T) {
 			fault(s)
 			s.put("a", "2")
 			stop()
-			if got := s.open(); got != 0 {
+			if got := s.Watches(); got != 0 {
 				t.Errorf("%d watches are open after the end", got)
 			}
 		})

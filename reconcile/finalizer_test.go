@@ -24,7 +24,7 @@ const ours = "example.com/test"
 
 // writer sets finalizers on the server as a client does.
 type writer struct {
-	server *server
+	server server
 	crash  func(point string)
 	show   func(*appsv1.Deployment) // to the informer; nil: the watch does
 }
@@ -43,7 +43,7 @@ func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers
 		return staleError(obj.GetName())
 	}
 	now.Finalizers = finalizers
-	now = w.server.write(now)
+	now = w.server.Write(now)
 	if w.show != nil {
 		w.show(now)
 	}
@@ -54,7 +54,7 @@ func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers
 // outside is a thing outside the cluster that body makes and cleanup frees.
 type outside struct {
 	t      *testing.T
-	server *server
+	server server
 	crash  func(point string)
 
 	there   atomic.Bool
@@ -98,7 +98,7 @@ func crashAt(point string) func(string) {
 	}
 }
 
-func finalized(t *testing.T, crash func(string)) (*server, *outside, *reconcile.Controller[reconcile.Key]) {
+func finalized(t *testing.T, crash func(string)) (server, *outside, *reconcile.Controller[reconcile.Key]) {
 	s := newServer()
 	o := &outside{t: t, server: s, crash: crash}
 	i := newInformer(s)
@@ -117,7 +117,7 @@ func TestWithFinalizer_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
 		t.Run(point, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, o, c := finalized(t, crashAt(point))
-				s.write(deployment("a"))
+				s.Write(deployment("a"))
 				time.Sleep(time.Minute)
 				if !o.there.Load() {
 					t.Fatal("the body has not run")
@@ -150,9 +150,9 @@ func TestWithFinalizer_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 		o := &outside{t: t, server: s, crash: crashAt("")}
 		w := writer{s, o.crash, func(d *appsv1.Deployment) { observe(i, d) }}
 		f := reconcile.WithFinalizer(ours, i.Lister(), w, o.body, o.cleanup)
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		synctest.Wait()
-		s.hold()
+		s.Hold()
 		res, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "a"})
 		if res != (reconcile.Result{}) || err != nil || o.bodies.Load() != 1 {
 			t.Errorf("got %+v, %v after %d bodies, want one in the same run, while the watch lags", res, err, o.bodies.Load())
@@ -163,7 +163,7 @@ func TestWithFinalizer_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 func TestWithFinalizer_RunsCleanupOnceWithoutACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		time.Sleep(time.Minute)
 		s.remove("a")
 		time.Sleep(time.Minute)
@@ -177,7 +177,7 @@ func TestWithFinalizer_WaitsUntilCleanupIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
 		o.waiting.Store(3)
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		time.Sleep(time.Minute)
 		s.remove("a")
 		time.Sleep(2500 * time.Millisecond)
@@ -195,7 +195,7 @@ func TestWithFinalizer_LeavesOthersFinalizersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
 		theirs := "example.org/other"
-		s.write(deployment("a", func(d *appsv1.Deployment) { d.Finalizers = []string{theirs} }))
+		s.Write(deployment("a", func(d *appsv1.Deployment) { d.Finalizers = []string{theirs} }))
 		time.Sleep(time.Minute)
 		if got := s.get("a").Finalizers; !slices.Equal(got, []string{theirs, ours}) {
 			t.Errorf("finalizers %v, want theirs and ours", got)
@@ -206,7 +206,7 @@ func TestWithFinalizer_LeavesOthersFinalizersAlone(t *testing.T) {
 			t.Errorf("object %v after %d cleanups, want it waiting for theirs after 1", got, o.freed.Load())
 		}
 		bodies := o.bodies.Load()
-		s.write(s.get("a")) // another change while it is deleted
+		s.Write(s.get("a")) // another change while it is deleted
 		time.Sleep(time.Minute)
 		if o.bodies.Load() != bodies || o.freed.Load() != 1 {
 			t.Error("the body or cleanup ran again for an object that only others hold")

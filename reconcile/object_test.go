@@ -20,7 +20,7 @@ import (
 func TestObject_GivesTheObjectThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		s.write(deployment("a", generation(7)))
+		s.Write(deployment("a", generation(7)))
 		i := watch(t, s)
 		calls := 0
 		f := reconcile.Object(i.Lister(), func(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
@@ -41,7 +41,7 @@ func TestObject_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
-		s.spoil(deployment("bad"))
+		s.Spoil(informer.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
 		c := reconcile.New("test", reconcile.Object(i.Lister(), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
 			return reconcile.Result{}, nil
 		}), reconcile.Options{})

@@ -56,10 +56,10 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 				k := random.IntN(3)
 				name := string(rune('a' + k))
 				if last[k] > 0 && random.IntN(4) == 0 {
-					s.delete(deployment(name, generation(last[k])))
+					s.Delete(informer.Key{Namespace: "prod", Name: name})
 					last[k] = -1
 				} else {
-					s.write(deployment(name, generation(n+1)))
+					s.Write(deployment(name, generation(n+1)))
 					last[k] = n + 1
 				}
 				time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
@@ -91,14 +91,14 @@ func TestController_OwnWriteIsVisibleToTheNextReconcile_R4(t *testing.T) {
 			if len(read) == 10 {
 				return reconcile.Result{}, nil
 			}
-			s.hold()
-			observe(i, s.write(deployment(key.Name, generation(obj.Generation+1))))
+			s.Hold()
+			observe(i, s.Write(deployment(key.Name, generation(obj.Generation+1))))
 			return reconcile.Retry("one more"), nil
 		}, reconcile.Options{})
 		c.Watch(source.Kind(i, source.Self, source.DeletionChanged))
 		run(t, i)
 		start(t, c)
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if want := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}; !slices.Equal(read, want) {
@@ -152,8 +152,8 @@ func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 			}
 			read = append(read, obj.ResourceVersion)
 			if len(read) == 1 {
-				s.hold() // the watch lags
-				s.write(deployment(key.Name, generation(2)))
+				s.Hold() // the watch lags
+				s.Write(deployment(key.Name, generation(2)))
 				return reconcile.Result{}, fmt.Errorf("update: %w", &cacheConflict{staleError(key.Name), i, obj})
 			}
 			return reconcile.Result{}, nil
@@ -161,13 +161,13 @@ func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 		c.Watch(source.Kind(i, source.Self, source.DeletionChanged)) // the event itself is dropped
 		run(t, i)
 		start(t, c)
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if len(read) != 1 {
 			t.Fatalf("reconciles read versions %v, want one until the cache has passed the conflict", read)
 		}
-		s.release()
+		s.Release()
 		synctest.Wait()
 		if len(read) != 2 || read[0] == read[1] {
 			t.Errorf("reconciles read versions %v, want two, the second newer than the first", read)

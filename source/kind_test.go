@@ -88,7 +88,7 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector
 		s := newServer()
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		i := newInformer(s)
 		kind := source.Kind(i, source.Self)
 		stop := follow(t, kind, c.addKey)
@@ -102,9 +102,9 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 			want source.Cause
 		}{
 			{func() {}, source.Cause{Type: informer.EventAdded, Initial: true, Generation: 1}},
-			{func() { s.write(deployment("a", generation(2))) }, source.Cause{Type: informer.EventUpdated, OldGeneration: 1, Generation: 2}},
-			{func() { s.delete(deployment("a", generation(2))) }, source.Cause{Type: informer.EventDeleted, OldGeneration: 2}},
-			{func() { s.write(deployment("a", generation(3))) }, source.Cause{Type: informer.EventAdded, Generation: 3}},
+			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: informer.EventUpdated, OldGeneration: 1, Generation: 2}},
+			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.EventDeleted, OldGeneration: 2}},
+			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: informer.EventAdded, Generation: 3}},
 		} {
 			step.do()
 			step.want.Source, step.want.Object = "kind Deployment", key
@@ -118,7 +118,7 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Errorf("Run returned %v, want nil: ctx ended it", err)
 		}
-		s.write(deployment("b"))
+		s.Write(deployment("b"))
 		if keys, _ := c.take(); keys != "" {
 			t.Errorf("added %q after the end", keys)
 		}
@@ -137,11 +137,11 @@ func TestKind_AddsTheKeysOfOldAndNew_R1(t *testing.T) {
 			do   func()
 			want string
 		}{
-			{func() { s.write(deployment("d", label("a b b"))) }, "a b"},
-			{func() { s.write(deployment("d", label("b c"))) }, "a b c"},
-			{func() { s.write(deployment("d")) }, "b c"},
-			{func() { s.write(deployment("d", label("e"))) }, "e"},
-			{func() { s.delete(deployment("d", label("e"))) }, "e"},
+			{func() { s.Write(deployment("d", label("a b b"))) }, "a b"},
+			{func() { s.Write(deployment("d", label("b c"))) }, "a b c"},
+			{func() { s.Write(deployment("d")) }, "b c"},
+			{func() { s.Write(deployment("d", label("e"))) }, "e"},
+			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "d"}) }, "e"},
 		} {
 			step.do()
 			if keys, _ := c.take(); keys != step.want {
@@ -163,11 +163,11 @@ func TestKind_PredicatesDropOnlyWhatTheyMay_R1(t *testing.T) {
 			do   func()
 			want string
 		}{
-			{"added", func() { s.write(deployment("a")) }, "a"},
-			{"labels", func() { s.write(deployment("a", label("x"))) }, ""},
-			{"spec", func() { s.write(deployment("a", label("x"), generation(2))) }, "a"},
-			{"finalizer", func() { s.write(deployment("a", generation(2), withFinalizer)) }, "a"},
-			{"deleted", func() { s.delete(deployment("a", generation(2))) }, "a"},
+			{"added", func() { s.Write(deployment("a")) }, "a"},
+			{"labels", func() { s.Write(deployment("a", label("x"))) }, ""},
+			{"spec", func() { s.Write(deployment("a", label("x"), generation(2))) }, "a"},
+			{"finalizer", func() { s.Write(deployment("a", generation(2), withFinalizer)) }, "a"},
+			{"deleted", func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, "a"},
 		} {
 			step.do()
 			if keys, _ := c.take(); keys != step.want {
@@ -193,11 +193,11 @@ func TestKind_OwnerIsToldOfItsObjects(t *testing.T) {
 		}
 		// An informer that New made has no discovery: both keys of an owner are named.
 		follow(t, source.Kind(i, source.Owner(i), source.SpecChanged), c.addKey)
-		s.write(deployment("d", owned("old")))
+		s.Write(deployment("d", owned("old")))
 		if keys, _ := c.take(); !strings.Contains(keys, "old") {
 			t.Errorf("added %q, want the owner", keys)
 		}
-		s.write(deployment("d", owned("new"))) // no change of spec
+		s.Write(deployment("d", owned("new"))) // no change of spec
 		if keys, _ := c.take(); !strings.Contains(keys, "old") || !strings.Contains(keys, "new") {
 			t.Errorf("added %q, want the owner that lost it and the one that got it", keys)
 		}
@@ -220,11 +220,11 @@ func TestKind_PanicsHarmOnlyTheirOwnKeys(t *testing.T) {
 			do   func()
 			want string
 		}{
-			{func() { s.write(deployment("d", label("a"))) }, "a"},
-			{func() { s.write(deployment("d", label("panic"))) }, "a"}, // the old state's key is not lost
-			{func() { s.write(deployment("d", label("b"))) }, "b"},
-			{func() { s.write(deployment("predicate", label("c"))) }, "c"}, // passes
-			{func() { s.write(deployment("e", label("d"))) }, "d"},
+			{func() { s.Write(deployment("d", label("a"))) }, "a"},
+			{func() { s.Write(deployment("d", label("panic"))) }, "a"}, // the old state's key is not lost
+			{func() { s.Write(deployment("d", label("b"))) }, "b"},
+			{func() { s.Write(deployment("predicate", label("c"))) }, "c"}, // passes
+			{func() { s.Write(deployment("e", label("d"))) }, "d"},
 		} {
 			step.do()
 			if keys, _ := c.take(); keys != step.want {
@@ -246,7 +246,7 @@ func TestKind_EndWaitsForTheEventInHand(t *testing.T) {
 			<-release
 			return source.Self(obj)
 		}), func(source.Key, source.Cause) { added++ })
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		synctest.Wait()
 		ended := make(chan struct{})
 		go func() {
@@ -270,7 +270,7 @@ func TestKind_EndWaitsForTheEventInHand(t *testing.T) {
 func TestKind_KeepsTheContract(t *testing.T) {
 	sourcetest.Run(t, func() source.Source[source.Key] {
 		s := newServer()
-		s.write(deployment("a"))
+		s.Write(deployment("a"))
 		i := newInformer(s)
 		return running{source.Kind(i, source.Self), i}
 	})
@@ -324,9 +324,9 @@ func TestKind_ManyKeysOfOneEventAreAddedOnce(t *testing.T) {
 			all = append(all, fmt.Sprintf("k%d", n))
 		}
 		follow(t, source.Mapped(watch(t, s), func(*appsv1.Deployment) []string { return all }), c.add)
-		s.write(deployment("d"))
+		s.Write(deployment("d"))
 		c.take()
-		s.write(deployment("d", generation(2)))
+		s.Write(deployment("d", generation(2)))
 		if keys, _ := c.take(); !slices.Equal(strings.Fields(keys), all) {
 			t.Errorf("added %d keys for an update, want each of the 100 once", len(strings.Fields(keys)))
 		}

@@ -5,127 +5,22 @@ package source_test
 
 import (
 	"context"
-	"io"
-	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
-// server is a ListerWatcher of Deployments that the test writes to.
+// server serves Deployments to an informer.
 type server struct {
-	mu struct {
-		sync.Mutex
-		version int
-		objects map[informer.Key]*appsv1.Deployment
-		frames  []informer.Frame[*appsv1.Deployment] // all that a watch can tell
-		grown   chan struct{}                        // closed and renewed with each frame
-	}
+	*informertest.Server[*appsv1.Deployment]
 }
 
-func newServer() *server {
-	s := &server{}
-	s.mu.version = 1
-	s.mu.objects = make(map[informer.Key]*appsv1.Deployment)
-	s.mu.grown = make(chan struct{})
-	return s
-}
-
-// write makes d the newest state. An object whose deletionTimestamp is set and that
-// has no finalizers is deleted by it.
-func (s *server) write(d *appsv1.Deployment) *appsv1.Deployment {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	key := informer.KeyOf(d)
-	d = d.DeepCopy()
-	s.mu.version++
-	d.ResourceVersion = strconv.Itoa(s.mu.version)
-	kind := informer.FrameModified
-	if before, known := s.mu.objects[key]; known {
-		d.UID = before.UID
-	} else {
-		kind = informer.FrameAdded
-		d.UID = types.UID(d.ResourceVersion)
-	}
-	s.mu.objects[key] = d
-	if d.DeletionTimestamp != nil && len(d.Finalizers) == 0 {
-		kind = informer.FrameDeleted
-		delete(s.mu.objects, key)
-	}
-	s.mu.frames = append(s.mu.frames, informer.Frame[*appsv1.Deployment]{Type: kind, Item: itemOf(d)})
-	close(s.mu.grown)
-	s.mu.grown = make(chan struct{})
-	return d.DeepCopy()
-}
-
-// delete is a write that ends the object at once.
-func (s *server) delete(d *appsv1.Deployment) {
-	d = d.DeepCopy()
-	d.Finalizers = nil
-	d.DeletionTimestamp = &metav1.Time{}
-	s.write(d)
-}
-
-func itemOf(d *appsv1.Deployment) informer.Item[*appsv1.Deployment] {
-	d = d.DeepCopy()
-	return informer.Item[*appsv1.Deployment]{Key: informer.KeyOf(d), UID: d.UID, ResourceVersion: d.ResourceVersion, Object: d}
-}
-
-func (s *server) List(context.Context, informer.ListOptions) (informer.Page[*appsv1.Deployment], error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	page := informer.Page[*appsv1.Deployment]{ResourceVersion: strconv.Itoa(s.mu.version)}
-	for _, d := range s.mu.objects {
-		page.Items = append(page.Items, itemOf(d))
-	}
-	return page, nil
-}
-
-func (s *server) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[*appsv1.Deployment], error) {
-	after, err := strconv.Atoi(opts.ResourceVersion)
-	ctx, cancel := context.WithCancel(ctx)
-	return &stream{server: s, ctx: ctx, cancel: cancel, after: after}, err
-}
-
-type stream struct {
-	server *server
-	ctx    context.Context
-	cancel context.CancelFunc
-	after  int // version
-	next   int // of the server's frames
-}
-
-func (s *stream) Next() (informer.Frame[*appsv1.Deployment], error) {
-	for {
-		s.server.mu.Lock()
-		frames, grown := s.server.mu.frames, s.server.mu.grown
-		s.server.mu.Unlock()
-		for ; s.next < len(frames); s.next++ {
-			if v, _ := strconv.Atoi(frames[s.next].Item.ResourceVersion); v > s.after {
-				s.next++
-				f := frames[s.next-1]
-				f.Item = itemOf(f.Item.Object)
-				return f, nil
-			}
-		}
-		select {
-		case <-s.ctx.Done():
-			return informer.Frame[*appsv1.Deployment]{}, io.EOF
-		case <-grown:
-		}
-	}
-}
-
-func (s *stream) Close() error {
-	s.cancel()
-	return nil
-}
+func newServer() server { return server{informertest.NewServer[*appsv1.Deployment]()} }
 
 func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name, Generation: 1}}
@@ -136,15 +31,15 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 }
 
 // watch is a running informer of s; it ends with the test.
-func watch(t *testing.T, s *server) *informer.SharedInformer[*appsv1.Deployment] {
+func watch(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
 	t.Helper()
 	i := newInformer(s)
 	run(t, i)
 	return i
 }
 
-func newInformer(s *server) *informer.SharedInformer[*appsv1.Deployment] {
-	return informer.New(informer.ListerWatcher[*appsv1.Deployment](s), appsv1.SchemeGroupVersion.WithKind("Deployment"), informer.Options{PagedLists: true})
+func newInformer(s server) *informer.SharedInformer[*appsv1.Deployment] {
+	return informer.New[*appsv1.Deployment](s, appsv1.SchemeGroupVersion.WithKind("Deployment"), informer.Options{PagedLists: true})
 }
 
 func run(t *testing.T, i *informer.SharedInformer[*appsv1.Deployment]) {

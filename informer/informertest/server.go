@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informertest
+
+import (
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Server is one kind on a server. It is an informer.ListerWatcher.
+type Server[T informer.Object] struct {
+	mu struct {
+		sync.Mutex
+		revision  int
+		objects   map[informer.Key]informer.Item[T]
+		history   []informer.Frame[T]
+		compacted int           // revisions up to here are gone from the history
+		changed   chan struct{} // closed and made anew when a watch may have news
+		watches   []*watch[T]
+		lists     int
+		held      bool
+		broken    error
+	}
+}
+
+// NewServer returns a server without objects.
+func NewServer[T informer.Object]() *Server[T] {
+	s := &Server[T]{}
+	s.mu.objects = make(map[informer.Key]informer.Item[T])
+	s.mu.changed = make(chan struct{})
+	return s
+}
+
+// Write creates or updates obj, which stays the caller's, and returns the
+// server's answer. An object that is being deleted and has no finalizers is
+// deleted by it.
+func (s *Server[T]) Write(obj T) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	obj = informer.Copy(obj)
+	s.storeLocked(itemOf(obj))
+	return informer.Copy(obj)
+}
+
+// Spoil writes an object that the informer cannot decode, for the reason err.
+func (s *Server[T]) Spoil(key informer.Key, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.storeLocked(informer.Item[T]{Key: key, Err: err})
+}
+
+// storeLocked gives item its UID and the next revision, keeps it, and tells
+// the watches.
+func (s *Server[T]) storeLocked(item informer.Item[T]) {
+	s.mu.revision++
+	item.ResourceVersion = strconv.Itoa(s.mu.revision)
+	frame := informer.FrameAdded
+	if old, ok := s.mu.objects[item.Key]; ok {
+		item.UID, frame = old.UID, informer.FrameModified
+	} else {
+		item.UID = types.UID("uid-" + item.ResourceVersion)
+	}
+	s.mu.objects[item.Key] = item
+	if item.Err == nil {
+		item.Object.SetUID(item.UID)
+		item.Object.SetResourceVersion(item.ResourceVersion)
+		if item.Object.GetDeletionTimestamp() != nil && len(item.Object.GetFinalizers()) == 0 {
+			delete(s.mu.objects, item.Key)
+			frame = informer.FrameDeleted
+		}
+	}
+	s.mu.history = append(s.mu.history, informer.Frame[T]{Type: frame, Item: item})
+	s.wakeLocked()
+}
+
+// Delete removes the object of key at once and returns its last state. There
+// must be one.
+func (s *Server[T]) Delete(key informer.Key) T {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := copyOf(s.mu.objects[key])
+	delete(s.mu.objects, key)
+	s.mu.revision++
+	last.ResourceVersion = strconv.Itoa(s.mu.revision)
+	last.Object.SetResourceVersion(last.ResourceVersion)
+	s.mu.history = append(s.mu.history, informer.Frame[T]{Type: informer.FrameDeleted, Item: last})
+	s.wakeLocked()
+	return informer.Copy(last.Object)
+}
+
+// Get returns the object of key as the server has it.
+func (s *Server[T]) Get(key informer.Key) (obj T, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	item, ok := s.mu.objects[key]
+	return copyOf(item).Object, ok
+}
+
+// Hold lets watches lag: they tell nothing until Release.
+func (s *Server[T]) Hold() { s.set(func() { s.mu.held = true }) }
+
+// Release lets watches catch up.
+func (s *Server[T]) Release() { s.set(func() { s.mu.held = false }) }
+
+// Fail has every list and watch from now on answered with err; nil heals.
+func (s *Server[T]) Fail(err error) { s.set(func() { s.mu.broken = err }) }
+
+// Cut ends the open watches with err; io.EOF is a clean end.
+func (s *Server[T]) Cut(err error) {
+	s.set(func() {
+		for _, w := range s.mu.watches {
+			w.err = err
+		}
+		s.mu.watches = nil
+	})
+}
+
+// Compact forgets the history: a watch from before it is told 410 Expired.
+func (s *Server[T]) Compact() {
+	s.set(func() { s.mu.compacted, s.mu.history = s.mu.revision, nil })
+}
+
+func (s *Server[T]) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+	s.wakeLocked()
+}
+
+func (s *Server[T]) wakeLocked() {
+	close(s.mu.changed)
+	s.mu.changed = make(chan struct{})
+}
+
+// Lists is how often a list or a streaming list was begun.
+func (s *Server[T]) Lists() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.lists
+}
+
+// Watches is how many watches are open.
+func (s *Server[T]) Watches() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.watches)
+}
+
+// List answers one page, in the order of keys.
+func (s *Server[T]) List(_ context.Context, opts informer.ListOptions) (informer.Page[T], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.broken != nil {
+		return informer.Page[T]{}, s.mu.broken
+	}
+	begin, err := strconv.Atoi(opts.Continue)
+	if err != nil {
+		begin = 0
+		s.mu.lists++
+	}
+	keys := s.keysLocked()
+	end := len(keys)
+	page := informer.Page[T]{ResourceVersion: strconv.Itoa(s.mu.revision)}
+	if n := int(opts.Limit); n > 0 && begin+n < end {
+		end = begin + n
+		page.Continue = strconv.Itoa(end)
+	}
+	for _, key := range keys[min(begin, end):end] {
+		page.Items = append(page.Items, copyOf(s.mu.objects[key]))
+	}
+	return page, nil
+}
+
+// Watch opens a watch, or a streaming list.
+func (s *Server[T]) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[T], error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.broken != nil {
+		return nil, s.mu.broken
+	}
+	w := &watch[T]{server: s, ctx: ctx}
+	if opts.SendInitialEvents {
+		s.mu.lists++
+		for _, key := range s.keysLocked() {
+			w.initial = append(w.initial, informer.Frame[T]{Type: informer.FrameAdded, Item: copyOf(s.mu.objects[key])})
+		}
+		w.after = s.mu.revision
+		w.initial = append(w.initial, informer.Frame[T]{
+			Type: informer.FrameBookmark, InitialEventsEnd: true,
+			Item: informer.Item[T]{ResourceVersion: strconv.Itoa(s.mu.revision)},
+		})
+	} else {
+		after, err := strconv.Atoi(opts.ResourceVersion)
+		if err != nil {
+			return nil, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+		}
+		w.after = after
+	}
+	s.mu.watches = append(s.mu.watches, w)
+	return w, nil
+}
+
+func (s *Server[T]) keysLocked() []informer.Key {
+	return slices.SortedFunc(maps.Keys(s.mu.objects), func(a, b informer.Key) int {
+		return strings.Compare(a.String(), b.String())
+	})
+}
+
+func itemOf[T informer.Object](obj T) informer.Item[T] {
+	return informer.Item[T]{Key: informer.KeyOf(obj), Object: obj}
+}
+
+// copyOf gives an informer an object of its own, which it may transform.
+func copyOf[T informer.Object](item informer.Item[T]) informer.Item[T] {
+	if item.Err == nil && item.ResourceVersion != "" {
+		item.Object = informer.Copy(item.Object)
+	}
+	return item
+}
+
+// watch is one open stream. Its err is guarded by the server's lock.
+type watch[T informer.Object] struct {
+	server  *Server[T]
+	ctx     context.Context // of the request
+	initial []informer.Frame[T]
+	after   int // the revision that was told last
+	err     error
+}
+
+func (w *watch[T]) Next() (informer.Frame[T], error) {
+	for {
+		frame, ok, changed, err := w.look()
+		if ok || err != nil {
+			return frame, err
+		}
+		select {
+		case <-changed:
+		case <-w.ctx.Done():
+			return frame, w.ctx.Err()
+		}
+	}
+}
+
+// look is the next frame, if there is one, or the channel to wait on.
+func (w *watch[T]) look() (frame informer.Frame[T], ok bool, changed <-chan struct{}, err error) {
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case w.err != nil:
+		return frame, false, nil, w.err
+	case w.ctx.Err() != nil:
+		return frame, false, nil, w.ctx.Err()
+	case len(w.initial) > 0:
+		frame, w.initial = w.initial[0], w.initial[1:]
+		return frame, true, nil, nil
+	case s.mu.held:
+		return frame, false, s.mu.changed, nil
+	case w.after < s.mu.compacted:
+		return informer.Frame[T]{Type: informer.FrameError, Err: apierrors.NewResourceExpired("too old resource version")}, true, nil, nil
+	}
+	// Revisions are counted one by one, so the history begins after compacted.
+	if at := w.after - s.mu.compacted; at < len(s.mu.history) {
+		w.after++
+		frame = s.mu.history[at]
+		frame.Item = copyOf(frame.Item)
+		return frame, true, nil, nil
+	}
+	return frame, false, s.mu.changed, nil
+}
+
+func (w *watch[T]) Close() error {
+	w.server.set(func() {
+		w.err = io.ErrClosedPipe
+		w.server.mu.watches = slices.DeleteFunc(w.server.mu.watches, func(other *watch[T]) bool { return other == w })
+	})
+	return nil
+}
