@@ -16,9 +16,10 @@ FUZZTIME ?= 10s
 BENCH ?= .
 BENCHCOUNT ?= 1
 
-# The examples are modules of their own, so that each can be copied out.
-# They share the workspace; the modules under hack stay outside it.
-EXAMPLES := $(patsubst %/go.mod,%,$(sort $(wildcard examples/*/go.mod)))
+# The examples are modules of their own, so that each can be copied out, and
+# simulate is one, so that what it needs is not an operator's to link. They
+# share the workspace; the modules under hack stay outside it.
+EXAMPLES := $(patsubst %/go.mod,%,$(sort $(wildcard examples/*/go.mod simulate/go.mod)))
 SIDE := $(patsubst %/go.mod,%,$(sort $(wildcard hack/*/go.mod)))
 PACKAGES := ./... $(EXAMPLES:%=./%/...)
 
@@ -47,12 +48,12 @@ fmt: ## format every Go file
 	gofmt -w .
 
 .PHONY: vet
-vet: ## go vet over the root and the examples
+vet: ## go vet over the root, the examples and simulate
 	$(GO) vet $(PACKAGES)
 
 # -modfile and a workspace exclude each other, so each module is linted alone.
 .PHONY: lint
-lint: ## staticcheck, pinned by hack/tools, over the root and the examples
+lint: ## staticcheck, pinned by hack/tools, over the root, the examples and simulate
 	@bad=; for module in . $(EXAMPLES); do \
 		echo "staticcheck $$module"; \
 		(cd $$module && GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod staticcheck ./...) || bad=1; \

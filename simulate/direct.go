@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// Put creates obj or replaces what is stored under its name, whatever its
+// version, as somebody else would. It returns the new resourceVersion. A typed
+// object needs no apiVersion and kind when it is built in.
+func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
+	gvk := obj.GetObjectKind().GroupVersionKind()
+	if gvk.Empty() {
+		kinds, _, err := clientscheme.Scheme.ObjectKinds(obj)
+		if err != nil {
+			return "", fmt.Errorf("put %T: %w; set its apiVersion and kind", obj, err)
+		}
+		gvk = kinds[0]
+	}
+	next, err := objectOf(obj)
+	if err != nil {
+		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := s.kindLocked(gvk)
+	if kind == nil {
+		return "", fmt.Errorf("put %s: the server does not serve the kind; Install it", gvk)
+	}
+	m := next.meta()
+	m.SetResourceVersion("")
+	m.SetUID("")
+	old := s.mu.log.get(kind.resource(), next.key())
+	if old == nil {
+		next, err = s.createLocked(kind, next)
+	} else {
+		m.SetResourceVersion(old.meta().GetResourceVersion())
+		next, err = s.updateLocked(kind, old, next)
+	}
+	if err != nil {
+		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
+	}
+	return next.meta().GetResourceVersion(), nil
+}
+
+func (s *Server) kindLocked(gvk schema.GroupVersionKind) *Kind {
+	for _, k := range s.mu.kinds {
+		if k.GroupVersionKind == gvk {
+			return k
+		}
+	}
+	return nil
+}
+
+// Remove deletes an object, as somebody else would: while it has finalizers it
+// stays, marked.
+func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := s.mu.kinds[r]
+	old := s.mu.log.get(r, key)
+	if kind == nil || old == nil {
+		return fmt.Errorf("remove %s %s: there is none", r, key)
+	}
+	_, _, err := s.deleteLocked(kind, old, nil)
+	return err
+}
+
+// Objects is everything of a kind as it is now, in the order of keys.
+func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objects, _ := s.mu.log.list(r, s.mu.log.revision)
+	var out []metav1.Object
+	for _, o := range objects {
+		out = append(out, o.copy().meta())
+	}
+	return out
+}
+
+// Install serves another kind, as when its CRD is created.
+func (s *Server) Install(kind Kind) {
+	k := kind.completed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.kinds[k.resource()] = k
+}
+
+// ChangeSchema gives a kind other defaults and ends its watches, as a change
+// of its CRD does. Objects change with it, their resourceVersions do not.
+func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := s.mu.kinds[r]
+	if kind == nil {
+		return fmt.Errorf("change schema of %s: the server does not serve it", r)
+	}
+	changed := *kind
+	changed.Defaults = defaults
+	s.mu.kinds[r] = &changed
+	s.endLocked(r)
+	return nil
+}
+
+// Uninstall deletes a kind with its objects, as the deletion of its CRD does:
+// each is told of, the watches end, and from then on it is not there.
+func (s *Server) Uninstall(r schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	objects, _ := s.mu.log.list(r, s.mu.log.revision)
+	for _, o := range objects {
+		s.mu.log.remove(r, o.key())
+	}
+	s.tellLocked()
+	delete(s.mu.kinds, r)
+	s.endLocked(r)
+}
+
+func (s *Server) endLocked(r schema.GroupResource) {
+	s.eachWatchLocked(func(w *watch) {
+		if w.kind.resource() == r {
+			w.over = true
+		}
+	})
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simulate is a Kubernetes API server inside the process, with the
+// faults that real servers and networks have.
+//
+//	your code, over rest.Config{Transport: network.Transport()}
+//	   │  HTTP
+//	   ▼
+//	Network          in memory; lost, late, cut     network.go, conn.go
+//	   │
+//	   ▼
+//	Server           who is turned away             route.go, faults.go
+//	   ├──▶ discovery.go       which kinds there are
+//	   ├──▶ read.go            get; list with pages, versions, selectors
+//	   ├──▶ watch.go           one per request, fed from a queue of its own
+//	   └──▶ write.go ─▶ store.go   create, update, patch, delete
+//	              │  change
+//	              ▼
+//	        revision_log.go    one counter for all kinds; history, compaction
+//	              │  change, dropped, doubled or late
+//	              ▼
+//	        every open watch
+//
+// # Promises
+//
+//	S1  one counter numbers the writes of all kinds; a list names the revision
+//	    it was true at, and a watch from there tells each later change once, in
+//	    order
+//	S2  pages of one list show one revision, however much is written meanwhile
+//	S3  an object that leaves a selection is deleted for its watch: the old
+//	    object at the new resourceVersion
+//	S4  a version that is too old is 410, one that is not reached 504 after
+//	    three seconds; a watch from a version that is not reached is silent
+//	S5  all waiting is such that a testing/synctest bubble's clock goes on, and
+//	    after Run nothing is left of it
+//	S6  without a fault verb nothing is lost, doubled, late or refused
+//
+// # What it is not yet
+//
+// Served are get, list, watch, create, update, JSON merge patch and delete, of
+// each kind in one version. There are no subresources, no strategic and apply
+// patches, no validation of content, no admission, no garbage collection, no
+// namespaces that must exist first. Rights are an open door with a list of
+// who is turned away (Deny).
+//
+// # Concurrency
+//
+// New and NewNetwork start nothing. Run serves until its context ends, and
+// returns when every request has ended. All methods are safe for concurrent
+// use; none but Run, Accept and DialContext block.
+//
+// # Testing
+//
+// The revision log is pure, and held by tables and by a dull model under
+// random programs. All else is driven over HTTP in synctest bubbles, with
+// flyball's own informers as guests.
+package simulate

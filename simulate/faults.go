@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// faults are what is wrong with the server. Its lock guards them. Each verb of
+// the Server sets one, from plain values alone, so that a list of them is a
+// plan.
+type faults struct {
+	lag                      int64 // 0: none
+	noEndBookmark, unwilling map[schema.GroupResource]bool
+	denied                   map[permission]bool
+	tokens                   map[string]bool // nil: whoever comes is let in
+	overload                 overload
+	expireContinue           int
+	drop, duplicate          map[schema.GroupResource]int
+	reorder                  map[schema.GroupResource]bool
+	held                     map[schema.GroupResource]change // to be told after the next
+	spoil, spoilFrame        map[schema.GroupResource]Spoilage
+	loseResponses            int
+}
+
+type permission struct {
+	verb string
+	schema.GroupResource
+}
+
+type overload struct{ times, code, retryAfter int }
+
+func newFaults() faults {
+	return faults{
+		noEndBookmark: map[schema.GroupResource]bool{}, unwilling: map[schema.GroupResource]bool{},
+		denied: map[permission]bool{},
+		drop:   map[schema.GroupResource]int{}, duplicate: map[schema.GroupResource]int{},
+		reorder: map[schema.GroupResource]bool{}, held: map[schema.GroupResource]change{},
+		spoil: map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
+	}
+}
+
+// distort is what open watches are told instead of c.
+func (f *faults) distort(c change) []change {
+	r := c.resource
+	if f.drop[r] > 0 {
+		f.drop[r]--
+		return nil
+	}
+	if f.duplicate[r] > 0 {
+		f.duplicate[r]--
+		return []change{c, c}
+	}
+	if late, ok := f.held[r]; ok {
+		delete(f.held, r)
+		return []change{c, late}
+	}
+	if f.reorder[r] {
+		f.reorder[r] = false
+		f.held[r] = c
+		return nil
+	}
+	return []change{c}
+}
+
+// admit is how a request is turned away before it reaches its resource; nil:
+// it is not.
+func (s *Server) admit(c *call) func(http.ResponseWriter, *call) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &s.mu.faults
+	refusal := func(err error) func(http.ResponseWriter, *call) {
+		return func(w http.ResponseWriter, c *call) { refuse(w, c.encoder, err) }
+	}
+	if o := &f.overload; o.times != 0 {
+		o.times--
+		return refusal(errOverload(o.code, o.retryAfter))
+	}
+	if f.tokens != nil && !f.tokens[strings.TrimPrefix(c.Header.Get("Authorization"), "Bearer ")] {
+		return refusal(apierrors.NewUnauthorized("Unauthorized"))
+	}
+	if c.kind == nil {
+		return nil
+	}
+	r := c.kind.resource()
+	if f.denied[permission{c.verb, r}] {
+		return refusal(errForbidden(s.user, c.verb, r, c.namespace))
+	}
+	if f.unwilling[r] {
+		return refusal(apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s failed: Post \"https://webhook.default.svc:443/convert\": connect: connection refused", c.kind.GroupVersionKind)))
+	}
+	return nil
+}
+
+// fault runs f with the lock, and has open watches look again.
+func (s *Server) fault(f func(*faults)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.mu.faults)
+	s.tellLocked()
+}
+
+// Deny refuses a verb on a kind with 403, from the next request on. An open
+// watch goes on, as with a real server.
+func (s *Server) Deny(verb string, r schema.GroupResource) {
+	s.fault(func(f *faults) { f.denied[permission{verb, r}] = true })
+}
+
+// Allow ends a Deny.
+func (s *Server) Allow(verb string, r schema.GroupResource) {
+	s.fault(func(f *faults) { delete(f.denied, permission{verb, r}) })
+}
+
+// AcceptTokens refuses with 401 whoever comes with another bearer token. None
+// given: nobody is let in.
+func (s *Server) AcceptTokens(tokens ...string) {
+	accepted := map[string]bool{}
+	for _, t := range tokens {
+		accepted[t] = true
+	}
+	s.fault(func(f *faults) { f.tokens = accepted })
+}
+
+// Overload answers the next requests with code 429 or 503 and Retry-After in
+// seconds. Negative times: until it is called with 0.
+func (s *Server) Overload(times, code, retryAfter int) {
+	s.fault(func(f *faults) { f.overload = overload{times, code, retryAfter} })
+}
+
+// FailConversion has all requests to a kind fail with 500, as when its
+// conversion webhook is down, or ends that.
+func (s *Server) FailConversion(r schema.GroupResource, fail bool) {
+	s.fault(func(f *faults) { f.unwilling[r] = fail })
+}
+
+// NoEndBookmark leaves out, from now on, the bookmark that ends a streaming
+// list of the kind, or ends that.
+func (s *Server) NoEndBookmark(r schema.GroupResource, missing bool) {
+	s.fault(func(f *faults) { f.noEndBookmark[r] = missing })
+}
+
+// ExpireContinue refuses the next so many continue tokens with 410.
+func (s *Server) ExpireContinue(times int) {
+	s.fault(func(f *faults) { f.expireContinue = times })
+}
+
+// LagTo has lists from the cache and watches know nothing after a revision,
+// as those of a replica that lags behind. CatchUp ends it.
+func (s *Server) LagTo(revision int64) { s.fault(func(f *faults) { f.lag = revision }) }
+
+// CatchUp ends LagTo.
+func (s *Server) CatchUp() { s.LagTo(0) }
+
+// DropEvent keeps the next so many changes of a kind from its open watches.
+func (s *Server) DropEvent(r schema.GroupResource, times int) {
+	s.fault(func(f *faults) { f.drop[r] = times })
+}
+
+// Duplicate tells open watches the next so many changes of a kind twice.
+func (s *Server) Duplicate(r schema.GroupResource, times int) {
+	s.fault(func(f *faults) { f.duplicate[r] = times })
+}
+
+// Reorder tells open watches the next change of a kind after the one that
+// follows it.
+func (s *Server) Reorder(r schema.GroupResource) {
+	s.fault(func(f *faults) { f.reorder[r] = true })
+}
+
+// LoseResponse breaks the connection instead of answering, after the next so
+// many writes have been stored.
+func (s *Server) LoseResponse(times int) {
+	s.fault(func(f *faults) { f.loseResponses = times })
+}
+
+// Mute has the present watches of a kind say nothing more. They stay open.
+func (s *Server) Mute(r schema.GroupResource) {
+	s.eachWatch(func(w *watch) {
+		if w.kind.resource() == r {
+			w.muted = true
+		}
+	})
+}
+
+// CloseWatches ends the present watches of a kind, cleanly.
+func (s *Server) CloseWatches(r schema.GroupResource) {
+	s.eachWatch(func(w *watch) {
+		if w.kind.resource() == r {
+			w.over = true
+		}
+	})
+}
+
+func (s *Server) eachWatch(f func(*watch)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.eachWatchLocked(f)
+}
+
+func (s *Server) eachWatchLocked(f func(*watch)) {
+	for w := range s.mu.watches {
+		f(w)
+	}
+	s.changed.Broadcast()
+}
+
+// Compact forgets the history of the store: older versions can no longer be
+// listed or watched from.
+func (s *Server) Compact() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.log.compact(s.mu.log.revision)
+}
+
+// RestartCache ends all watches and forgets the history that watches are
+// served from, as a restart of the API server does. The store keeps its own.
+func (s *Server) RestartCache() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.oldest = s.mu.log.revision
+	s.eachWatchLocked(func(w *watch) { w.over = true })
+}
+
+// Rewind undoes the last n revisions that are not compacted and ends all
+// watches: a restore of the store from a backup.
+func (s *Server) Rewind(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.log.rewind(n)
+	s.mu.told = min(s.mu.told, s.mu.log.revision)
+	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
+	s.eachWatchLocked(func(w *watch) { w.over = true })
+}
+
+// RecreateBehindWatch deletes an object and creates it again under its name
+// with another UID, and keeps the deletion from open watches.
+func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.NamespacedName) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind, old := s.mu.kinds[r], s.mu.log.get(r, key)
+	if kind == nil || old == nil {
+		return apierrors.NewNotFound(r, key.String())
+	}
+	s.mu.faults.drop[r]++
+	s.mu.log.remove(r, key)
+	s.tellLocked()
+	_, err := s.createLocked(kind, old.copy())
+	return err
+}
+
+// Poison changes an object so that neither its JSON nor its protobuf can be
+// decoded into the kind's type. Its metadata stays readable. The next Put
+// heals it.
+func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.mu.log.get(r, key)
+	if old == nil {
+		return apierrors.NewNotFound(r, key.String())
+	}
+	obj := old.copy()
+	obj.poison = true
+	for name := range obj.fields {
+		if name != "metadata" && name != "kind" && name != "apiVersion" {
+			obj.fields[name] = int64(5) // where a message or a map belongs
+		}
+	}
+	s.mu.log.put(r, key, obj)
+	s.tellLocked()
+	return nil
+}

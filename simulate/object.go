@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"maps"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// object is one version of one object. Nobody changes it once it is stored.
+type object struct {
+	fields map[string]any // as JSON has them
+	poison bool           // its protobuf form cannot be decoded
+}
+
+func (o *object) meta() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: o.fields}
+}
+
+func (o *object) key() types.NamespacedName {
+	m := o.meta()
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+}
+
+// copy is a deep copy, to be changed and stored.
+func (o *object) copy() *object {
+	return &object{fields: runtime.DeepCopyJSON(o.fields), poison: o.poison}
+}
+
+// at is the object with another resourceVersion. It shares all else.
+func (o *object) at(revision int64) *object {
+	fields := maps.Clone(o.fields)
+	metadata, _ := fields["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
+	fields["metadata"] = metadata
+	return &object{fields: fields, poison: o.poison}
+}
+
+// objectOf is obj, typed or unstructured, as the server holds it.
+func objectOf(obj runtime.Object) (*object, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	return (&object{fields: fields}).copy(), nil
+}
+
+// unset reports whether a timestamp of metadata is not set.
+func unset(t *metav1.Time) bool { return t == nil || t.IsZero() }

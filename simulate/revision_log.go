@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// change is what one revision did: before is nil for a creation, after for a
+// deletion.
+type change struct {
+	revision      int64
+	resource      schema.GroupResource
+	key           types.NamespacedName
+	before, after *object
+}
+
+// revisionLog is all that is stored: one counter of revisions for all kinds,
+// the objects as they are now, and the changes that led there, back to the
+// last compaction. It is pure: no lock, no clock.
+type revisionLog struct {
+	revision  int64
+	compacted int64    // what was before this revision can no longer be told
+	changes   []change // with revision > compacted, ascending
+	objects   map[schema.GroupResource]map[types.NamespacedName]*object
+}
+
+func newRevisionLog() *revisionLog {
+	// Revision 1 is the empty store, as in etcd.
+	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]map[types.NamespacedName]*object{}}
+}
+
+func (l *revisionLog) get(r schema.GroupResource, key types.NamespacedName) *object {
+	return l.objects[r][key]
+}
+
+// put stores obj under key at the next revision, and returns it with that
+// resourceVersion.
+func (l *revisionLog) put(r schema.GroupResource, key types.NamespacedName, obj *object) *object {
+	return l.write(r, key, obj.at(l.revision+1))
+}
+
+// remove deletes the object of key at the next revision. It returns the last
+// state with the resourceVersion of the deletion, nil if there was none.
+func (l *revisionLog) remove(r schema.GroupResource, key types.NamespacedName) *object {
+	old := l.get(r, key)
+	if old == nil {
+		return nil
+	}
+	l.write(r, key, nil)
+	return old.at(l.revision)
+}
+
+func (l *revisionLog) write(r schema.GroupResource, key types.NamespacedName, after *object) *object {
+	l.revision++
+	l.changes = append(l.changes, change{l.revision, r, key, l.get(r, key), after})
+	l.set(r, key, after)
+	return after
+}
+
+func (l *revisionLog) set(r schema.GroupResource, key types.NamespacedName, obj *object) {
+	if obj == nil {
+		delete(l.objects[r], key)
+		return
+	}
+	if l.objects[r] == nil {
+		l.objects[r] = map[types.NamespacedName]*object{}
+	}
+	l.objects[r][key] = obj
+}
+
+// list is the objects of r as they were at a revision, in the order of their
+// keys. It is false when the revision is compacted or has not been reached.
+func (l *revisionLog) list(r schema.GroupResource, revision int64) ([]*object, bool) {
+	if revision < l.compacted || revision > l.revision {
+		return nil, false
+	}
+	then := maps.Clone(l.objects[r])
+	for _, c := range slices.Backward(l.changes) {
+		switch {
+		case c.revision <= revision:
+			return sorted(then), true
+		case c.resource != r:
+		case c.before == nil:
+			delete(then, c.key)
+		default:
+			if then == nil {
+				then = map[types.NamespacedName]*object{}
+			}
+			then[c.key] = c.before
+		}
+	}
+	return sorted(then), true
+}
+
+func sorted(objects map[types.NamespacedName]*object) []*object {
+	keys := slices.SortedFunc(maps.Keys(objects), compareKeys)
+	out := make([]*object, 0, len(keys))
+	for _, key := range keys {
+		out = append(out, objects[key])
+	}
+	return out
+}
+
+func compareKeys(a, b types.NamespacedName) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// since is what has changed after a revision, up to another. It is false when
+// some of it is compacted.
+func (l *revisionLog) since(after, upTo int64) ([]change, bool) {
+	if after < l.compacted {
+		return nil, false
+	}
+	from, _ := slices.BinarySearchFunc(l.changes, after+1, byRevision)
+	to, _ := slices.BinarySearchFunc(l.changes, upTo+1, byRevision)
+	return l.changes[from:max(from, to)], true
+}
+
+func byRevision(c change, revision int64) int { return cmp.Compare(c.revision, revision) }
+
+// compact forgets how things came to be as they are at a revision. A revision
+// that has not been reached counts as the newest.
+func (l *revisionLog) compact(revision int64) {
+	revision = min(revision, l.revision)
+	if revision <= l.compacted {
+		return
+	}
+	n, _ := slices.BinarySearchFunc(l.changes, revision+1, byRevision)
+	l.changes = slices.Clone(l.changes[n:])
+	l.compacted = revision
+}
+
+// rewind undoes the last n revisions, as far as they are not compacted: the
+// store after a restore from a backup. The counter goes back with them.
+func (l *revisionLog) rewind(n int) {
+	for ; n > 0 && len(l.changes) > 0; n-- {
+		last := l.changes[len(l.changes)-1]
+		l.changes = l.changes[:len(l.changes)-1]
+		l.set(last.resource, last.key, last.before)
+		l.revision = last.revision - 1
+	}
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// call is one request to a resource.
+type call struct {
+	*http.Request
+	verb            string
+	kind            *Kind
+	namespace, name string
+	encoder         encoder
+}
+
+// ServeHTTP answers one request, as a Kubernetes API server does.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := s.route(r)
+	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
+	if fault := s.admit(c); fault != nil {
+		fault(answer, c)
+		return
+	}
+	if c.kind == nil {
+		s.discover(answer, r)
+		return
+	}
+	var err error
+	switch c.verb {
+	case "list":
+		err = s.list(answer, c)
+	case "watch":
+		err = s.watch(answer, c)
+	case "get":
+		err = s.get(answer, c)
+	case "create", "update", "patch", "delete":
+		err = s.write(answer, c)
+	default:
+		err = apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
+	}
+	if err != nil {
+		refuse(answer, c.encoder, err)
+	}
+}
+
+// route finds out what r asks for. A call without a kind is not of a resource.
+func (s *Server) route(r *http.Request) *call {
+	c := &call{Request: r, verb: strings.ToLower(r.Method), encoder: encoderFor(nil, r.Header.Get("Accept"))}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var gv schema.GroupVersion
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	default:
+		return c
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		c.namespace, parts = parts[1], parts[2:]
+	}
+	if len(parts) > 2 {
+		return c
+	}
+	kind := s.lookup(gv, parts[0])
+	if kind == nil || c.namespace != "" && !kind.Namespaced {
+		return c
+	}
+	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
+	if len(parts) == 2 {
+		c.name = parts[1]
+	}
+	c.verb = verbOf(c)
+	return c
+}
+
+func verbOf(c *call) string {
+	switch c.Method {
+	case http.MethodGet:
+		watching, _ := strconv.ParseBool(c.URL.Query().Get("watch"))
+		switch {
+		case c.name != "":
+			return "get"
+		case watching:
+			return "watch"
+		}
+		return "list"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	}
+	return strings.ToLower(c.Method)
+}
+
+func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.mu.kinds[schema.GroupResource{Group: gv.Group, Resource: resource}]
+	if k == nil || k.GroupVersion() != gv {
+		return nil
+	}
+	return k
+}
+
+// refuse answers with the Status of err.
+func refuse(w http.ResponseWriter, e encoder, err error) {
+	status := apierrors.NewInternalError(err).ErrStatus
+	if known, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // the server's own
+		status = known.Status()
+	}
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	body, err := e.status(status)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	respond(w, e, int(status.Code), body)
+}
+
+func respond(w http.ResponseWriter, e encoder, code int, body []byte) {
+	w.Header().Set("Content-Type", e.contentType())
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// begin notes a request, and returns its place among all.
+func (s *Server) begin(c *call) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.served = append(s.mu.served, Served{At: time.Now(), Verb: c.verb, Path: c.URL.Path, Query: c.URL.RawQuery})
+	return len(s.mu.served) - 1
+}
+
+func (s *Server) answered(index, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.served[index].Status = code
+}
+
+// recorder notes the status of an answer.
+type recorder struct {
+	http.ResponseWriter
+	server *Server
+	index  int
+}
+
+func (r *recorder) WriteHeader(code int) {
+	r.server.answered(r.index, code)
+	r.ResponseWriter.WriteHeader(code)
+}
+
+// Unwrap lets an http.ResponseController flush.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

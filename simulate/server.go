@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Options of a Server. The zero value serves the built-in kinds.
+type Options struct {
+	// Kinds besides the built-in ones, as if their CRDs were installed.
+	Kinds []Kind
+	// User is who clients are, in refusals. Empty: "simulated".
+	User string
+}
+
+// Server is a Kubernetes API server: its store, and the requests it answers.
+// It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
+type Server struct {
+	user    string
+	changed *sync.Cond // on mu; something happened that a request may wait for
+	mu      struct {
+		sync.Mutex
+		log     *revisionLog
+		kinds   map[schema.GroupResource]*Kind
+		watches map[*watch]struct{}
+		// told is the last revision that open watches were given. Lists from the
+		// cache and watches know no more either.
+		told int64
+		// oldest is where the history for watches begins, if after the log's.
+		oldest int64
+		uids   int // handed out; never goes back
+		faults faults
+		served []Served
+		seen   map[string]int // names given by generateName
+	}
+}
+
+// New returns a server with an empty store. It starts nothing.
+func New(opts Options) *Server {
+	s := &Server{user: opts.User}
+	if s.user == "" {
+		s.user = "simulated"
+	}
+	s.changed = sync.NewCond(&s.mu.Mutex)
+	s.mu.log = newRevisionLog()
+	s.mu.told = s.mu.log.revision
+	s.mu.kinds = map[schema.GroupResource]*Kind{}
+	s.mu.watches = map[*watch]struct{}{}
+	s.mu.seen = map[string]int{}
+	s.mu.faults = newFaults()
+	for _, kind := range append(builtins(), opts.Kinds...) {
+		k := kind.completed()
+		s.mu.kinds[k.resource()] = k
+	}
+	return s
+}
+
+// Run serves on ln until ctx ends, and returns when every request has ended.
+// It closes ln.
+func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		defer requests.Done()
+		s.ServeHTTP(w, r)
+	})}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		_ = server.Close()
+		return fmt.Errorf("serve the simulated API: %w", err)
+	}
+	return nil
+}
+
+// Served is a request that was answered, or is being answered.
+type Served struct {
+	At   time.Time
+	Verb string // list, watch, get, create, update, patch, delete; else the method
+	Path string
+	// Query as it was sent.
+	Query string
+	// Status of the answer; 0 while there is none.
+	Status int
+}
+
+// Served returns all requests so far, in their order.
+func (s *Server) Served() []Served {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Served(nil), s.mu.served...)
+}
+
+// Revision is the counter of the store.
+func (s *Server) Revision() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.log.revision
+}
+
+// Watches counts the open watches of a kind that the server still serves.
+func (s *Server) Watches(r schema.GroupResource) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for w := range s.mu.watches {
+		if w.kind.resource() == r && !w.over {
+			n++
+		}
+	}
+	return n
+}
+
+// wake has every request that waits for a change look again. The lock keeps
+// one that is about to wait from missing it.
+func (s *Server) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed.Broadcast()
+}
+
+// waitLocked waits until done, until ctx ends, or for at most d. It gives the
+// lock back while it waits, and reports whether done is true.
+func (s *Server) waitLocked(ctx context.Context, d time.Duration, done func() bool) bool {
+	deadline := time.Now().Add(d)
+	timer := time.AfterFunc(d, s.wake)
+	defer timer.Stop()
+	stop := context.AfterFunc(ctx, s.wake)
+	defer stop()
+	for !done() && ctx.Err() == nil && time.Now().Before(deadline) {
+		s.changed.Wait()
+	}
+	return done()
+}
+
+// shownLocked is the revision that lists from the cache and watches know.
+func (s *Server) shownLocked() int64 {
+	if lag := s.mu.faults.lag; lag > 0 {
+		return min(lag, s.mu.log.revision)
+	}
+	return s.mu.log.revision
+}
+
+// tellLocked gives open watches what they have not been given.
+func (s *Server) tellLocked() {
+	shown := s.shownLocked()
+	if changes, ok := s.mu.log.since(s.mu.told, shown); ok {
+		for _, c := range changes {
+			for _, c := range s.mu.faults.distort(c) {
+				for w := range s.mu.watches {
+					w.tell(c)
+				}
+			}
+		}
+	}
+	s.mu.told = max(s.mu.told, shown)
+	s.changed.Broadcast()
+}

@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	frameAdded    = "ADDED"
+	frameModified = "MODIFIED"
+	frameDeleted  = "DELETED"
+	frameBookmark = "BOOKMARK"
+	frameError    = "ERROR"
+
+	bookmarkEvery  = time.Minute
+	lastBookmark   = 2 * time.Second // before the timeout
+	defaultTimeout = 30 * time.Minute
+	longest        = 100 * 365 * 24 * time.Hour
+)
+
+// frame is one event of a watch.
+type frame struct {
+	typ    string
+	obj    *object
+	status metav1.Status // of an error
+}
+
+// watch is one open watch. The server's lock guards it.
+type watch struct {
+	kind      *Kind
+	sel       selection
+	from      int64   // what is not newer is not told
+	queue     []frame // not sent yet
+	bookmarks bool
+	muted     bool // says nothing more, and stays open
+	over      bool // ends when the queue is sent
+}
+
+// tell queues what the watch is to know of c.
+func (w *watch) tell(c change) {
+	if c.resource != w.kind.resource() || c.revision <= w.from || w.over {
+		return
+	}
+	if f, ok := w.sel.event(c); ok {
+		w.queue = append(w.queue, f)
+	}
+}
+
+// request is what a watch asks for.
+type watchRequest struct {
+	revision int64
+	given    bool // a version was given
+	initial  bool // a streaming list
+	timeout  time.Duration
+}
+
+func parseWatch(c *call, w *watch) (r watchRequest, err error) {
+	q := c.URL.Query()
+	if w.sel, err = parseSelection(c.kind, c.namespace, q); err != nil {
+		return r, err
+	}
+	if c.name != "" {
+		w.sel.namespace = c.namespace
+	}
+	if r.revision, err = parseRevision(q.Get("resourceVersion")); err != nil {
+		return r, err
+	}
+	r.given = r.revision > 0
+	r.initial, _ = strconv.ParseBool(q.Get("sendInitialEvents"))
+	w.bookmarks, _ = strconv.ParseBool(q.Get("allowWatchBookmarks"))
+	if match := q.Get("resourceVersionMatch"); r.initial && match != "NotOlderThan" || !r.initial && match != "" {
+		kind := metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind()
+		return r, errInvalid(kind, "", "resourceVersionMatch", "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, and the other way round")
+	}
+	r.timeout = defaultTimeout
+	if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil && seconds > 0 {
+		r.timeout = time.Duration(seconds) * time.Second
+	}
+	return r, nil
+}
+
+func (s *Server) watch(answer http.ResponseWriter, c *call) error {
+	w := &watch{kind: c.kind}
+	r, err := parseWatch(c, w)
+	if err != nil {
+		return err
+	}
+	if spoil := s.spoilage(c.kind.resource()); spoil == OtherPage {
+		spoilBody(answer, c.encoder, spoil, nil)
+		return nil
+	}
+	header := c.encoder.contentType()
+	if c.encoder.protobuf {
+		header += ";stream=watch"
+	}
+	answer.Header().Set("Content-Type", header)
+	answer.WriteHeader(http.StatusOK)
+	flush(answer)
+	s.open(c, w, r)
+	defer s.close(w)
+	s.feed(answer, c, w, r.timeout)
+	return nil
+}
+
+func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+
+// open registers w with what it has to be told first.
+func (s *Server) open(c *call, w *watch, r watchRequest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := r.revision
+	if r.initial && !r.given && c.URL.Query().Get("resourceVersion") == "" {
+		at = s.mu.log.revision // consistent
+	}
+	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownLocked() >= at }) {
+		w.fail(errTooLarge(at, s.shownLocked()).ErrStatus)
+		return
+	}
+	s.mu.watches[w] = struct{}{}
+	if s.mu.kinds[w.kind.resource()] != w.kind {
+		w.over = true // removed or changed meanwhile
+		return
+	}
+	shown := s.shownLocked()
+	if r.initial || !r.given {
+		w.from = shown
+		s.initialLocked(w, r.initial)
+		return
+	}
+	w.from = r.revision
+	oldest := max(s.mu.oldest, s.mu.log.compacted)
+	changes, ok := s.mu.log.since(r.revision, shown)
+	if !ok || r.revision < oldest {
+		w.fail(errTooOld(r.revision, oldest).ErrStatus)
+		return
+	}
+	for _, change := range changes {
+		w.tell(change)
+	}
+}
+
+// fail ends w with a Status.
+func (w *watch) fail(status metav1.Status) {
+	w.queue, w.over = []frame{{typ: frameError, status: status}}, true
+}
+
+// initialLocked queues the present objects, and the bookmark that ends them.
+func (s *Server) initialLocked(w *watch, streaming bool) {
+	objects, _ := s.mu.log.list(w.kind.resource(), w.from)
+	for _, obj := range objects {
+		if w.sel.has(obj) {
+			w.queue = append(w.queue, frame{typ: frameAdded, obj: obj})
+		}
+	}
+	if streaming && w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.resource()] {
+		w.queue = append(w.queue, bookmark(w.from, true))
+	}
+}
+
+func bookmark(revision int64, end bool) frame {
+	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
+	if end {
+		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
+	}
+	return frame{typ: frameBookmark, obj: &object{fields: map[string]any{"metadata": metadata}}}
+}
+
+func (s *Server) close(w *watch) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.watches, w)
+}
+
+// feed sends what is queued for w until it ends.
+func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout time.Duration) {
+	end := time.Now().Add(timeout)
+	next := time.Now().Add(min(bookmarkEvery, max(timeout-lastBookmark, 0)))
+	for c.Context().Err() == nil {
+		frames, over := s.take(c, w, min(time.Until(next), time.Until(end)))
+		now := time.Now()
+		if len(frames) == 0 && !over && !now.Before(next) {
+			frames = s.heartbeat(w)
+			next = nextBookmark(now, end)
+		}
+		for _, f := range frames {
+			if !s.send(answer, c, f) {
+				return
+			}
+		}
+		if over || !now.Before(end) {
+			return
+		}
+	}
+}
+
+// nextBookmark is one minute from now, or shortly before the end.
+func nextBookmark(now, end time.Time) time.Time {
+	last := end.Add(-lastBookmark)
+	switch next := now.Add(bookmarkEvery); {
+	case next.Before(last):
+		return next
+	case now.Before(last):
+		return last
+	}
+	return now.Add(longest)
+}
+
+// take waits for something to send for at most d. over: nothing comes after.
+func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waitLocked(c.Context(), d, func() bool { return w.over || len(w.queue) > 0 && !w.muted })
+	if w.muted {
+		return nil, w.over
+	}
+	frames, w.queue = w.queue, nil
+	return frames, w.over
+}
+
+// heartbeat is the bookmark that is due, if the watch gets one.
+func (s *Server) heartbeat(w *watch) []frame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !w.bookmarks || w.muted || len(w.queue) > 0 || s.mu.told < w.from {
+		return nil
+	}
+	return slices.Clone([]frame{bookmark(s.mu.told, false)})
+}
+
+// send writes one frame, and reports whether the stream goes on.
+func (s *Server) send(answer http.ResponseWriter, c *call, f frame) bool {
+	raw, err := c.encoder.event(f)
+	if err != nil {
+		raw, err = c.encoder.event(frame{typ: frameError, status: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err)}})
+	}
+	if err != nil {
+		return false
+	}
+	if spoil := s.frameSpoilage(c.kind.resource(), f); spoil != "" {
+		return spoilFrame(answer, c.encoder, spoil, raw)
+	}
+	if _, err := answer.Write(raw); err != nil {
+		return false
+	}
+	flush(answer)
+	return true
+}

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+var (
+	configMaps = schema.GroupResource{Resource: "configmaps"}
+	secrets    = schema.GroupResource{Resource: "secrets"}
+	widgets    = schema.GroupResource{Group: "test.example.com", Resource: "widgets"}
+	widgetKind = simulate.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Widget"}, Namespaced: true}
+)
+
+// widget is an object of a kind that is not built in: it has no protobuf form.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec `json:"spec"`
+	Mode              string     `json:"mode,omitempty"`
+}
+
+type widgetSpec struct {
+	Value string `json:"value"`
+}
+
+func (w *widget) DeepCopyObject() runtime.Object {
+	out := *w
+	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	return &out
+}
+
+func newWidget(name, value string) *widget {
+	return &widget{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "test.example.com/v1", Kind: "Widget"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name},
+		Spec:       widgetSpec{Value: value},
+	}
+}
+
+func configMap(name, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"v": value}}
+}
+
+func key(name string) informer.Key { return informer.Key{Namespace: "ns", Name: name} }
+
+// world is a server, a network and a process that runs flyball's informers,
+// in one bubble.
+type world struct {
+	*simulate.Server
+	t       *testing.T
+	network *simulate.Network
+	cfg     *rest.Config
+	scheme  *runtime.Scheme
+	factory *informer.SharedInformerFactory
+	group   sync.WaitGroup
+	ctx     context.Context
+	journal struct {
+		sync.Mutex
+		lines []string
+	}
+}
+
+// simulated runs test in a bubble with a server that serves widgets too. What
+// the test does not stop ends after it.
+func simulated(t *testing.T, opts informer.Options, test func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, opts)
+		ctx, cancel := context.WithCancel(t.Context())
+		serving, stop := context.WithCancel(t.Context())
+		w.ctx = ctx
+		var server sync.WaitGroup
+		server.Go(func() {
+			if err := w.Server.Run(serving, w.network.Listener()); err != nil {
+				t.Errorf("server: %v", err)
+			}
+		})
+		defer server.Wait()
+		defer stop()
+		defer w.group.Wait()
+		defer cancel()
+		test(t, w)
+	})
+}
+
+func newWorld(t *testing.T, opts informer.Options) *world {
+	w := &world{
+		Server: simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}}),
+		t:      t, network: simulate.NewNetwork(), scheme: runtime.NewScheme(),
+	}
+	w.must(clientscheme.AddToScheme(w.scheme))
+	w.scheme.AddKnownTypeWithName(widgetKind.GroupVersionKind, &widget{})
+	w.cfg = &rest.Config{Host: "http://simulated", Transport: w.network.Transport()}
+	opts.Logger = funcr.New(func(prefix, args string) {
+		w.journal.Lock()
+		defer w.journal.Unlock()
+		w.journal.lines = append(w.journal.lines, prefix+args)
+	}, funcr.Options{})
+	w.connect(w.cfg, opts)
+	return w
+}
+
+// connect makes the process's informers anew, with another way to the server.
+func (w *world) connect(cfg *rest.Config, opts informer.Options) {
+	w.t.Helper()
+	factory, err := informer.NewSharedInformerFactory(cfg, w.scheme, opts)
+	w.must(err)
+	w.factory = factory
+}
+
+// start runs the informers that were asked for, and returns when they have had
+// a second.
+func start(w *world) {
+	factory := w.factory
+	w.group.Go(func() {
+		if err := factory.Run(w.ctx); err != nil {
+			w.t.Errorf("run informers: %v", err)
+		}
+	})
+	pass(time.Second)
+}
+
+// pass lets d pass, and then all that is due happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// put stores objects as somebody else would.
+func (w *world) put(objects ...runtime.Object) {
+	w.t.Helper()
+	for _, obj := range objects {
+		_, err := w.Put(obj)
+		w.must(err)
+	}
+	synctest.Wait()
+}
+
+func (w *world) remove(r schema.GroupResource, name string) {
+	w.t.Helper()
+	w.must(w.Remove(r, key(name)))
+	synctest.Wait()
+}
+
+// asked counts the requests with a verb and a text in path or query.
+func (w *world) asked(verb, part string) (n int) {
+	for _, r := range w.Served() {
+		if r.Verb == verb && strings.Contains(r.Path+"?"+r.Query, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// lists counts lists of a kind, streaming ones among them.
+func (w *world) lists(r schema.GroupResource) (n int) {
+	for _, q := range w.Served() {
+		if strings.HasSuffix(q.Path, "/"+r.Resource) && (q.Verb == "list" || strings.Contains(q.Query, "sendInitialEvents=true")) {
+			n++
+		}
+	}
+	return n
+}
+
+// logged counts the lines of the log that have all parts.
+func (w *world) logged(parts ...string) (n int) {
+	w.journal.Lock()
+	defer w.journal.Unlock()
+	for _, line := range w.journal.lines {
+		if !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// held is what an informer has: "a=1 b=2".
+func held[T informer.Object](i *informer.SharedInformer[T]) string {
+	var out []string
+	for obj := range i.Lister().All() {
+		out = append(out, obj.GetName()+"="+valueOf(obj))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func valueOf(obj informer.Object) string {
+	switch obj := obj.(type) {
+	case *corev1.ConfigMap:
+		return obj.Data["v"]
+	case *widget:
+		return obj.Spec.Value
+	}
+	return ""
+}
+
+// holds fails the test when an informer has something else than want.
+func holds[T informer.Object](t *testing.T, i *informer.SharedInformer[T], want, meaning string) {
+	t.Helper()
+	if got := held(i); got != want {
+		t.Errorf("got %q, want %q: %s; %s", got, want, meaning, stateOf(i))
+	}
+}
+
+// stateOf is where the first scope of an informer stands.
+func stateOf[T informer.Object](i *informer.SharedInformer[T]) informer.ScopeState {
+	scopes := i.Snapshot().Scopes
+	if len(scopes) == 0 {
+		return informer.ScopeState{}
+	}
+	return scopes[0]
+}
+
+// stands fails the test when an informer's first scope is in another state.
+func stands[T informer.Object](t *testing.T, i *informer.SharedInformer[T], want informer.State, reason string) {
+	t.Helper()
+	if s := stateOf(i); s.State != want || !strings.Contains(s.Reason, reason) {
+		t.Errorf("got %s, want %s because of %q", s, want, reason)
+	}
+}
+
+// history is what a handler was told.
+type history struct {
+	mu struct {
+		sync.Mutex
+		events []string
+	}
+}
+
+// told has a handler of i write down each event as "added a=1".
+func told[T informer.Object](w *world, i *informer.SharedInformer[T]) *history {
+	w.t.Helper()
+	h := &history{}
+	_, err := i.AddHandler(func(e informer.Event[T]) {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.mu.events = append(h.mu.events, fmt.Sprintf("%s %s=%s", e.Type, e.Key.Name, valueOf(e.Latest())))
+	}, informer.HandlerOptions{EveryEvent: true})
+	w.must(err)
+	return h
+}
+
+// next is what was told since the last call.
+func (h *history) next() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	out := strings.Join(h.mu.events, ", ")
+	h.mu.events = nil
+	return out
+}
