@@ -28,6 +28,8 @@ var starters = map[string]string{
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
+	"informer/clientgo/factory/factory.go": "client-go's Start starts client-go's own informers, and its Shutdown waits for them",
+
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package factory_test
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/clientgo"
+	"github.com/flyball-dev/flyball/informer/clientgo/factory"
+)
+
+func newFlyball(t *testing.T, scheme *runtime.Scheme) *informer.SharedInformerFactory {
+	t.Helper()
+	f, err := informer.NewSharedInformerFactory(&rest.Config{Host: "https://flyball.invalid"}, scheme, informer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// isFlyball reports whether i, as generated accessors wrap it, is flyball's.
+func isFlyball[T informer.Object](i cache.SharedIndexInformer) bool {
+	inner := reflect.ValueOf(i)
+	for inner.Kind() == reflect.Pointer && inner.Elem().Kind() == reflect.Struct {
+		field := inner.Elem().FieldByName("SharedIndexInformer")
+		if !field.IsValid() {
+			break
+		}
+		inner = field.Elem()
+	}
+	return inner.Type() == reflect.TypeFor[*clientgo.SharedIndexInformer[T]]()
+}
+
+func TestFactory_KnowsEveryResourceOfClientGo(t *testing.T) {
+	theirs := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	ours := factory.New(newFlyball(t, clientscheme.Scheme), factory.Options{})
+	known := 0
+	for kind := range clientscheme.Scheme.AllKnownTypes() {
+		resource, _ := meta.UnsafeGuessKindToResource(kind)
+		if _, err := theirs.ForResource(resource); err != nil {
+			continue
+		}
+		known++
+		i, err := ours.ForResource(resource)
+		if err != nil {
+			t.Errorf("client-go's factory serves %s, this one does not: %v", resource, err)
+			continue
+		}
+		if i.Informer().HasSynced() || i.Lister() == nil {
+			t.Errorf("%s: synced before the start, or without a lister", resource)
+		}
+	}
+	if known < 100 {
+		t.Errorf("client-go's factory serves %d kinds of its scheme; this test looks at too few", known)
+	}
+	if _, err := ours.ForResource(corev1.SchemeGroupVersion.WithResource("unknowns")); err == nil {
+		t.Error("a resource that is none has an informer")
+	}
+}
+
+func TestFactory_EachKindHasOneInformer(t *testing.T) {
+	f := factory.New(newFlyball(t, clientscheme.Scheme), factory.Options{})
+	byGroup := f.Apps().V1().Deployments().Informer()
+	if !isFlyball[*appsv1.Deployment](byGroup) {
+		t.Errorf("Deployments are a %T, want flyball's informer", byGroup)
+	}
+	generic, err := f.ForResource(appsv1.SchemeGroupVersion.WithResource("deployments"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	byType := f.InformerFor(&appsv1.Deployment{}, nil)
+	if byGroup.GetIndexer() != byType.GetIndexer() || byType.GetIndexer() != generic.Informer().GetIndexer() {
+		t.Error("one kind has several informers")
+	}
+}
+
+func TestFactory_ForeignFunctionIsClientGosOwnInformer(t *testing.T) {
+	client := fake.NewClientset()
+	f := factory.New(newFlyball(t, clientscheme.Scheme), factory.Options{Client: client, Resync: time.Hour})
+	var given time.Duration
+	newPods := func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		given = resync
+		return coreinformers.NewPodInformer(c, "prod", resync, cache.Indexers{})
+	}
+	i := f.InformerFor(&corev1.Pod{}, newPods)
+	if isFlyball[*corev1.Pod](i) || given != time.Hour {
+		t.Errorf("a function of the caller's yields %T with resync %s, want what it makes with an hour", i, given)
+	}
+	if f.Core().V1().Pods().Informer().GetIndexer() != i.GetIndexer() {
+		t.Error("the first to ask for a type does not decide for all")
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	f.StartWithContext(ctx)
+	f.StartWithContext(ctx)
+	if result := f.WaitForCacheSyncWithContext(ctx); result.AsError() != nil || !result.Synced[reflect.TypeFor[*corev1.Pod]()] {
+		t.Errorf("sync of client-go's own informer: %v", result)
+	}
+	cancel()
+	f.Shutdown()
+	if !i.IsStopped() {
+		t.Error("Shutdown returned before the informer had ended")
+	}
+}
+
+func TestFactory_TypeOutsideTheSchemeIsClientGosOwnInformer(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := appsv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	flyball := newFlyball(t, scheme)
+	f := factory.New(flyball, factory.Options{Client: fake.NewClientset()})
+	if i := f.Core().V1().Pods().Informer(); isFlyball[*corev1.Pod](i) {
+		t.Error("a type that is not in the scheme has an informer of flyball's")
+	}
+	if i := f.Apps().V1().ReplicaSets().Informer(); !isFlyball[*appsv1.ReplicaSet](i) {
+		t.Errorf("ReplicaSets are a %T, want flyball's informer", i)
+	}
+	if _, err := f.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")); err == nil {
+		t.Error("ForResource of a type that is not in the scheme is no error")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := flyball.Run(ctx); err != nil {
+		t.Errorf("the flyball factory remembers misuse: %v", err)
+	}
+}
+
+func TestFactory_WaitForCacheSyncSaysWhatHasNotSynced(t *testing.T) {
+	f := factory.New(newFlyball(t, clientscheme.Scheme), factory.Options{})
+	f.Core().V1().Nodes().Informer()
+	stop := make(chan struct{})
+	close(stop)
+	synced := f.WaitForCacheSync(stop)
+	if got, asked := synced[reflect.TypeFor[*corev1.Node]()]; got || !asked {
+		t.Errorf("got %v, want Nodes as not synced", synced)
+	}
+}
