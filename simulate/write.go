@@ -183,12 +183,33 @@ func merge(into, patch map[string]any) map[string]any {
 	return into
 }
 
-func (s *Server) delete(c *call, body []byte) ([]byte, int, error) {
+// decodeDeletion reads the options of a delete; an empty body has none.
+func (c *call) decodeDeletion(body []byte) (metav1.DeleteOptions, error) {
 	var opts metav1.DeleteOptions
-	if len(body) > 0 {
+	if len(body) == 0 {
+		return opts, nil
+	}
+	if media, _, _ := mime.ParseMediaType(c.Header.Get("Content-Type")); media != contentProtobuf {
 		if err := json.Unmarshal(body, &opts); err != nil {
-			return nil, 0, apierrors.NewBadRequest(err.Error())
+			return opts, apierrors.NewBadRequest(err.Error())
 		}
+		return opts, nil
+	}
+	decoded, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
+	if err != nil {
+		return opts, apierrors.NewBadRequest(err.Error())
+	}
+	given, ok := decoded.(*metav1.DeleteOptions)
+	if !ok {
+		return opts, apierrors.NewBadRequest(fmt.Sprintf("a %T is not DeleteOptions", decoded))
+	}
+	return *given, nil
+}
+
+func (s *Server) delete(c *call, body []byte) ([]byte, int, error) {
+	opts, err := c.decodeDeletion(body)
+	if err != nil {
+		return nil, 0, err
 	}
 	obj, gone, err := s.deleteKey(c.kind, c.key(), opts.Preconditions)
 	if err != nil {
