@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// wire is both ends of a connection.
+func wire(t *testing.T, n *simulate.Network) (client, server net.Conn) {
+	t.Helper()
+	client, err := n.DialContext(t.Context(), "tcp", "there:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = n.Listener().Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, server
+}
+
+func send(t *testing.T, c net.Conn, text string) {
+	t.Helper()
+	if n, err := io.WriteString(c, text); err != nil || n != len(text) {
+		t.Fatalf("write: %d, %v", n, err)
+	}
+}
+
+// receive reads once, within d.
+func receive(c net.Conn, d time.Duration) (string, error) {
+	_ = c.SetReadDeadline(time.Now().Add(d))
+	buf := make([]byte, 100)
+	n, err := c.Read(buf)
+	return string(buf[:n]), err
+}
+
+func TestNetwork_Faults_S5(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		fault func(*simulate.Network)
+		want  string
+		err   error
+		after time.Duration
+	}{
+		{"none", func(*simulate.Network) {}, "hello", nil, 0},
+		{"delay", func(n *simulate.Network) { n.Delay(3 * time.Second) }, "hello", nil, 3 * time.Second},
+		{"delay past the deadline", func(n *simulate.Network) { n.Delay(time.Hour) }, "", os.ErrDeadlineExceeded, time.Minute},
+		{"black hole", func(n *simulate.Network) { n.BlackHole() }, "", os.ErrDeadlineExceeded, time.Minute},
+		{"refused to others", func(n *simulate.Network) { n.Refuse(true) }, "hello", nil, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simulate.NewNetwork()
+				client, server := wire(t, n)
+				c.fault(n)
+				for _, ends := range [][2]net.Conn{{client, server}, {server, client}} {
+					begin := time.Now()
+					send(t, ends[0], "hello")
+					got, err := receive(ends[1], time.Minute)
+					if got != c.want || !errors.Is(err, c.err) || time.Since(begin) != c.after {
+						t.Errorf("got %q, %v after %s; want %q, %v after %s", got, err, time.Since(begin), c.want, c.err, c.after)
+					}
+				}
+				// What was delayed past the end must not outlive the test.
+				_, _ = client.Close(), server.Close()
+			})
+		})
+	}
+}
+
+func TestNetwork_CutIsAResetForBoth_S5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simulate.NewNetwork()
+		client, server := wire(t, n)
+		n.Cut()
+		for _, c := range []net.Conn{client, server} {
+			if _, err := receive(c, time.Minute); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("read: got %v, want a reset", err)
+			}
+			if _, err := c.Write([]byte("x")); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("write: got %v, want a reset", err)
+			}
+		}
+		n.Refuse(true)
+		if _, err := n.DialContext(t.Context(), "tcp", "there:1"); !errors.Is(err, syscall.ECONNREFUSED) {
+			t.Errorf("dial: got %v, want refused", err)
+		}
+	})
+}
+
+func TestNetwork_EndIsReadAfterWhatWasSent_S5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := wire(t, simulate.NewNetwork())
+		send(t, client, "last")
+		_ = client.Close()
+		if got, err := receive(server, time.Minute); got != "last" || err != nil {
+			t.Errorf("got %q, %v; want \"last\"", got, err)
+		}
+		if _, err := receive(server, time.Minute); !errors.Is(err, io.EOF) {
+			t.Errorf("got %v, want EOF", err)
+		}
+		if _, err := client.Read(nil); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("got %v, want closed", err)
+		}
+	})
+}
+
+// A day passes with an open watch, a mute server and a black hole: the clock
+// of the bubble goes on, and nothing is left at the end.
+func TestNetwork_ClockGoesOn_S5(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"))
+		i := informer.For[cmap](w.factory)
+		start(w)
+		w.network.BlackHoleNew(true)
+		w.network.BlackHole()
+		pass(24 * time.Hour)
+		w.network.BlackHoleNew(false)
+		w.put(configMap("a", "2"))
+		pass(5 * time.Minute)
+		holds(t, i, "a=2", "the network is sound again, and nobody looked")
+	})
+}
