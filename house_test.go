@@ -40,6 +40,7 @@ var arrows = map[string][]string{
 	"informer/clientgo/factory": {"informer", "informer/clientgo"},
 	"informer/informertest":     {"informer"},
 	"source":                    {"informer"},
+	"source/clientgo":           {"informer", "source"},
 	"source/sourcetest":         {"informer", "source"},
 	"reconcile":                 {"informer", "source", "workqueue"},
 	"client":                    {"informer"},

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clientgo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// InformerSource is the source of a client-go informer's events. Make it with
+// Informer.
+type InformerSource[K comparable] struct {
+	name     string
+	informer cache.SharedInformer
+	mapper   source.Mapper[K]
+	err      error
+	begun    atomic.Bool
+	synced   chan struct{}
+}
+
+// Informer is the source of i's events, to be watched by a controller: m names
+// the keys of the old and of the new object. It registers a handler when it
+// runs and removes it at the end; whoever made i runs it. The name is for logs
+// and states. A nil informer or mapper is remembered, and Run returns it.
+func Informer[K comparable](name string, i cache.SharedInformer, m source.Mapper[K]) *InformerSource[K] {
+	s := &InformerSource[K]{name: "client-go informer " + name, informer: i, mapper: m, synced: make(chan struct{})}
+	switch {
+	case name == "":
+		s.err = s.errorf("the name is empty; give the kind, such as Deployment")
+	case i == nil:
+		s.err = s.errorf("the informer is nil; give one of a SharedInformerFactory")
+	case m == nil:
+		s.err = s.errorf("the mapper is nil; give source.Self")
+	}
+	return s
+}
+
+func (s *InformerSource[K]) errorf(format string, args ...any) error {
+	return fmt.Errorf("source %s: %w", s.name, fmt.Errorf(format, args...))
+}
+
+// String names the source.
+func (s *InformerSource[K]) String() string { return s.name }
+
+// Err is the misuse that the source remembers, nil if there is none.
+func (s *InformerSource[K]) Err() error { return s.err }
+
+// Synced is closed when the keys of the start have been added.
+func (s *InformerSource[K]) Synced() <-chan struct{} { return s.synced }
+
+// Run adds the keys of the informer's events until ctx ends, and waits then for
+// the event in hand. An informer that takes no handler any more is an error.
+func (s *InformerSource[K]) Run(ctx context.Context, add func(K, source.Cause)) error {
+	switch {
+	case s.err != nil:
+		return s.err
+	case !s.begun.CompareAndSwap(false, true):
+		return s.errorf("run: it runs or has run already; make a new one")
+	}
+	f := feed[K]{source: s, over: func() bool { return ctx.Err() != nil }, add: add, log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
+	handle, err := s.informer.AddEventHandler(f)
+	if err != nil {
+		return s.errorf("add handler: %w", err)
+	}
+	select {
+	case <-handle.HasSyncedChecker().Done():
+		close(s.synced)
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	if err := cache.ShutDownEventHandler(s.informer, handle); err != nil {
+		return s.errorf("remove handler: %w", err)
+	}
+	return nil
+}
+
+// feed is one run of an InformerSource, as client-go's handler. What still waits
+// for the handler when the run ends is let go.
+type feed[K comparable] struct {
+	source *InformerSource[K]
+	over   func() bool
+	add    func(K, source.Cause)
+	log    logr.Logger
+}
+
+func (f feed[K]) OnAdd(obj any, initial bool) {
+	f.tell(source.Cause{Type: informer.EventAdded, Initial: initial}, nil, obj)
+}
+
+func (f feed[K]) OnUpdate(before, after any) {
+	f.tell(source.Cause{Type: informer.EventUpdated}, before, after)
+}
+
+func (f feed[K]) OnDelete(obj any) { f.tell(source.Cause{Type: informer.EventDeleted}, obj, nil) }
+
+// tell adds the keys of both states, each once. A panic of the mapper costs
+// the rest of this event's keys.
+func (f feed[K]) tell(cause source.Cause, before, after any) {
+	if f.over() {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			f.log.Error(fmt.Errorf("panic: %v", p), "mapper panicked; keys of this event are lost",
+				"object", cause.Object, "stack", string(debug.Stack()))
+		}
+	}()
+	cause.Source = f.source.name
+	old, now := f.object(before), f.object(after)
+	for _, obj := range []informer.Object{old, now} {
+		if obj != nil {
+			cause.Object = informer.KeyOf(obj)
+		}
+	}
+	if old != nil {
+		cause.OldGeneration = old.GetGeneration()
+	}
+	if now != nil {
+		cause.Generation = now.GetGeneration()
+	}
+	if old != nil && now != nil {
+		cause.Resync = old.GetResourceVersion() != "" && old.GetResourceVersion() == now.GetResourceVersion()
+	}
+	added := make(map[K]bool)
+	for _, obj := range []informer.Object{old, now} {
+		if obj == nil {
+			continue
+		}
+		for key := range f.source.mapper(obj) {
+			if !added[key] {
+				added[key] = true
+				f.add(key, cause)
+			}
+		}
+	}
+}
+
+// object is what client-go gave, as an object; nil where there is none. Of a
+// deletion whose last state nobody knows, the name remains.
+func (f feed[K]) object(obj any) informer.Object {
+	switch obj := obj.(type) {
+	case nil:
+		return nil
+	case informer.Object:
+		return obj
+	case cache.DeletedFinalStateUnknown:
+		if last, ok := obj.Obj.(informer.Object); ok {
+			return last
+		}
+		if namespace, name, err := cache.SplitMetaNamespaceKey(obj.Key); err == nil {
+			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+		}
+	}
+	f.log.Error(errNoObject, "event let go", "type", fmt.Sprintf("%T", obj))
+	return nil
+}
+
+var errNoObject = errors.New("the informer told of something that is no Kubernetes object")
+
+var _ source.Source[source.Key] = (*InformerSource[source.Key])(nil)
