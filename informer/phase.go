@@ -262,8 +262,9 @@ func afterStream(p progress, o outcome) decision {
 // listPhase is the kind of list to ask for.
 func (p progress) listPhase(now time.Time) phase {
 	// Whether the server's revisions went back shows on the first page of a
-	// paged list, but only at the end of a streaming list.
-	if p.paged || now.Before(p.noStreamBefore) || p.consistent && p.last != "" {
+	// paged list, but only at the end of a streaming list. And a server whose
+	// cache lags reads a consistent list from its store, but refuses a stream.
+	if p.paged || now.Before(p.noStreamBefore) || p.consistent {
 		return phaseList
 	}
 	return phaseStream

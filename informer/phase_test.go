@@ -80,6 +80,7 @@ func TestPhase_Next(t *testing.T) {
 		{"streaming list falls silent, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultSilent}, "list 100/NotOlderThan none - -"},
 		{"streaming list 410", streaming, outcome{result: resultExpired}, "list newest backoff - expired"},
 		{"streaming list too large", streaming, outcome{result: resultTooLarge}, "list newest backoff - too large resource version"},
+		{"first streaming list too large", progress{phase: phaseStream}, outcome{result: resultTooLarge}, "list newest backoff - too large resource version"},
 		{"streaming list 429", streaming, outcome{result: resultBusy, retryAfter: 2 * time.Second}, "stream 100/NotOlderThan backoff>2s Stale -"},
 		{"streaming list 403", streaming, outcome{result: resultForbidden}, "stream 100/NotOlderThan slow Forbidden -"},
 		{"streaming list 404", streaming, outcome{result: resultNotServed}, "stream 100/NotOlderThan slow NotServed -"},
