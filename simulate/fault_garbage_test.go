@@ -15,15 +15,9 @@ import (
 
 func TestInformer_BrokenAnswersAreNotTaken_A15(t *testing.T) {
 	for _, how := range []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage, simulate.Huge} {
-		if how == simulate.Huge && testing.Short() {
-			continue
-		}
 		for _, protobuf := range []bool{true, false} {
 			name := fmt.Sprintf("%s, protobuf %t", how, protobuf)
 			t.Run("list: "+name, func(t *testing.T) {
-				if how == simulate.Huge && protobuf {
-					t.Skip("the same bytes as JSON")
-				}
 				simulated(t, informer.Options{PagedLists: true}, func(t *testing.T, w *world) {
 					if protobuf {
 						brokenList(t, w, informer.For[cmap](w.factory), how)

@@ -187,6 +187,7 @@ func TestInformer_HostileValuesPassThrough_B5(t *testing.T) {
 
 func TestInformer_NamesOfChildrenStayApartWhenCutOff_B5(t *testing.T) {
 	t.Skip("not yet: a helper that names children, injective where it has to cut off")
+	t.Error("two long names that differ at their ends must give children two names")
 }
 
 func TestInformer_SameNameWithAnotherUIDIsAnotherObject_B6(t *testing.T) {
