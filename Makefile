@@ -82,6 +82,10 @@ house: ## check the rules of the house and the snippets of the documentation
 bench: ## run the benchmarks beside the peers' (BENCH=regexp BENCHCOUNT=n)
 	cd hack/bench && GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h ./...
 
+.PHONY: guests
+guests: need-cc control-plane ## run Kubernetes' own Deployment and ReplicaSet controllers on flyball's informers
+	cd hack/guests && GOWORK=off CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./...
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME
 	@set -e; grep -rn --include='*_test.go' '^func Fuzz' . \
