@@ -113,7 +113,7 @@ func TestController_EachReconcileHasItsOwnDeadlines_R5(t *testing.T) {
 					fed <- string(rune('a' + i))
 					time.Sleep(time.Minute - 1)
 					before := len(j.lines("soft deadline", `"key"="`+string(rune('a'+i))))
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					synctest.Wait()
 					after := len(j.lines("soft deadline", `"key"="`+string(rune('a'+i))))
 					if before != 0 || after != 1 {
