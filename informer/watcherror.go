@@ -34,7 +34,7 @@ func (c *core[T]) tell(ctx context.Context, err error) {
 	c.mu.Lock()
 	f := c.mu.onError
 	c.mu.Unlock()
-	if f == nil || ctx.Err() != nil || errors.Is(err, io.EOF) {
+	if f == nil || ctx.Err() != nil {
 		return
 	}
 	defer func() {
@@ -76,6 +76,7 @@ type tellingStream[T Object] struct {
 func (s tellingStream[T]) Next() (Frame[T], error) {
 	frame, err := s.Stream.Next()
 	switch {
+	case errors.Is(err, io.EOF) && !isNetwork(err): // the server's clean end
 	case err != nil:
 		s.tell(err)
 	case frame.Type == FrameError && frame.Err != nil:
