@@ -134,8 +134,10 @@ func TestListerWatcher_WatchIsAStream(t *testing.T) {
 	if _, err := stream.Next(); !errors.Is(err, io.EOF) {
 		t.Errorf("the watch's end: %v, want io.EOF", err)
 	}
-	if stream.Close() != nil || stream.Close() != nil {
-		t.Error("Close fails, or fails twice")
+	for range 2 {
+		if err := stream.Close(); err != nil {
+			t.Errorf("Close: %v, want nothing, as often as it is called", err)
+		}
 	}
 }
 
@@ -164,15 +166,20 @@ func TestListerWatcher_StreamEndsWithItsContext(t *testing.T) {
 func TestListerWatcher_FakeIsNeverAskedForAStreamingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(configMap("a", "1"))
-		lists := &script{
-			list: func(opts metav1.ListOptions) (runtime.Object, error) {
-				return client.CoreV1().ConfigMaps("prod").List(t.Context(), opts)
+		var mu sync.Mutex
+		var asked []metav1.ListOptions
+		maps := client.CoreV1().ConfigMaps("prod")
+		lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+				return maps.List(ctx, opts)
 			},
-			watch: func(opts metav1.ListOptions) (watch.Interface, error) {
-				return client.CoreV1().ConfigMaps("prod").Watch(t.Context(), opts)
+			WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+				mu.Lock()
+				asked = append(asked, opts)
+				mu.Unlock()
+				return maps.Watch(ctx, opts)
 			},
-		}
-		lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListFunc: lists.List, WatchFunc: lists.Watch}, client)
+		}, client)
 		i := adapt(lw, informer.Options{})
 		l := &log{}
 		join(t, i, l, cache.HandlerOptions{})
@@ -180,7 +187,6 @@ func TestListerWatcher_FakeIsNeverAskedForAStreamingList(t *testing.T) {
 		synctest.Wait()
 		expect(t, "the list of a fake clientset", l.take(), "add a 1 initial")
 
-		maps := client.CoreV1().ConfigMaps("prod")
 		for _, err := range []error{
 			second(maps.Create(t.Context(), configMap("b", "1"), metav1.CreateOptions{})),
 			second(maps.Update(t.Context(), configMap("b", "2"), metav1.UpdateOptions{})),
@@ -193,7 +199,7 @@ func TestListerWatcher_FakeIsNeverAskedForAStreamingList(t *testing.T) {
 		}
 		expect(t, "the watch of a fake clientset", l.take(), "add b 1", "update b 1>2", "delete a 1")
 		stop()
-		if slices.ContainsFunc(lists.mu.asked, func(o metav1.ListOptions) bool { return o.SendInitialEvents != nil }) {
+		if slices.ContainsFunc(asked, func(o metav1.ListOptions) bool { return o.SendInitialEvents != nil }) {
 			t.Error("a fake, which says that it knows no streaming lists, was asked for one")
 		}
 	})

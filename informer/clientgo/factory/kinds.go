@@ -106,6 +106,7 @@ var kinds = []kind{
 	ofNamespace[*coordinationv1beta1.Lease](coordinationv1beta1.SchemeGroupVersion.WithResource("leases")),
 	ofCluster[*corev1.ComponentStatus](corev1.SchemeGroupVersion.WithResource("componentstatuses")),
 	ofNamespace[*corev1.ConfigMap](corev1.SchemeGroupVersion.WithResource("configmaps")),
+	//lint:ignore SA1019 client-go has an informer of it, and controllers use it
 	ofNamespace[*corev1.Endpoints](corev1.SchemeGroupVersion.WithResource("endpoints")),
 	ofNamespace[*corev1.Event](corev1.SchemeGroupVersion.WithResource("events")),
 	ofNamespace[*corev1.LimitRange](corev1.SchemeGroupVersion.WithResource("limitranges")),
