@@ -181,9 +181,14 @@ func (w *world) asked(verb, part string) (n int) {
 }
 
 // lists counts lists of a kind, streaming ones among them.
-func (w *world) lists(r schema.GroupResource) (n int) {
+func (w *world) lists(r schema.GroupResource) int {
+	return w.asked("list", "/"+r.Resource+"?") + w.streams(r)
+}
+
+// streams counts streaming lists of a kind.
+func (w *world) streams(r schema.GroupResource) (n int) {
 	for _, q := range w.Served() {
-		if strings.HasSuffix(q.Path, "/"+r.Resource) && (q.Verb == "list" || strings.Contains(q.Query, "sendInitialEvents=true")) {
+		if strings.HasSuffix(q.Path, "/"+r.Resource) && strings.Contains(q.Query, "sendInitialEvents=true") {
 			n++
 		}
 	}
