@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -115,7 +116,7 @@ func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 // refuse answers with the Status of err.
 func refuse(w http.ResponseWriter, e encoder, err error) {
 	status := apierrors.NewInternalError(err).ErrStatus
-	if known, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // the server's own
+	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 		status = known.Status()
 	}
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {

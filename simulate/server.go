@@ -38,10 +38,10 @@ type Server struct {
 		told int64
 		// oldest is where the history for watches begins, if after the log's.
 		oldest int64
-		uids   int // handed out; never goes back
+		uids   int            // handed out; never goes back
+		names  map[string]int // handed out for each prefix
 		faults faults
 		served []Served
-		seen   map[string]int // names given by generateName
 	}
 }
 
@@ -56,7 +56,7 @@ func New(opts Options) *Server {
 	s.mu.told = s.mu.log.revision
 	s.mu.kinds = map[schema.GroupResource]*Kind{}
 	s.mu.watches = map[*watch]struct{}{}
-	s.mu.seen = map[string]int{}
+	s.mu.names = map[string]int{}
 	s.mu.faults = newFaults()
 	for _, kind := range append(builtins(), opts.Kinds...) {
 		k := kind.completed()

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -29,11 +30,12 @@ func errTooLarge(revision, current int64) *apierrors.StatusError {
 }
 
 func errConflict(r schema.GroupResource, name string) *apierrors.StatusError {
-	return apierrors.NewConflict(r, name, fmt.Errorf("the object has been modified; please apply your changes to the latest version and try again"))
+	return apierrors.NewConflict(r, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
 func errPrecondition(r schema.GroupResource, name, field, want, got string) *apierrors.StatusError {
-	return apierrors.NewConflict(r, name, fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", field, want, field, got)) //nolint:staticcheck // the server's words
+	//lint:ignore ST1005 the server's words
+	return apierrors.NewConflict(r, name, fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", field, want, field, got))
 }
 
 func errInvalid(kind schema.GroupKind, name, field, message string) *apierrors.StatusError {
@@ -48,7 +50,8 @@ func errForbidden(user, verb string, r schema.GroupResource, namespace string) *
 	if namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", namespace)
 	}
-	return apierrors.NewForbidden(r, "", fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, r.Resource, r.Group, where)) //nolint:staticcheck // the server's words
+	//lint:ignore ST1005 the server's words
+	return apierrors.NewForbidden(r, "", fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, r.Resource, r.Group, where))
 }
 
 func errNoSuchLabel(kind schema.GroupVersionKind, field string) *apierrors.StatusError {

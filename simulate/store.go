@@ -45,8 +45,8 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 
 // nameLocked appends five characters that no other name of the server has.
 func (s *Server) nameLocked(prefix string) string {
-	s.mu.seen[prefix]++
-	return fmt.Sprintf("%s%05s", prefix, strconv.FormatInt(int64(s.mu.seen[prefix]), 36))
+	s.mu.names[prefix]++
+	return fmt.Sprintf("%s%05s", prefix, strconv.FormatInt(int64(s.mu.names[prefix]), 36))
 }
 
 // countsGenerations reports whether a change of obj's spec is counted.

@@ -6,7 +6,6 @@ package simulate
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +22,7 @@ const (
 	bookmarkEvery  = time.Minute
 	lastBookmark   = 2 * time.Second // before the timeout
 	defaultTimeout = 30 * time.Minute
-	longest        = 100 * 365 * 24 * time.Hour
+	noMore         = 10 * 365 * 24 * time.Hour // no bookmark comes any more
 )
 
 // frame is one event of a watch.
@@ -54,7 +53,7 @@ func (w *watch) tell(c change) {
 	}
 }
 
-// request is what a watch asks for.
+// watchRequest is what a watch asks for.
 type watchRequest struct {
 	revision int64
 	given    bool // a version was given
@@ -66,9 +65,6 @@ func parseWatch(c *call, w *watch) (r watchRequest, err error) {
 	q := c.URL.Query()
 	if w.sel, err = parseSelection(c.kind, c.namespace, q); err != nil {
 		return r, err
-	}
-	if c.name != "" {
-		w.sel.namespace = c.namespace
 	}
 	if r.revision, err = parseRevision(q.Get("resourceVersion")); err != nil {
 		return r, err
@@ -210,7 +206,7 @@ func nextBookmark(now, end time.Time) time.Time {
 	case now.Before(last):
 		return last
 	}
-	return now.Add(longest)
+	return now.Add(noMore)
 }
 
 // take waits for something to send for at most d. over: nothing comes after.
@@ -232,7 +228,7 @@ func (s *Server) heartbeat(w *watch) []frame {
 	if !w.bookmarks || w.muted || len(w.queue) > 0 || s.mu.told < w.from {
 		return nil
 	}
-	return slices.Clone([]frame{bookmark(s.mu.told, false)})
+	return []frame{bookmark(s.mu.told, false)}
 }
 
 // send writes one frame, and reports whether the stream goes on.

@@ -27,7 +27,6 @@ import (
 
 var (
 	configMaps = schema.GroupResource{Resource: "configmaps"}
-	secrets    = schema.GroupResource{Resource: "secrets"}
 	widgets    = schema.GroupResource{Group: "test.example.com", Resource: "widgets"}
 	widgetKind = simulate.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Widget"}, Namespaced: true}
 )
