@@ -108,33 +108,41 @@ func (s *Server[T]) Get(key informer.Key) (obj T, ok bool) {
 }
 
 // Hold lets watches lag: they tell nothing until Release.
-func (s *Server[T]) Hold() { s.set(func() { s.mu.held = true }) }
+func (s *Server[T]) Hold() { s.setHeld(true) }
 
 // Release lets watches catch up.
-func (s *Server[T]) Release() { s.set(func() { s.mu.held = false }) }
+func (s *Server[T]) Release() { s.setHeld(false) }
+
+func (s *Server[T]) setHeld(held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.held = held
+	s.wakeLocked()
+}
 
 // Fail has every list and watch from now on answered with err; nil heals.
-func (s *Server[T]) Fail(err error) { s.set(func() { s.mu.broken = err }) }
+func (s *Server[T]) Fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.broken = err
+}
 
 // Cut ends the open watches with err; io.EOF is a clean end.
 func (s *Server[T]) Cut(err error) {
-	s.set(func() {
-		for _, w := range s.mu.watches {
-			w.err = err
-		}
-		s.mu.watches = nil
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.mu.watches {
+		w.err = err
+	}
+	s.mu.watches = nil
+	s.wakeLocked()
 }
 
 // Compact forgets the history: a watch from before it is told 410 Expired.
 func (s *Server[T]) Compact() {
-	s.set(func() { s.mu.compacted, s.mu.history = s.mu.revision, nil })
-}
-
-func (s *Server[T]) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	change()
+	s.mu.compacted, s.mu.history = s.mu.revision, nil
 	s.wakeLocked()
 }
 
@@ -281,9 +289,11 @@ func (w *watch[T]) look() (frame informer.Frame[T], ok bool, changed <-chan stru
 }
 
 func (w *watch[T]) Close() error {
-	w.server.set(func() {
-		w.err = io.ErrClosedPipe
-		w.server.mu.watches = slices.DeleteFunc(w.server.mu.watches, func(other *watch[T]) bool { return other == w })
-	})
+	s := w.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.err = io.ErrClosedPipe
+	s.mu.watches = slices.DeleteFunc(s.mu.watches, func(other *watch[T]) bool { return other == w })
+	s.wakeLocked()
 	return nil
 }
