@@ -154,7 +154,7 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 	}
 	id := ScopeID(len(c.mu.scopes))
 	told := telling[T]{ListerWatcher: lw, tell: c.tell}
-	r := newReflector(transforming[T]{ListerWatcher: told, transform: c.callTransform}, s, id, c.fifo, c.optionsOf(lw))
+	r := newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, s, id, c.fifo, c.optionsOf(lw))
 	c.mu.scopes = append(c.mu.scopes, s)
 	c.mu.matchers = append(c.mu.matchers, m)
 	c.mu.reflectors = append(c.mu.reflectors, r)
@@ -165,15 +165,15 @@ func (c *core[T]) scopeLocked(s WatchScope) (ScopeID, error) {
 	return id, nil
 }
 
-// callTransform is the transform of the kind, or nothing.
-func (c *core[T]) callTransform(obj T) (T, error) {
+// transform is the transform of the kind. It stays the same once the run has
+// begun, so it is asked for once per list and watch.
+func (c *core[T]) transform() func(T) (T, error) {
 	c.mu.Lock()
-	f := c.mu.transform
-	c.mu.Unlock()
-	if f == nil {
-		return obj, nil
+	defer c.mu.Unlock()
+	if c.mu.transform == nil {
+		return func(obj T) (T, error) { return obj, nil }
 	}
-	return f(obj)
+	return c.mu.transform
 }
 
 func (c *core[T]) setTransform(f func(T) (T, error)) error {

@@ -78,7 +78,7 @@ func (c *core[T]) observe(w Written) {
 			if !c.opts.KeepManagedFields {
 				obj.SetManagedFields(nil)
 			}
-			o.Object, err = callTransform(c.callTransform, obj)
+			o.Object, err = callTransform(c.transform(), obj)
 		}
 		if err != nil {
 			o.Effect = Touched // the watch's own delivery says what is wrong with it

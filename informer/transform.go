@@ -13,13 +13,14 @@ import (
 // transforming applies a transform to what a ListerWatcher gives.
 type transforming[T Object] struct {
 	ListerWatcher[T]
-	transform func(T) (T, error)
+	transform func() func(T) (T, error)
 }
 
 func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
+	transform := t.transform()
 	for i := range page.Items {
-		page.Items[i] = transformItem(t.transform, page.Items[i])
+		page.Items[i] = transformItem(transform, page.Items[i])
 	}
 	return page, err
 }
@@ -29,7 +30,7 @@ func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T
 	if err != nil {
 		return nil, err
 	}
-	return transformingStream[T]{Stream: stream, transform: t.transform}, nil
+	return transformingStream[T]{Stream: stream, transform: t.transform()}, nil
 }
 
 type transformingStream[T Object] struct {
