@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -123,11 +124,9 @@ func vital(e informer.Event[informer.Object]) bool {
 func sameOwners(a, b []metav1.OwnerReference) bool {
 	return slices.EqualFunc(a, b, func(x, y metav1.OwnerReference) bool {
 		return x.APIVersion == y.APIVersion && x.Kind == y.Kind && x.Name == y.Name && x.UID == y.UID &&
-			isTrue(x.Controller) == isTrue(y.Controller)
+			ptr.Deref(x.Controller, false) == ptr.Deref(y.Controller, false)
 	})
 }
-
-func isTrue(b *bool) bool { return b != nil && *b }
 
 // statusChanged also reports true where the status cannot be seen.
 func statusChanged(before, after informer.Object) bool {
