@@ -5,14 +5,11 @@ package informer_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -99,39 +96,6 @@ func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInforme
 }
 
 var gearKind = schema.GroupVersionKind{Group: "test.flyball.dev", Version: "v1", Kind: "Gear"}
-
-// gate is a network between an informer and the server that can be shut.
-type gate struct {
-	mu struct {
-		sync.Mutex
-		shut  bool
-		conns []net.Conn
-	}
-}
-
-func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.shut {
-		return nil, errors.New("the network is shut")
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err == nil {
-		g.mu.conns = append(g.mu.conns, conn)
-	}
-	return conn, err
-}
-
-// shut cuts every connection and refuses new ones, until shut(false).
-func (g *gate) shut(shut bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mu.shut = shut
-	for _, conn := range g.mu.conns {
-		conn.Close()
-	}
-	g.mu.conns = nil
-}
 
 // writeFile makes a file that goes with the spec, and returns its path.
 func writeFile(name, content string) string {
@@ -290,8 +254,8 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		for n := range 10 {
 			create(ctx, ns, fmt.Sprintf("m-%d", n))
 		}
-		cfg, network := env.Config(), &gate{}
-		cfg.Dial = network.dial
+		cfg, network := env.Config(), &envtest.Gate{}
+		cfg.Dial = network.Dial
 		f := factoryFor(cfg, informer.Options{})
 		maps := informer.For[*corev1.ConfigMap](f)
 		Expect(f.WaitForSync(ctx)).To(Succeed())
@@ -304,13 +268,13 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		}, informer.HandlerOptions{})
 		Expect(err).NotTo(HaveOccurred())
 
-		network.shut(true)
+		network.Shut()
 		Expect(api.CoreV1().ConfigMaps(ns).Delete(ctx, "m-3", metav1.DeleteOptions{})).To(Succeed())
 		create(ctx, ns, "late")
 		Expect(env.KillAPIServer()).To(Succeed())
 		Expect(env.Compact(ctx)).To(Succeed())
 		Expect(env.StartAPIServer(ctx)).To(Succeed())
-		network.shut(false)
+		network.Open()
 		Eventually(contents(maps.Lister(), ns)).WithTimeout(60 * time.Second).Should(Equal(live(ctx, ns)))
 		Eventually(deleted).WithTimeout(10 * time.Second).Should(Receive(HaveField("Key.Name", "m-3")))
 	})

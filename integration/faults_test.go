@@ -5,9 +5,7 @@ package integration_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -113,49 +112,15 @@ var _ = Describe("an API server that is killed with -9 under load", func() {
 	})
 })
 
-// gate is a network between a process and the server that can be shut.
-type gate struct {
-	mu struct {
-		sync.Mutex
-		shut  bool
-		conns []net.Conn
-	}
-}
-
-func (g *gate) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.shut {
-		return nil, errors.New("the network is shut")
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
-	if err == nil {
-		g.mu.conns = append(g.mu.conns, conn)
-	}
-	return conn, err
-}
-
-// set shuts the gate, which cuts every connection and refuses new ones, or
-// opens it.
-func (g *gate) set(shut bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mu.shut = shut
-	for _, conn := range g.mu.conns {
-		_ = conn.Close()
-	}
-	g.mu.conns = nil
-}
-
 var _ = Describe("etcd compacted under a running watch", func() {
 	It("leads to a relist that finds what was missed: created, changed, deleted", func(ctx context.Context) {
 		ns := newNamespace(ctx)
 		for _, name := range []string{"stays", "changes", "goes", "comes-again"} {
 			Expect(outside.Create(ctx, configMap(ns, name, map[string]string{"value": "1"}))).To(Succeed())
 		}
-		network := &gate{}
+		network := &envtest.Gate{}
 		cfg := env.Config()
-		cfg.Dial = network.dial
+		cfg.Dial = network.Dial
 		p := newProcess(cfg, ns)
 		maps := mirror(p)
 		p.start()
@@ -164,7 +129,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		Eventually(values[*widget]).WithArguments(ctx, ns, valueOfWidget).Should(HaveLen(4))
 		quiet := maps.ran(key("stays"))
 
-		network.set(true)
+		network.Shut()
 		Expect(outside.Create(ctx, configMap(ns, "comes", map[string]string{"value": "2"}))).To(Succeed())
 		Expect(outside.Update(ctx, configMap(ns, "changes", map[string]string{"value": "2"}))).To(Succeed())
 		Expect(outside.Delete(ctx, configMap(ns, "goes", nil))).To(Succeed())
@@ -173,7 +138,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		Expect(env.KillAPIServer()).To(Succeed())
 		Expect(env.Compact(ctx)).To(Succeed())
 		Expect(env.StartAPIServer(ctx)).To(Succeed())
-		network.set(false)
+		network.Open()
 
 		Eventually(maps.last).Should(Equal(live[*corev1.ConfigMap](ctx, ns)))
 		Expect(maps.saw(key("goes"))).To(Equal(gone))
@@ -183,7 +148,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 			"stays": "1", "changes": "2", "goes": "1", "comes-again": "2", "comes": "2",
 		}))
 		p.ends()
-		network.set(true) // which ends the connections that this process alone has
+		network.Shut() // which ends the connections that this process alone has
 		p.nothingIsLeft()
 	})
 })
