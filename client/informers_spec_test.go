@@ -39,7 +39,7 @@ var _ = Describe("with informers that observe", func() {
 		})
 		defer run.Wait()
 		defer stop()
-		Expect(informers.WaitForSync(ctx)).To(Succeed())
+		Expect(informers.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 
 		for i := range 20 {
 			site := website("shown", fmt.Sprint("site-", i))

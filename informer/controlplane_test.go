@@ -160,7 +160,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 			}
 			f := factoryFor(env.Config(), way.opts)
 			maps := informer.For[*corev1.ConfigMap](f).Lister()
-			Expect(f.WaitForSync(ctx)).To(Succeed())
+			Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 			Eventually(contents(maps, ns)).Should(Equal(live(ctx, ns)))
 			for n := range 20 {
 				create(ctx, ns, fmt.Sprintf("after-%d", n))
@@ -179,7 +179,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		f := factoryFor(env.Config(), informer.Options{})
 		both := informer.For[*corev1.ConfigMap](f, informer.Scope{Namespaces: []string{one, two}}).Lister()
 		named := informer.For[*corev1.ConfigMap](f, informer.Scope{Namespaces: []string{one}, FieldSelector: "metadata.name=a"}).Lister()
-		Expect(f.WaitForSync(ctx)).To(Succeed())
+		Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		for _, ns := range []string{one, two} {
 			create(ctx, ns, "a")
 			create(ctx, ns, "b")
@@ -201,7 +201,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		Eventually(state).Should(Equal(informer.StateNotServed))
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
-		Expect(f.WaitForSync(short)).To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
+		Expect(f.WaitForSync(short)).Error().To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
 
 		crds, err := envtest.ParseCRDs(strings.NewReader(gearCRD))
 		Expect(err).NotTo(HaveOccurred())
@@ -239,7 +239,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		create(ctx, ns, "before")
 		f := factoryFor(env.Config(), informer.Options{})
 		maps := informer.For[*corev1.ConfigMap](f)
-		Expect(f.WaitForSync(ctx)).To(Succeed())
+		Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		Expect(env.KillAPIServer()).To(Succeed())
 		Eventually(func() informer.State { return maps.Snapshot().Scopes[0].State }).WithTimeout(20 * time.Second).Should(Equal(informer.StateStale))
 		_, err := maps.Lister().Get(informer.Key{Namespace: ns, Name: "before"})
@@ -258,7 +258,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		cfg.Dial = network.Dial
 		f := factoryFor(cfg, informer.Options{})
 		maps := informer.For[*corev1.ConfigMap](f)
-		Expect(f.WaitForSync(ctx)).To(Succeed())
+		Expect(f.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		Eventually(contents(maps.Lister(), ns)).Should(Equal(live(ctx, ns)))
 		deleted := make(chan informer.Event[*corev1.ConfigMap], 10)
 		_, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -47,6 +46,7 @@ type anyCore interface {
 	observe(w Written)
 	whenPassed(key Key, than Version, do func()) (stop func())
 	allSynced() <-chan struct{}
+	over() <-chan struct{}
 	misuse() error
 }
 
@@ -201,55 +201,9 @@ func (f *SharedInformerFactory) Run(ctx context.Context) error {
 	return f.group.Run(ctx)
 }
 
-// WaitForSync blocks until the informers of the given kinds have synced, or
-// with none given all that For was asked for so far. When ctx ends before, the
-// error names each that has not, and where it stands and why. Misuse of one is
-// returned at once.
-func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) error {
-	all := f.cores()
-	for _, kind := range kinds {
-		if !slices.ContainsFunc(all, func(c anyCore) bool { return c.gvk() == kind }) {
-			return fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
-		}
-	}
-	wanted := slices.DeleteFunc(all, func(c anyCore) bool {
-		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
-	})
-	for _, c := range wanted {
-		if err := c.misuse(); err != nil {
-			return fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
-		}
-	}
-	for _, c := range wanted {
-		select {
-		case <-c.allSynced():
-		case <-ctx.Done():
-			return notSynced(wanted, context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// notSynced says which of the cores have not synced, and why.
-func notSynced(cores []anyCore, cause error) error {
-	var missing []string
-	for _, c := range cores {
-		for _, s := range c.snapshot().Scopes {
-			if !s.Synced {
-				missing = append(missing, fmt.Sprintf("%s %s", c.gvk().Kind, s))
-			}
-		}
-	}
-	return fmt.Errorf("wait for sync: %w; not synced: %s", cause, strings.Join(missing, "; "))
-}
-
 // Snapshot says where each informer stands, in the order they were asked for.
 func (f *SharedInformerFactory) Snapshot() []Snapshot {
-	var out []Snapshot
-	for _, c := range f.cores() {
-		out = append(out, c.snapshot())
-	}
-	return out
+	return snapshots(f.cores())
 }
 
 // Observe shows an own write to the informers of its kind, so that the next

@@ -133,8 +133,9 @@ func TestFactory_MisuseDuringTheRunCostsItsOwnHandle(t *testing.T) {
 		if err := good.Err(); err != nil {
 			t.Errorf("another handle has the error %v", err)
 		}
-		if err := f.WaitForSync(t.Context()); err != nil {
-			t.Errorf("WaitForSync: %v, want all that can sync", err)
+		states, err := f.WaitForSync(t.Context())
+		if err != nil || len(states) != 1 || !states[0].Synced {
+			t.Errorf("WaitForSync: %+v, %v; want all that can sync", states, err)
 		}
 	})
 }
@@ -142,7 +143,8 @@ func TestFactory_MisuseDuringTheRunCostsItsOwnHandle(t *testing.T) {
 func TestFactory_MisuseBeforeTheRunIsReturned(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	For[*corev1.ConfigMap](f, Scope{LabelSelector: "a==(("})
-	for name, err := range map[string]error{"WaitForSync": f.WaitForSync(t.Context()), "Run": f.Run(t.Context())} {
+	_, waited := f.WaitForSync(t.Context())
+	for name, err := range map[string]error{"WaitForSync": waited, "Run": f.Run(t.Context())} {
 		if err == nil || !strings.Contains(err.Error(), `"a==(("`) {
 			t.Errorf("%s: %v, want the misuse", name, err)
 		}

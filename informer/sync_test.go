@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// The wait for sync says where everything stands, whether it succeeds or not.
+func TestInformer_WaitForSyncReturnsTheStates_I9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("a", "1")
+		s.Fail(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no right")))
+		i := informer.New[cmap](s, configMaps, informer.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go i.Run(ctx)
+
+		short, end := context.WithTimeout(ctx, time.Second)
+		defer end()
+		state, err := i.WaitForSync(short)
+		failed, ok := errors.AsType[*informer.SyncError](err)
+		if !ok || !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("got error %v, want an *informer.SyncError because of the deadline", err)
+		}
+		for name, got := range map[string]informer.Snapshot{"the answer": state, "the error": failed.States[0]} {
+			if got.Kind != configMaps || got.Synced || len(got.Scopes) != 1 || got.Scopes[0].State != informer.StateForbidden {
+				t.Errorf("%s has the state %+v, want ConfigMap, Forbidden: the caller cannot tell why", name, got)
+			}
+		}
+		for _, part := range []string{"not synced: ConfigMap in all namespaces: Forbidden", "no right", "next try"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("got %q, want it to say %q", err, part)
+			}
+		}
+
+		s.Fail(nil)
+		state, err = i.WaitForSync(ctx)
+		if err != nil || !state.Synced || len(state.Scopes) != 1 || !state.Scopes[0].Synced {
+			t.Errorf("got %+v, %v; want the state of what has synced", state, err)
+		}
+	})
+}
+
+// A wait that nobody would end otherwise ends with the run.
+func TestInformer_WaitForSyncEndsWithTheRun_I9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Fail(errors.New("away"))
+		i := informer.New[cmap](s, configMaps, informer.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go i.Run(ctx)
+		state, err := i.WaitForSync(t.Context())
+		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !strings.Contains(err.Error(), "run has ended") || state.Synced {
+			t.Errorf("got %+v, %v; want a *informer.SyncError that says that the run has ended", state, err)
+		}
+	})
+}
