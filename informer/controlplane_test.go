@@ -201,7 +201,8 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		Eventually(state).Should(Equal(informer.StateNotServed))
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()
-		Expect(f.WaitForSync(short)).Error().To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
+		_, err := f.WaitForSync(short)
+		Expect(err).To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
 
 		crds, err := envtest.ParseCRDs(strings.NewReader(gearCRD))
 		Expect(err).NotTo(HaveOccurred())

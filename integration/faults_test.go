@@ -182,7 +182,8 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 		Expect(p.log("Not up to date: ", "Latecomer", "is its CustomResourceDefinition installed?")).To(HaveLen(1))
 		short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 		defer cancel()
-		Expect(p.Informers().WaitForSync(short)).Error().To(MatchError(And(
+		_, err = p.Informers().WaitForSync(short)
+		Expect(err).To(MatchError(And(
 			ContainSubstring("wait for sync: context deadline exceeded; not synced: Widget in namespace \""+ns+"\": Forbidden"),
 			ContainSubstring("Latecomer in namespace \""+ns+"\": NotServed"))))
 
