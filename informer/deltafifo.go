@@ -182,6 +182,15 @@ func closeAll(chans []chan struct{}) {
 	}
 }
 
+// newest is the version of key in scope that waits, or else is known; 0: none.
+func (f *DeltaFIFO[T]) newest(scope ScopeID, key Key) Version {
+	f.mu.Lock()
+	v := f.mu.log.newest(key)
+	f.mu.Unlock()
+	k, _ := f.known.knownAs(key, scope)
+	return max(v, k.Version)
+}
+
 // Len is the number of deltas that wait.
 func (f *DeltaFIFO[T]) Len() int { return f.Snapshot().Deltas }
 

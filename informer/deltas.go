@@ -187,6 +187,15 @@ func (l *deltaLog[T]) tells(key Key, handler int) bool {
 	return !p.gone && (p.Type != Sync || p.Handler == handler)
 }
 
+// newest is the version of the delta of key that waits last; 0: none waits.
+func (l *deltaLog[T]) newest(key Key) Version {
+	last, ok := l.last[key]
+	if !ok || last < l.places.Front() || l.places.At(last).gone {
+		return 0
+	}
+	return l.places.At(last).Version
+}
+
 // waiting is the last delta of each key that waits in scope.
 func (l *deltaLog[T]) waiting(scope ScopeID) map[Key]Delta[T] {
 	out := make(map[Key]Delta[T])

@@ -35,6 +35,7 @@ type sink[T Object] interface {
 	Push(Delta[T])
 	Bookmark(ScopeID, Version)
 	replace(ScopeID) replacement[T]
+	newest(ScopeID, Key) Version
 }
 
 // replacement collects one list.
@@ -62,6 +63,7 @@ type Reflector[T Object] struct {
 	opts   Options
 	random func() float64
 	status reflectorStatus
+	order  streamOrder // used by Run alone
 }
 
 // newReflector returns the reflector of one scope. It starts nothing.
@@ -183,6 +185,7 @@ func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
 			version = page.ResourceVersion
 			if older(version, p.last) {
 				r.status.wentBack(p.last, version)
+				r.order = streamOrder{}
 				replace.Epoch()
 			}
 		} else if page.ResourceVersion != version {

@@ -48,6 +48,12 @@ func (m *memory) Bookmark(_ ScopeID, v Version) {
 	m.log = append(m.log, "bookmark "+v.String())
 }
 
+func (m *memory) newest(_ ScopeID, key Key) Version {
+	m.Lock()
+	defer m.Unlock()
+	return m.objects[key]
+}
+
 func (m *memory) replace(ScopeID) replacement[*corev1.ConfigMap] {
 	return &memoryList{m: m, objects: map[Key]Version{}}
 }

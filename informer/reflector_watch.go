@@ -77,6 +77,19 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 	}
 }
 
+// inOrder counts what is wrong with the place of an event in the stream that
+// has shown last, and says whether it may count at all.
+func (r *Reflector[T]) inOrder(typ DeltaType, item Item[T], last string) bool {
+	e := shown{key: item.Key, version: ParseVersion(item.ResourceVersion), ended: typ == Deleted}
+	kind := r.order.judge(e, ParseVersion(last), func(key Key) Version { return r.sink.newest(r.id, key) })
+	stale := kind == late && r.order.stale(e)
+	r.order.note(e)
+	if kind != sound {
+		r.status.anomaly(kind, e, last)
+	}
+	return !stale
+}
+
 func unknownFrame(typ FrameType) error { return fmt.Errorf("frame of unknown type %q", typ) }
 
 // watch pushes what an open stream brings, until it ends.
@@ -106,8 +119,10 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 			if !ok {
 				return s.after(unknownFrame(frame.Type))
 			}
+			if r.inOrder(typ, frame.Item, p.last) {
+				r.sink.Push(r.delta(typ, frame.Item))
+			}
 			p.advance(frame.Item.ResourceVersion)
-			r.sink.Push(r.delta(typ, frame.Item))
 		}
 		r.status.reached(ParseVersion(p.last))
 	}

@@ -71,6 +71,8 @@ type ScopeState struct {
 	Unreadable int
 	// UnreadableReason of the first of them.
 	UnreadableReason string
+	// Anomalies of the watches since the start.
+	Anomalies Anomalies
 }
 
 // String is the state in one line, with the reason, what to do and the next try.

@@ -123,6 +123,18 @@ func (s *reflectorStatus) unreadable(err error) {
 	}
 }
 
+// anomaly: an event of the watch came where none should, after last. The first
+// of each kind is logged.
+func (s *reflectorStatus) anomaly(kind anomaly, e shown, last string) {
+	s.mu.Lock()
+	first := s.mu.state.Anomalies.count(kind)
+	s.mu.Unlock()
+	if first {
+		s.log.Info("An event of the watch is "+kind.String()+"; such events are harmless, and are only counted from now on",
+			"key", e.key.String(), "version", e.version.String(), "shown", last)
+	}
+}
+
 // wentBack: the server's newest version is before one that was seen.
 func (s *reflectorStatus) wentBack(last, version string) {
 	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now", "seen", last, "newest", version)

@@ -163,6 +163,22 @@ func (w *world) put(objects ...runtime.Object) {
 	synctest.Wait()
 }
 
+// writeOwn changes an object as this process would: the informer is shown the
+// answer before the watch can be read.
+func (w *world) writeOwn(i *informer.SharedInformer[cmap], name, value string) {
+	w.t.Helper()
+	was, err := i.Lister().Get(key(name))
+	w.must(err)
+	own := informer.Copy(was)
+	own.Data["v"] = value
+	own.ResourceVersion, err = w.Put(own)
+	w.must(err)
+	w.factory.Observe(informer.Written{
+		Effect: informer.Stored, Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Key: key(name),
+		UID: own.UID, Version: informer.ParseVersion(own.ResourceVersion), Object: own,
+	})
+}
+
 func (w *world) remove(r schema.GroupResource, name string) {
 	w.t.Helper()
 	w.must(w.Remove(r, key(name)))
