@@ -16,10 +16,24 @@ var (
 	// slowBackoff is for answers that only a person changes: no right, no such
 	// kind. It begins fast, since a kind is often installed with its controller.
 	slowBackoff = backoff{base: time.Second, most: 60 * time.Second}
+	// awayBackoff is for a server that gives no answer at all, whose pauses go by
+	// the time that it has been away. Such a try costs nobody much.
+	awayBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
+	// anewBackoff is for a list after a watch that cannot go on where it was.
+	anewBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
 )
 
 // longestRetryAfter bounds what a server may ask for.
 const longestRetryAfter = 10 * time.Minute
+
+// share is the delay before a server is tried again that has been away for so
+// long: a third of that time, from base up to most. Whoever waits notices that
+// it is back after a fraction of the outage, short or long, and the tries of an
+// outage grow with its logarithm. Half of the delay is left to random.
+func (b backoff) share(away time.Duration, random float64) time.Duration {
+	d := min(max(away/3, b.base), b.most)
+	return d/2 + time.Duration(random*float64(d/2))
+}
 
 // delay before the attempt after the given number of failures in a row, from 1.
 // random is in [0,1): half of the delay is left to it, so that clients which

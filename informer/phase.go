@@ -78,6 +78,8 @@ type progress struct {
 	// failures, refusals, briefs, silences, expiries, restarts and tries of a
 	// streaming list, each in a row.
 	failures, refusals, briefs, silences, expiries, restarts, tries int
+	// away: since when the server gives no answer. Zero: it does.
+	away time.Time
 	// paged: never ask for a streaming list. noStreamBefore: not before then.
 	paged          bool
 	noStreamBefore time.Time
@@ -102,6 +104,8 @@ const (
 	paceNone pace = iota
 	paceBackoff
 	paceSlow
+	paceAway // by the time that the server has been away
+	paceAnew // by the watches in a row that could not go on
 )
 
 // decision is what to do next.
@@ -109,6 +113,7 @@ type decision struct {
 	next    progress
 	pace    pace
 	atLeast time.Duration // the server's Retry-After
+	away    time.Duration // with paceAway
 	state   State         // to show; empty: no change
 	relist  string        // why a list begins again; empty: none does
 }
@@ -117,6 +122,12 @@ type decision struct {
 func next(p progress, o outcome) decision {
 	if o.lived >= healthy {
 		p.failures, p.refusals, p.briefs = 0, 0, 0
+	}
+	// A server that is restarted again and again is not the one that fails again
+	// and again: each ten seconds of a stream forget half of the failures.
+	p.failures >>= min(int(o.lived/brief), 30)
+	if o.result != resultUnreachable {
+		p.away = time.Time{}
 	}
 	if o.spoke {
 		p.silences, p.expiries = 0, 0
@@ -142,7 +153,9 @@ func next(p progress, o outcome) decision {
 		d := relist(p, o, relistNotServed, false)
 		d.pace, d.state = paceSlow, StateNotServed
 		return d
-	case resultBusy, resultFailing, resultUnreachable:
+	case resultUnreachable:
+		return unreachable(p, o)
+	case resultBusy, resultFailing:
 		return retry(p, o)
 	}
 	switch p.phase {
@@ -170,6 +183,15 @@ func completed(p progress, o outcome) decision {
 func retry(p progress, o outcome) decision {
 	p.failures++
 	return decision{next: p, pace: paceBackoff, atLeast: o.retryAfter, state: StateStale}
+}
+
+// unreachable does the same again, after a pause that goes by the time without
+// an answer: it says nothing of what the server does once it answers.
+func unreachable(p progress, o outcome) decision {
+	if p.away.IsZero() {
+		p.away = o.now
+	}
+	return decision{next: p, pace: paceAway, away: o.now.Sub(p.away), state: StateStale}
 }
 
 // relist begins a list because of a watch or list that cannot go on.
@@ -201,8 +223,11 @@ func afterWatch(p progress, o outcome) decision {
 		d.state = StateStale
 		return d
 	case resultExpired:
+		// A server that has restarted or compacted says this to every watch, once.
 		p.expiries++
-		return relist(p, o, relistExpired, p.expiries > 1)
+		d := relist(p, o, relistExpired, p.expiries > 1)
+		d.next.failures, d.pace = p.failures, paceAnew
+		return d
 	case resultTooLarge:
 		return relist(p, o, relistTooLarge, true)
 	case resultRejected:

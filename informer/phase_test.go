@@ -38,13 +38,13 @@ func TestPhase_Next(t *testing.T) {
 		{"clean end, early, once", watching, outcome{result: resultEnded, lived: time.Second}, "watch 100 none - -"},
 		{"clean end, early, again", with(watching, func(p *progress) { p.briefs = 1 }), outcome{result: resultEnded, lived: time.Second, spoke: true}, "watch 100 backoff Stale -"},
 		{"unexpected end", watching, outcome{result: resultCut}, "watch 100 backoff Stale -"},
-		{"refused", watching, outcome{result: resultUnreachable}, "watch 100 backoff Stale -"},
+		{"refused", watching, outcome{result: resultUnreachable}, "watch 100 away Stale -"},
 		{"429", watching, outcome{result: resultBusy, retryAfter: 7 * time.Second}, "watch 100 backoff>7s Stale -"},
 		{"503", watching, outcome{result: resultFailing, retryAfter: time.Second}, "watch 100 backoff>1s Stale -"},
 		{"a frame that cannot be read", watching, outcome{result: resultGarbled}, "watch 100 backoff Stale -"},
-		{"410", watching, outcome{result: resultExpired}, "stream 100/NotOlderThan backoff - expired"},
-		{"410, again at once", with(watching, func(p *progress) { p.expiries = 1 }), outcome{result: resultExpired}, "list newest backoff - expired"},
-		{"410, without streaming lists", with(watching, func(p *progress) { p.paged = true }), outcome{result: resultExpired}, "list 100/NotOlderThan backoff - expired"},
+		{"410", watching, outcome{result: resultExpired}, "stream 100/NotOlderThan anew - expired"},
+		{"410, again at once", with(watching, func(p *progress) { p.expiries = 1 }), outcome{result: resultExpired}, "list newest anew - expired"},
+		{"410, without streaming lists", with(watching, func(p *progress) { p.paged = true }), outcome{result: resultExpired}, "list 100/NotOlderThan anew - expired"},
 		{"version is too large", watching, outcome{result: resultTooLarge, retryAfter: time.Second}, "list newest backoff>1s - too large resource version"},
 		{"400", watching, outcome{result: resultRejected}, "list newest backoff Stale rejected"},
 		{"403", watching, outcome{result: resultForbidden}, "watch 100 slow Forbidden -"},
@@ -57,8 +57,8 @@ func TestPhase_Next(t *testing.T) {
 		// Lists.
 		{"first list read", first, outcome{result: resultCompleted, version: "120"}, "watch 120 none - -"},
 		{"list read, older than what was seen", listing, outcome{result: resultCompleted, version: "50"}, "watch 50 none - -"},
-		{"first list refused", first, outcome{result: resultUnreachable}, "list newest backoff Stale -"},
-		{"later list refused", listing, outcome{result: resultUnreachable}, "list 100/NotOlderThan backoff Stale -"},
+		{"first list refused", first, outcome{result: resultUnreachable}, "list newest away Stale -"},
+		{"later list refused", listing, outcome{result: resultUnreachable}, "list 100/NotOlderThan away Stale -"},
 		{"list 429", listing, outcome{result: resultBusy, retryAfter: 5 * time.Second}, "list 100/NotOlderThan backoff>5s Stale -"},
 		{"list broke off", listing, outcome{result: resultCut, continued: true}, "list 100/NotOlderThan backoff Stale -"},
 		{"list too large", listing, outcome{result: resultTooLarge, retryAfter: time.Second}, "list newest backoff>1s - too large resource version"},
@@ -114,7 +114,7 @@ func describe(d decision) string {
 	if p.whole {
 		version += " whole"
 	}
-	wait := []string{"none", "backoff", "slow"}[d.pace]
+	wait := []string{"none", "backoff", "slow", "away", "anew"}[d.pace]
 	if d.atLeast > 0 {
 		wait += ">" + d.atLeast.String()
 	}
@@ -129,8 +129,11 @@ func describe(d decision) string {
 
 func TestPhase_HealthForgetsFailures(t *testing.T) {
 	p := progress{phase: phaseWatch, last: "1", failures: 9, silences: 1, expiries: 1}
-	if d := next(p, outcome{result: resultCut, lived: healthy - 1, spoke: true}); d.next.failures != 10 || d.next.silences != 0 {
+	if d := next(p, outcome{result: resultCut, lived: brief - 1, spoke: true}); d.next.failures != 10 || d.next.silences != 0 {
 		t.Errorf("after a short life: got %+v, want 10 failures and no silence", d.next)
+	}
+	if d := next(p, outcome{result: resultCut, lived: 2 * brief}); d.next.failures != 3 {
+		t.Errorf("after twice ten seconds: got %d failures, want a quarter of the nine, and this one", d.next.failures)
 	}
 	if d := next(p, outcome{result: resultCut, lived: healthy}); d.next.failures != 1 {
 		t.Errorf("after a healthy life: got %d failures, want this one alone", d.next.failures)
@@ -217,7 +220,7 @@ func TestPhase_Classify(t *testing.T) {
 }
 
 func TestBackoff_GrowsToItsMostAndNeverPast(t *testing.T) {
-	for _, b := range []backoff{retryBackoff, slowBackoff} {
+	for _, b := range []backoff{retryBackoff, slowBackoff, anewBackoff} {
 		before := time.Duration(0)
 		for failures := range 100 {
 			low, high := b.delay(failures, 0), b.delay(failures, 1)
@@ -228,6 +231,35 @@ func TestBackoff_GrowsToItsMostAndNeverPast(t *testing.T) {
 		}
 		if b.delay(1, 1) != b.base || b.delay(100, 1) != b.most {
 			t.Errorf("%+v: got %v at first and %v at last", b, b.delay(1, 1), b.delay(100, 1))
+		}
+	}
+}
+
+func TestPhase_OutageIsTriedOftenerTheYoungerItIs_A13(t *testing.T) {
+	for _, c := range []struct{ outage, late time.Duration }{
+		{time.Second, 400 * time.Millisecond}, {3 * time.Second, time.Second}, {time.Minute, 20 * time.Second}, {time.Hour, 30 * time.Second},
+	} {
+		// The failures before the outage say nothing of it.
+		p := progress{phase: phaseWatch, last: "1", failures: 9}
+		began := time.Unix(1e9, 0)
+		now, tries := began, 0
+		var wait time.Duration
+		for now.Before(began.Add(c.outage)) {
+			d := next(p, outcome{result: resultUnreachable, now: now})
+			wait = awayBackoff.share(d.away, 1)
+			if d.pace != paceAway || wait < awayBackoff.base || awayBackoff.share(d.away, 0) < awayBackoff.base/2 {
+				t.Fatalf("%v of the outage: %+v, after %v: want a pause in each case", now.Sub(began), d, wait)
+			}
+			p, now, tries = d.next, now.Add(wait), tries+1
+		}
+		if late := now.Sub(began) - c.outage; late > c.late {
+			t.Errorf("back after %v: noticed %v later, want %v at most", c.outage, late, c.late)
+		}
+		if most := 16 + int(c.outage/awayBackoff.most); tries > most {
+			t.Errorf("back after %v: tried %d times, want %d at most: a storm of requests keeps a server down", c.outage, tries, most)
+		}
+		if d := next(p, outcome{result: resultExpired, now: now}); !d.next.away.IsZero() || d.next.expiries != 1 || d.pace != paceAnew {
+			t.Errorf("a 410 after %v: got %+v, want the first pause of a relist: the server answers", c.outage, d)
 		}
 	}
 }

@@ -135,6 +135,10 @@ func (r *Reflector[T]) wait(d decision) time.Duration {
 		return 0
 	case paceBackoff:
 		wait = retryBackoff.delay(d.next.failures, r.random())
+	case paceAway:
+		wait = awayBackoff.share(d.away, r.random())
+	case paceAnew:
+		wait = anewBackoff.delay(d.next.expiries, r.random())
 	case paceSlow:
 		wait = slowBackoff.delay(d.next.refusals, r.random())
 	}
