@@ -70,8 +70,8 @@ type survivor struct {
 	network  envtest.Gate
 	requests atomic.Int64
 	held     func() map[string]string // what its caches hold: kind/name → version
-	took     []time.Duration       // until they equalled the server, the first time at the start
-	sent     []int64               // requests, each time
+	took     []time.Duration          // until they equalled the server, the first time at the start
+	sent     []int64                  // requests, each time
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -284,4 +284,3 @@ func clientgoInformers(b *testing.B, ctx context.Context, running *sync.WaitGrou
 		f.Shutdown()
 	})
 }
-
