@@ -25,7 +25,8 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 			rows[strings.TrimSpace(cells[1])] = cells[4]
 		}
 	}
-	tests, skipped := testNames(t)
+	tests, skipped := testNames(t, "*_test.go")
+	real := realSpecs(t)
 	for _, group := range []struct {
 		letter string
 		n      int
@@ -49,8 +50,13 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 			if found == 0 {
 				t.Errorf("row %s has no test", row)
 			}
+			if says := strings.Contains(rows[row], "**real**"); says != real[row] {
+				t.Errorf("docs/faults.md: row %s: says **real** is %v, specs with the label in integration: %v", row, says, real[row])
+			}
 		}
 	}
+	pure, _ := testNames(t, "../informer/*_test.go")
+	tests = append(tests, pure...)
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
 		if !strings.Contains(strings.Join(tests, " ")+" ", name[1]+" ") {
 			t.Errorf("docs/faults.md names %s, which is not there", name[1])
@@ -58,11 +64,33 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 	}
 }
 
-// testNames are the tests of this directory, and which of them are skipped as
-// a whole.
-func testNames(t *testing.T) (tests []string, skipped map[string]bool) {
+// realSpecs are the rows that label a spec on a real control plane.
+func realSpecs(t *testing.T) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
+	files, err := filepath.Glob("../integration/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, label := range regexp.MustCompile(`\bLabel\(([^)]*)\)`).FindAllStringSubmatch(string(text), -1) {
+			for _, row := range regexp.MustCompile(`"([A-C][0-9]+)"`).FindAllStringSubmatch(label[1], -1) {
+				rows[row[1]] = true
+			}
+		}
+	}
+	return rows
+}
+
+// testNames are the tests of the files, and which of them are skipped as a
+// whole.
+func testNames(t *testing.T, pattern string) (tests []string, skipped map[string]bool) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		t.Fatal(err)
 	}
