@@ -33,7 +33,8 @@ type core[T Object] struct {
 	newListerWatcher func(WatchScope) (ListerWatcher[T], error)
 	namespaced       func() (namespaced, known bool)
 	resource         func() schema.GroupResource
-	convert          func(Object) (T, error) // any representation to a T that shares nothing
+	learned          func() (schema.GroupVersionKind, bool) // the kind, where only the resource was given
+	convert          func(Object) (T, error)                // any representation to a T that shares nothing
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// so that every handler learns of them in the order they were stored.
@@ -67,6 +68,7 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 		indexer:          NewIndexer[T](kind),
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
+		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
@@ -90,7 +92,14 @@ func (c *core[T]) end() {
 	close(c.ended)
 }
 
-func (c *core[T]) gvk() schema.GroupVersionKind { return c.kind }
+// gvk is the kind of the objects. Of an informer of a resource it is known once
+// discovery has told it; before, the resource stands in.
+func (c *core[T]) gvk() schema.GroupVersionKind {
+	if kind, ok := c.learned(); ok {
+		return kind
+	}
+	return c.kind
+}
 
 // misuse is what run returns or has returned.
 func (c *core[T]) misuse() error {

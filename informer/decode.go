@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
@@ -21,6 +22,8 @@ import (
 type decoder[T Object] struct {
 	kind              schema.GroupVersionKind
 	apiVersion        string
+	apiVersionField   any // both as values of an unstructured object
+	kindField         any
 	object            reflect.Type // what T points to
 	protobuf          bool         // T can be read from protobuf
 	plainMeta         bool         // T embeds ObjectMeta as its field 1
@@ -39,15 +42,28 @@ func newDecoder[T Object](kind schema.GroupVersionKind, keepManagedFields bool) 
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &decoder[T]{
-		kind: kind, apiVersion: kind.GroupVersion().String(),
-		object: t.Elem(), keepManagedFields: keepManagedFields,
-	}
+	d := &decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields}
+	d.setDecoded(kind)
 	_, d.protobuf = any(d.empty()).(protobufMessage)
 	meta, ok := d.object.FieldByName("ObjectMeta")
 	d.plainMeta = ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
 		strings.HasPrefix(meta.Tag.Get("protobuf"), "bytes,1,")
 	return d, nil
+}
+
+func (d *decoder[T]) setDecoded(kind schema.GroupVersionKind) {
+	d.kind, d.apiVersion = kind, kind.GroupVersion().String()
+	d.apiVersionField, d.kindField = d.apiVersion, kind.Kind
+}
+
+// ofKind is d for objects of kind.
+func (d *decoder[T]) ofKind(kind schema.GroupVersionKind) *decoder[T] {
+	if d.kind == kind {
+		return d
+	}
+	other := *d
+	other.setDecoded(kind)
+	return &other
 }
 
 func (d *decoder[T]) empty() T {
@@ -71,7 +87,7 @@ func (d *decoder[T]) protobufPage(body []byte) (page Page[T], err error) {
 	if err != nil {
 		return page, err
 	}
-	if string(e.kind) != d.kind.Kind+"List" {
+	if !d.isList(string(e.kind)) {
 		return page, d.notAList(string(e.kind), body)
 	}
 	meta, err := splitProtobufList(e.raw, func(raw []byte) {
@@ -96,7 +112,7 @@ func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
 		}
 	}
 	// A list whose items do not name their kind must itself be of the kind.
-	named := string(list.kind) != d.kind.Kind+"List"
+	named := !d.isList(string(list.kind))
 	err = eachElement(list.items, func(raw []byte) {
 		page.add(d.jsonItem(raw, named))
 	})
@@ -138,7 +154,9 @@ func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
 	if id.ResourceVersion == "" && idErr != nil {
 		id = identity{} // fields come in order: what was read may lack the namespace
 	}
-	return broken[T](id, err, idErr)
+	item := broken[T](id, err, idErr)
+	item.Metadata = d.protobufMetadata(raw)
+	return item
 }
 
 // unmarshal reads raw into obj. Managed fields are passed over: they are up to
@@ -195,18 +213,19 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 		raw = cutManagedFields(raw)
 	}
 	obj := d.empty()
-	err := guard(func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj) })
+	err := guard(func() error { return readJSON(raw, obj) })
 	if err == nil {
-		kind := obj.GetObjectKind().GroupVersionKind().Kind
-		if kind != d.kind.Kind && (kind != "" || named) {
-			err = d.wrongKind(kind)
+		kind := kindIn(obj)
+		if d.isKind(kind) || kind == "" && !named {
+			return d.item(obj, func() (identity, error) { return jsonIdentity(raw) })
 		}
-	}
-	if err == nil {
-		return d.item(obj, func() (identity, error) { return jsonIdentity(raw) })
+		id, idErr := jsonIdentity(raw)
+		return broken[T](id, d.wrongKind(kind), idErr)
 	}
 	id, idErr := jsonIdentity(raw)
-	return broken[T](id, err, idErr)
+	item := broken[T](id, err, idErr)
+	item.Metadata = d.jsonMetadata(raw)
+	return item
 }
 
 // item finishes a decoded object. One without a name is not an object.
@@ -215,8 +234,8 @@ func (d *decoder[T]) item(obj T, id func() (identity, error)) Item[T] {
 		_, idErr := id()
 		return broken[T](identity{}, errors.New("the object has no name"), idErr)
 	}
-	if !d.keepManagedFields && len(obj.GetManagedFields()) > 0 {
-		obj.SetManagedFields(nil)
+	if !d.keepManagedFields {
+		dropManagedFields(obj)
 	}
 	d.setKind(obj)
 	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj}
@@ -226,6 +245,10 @@ func (d *decoder[T]) item(obj T, id func() (identity, error)) Item[T] {
 func (d *decoder[T]) setKind(obj T) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
+		return
+	}
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		u.Object["apiVersion"], u.Object["kind"] = d.apiVersionField, d.kindField
 		return
 	}
 	obj.GetObjectKind().SetGroupVersionKind(d.kind)

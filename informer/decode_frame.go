@@ -52,7 +52,7 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 	if err != nil {
 		return frame, err
 	}
-	if kind := string(e.kind); kind != d.kind.Kind {
+	if kind := string(e.kind); !d.isKind(kind) {
 		id, idErr := protobufIdentity(e.raw)
 		frame.Item = broken[T](id, d.wrongKind(kind), idErr)
 		return frame, nil

@@ -3,7 +3,10 @@
 
 package informer
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // DeltaType says how a Delta came about.
 type DeltaType string
@@ -39,4 +42,6 @@ type Delta[T Object] struct {
 	// Err says why the object could not be decoded. Key, UID and Version are
 	// known all the same.
 	Err error
+	// Metadata with Err, where at least that could be decoded in full; else nil.
+	Metadata *metav1.PartialObjectMetadata
 }

@@ -89,13 +89,15 @@ func (c *core[T]) observe(w Written) {
 
 // typed is the object of an own write, as the informer would have decoded it.
 func (c *core[T]) typed(w Written) (T, error) {
-	if _, ok := w.Object.(T); !ok && w.Kind.Version != c.kind.Version {
+	// Of metadata all versions of a kind are the same; a Go type is of one version.
+	_, ok := w.Object.(T)
+	if same := w.Kind.Version == c.kind.Version || ofMetadata[T]() || ok && !ofAnyKind[T](); !same {
 		var none T
 		return none, errors.New("another version of the kind, which the server alone converts")
 	}
 	obj, err := c.convert(w.Object)
 	if err == nil {
-		obj.GetObjectKind().SetGroupVersionKind(c.kind)
+		obj.GetObjectKind().SetGroupVersionKind(c.gvk())
 	}
 	return obj, err
 }

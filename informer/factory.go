@@ -33,7 +33,7 @@ type SharedInformerFactory struct {
 	group    nursery.Nursery
 	mu       struct {
 		sync.Mutex
-		informers map[reflect.Type]anyCore
+		informers map[coreID]anyCore
 		order     []anyCore // as asked for
 	}
 }
@@ -70,7 +70,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: discovery of %s: %w", cfg.Host, err)
 	}
 	f := &SharedInformerFactory{cfg: cfg, http: httpClient, scheme: scheme, opts: opts, resolver: resolver}
-	f.mu.informers = make(map[reflect.Type]anyCore)
+	f.mu.informers = make(map[coreID]anyCore)
 	return f, nil
 }
 
@@ -81,14 +81,23 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 // the scheme, a selector that does not parse) is remembered: the handle's Err
 // returns it, and so does Run of the factory, if the handle was asked for before.
 func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
+	id := coreID{object: reflect.TypeFor[T]()}
+	var err error
+	if f != nil {
+		id.kind, err = KindOf[T](f.scheme)
+	}
+	return handleOf[T](f, id, err, scopes)
+}
+
+// handleOf is a handle on the factory's informer of id. err is misuse of it.
+func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes []Scope) *SharedInformer[T] {
 	if f == nil {
 		return orphan[T]()
 	}
 	if len(scopes) == 0 {
 		scopes = []Scope{{Namespaces: f.opts.Namespaces}}
 	}
-	c, err := coreFor[T](f)
-	return c.handle(watchScopesOf(scopes), err)
+	return coreFor[T](f, id).handle(watchScopesOf(scopes), err)
 }
 
 // orphan is a handle that only remembers that there was no factory.
@@ -111,7 +120,7 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if _, err := newMatcher(scope); err != nil {
 		return nil, err
 	}
-	return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, kind, scope, false)
+	return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, target{kind: kind}, scope, false)
 }
 
 // watchScopesOf is what scopes come down to: each namespace by itself, each
@@ -133,34 +142,37 @@ func watchScopesOf(scopes []Scope) []WatchScope {
 	})
 }
 
-// coreFor is the one core of T in f. The error is misuse of the kind.
-func coreFor[T Object](f *SharedInformerFactory) (*core[T], error) {
+// coreFor is the one core of id in f.
+func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	t := reflect.TypeFor[T]()
-	kind, err := KindOf[T](f.scheme)
-	if c, ok := f.mu.informers[t]; ok {
-		return c.(*core[T]), err
+	if c, ok := f.mu.informers[id]; ok {
+		return c.(*core[T])
 	}
-	c := newCore(kind, f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
-		return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, kind, scope, f.opts.KeepManagedFields)
+	t := id.target()
+	c := newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
+		return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, t, scope, f.opts.KeepManagedFields)
 	})
 	c.shared = true
-	c.resource = func() schema.GroupResource { return f.resolver.groupResource(kind) }
-	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(kind) }
-	c.convert = func(obj Object) (T, error) { return convertTo[T](f.scheme, kind, obj) }
-	f.mu.informers[t] = c
+	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
+	c.resource = func() schema.GroupResource { return f.resolver.groupResource(t) }
+	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(t) }
+	c.convert = func(obj Object) (T, error) { return convertTo[T](c.gvk(), obj) }
+	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
 	if f.group.Go(c.run) != nil {
 		c.end()
 	}
-	return c, err
+	return c
 }
 
 // KindOf is the kind that scheme knows T by. It is an error when T is not a
-// pointer to a type in scheme.
+// pointer to a type in scheme, or a type for objects of any kind.
 func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	t := reflect.TypeFor[T]()
+	if err := kindless[T](); err != nil {
+		return schema.GroupVersionKind{Kind: t.String()}, err
+	}
 	if t.Kind() != reflect.Pointer {
 		return schema.GroupVersionKind{Kind: t.Name()}, fmt.Errorf("informer for %s: give the pointer to an API type, such as informer.For[*corev1.Pod]", t)
 	}
@@ -170,23 +182,6 @@ func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{Kind: t.Elem().Name()}, fmt.Errorf("informer for %s: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", t, err)
 	}
 	return kinds[0], nil
-}
-
-// convertTo is obj as a T that shares nothing with it.
-func convertTo[T Object](scheme *runtime.Scheme, kind schema.GroupVersionKind, obj Object) (T, error) {
-	if typed, ok := obj.(T); ok {
-		return Copy(typed), nil
-	}
-	var none T
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
-	if err != nil {
-		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
-	}
-	out := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
-		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
-	}
-	return out, nil
 }
 
 // Scheme is the scheme of the factory's kinds.

@@ -32,8 +32,9 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 	return c.handle([]WatchScope{{}}, nil)
 }
 
-// Kind is the kind of the informer's objects.
-func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.kind }
+// Kind is the kind of the informer's objects. Of ForResource it is known once
+// the server's discovery has answered; before, the resource stands in.
+func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.gvk() }
 
 // Namespaced reports whether objects of the kind live in namespaces. It is
 // known once the server's discovery has answered.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -55,6 +56,9 @@ type Item[T Object] struct {
 	ResourceVersion string
 	Object          T
 	Err             error
+	// Metadata of an object with an Err, where at least that could be decoded in
+	// full; else nil.
+	Metadata *metav1.PartialObjectMetadata
 }
 
 // WatchOptions of one stream, by the rules of the Kubernetes watch API.

@@ -88,31 +88,27 @@ func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) 
 
 // restListerWatcher lists and watches one kind in one scope.
 type restListerWatcher[T Object] struct {
-	server   *apiServer
-	resolver *resolver
-	kind     schema.GroupVersionKind
-	scope    WatchScope
-	decoder  *decoder[T]
-	accept   string
-	pageSize atomic.Int64 // bytes of the last page, a guess at the next
+	server      *apiServer
+	resolver    *resolver
+	of          target
+	scope       WatchScope
+	decoder     *decoder[T]  // of a resource, its kind still to be set
+	pageSize    atomic.Int64 // bytes of the last page, a guess at the next
+	plainAnswer atomic.Bool  // the server refuses to give the metadata alone
 }
 
-// newRESTListerWatcher lists and watches kind in scope on the server of cfg,
-// as objects of type T. It sends nothing yet.
-func newRESTListerWatcher[T Object](cfg *rest.Config, client *http.Client, resolver *resolver, kind schema.GroupVersionKind, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
+// newRESTListerWatcher lists and watches what is given in scope on the server
+// of cfg, as objects of type T. It sends nothing yet.
+func newRESTListerWatcher[T Object](cfg *rest.Config, client *http.Client, resolver *resolver, of target, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
 	server, err := newAPIServer(cfg, client)
 	if err != nil {
 		return nil, err
 	}
-	decoder, err := newDecoder[T](kind, keepManagedFields)
+	decoder, err := newDecoder[T](of.kind, keepManagedFields)
 	if err != nil {
 		return nil, err
 	}
-	lw := &restListerWatcher[T]{server: server, resolver: resolver, kind: kind, scope: scope, decoder: decoder, accept: contentJSON}
-	if decoder.protobuf {
-		lw.accept = contentProtobuf + "," + contentJSON
-	}
-	return lw, nil
+	return &restListerWatcher[T]{server: server, resolver: resolver, of: of, scope: scope, decoder: decoder}, nil
 }
 
 func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
@@ -137,7 +133,7 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Pag
 
 // errorf says what was being done to what.
 func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
-	return fmt.Errorf("%s %s %s: %w", verb, lw.kind.Kind, lw.scope, err)
+	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, err)
 }
 
 func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alarm *time.Timer) (Page[T], error) {
@@ -148,7 +144,7 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 	setIf(q, "continue", opts.Continue)
 	setIf(q, "resourceVersion", opts.ResourceVersion)
 	setIf(q, "resourceVersionMatch", opts.ResourceVersionMatch)
-	answer, err := lw.get(ctx, "list", q)
+	answer, decoder, err := lw.get(ctx, "list", q)
 	if err != nil {
 		return Page[T]{}, err
 	}
@@ -162,7 +158,7 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 		return Page[T]{}, fmt.Errorf("read list: %w", err)
 	}
 	lw.pageSize.Store(int64(len(body)))
-	page, err := lw.decoder.page(mediaType(answer), body)
+	page, err := decoder.page(mediaType(answer), body)
 	if err != nil {
 		return Page[T]{}, notAsExpected(answer, body, err)
 	}
@@ -194,7 +190,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 		q.Set("timeoutSeconds", strconv.Itoa(max(1, int(opts.Timeout/time.Second))))
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	answer, err := lw.get(ctx, "watch", q)
+	answer, decoder, err := lw.get(ctx, "watch", q)
 	if err != nil {
 		cancel()
 		return nil, lw.errorf("watch", err)
@@ -209,29 +205,55 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 	return &restStream[T]{
 		ctx: ctx, cancel: cancel, body: answer.Body,
 		frames:  newFrameReader(answer.Body, media == contentProtobuf, maxFrame),
-		decoder: lw.decoder,
+		decoder: decoder,
 	}, nil
 }
 
-// get sends one request to the resource of the kind.
-func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.Values) (*http.Response, error) {
-	m, err := lw.resolver.resolve(ctx, lw.kind)
+// get sends one request to the resource, and returns what decodes the answer.
+func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.Values) (*http.Response, *decoder[T], error) {
+	kind, m, err := lw.resolver.resolve(ctx, lw.of)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	path := groupPath(m.Resource.GroupVersion())
 	if lw.scope.Namespace != "" && m.Namespaced {
 		path += "/namespaces/" + lw.scope.Namespace
 	}
-	answer, err := lw.server.get(ctx, request{
+	r := request{
 		verb: verb, resource: m.Resource.GroupResource(),
-		path: path + "/" + m.Resource.Resource, query: query, accept: lw.accept,
-	})
-	if apierrors.IsNotFound(err) {
-		lw.resolver.forget(lw.kind)
-		return nil, &NotServedError{Kind: lw.kind, Err: err}
+		path: path + "/" + m.Resource.Resource, query: query, accept: lw.accept(verb),
 	}
-	return answer, err
+	answer, err := lw.server.get(ctx, r)
+	if apierrors.IsNotAcceptable(err) && r.accept != lw.acceptPlain() {
+		lw.plainAnswer.Store(true)
+		r.accept = lw.acceptPlain()
+		answer, err = lw.server.get(ctx, r)
+	}
+	if apierrors.IsNotFound(err) {
+		lw.resolver.forget(lw.of)
+		return nil, nil, &NotServedError{Kind: lw.of.named(), Err: err}
+	}
+	return answer, lw.decoder.ofKind(kind), err
+}
+
+// accept is what form of answer to ask for. Of the metadata alone the server
+// sends nothing else, where it can.
+func (lw *restListerWatcher[T]) accept(verb string) string {
+	if !ofMetadata[T]() || lw.plainAnswer.Load() {
+		return lw.acceptPlain()
+	}
+	as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	if verb == "list" {
+		as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	}
+	return contentProtobuf + as + "," + contentJSON + as + "," + lw.acceptPlain()
+}
+
+func (lw *restListerWatcher[T]) acceptPlain() string {
+	if lw.decoder.protobuf {
+		return contentProtobuf + "," + contentJSON
+	}
+	return contentJSON
 }
 
 func (lw *restListerWatcher[T]) selectors() url.Values {

@@ -137,7 +137,7 @@ func listerWatcher(t *testing.T, s *httpServer, scope WatchScope) ListerWatcher[
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := newRESTListerWatcher[*corev1.ConfigMap](cfg, client, resolver, corev1.SchemeGroupVersion.WithKind("ConfigMap"), scope, false)
+	lw, err := newRESTListerWatcher[*corev1.ConfigMap](cfg, client, resolver, target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -470,12 +470,12 @@ func TestREST_KindInstalledLaterIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.resolve(t.Context(), siteKind); !isNotServed(err) {
+		if _, _, err := r.resolve(t.Context(), target{kind: siteKind}); !isNotServed(err) {
 			t.Errorf("got %v, want a NotServedError", err)
 		}
 		before := len(s.requests())
 		for range 100 {
-			_, _ = r.resolve(t.Context(), siteKind)
+			_, _, _ = r.resolve(t.Context(), target{kind: siteKind})
 		}
 		if got := len(s.requests()) - before; got != 0 {
 			t.Errorf("got %d requests for a kind that was just missing, want none within a second", got)
@@ -484,22 +484,22 @@ func TestREST_KindInstalledLaterIsFound(t *testing.T) {
 		s.mu.answers = []answer{body(200, contentJSON, `{"resources":[{"name":"sites","kind":"Site","namespaced":true},{"name":"sites/scale","kind":"Scale"}]}`)}
 		s.mu.Unlock()
 		time.Sleep(missMemory)
-		m, err := r.resolve(t.Context(), siteKind)
+		_, m, err := r.resolve(t.Context(), target{kind: siteKind})
 		if err != nil || m.Resource.Resource != "sites" || !m.Namespaced {
 			t.Errorf("got %+v and %v, want the namespaced resource sites", m, err)
 		}
-		if namespaced, known := r.namespaced(siteKind); !namespaced || !known {
+		if namespaced, known := r.namespaced(target{kind: siteKind}); !namespaced || !known {
 			t.Errorf("got namespaced %v, known %v, want both", namespaced, known)
 		}
-		if _, err := r.resolve(t.Context(), siteKind.GroupVersion().WithKind("Scale")); !isNotServed(err) {
+		if _, _, err := r.resolve(t.Context(), target{kind: siteKind.GroupVersion().WithKind("Scale")}); !isNotServed(err) {
 			t.Errorf("got %v: a subresource was taken for a resource", err)
 		}
 		broken := siteKind
 		broken.Group = "broken"
-		if _, err := r.resolve(t.Context(), broken); err == nil || isNotServed(err) {
+		if _, _, err := r.resolve(t.Context(), target{kind: broken}); err == nil || isNotServed(err) {
 			t.Errorf("got %v, want the error of the broken group, which may be served for all that is known", err)
 		}
-		if m, err := r.resolve(t.Context(), corev1.SchemeGroupVersion.WithKind("Node")); err != nil || m.Namespaced {
+		if _, m, err := r.resolve(t.Context(), target{kind: corev1.SchemeGroupVersion.WithKind("Node")}); err != nil || m.Namespaced {
 			t.Errorf("got %+v and %v: a broken group harms another", m, err)
 		}
 	})

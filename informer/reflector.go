@@ -230,7 +230,7 @@ func failed(err error, continued bool) outcome {
 func (r *Reflector[T]) delta(typ DeltaType, item Item[T]) Delta[T] {
 	d := Delta[T]{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
-		UID: item.UID, Version: ParseVersion(item.ResourceVersion), Err: item.Err,
+		UID: item.UID, Version: ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
 	}
 	if typ == Deleted && item.Err != nil {
 		// What could not be read is gone: that much is sure.

@@ -47,9 +47,21 @@ type discovered struct {
 	asking chan struct{} // holds one token: who has it may ask the server
 	mu     struct {
 		sync.Mutex
-		byKind map[string]mapping
-		asked  time.Time
+		served
+		once  map[string]string // kinds by resource, of all that was ever served
+		asked time.Time
 	}
+}
+
+// served are the listable resources of one group and version.
+type served struct {
+	byKind     map[string]mapping
+	byResource map[string]resourceKind
+}
+
+type resourceKind struct {
+	kind       string
+	namespaced bool
 }
 
 // newResolver returns a resolver for the server of cfg. It sends nothing yet.
@@ -63,62 +75,110 @@ func newResolver(cfg *rest.Config, client *http.Client) (*resolver, error) {
 	return r, nil
 }
 
-// resolve is the mapping of kind, from memory or from the server. It blocks
-// for the server's answer or until ctx ends. A *NotServedError means that the
-// server has no such kind now.
-func (r *resolver) resolve(ctx context.Context, kind schema.GroupVersionKind) (mapping, error) {
-	g := r.group(kind.GroupVersion())
-	if m, ok := g.lookup(kind.Kind); ok {
-		return m, nil
+// target is what a request is about: a kind, or a resource whose kind only
+// the server knows.
+type target struct {
+	kind     schema.GroupVersionKind
+	resource schema.GroupVersionResource // empty: by kind
+}
+
+func (t target) groupVersion() schema.GroupVersion {
+	if t.resource.Resource != "" {
+		return t.resource.GroupVersion()
+	}
+	return t.kind.GroupVersion()
+}
+
+// named is the kind for errors; of a resource, the resource stands in.
+func (t target) named() schema.GroupVersionKind {
+	if t.resource.Resource != "" {
+		return t.resource.GroupVersion().WithKind(t.resource.Resource)
+	}
+	return t.kind
+}
+
+// resolve is where the server serves t, and the kind, from memory or from the
+// server. It blocks for the server's answer or until ctx ends. A
+// *NotServedError means that the server has no such kind now.
+func (r *resolver) resolve(ctx context.Context, t target) (schema.GroupVersionKind, mapping, error) {
+	var none schema.GroupVersionKind
+	gv := t.groupVersion()
+	g := r.group(gv)
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
 	}
 	select {
 	case g.asking <- struct{}{}:
 		defer func() { <-g.asking }()
 	case <-ctx.Done():
-		return mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, ctx.Err())
+		return none, mapping{}, fmt.Errorf("find resource of kind %s: %w", t.named(), ctx.Err())
 	}
-	if m, ok := g.lookup(kind.Kind); ok {
-		return m, nil
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
 	}
 	if g.askedWithin(missMemory) {
-		return mapping{}, &NotServedError{Kind: kind, Err: fmt.Errorf("not in the list of resources of %s", kind.GroupVersion())}
+		return none, mapping{}, &NotServedError{Kind: t.named(), Err: fmt.Errorf("not in the list of resources of %s", gv)}
 	}
-	byKind, err := r.server.resources(ctx, kind.GroupVersion())
+	served, err := r.server.resources(ctx, gv)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return mapping{}, fmt.Errorf("find resource of kind %s: %w", kind, err)
+		return none, mapping{}, fmt.Errorf("find resource of kind %s: %w", t.named(), err)
 	}
-	g.learn(byKind)
-	if m, ok := g.lookup(kind.Kind); ok {
-		return m, nil
+	g.learn(served)
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
 	}
 	if err == nil {
-		err = fmt.Errorf("not in the list of resources of %s", kind.GroupVersion())
+		err = fmt.Errorf("not in the list of resources of %s", gv)
 	}
-	return mapping{}, &NotServedError{Kind: kind, Err: err}
+	return none, mapping{}, &NotServedError{Kind: t.named(), Err: err}
 }
 
-// namespaced says what is known of kind without asking the server.
-func (r *resolver) namespaced(kind schema.GroupVersionKind) (namespaced, known bool) {
-	m, ok := r.group(kind.GroupVersion()).lookup(kind.Kind)
+// namespaced says what is known of t without asking the server.
+func (r *resolver) namespaced(t target) (namespaced, known bool) {
+	_, m, ok := r.group(t.groupVersion()).lookup(t)
 	return m.Namespaced, ok
 }
 
-// groupResource is the resource of kind for errors; before it is known, the
-// kind in lower case stands in.
-func (r *resolver) groupResource(kind schema.GroupVersionKind) schema.GroupResource {
-	if m, ok := r.group(kind.GroupVersion()).lookup(kind.Kind); ok {
+// groupResource is the resource of t for errors; before it is known, the kind
+// in lower case stands in.
+func (r *resolver) groupResource(t target) schema.GroupResource {
+	if t.resource.Resource != "" {
+		return t.resource.GroupResource()
+	}
+	if _, m, ok := r.group(t.kind.GroupVersion()).lookup(t); ok {
 		return m.Resource.GroupResource()
 	}
-	return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
+	return schema.GroupResource{Group: t.kind.Group, Resource: strings.ToLower(t.kind.Kind)}
 }
 
-// forget has the next resolve of kind ask the server again: a request to its
-// resource was answered 404.
-func (r *resolver) forget(kind schema.GroupVersionKind) {
-	g := r.group(kind.GroupVersion())
+// kindOf is the kind of t, also after the server has ceased to serve it.
+func (r *resolver) kindOf(t target) (schema.GroupVersionKind, bool) {
+	if t.resource.Resource == "" {
+		return t.kind, true
+	}
+	g := r.group(t.groupVersion())
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.mu.byKind, kind.Kind)
+	kind, ok := g.mu.once[t.resource.Resource]
+	return t.groupVersion().WithKind(kind), ok
+}
+
+// knownKind is kindOf for a resource.
+func (r *resolver) knownKind(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
+	return r.kindOf(target{resource: resource})
+}
+
+// forget has the next resolve of t ask the server again: a request to its
+// resource was answered 404.
+func (r *resolver) forget(t target) {
+	g := r.group(t.groupVersion())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.resource.Resource != "" {
+		delete(g.mu.byResource, t.resource.Resource)
+		return
+	}
+	delete(g.mu.byKind, t.kind.Kind)
 }
 
 func (r *resolver) group(gv schema.GroupVersion) *discovered {
@@ -132,11 +192,15 @@ func (r *resolver) group(gv schema.GroupVersion) *discovered {
 	return g
 }
 
-func (g *discovered) lookup(kind string) (mapping, bool) {
+func (g *discovered) lookup(t target) (schema.GroupVersionKind, mapping, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	m, ok := g.mu.byKind[kind]
-	return m, ok
+	if t.resource.Resource != "" {
+		k, ok := g.mu.byResource[t.resource.Resource]
+		return t.groupVersion().WithKind(k.kind), mapping{Resource: t.resource, Namespaced: k.namespaced}, ok
+	}
+	m, ok := g.mu.byKind[t.kind.Kind]
+	return t.kind, m, ok
 }
 
 func (g *discovered) askedWithin(d time.Duration) bool {
@@ -145,41 +209,48 @@ func (g *discovered) askedWithin(d time.Duration) bool {
 	return !g.mu.asked.IsZero() && time.Since(g.mu.asked) < d
 }
 
-func (g *discovered) learn(byKind map[string]mapping) {
+func (g *discovered) learn(s served) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.byKind, g.mu.asked = byKind, time.Now()
+	g.mu.served, g.mu.asked = s, time.Now()
+	if g.mu.once == nil {
+		g.mu.once = make(map[string]string)
+	}
+	for resource, k := range s.byResource {
+		g.mu.once[resource] = k.kind
+	}
 }
 
-// resources are the listable kinds of one group and version.
-func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (map[string]mapping, error) {
+// resources asks what is served of one group and version.
+func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (served, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
 	answer, err := s.get(ctx, request{verb: "discover", path: groupPath(gv), accept: contentJSON})
 	if err != nil {
-		return nil, err
+		return served{}, err
 	}
 	defer answer.Body.Close()
 	body, err := readBody(answer.Body, maxFrame, 0)
 	if err != nil {
-		return nil, fmt.Errorf("read resources of %s: %w", gv, err)
+		return served{}, fmt.Errorf("read resources of %s: %w", gv, err)
 	}
 	var list metav1.APIResourceList
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, fmt.Errorf("read resources of %s: %w", gv, err)
+		return served{}, fmt.Errorf("read resources of %s: %w", gv, err)
 	}
-	byKind := make(map[string]mapping, len(list.APIResources))
+	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}
 	for _, res := range list.APIResources {
 		// Subresources have the kinds of others.
 		if strings.Contains(res.Name, "/") {
 			continue
 		}
-		if _, twice := byKind[res.Kind]; twice {
+		out.byResource[res.Name] = resourceKind{res.Kind, res.Namespaced}
+		if _, twice := out.byKind[res.Kind]; twice {
 			continue
 		}
-		byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
+		out.byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
 	}
-	return byKind, nil
+	return out, nil
 }
 
 // groupPath is where the server serves gv.

@@ -55,6 +55,8 @@ func transformItem[T Object](transform func(T) (T, error), item Item[T]) Item[T]
 	var none T
 	obj, err := callTransform(transform, item.Object)
 	if err != nil {
+		kind := item.Object.GetObjectKind().GroupVersionKind()
+		item.Metadata = metadataOf(item.Object, kind)
 		item.Object, item.Err = none, fmt.Errorf("transform: %w", err)
 		return item
 	}

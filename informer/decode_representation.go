@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kjson "sigs.k8s.io/json"
+)
+
+// What differs in the decoding of the representations of a kind.
+
+// metadataKind is what a server names the metadata alone of an object.
+const metadataKind = "PartialObjectMetadata"
+
+// isKind says whether an object may be of the kind that the server names.
+func (d *decoder[T]) isKind(kind string) bool {
+	return kind == d.kind.Kind || kind == metadataKind && ofMetadata[T]()
+}
+
+// isList is isKind of a list.
+func (d *decoder[T]) isList(kind string) bool {
+	return kind == d.kind.Kind+"List" || kind == metadataKind+"List" && ofMetadata[T]()
+}
+
+// readJSON reads raw into obj.
+func readJSON[T Object](raw []byte, obj T) error {
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		// Its own UnmarshalJSON reads the text once more, to see whether it is a list.
+		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
+}
+
+// kindIn is the kind that a decoded object says it is of; empty: none.
+func kindIn[T Object](obj T) string {
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		return u.GetKind() // the schema.ObjectKind of it parses the apiVersion too
+	}
+	return obj.GetObjectKind().GroupVersionKind().Kind
+}
+
+// dropManagedFields takes metadata.managedFields out of an object.
+func dropManagedFields[T Object](obj T) {
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		// Also where it is null, as after the field was cut out of the text.
+		if metadata, ok := u.Object["metadata"].(map[string]any); ok {
+			delete(metadata, "managedFields")
+		}
+		return
+	}
+	if len(obj.GetManagedFields()) > 0 {
+		obj.SetManagedFields(nil)
+	}
+}
+
+// jsonMetadata is the metadata of an object that cannot be decoded otherwise,
+// nil when it cannot be read in full.
+func (d *decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
+	var object struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if err := guard(func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, &object) }); err != nil {
+		return nil
+	}
+	return d.metadata(object.Metadata)
+}
+
+// protobufMetadata does the same for protobuf.
+func (d *decoder[T]) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata {
+	_, metadata, _, _ := cutField(raw, objectMetadata)
+	var meta metav1.ObjectMeta
+	if err := guard(func() error { return meta.Unmarshal(metadata) }); err != nil {
+		return nil
+	}
+	return d.metadata(meta)
+}
+
+func (d *decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetadata {
+	if meta.Name == "" {
+		return nil
+	}
+	if !d.keepManagedFields {
+		meta.ManagedFields = nil
+	}
+	out := &metav1.PartialObjectMetadata{ObjectMeta: meta}
+	out.APIVersion, out.Kind = d.apiVersion, d.kind.Kind
+	return out
+}

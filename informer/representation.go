@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// A kind has up to three representations: its Go type, unstructured (all
+// fields, without a Go type), and metadata alone. Each is an informer of its
+// own with objects of its own; their watches may be one.
+
+// coreID tells the informers of a factory apart.
+type coreID struct {
+	object   reflect.Type
+	kind     schema.GroupVersionKind     // empty while only the resource is known
+	resource schema.GroupVersionResource // empty where the kind is known
+}
+
+// ForKind is For without a Go type: all fields of the kind's objects, as the
+// server's JSON has them. Each object carries its apiVersion and kind. The
+// kind need not be in the scheme, nor be served yet. Misuse (a nil factory, a
+// kind without its name or version) is remembered as by For.
+func ForKind(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...Scope) *SharedInformer[*unstructured.Unstructured] {
+	return ofKind[*unstructured.Unstructured](f, kind, "ForKind", scopes)
+}
+
+// ForMetadata is For of the metadata alone, for readers of names, labels,
+// annotations and owners: nothing else of the objects is held, nor, where the
+// server can leave it out, sent. Each object carries the apiVersion and kind of
+// the real object. While a watch of the same factory has the same objects in
+// full, it feeds this informer too. Misuse is remembered as by ForKind.
+func ForMetadata(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...Scope) *SharedInformer[*metav1.PartialObjectMetadata] {
+	return ofKind[*metav1.PartialObjectMetadata](f, kind, "ForMetadata", scopes)
+}
+
+// ForResource is ForKind for code that knows the resource ("widgets") and not
+// the kind. Where the scheme or the server's discovery has told the kind by
+// now, it is the informer that ForKind gives; else one of its own, which asks
+// discovery before its first list.
+func ForResource(f *SharedInformerFactory, resource schema.GroupVersionResource, scopes ...Scope) *SharedInformer[*unstructured.Unstructured] {
+	return ofResource[*unstructured.Unstructured](f, resource, "ForResource", scopes)
+}
+
+// ForResourceMetadata is ForMetadata by resource, as ForResource is ForKind.
+func ForResourceMetadata(f *SharedInformerFactory, resource schema.GroupVersionResource, scopes ...Scope) *SharedInformer[*metav1.PartialObjectMetadata] {
+	return ofResource[*metav1.PartialObjectMetadata](f, resource, "ForResourceMetadata", scopes)
+}
+
+func ofKind[T Object](f *SharedInformerFactory, kind schema.GroupVersionKind, function string, scopes []Scope) *SharedInformer[T] {
+	var err error
+	if kind.Kind == "" || kind.Version == "" {
+		err = fmt.Errorf("informer.%s of %q: the kind lacks its name or version; give both, such as {Group: \"apps\", Version: \"v1\", Kind: \"Deployment\"}", function, kind)
+	}
+	return handleOf[T](f, coreID{object: reflect.TypeFor[T](), kind: kind}, err, scopes)
+}
+
+func ofResource[T Object](f *SharedInformerFactory, resource schema.GroupVersionResource, function string, scopes []Scope) *SharedInformer[T] {
+	var err error
+	if resource.Resource == "" || resource.Version == "" {
+		err = fmt.Errorf("informer.%s of %q: the resource lacks its name or version; give both, such as {Group: \"apps\", Version: \"v1\", Resource: \"deployments\"}", function, resource)
+	}
+	id := coreID{object: reflect.TypeFor[T](), resource: resource}
+	if f != nil && err == nil {
+		if kind, ok := f.kindOf(resource); ok {
+			id = coreID{object: id.object, kind: kind}
+		}
+	}
+	return handleOf[T](f, id, err, scopes)
+}
+
+// kindOf is the kind of a resource, as far as it is known without asking the
+// server.
+func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
+	if kind, ok := f.resolver.knownKind(resource); ok {
+		return kind, true
+	}
+	for name := range f.scheme.KnownTypes(resource.GroupVersion()) {
+		kind := resource.GroupVersion().WithKind(name)
+		if guess, _ := meta.UnsafeGuessKindToResource(kind); guess == resource {
+			return kind, true
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// target is what an informer of id asks the server for.
+func (id coreID) target() target { return target{kind: id.kind, resource: id.resource} }
+
+// named is the kind for logs and errors; before it is known, the resource
+// stands in.
+func (id coreID) named() schema.GroupVersionKind {
+	if id.kind.Kind == "" && id.resource.Resource != "" {
+		return id.resource.GroupVersion().WithKind(id.resource.Resource)
+	}
+	return id.kind
+}
+
+// kindless says why T alone does not name a kind, nil if it may.
+func kindless[T Object]() error {
+	var none T
+	switch any(none).(type) {
+	case *unstructured.Unstructured:
+		return errors.New("informer for *unstructured.Unstructured: the type does not say which kind; use informer.ForKind(factory, kind)")
+	case *metav1.PartialObjectMetadata:
+		return errors.New("informer for *metav1.PartialObjectMetadata: the type does not say which kind; use informer.ForMetadata(factory, kind)")
+	}
+	return nil
+}
+
+// ofMetadata: T holds the metadata alone.
+func ofMetadata[T Object]() bool {
+	var none T
+	_, ok := any(none).(*metav1.PartialObjectMetadata)
+	return ok
+}
+
+// ofAnyKind: T does not say its kind.
+func ofAnyKind[T Object]() bool { return kindless[T]() != nil }
+
+// metadataOf is the metadata of obj, which may be of any representation. It
+// shares maps and slices with obj where obj has them as such.
+func metadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
+		if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+			out.ObjectMeta = *m
+			out.SetGroupVersionKind(kind)
+			return out
+		}
+	}
+	out = meta.AsPartialObjectMetadata(obj)
+	out.SetGroupVersionKind(kind)
+	return out
+}
+
+// convertTo is obj as a T that shares nothing with it.
+func convertTo[T Object](kind schema.GroupVersionKind, obj Object) (T, error) {
+	var none T
+	if ofMetadata[T]() {
+		return any(metadataOf(obj, kind).DeepCopy()).(T), nil
+	}
+	if typed, ok := obj.(T); ok {
+		return Copy(typed), nil
+	}
+	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		return none, fmt.Errorf("read %T as %s: it is the metadata alone", obj, kind.Kind)
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+	}
+	if _, ok := any(none).(*unstructured.Unstructured); ok {
+		out := &unstructured.Unstructured{Object: content}
+		out.SetGroupVersionKind(kind)
+		return any(out).(T), nil
+	}
+	out := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
+		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+	}
+	return out, nil
+}
