@@ -37,6 +37,14 @@
 // backoff grows with each Retry, error and conflict of a key, and ends with Done,
 // After and Terminal. It never holds up an event: Add does not wait.
 //
+// # Names of children
+//
+// A parent's name may have 253 characters, a Service's 63, and parents' names are the
+// users' to choose. ChildName, ChildDNSLabel and LabelValue make valid names and label
+// values of whatever they are given, unchanged where that is possible, and different
+// ones for different parents and parts. Two parents whose children have one name would
+// each undo what the other does, for ever.
+//
 // # Start and end
 //
 // New starts nothing. Run starts the sources, waits for them, and starts the workers.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
 )
 
 func TestInformer_PoisonedObjectHarmsOnlyItself_B1(t *testing.T) {
@@ -185,9 +186,35 @@ func TestInformer_HostileValuesPassThrough_B5(t *testing.T) {
 	})
 }
 
+// Each parent has a child of its own, whatever the parents are called: cut off,
+// the names of two of them must not become one.
 func TestInformer_NamesOfChildrenStayApartWhenCutOff_B5(t *testing.T) {
-	t.Skip("not yet: a helper that names children, injective where it has to cut off")
-	t.Error("two long names that differ at their ends must give children two names")
+	long := strings.Repeat("x", 252)
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		i := informer.For[*widget](w.factory)
+		start(w)
+		parents := []string{long + "a", long + "b", long[:240], long[:230], "x", "x-web", strings.Repeat("y.", 100) + "a", strings.Repeat("y.", 100) + "b"}
+		names := map[string]func(parent string) string{
+			"name":      func(parent string) string { return reconcile.ChildName(parent, "web") },
+			"DNS label": func(parent string) string { return reconcile.ChildDNSLabel(parent, "web", "0") },
+		}
+		for what, nameOf := range names {
+			for _, parent := range parents {
+				w.put(newWidget(nameOf(parent), what+" of "+parent))
+			}
+			pass(time.Second)
+			for _, parent := range parents {
+				child, err := i.Lister().Get(key(nameOf(parent)))
+				w.must(err)
+				if child.Spec.Value != what+" of "+parent {
+					t.Errorf("%s %q is the child of %.40q too: each would undo the other's for ever", what, child.Name, child.Spec.Value)
+				}
+			}
+		}
+		if n, want := len(strings.Fields(held(i))), 2*len(parents); n < want {
+			t.Errorf("%d children, want %d", n, want)
+		}
+	})
 }
 
 func TestInformer_SameNameWithAnotherUIDIsAnotherObject_B6(t *testing.T) {

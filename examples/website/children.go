@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
@@ -100,7 +101,8 @@ func serviceFor(site *webv1.Website) *corev1.Service {
 	}
 }
 
-// childMeta gives a child its site's name and makes it owned by the site, so
+// childMeta gives a child its site's name, which is enough for one child of a
+// kind (reconcile.ChildName tells more of them apart), and makes it owned by the site, so
 // that the garbage collector takes it away with the site.
 func childMeta(site *webv1.Website) metav1.ObjectMeta {
 	owner := metav1.NewControllerRef(site, webv1.GroupVersion.WithKind("Website"))
@@ -116,7 +118,7 @@ func labelsOf(site *webv1.Website) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":       "website",
 		"app.kubernetes.io/managed-by": fieldOwner,
-		"example.flyball.dev/website":  site.Name, // the schema keeps names short enough
+		"example.flyball.dev/website":  reconcile.LabelValue(site.Name), // a name may be longer than a value
 	}
 }
 

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// ChildName names a child of parent: ChildName("blog", "config") is "blog-config",
+// and ChildName("blog", "shard", "0") is "blog-shard--0". It is a DNS subdomain of at
+// most 253 characters, the name that most kinds ask for, whatever it is given.
+//
+// Different arguments give different names, within the strength of 100 bits of
+// SHA-256. A name that would be too long or not valid is cut and ends in such a hash
+// of all arguments; so is one that other arguments could give as it stands, because a
+// part has a hyphen or looks like a hash: ChildName("a-b", "c") is "a-b-c", and
+// ChildName("a", "b-c") is "a-b-c-" with a hash. Hyphens in parent are fine. The same
+// arguments give the same name in every version.
+func ChildName(parent, part string, more ...string) string {
+	return childName(subdomainRule, parent, part, more)
+}
+
+// ChildDNSLabel is ChildName for kinds whose names are DNS labels: Services,
+// Namespaces, and whatever becomes a hostname or a label's value. It has at most 63
+// characters, begins with a letter, and has hyphens in place of dots.
+func ChildDNSLabel(parent, part string, more ...string) string {
+	return childName(dnsLabelRule, parent, part, more)
+}
+
+// LabelValue is text as the value of a label, such as the name of an owner: text
+// itself if it is valid, as each name of up to 63 characters is, or else what of it is
+// valid, an underscore and a hash. Different texts give different values, as with
+// ChildName.
+func LabelValue(text string) string {
+	r := labelValueRule
+	if at := strings.LastIndexByte(text, r.mark); r.valid(text) && !(at >= 0 && looksLikeHash(text[at+1:])) {
+		return text
+	}
+	return r.cut(text, text)
+}
+
+// nameRule is what a kind of name may look like.
+type nameRule struct {
+	limit   int
+	problem func(string) []string
+	also    string // valid beside lower-case letters, digits and hyphens
+	letter  bool   // the first character is one
+	mark    byte   // before the hash
+}
+
+var (
+	subdomainRule  = nameRule{limit: validation.DNS1123SubdomainMaxLength, problem: validation.IsDNS1123Subdomain, also: ".", mark: '-'}
+	dnsLabelRule   = nameRule{limit: validation.DNS1035LabelMaxLength, problem: validation.IsDNS1035Label, letter: true, mark: '-'}
+	labelValueRule = nameRule{limit: validation.LabelValueMaxLength, problem: validation.IsValidLabelValue, also: "._ABCDEFGHIJKLMNOPQRSTUVWXYZ", mark: '_'}
+)
+
+func (r nameRule) valid(name string) bool { return len(name) <= r.limit && len(r.problem(name)) == 0 }
+
+// childName joins parent and parts. The join is taken as it stands if it can be read
+// back in one way only: from its end, parts have no hyphen, two hyphens lead to
+// another part and one to the parent, and the last part is not a hash.
+func childName(r nameRule, parent, part string, more []string) string {
+	plain := parent != "" && !strings.HasSuffix(parent, "-")
+	name, whole := parent+"-"+part, lengthFirst(parent)+lengthFirst(part)
+	last := part
+	plain = plain && isPart(part)
+	for _, p := range more {
+		name, whole, last = name+"--"+p, whole+lengthFirst(p), p
+		plain = plain && isPart(p)
+	}
+	if plain && !looksLikeHash(last) && r.valid(name) {
+		return name
+	}
+	return r.cut(name, whole)
+}
+
+func isPart(text string) bool { return text != "" && !strings.Contains(text, "-") }
+
+// lengthFirst is text as no text before or after it can be mistaken for.
+func lengthFirst(text string) string { return strconv.Itoa(len(text)) + ":" + text }
+
+// cut is what of name is valid and has room, and the hash of whole.
+func (r nameRule) cut(name, whole string) string {
+	room := r.limit - hashLength - 1
+	out := make([]byte, 0, r.limit)
+	for i := 0; i < len(name) && len(out) < room; i++ {
+		c := name[i]
+		if c >= 'A' && c <= 'Z' && !strings.ContainsRune(r.also, rune(c)) {
+			c += 'a' - 'A'
+		}
+		switch {
+		case isAlphanumeric(c):
+			if r.letter && len(out) == 0 && c <= '9' {
+				out = append(out, 'x')
+			}
+		case c != '-' && strings.IndexByte(r.also, c) < 0:
+			c = '-'
+		}
+		if isAlphanumeric(c) || len(out) > 0 && isAlphanumeric(out[len(out)-1]) {
+			out = append(out, c)
+		}
+	}
+	for len(out) > 0 && !isAlphanumeric(out[len(out)-1]) {
+		out = out[:len(out)-1]
+	}
+	if len(out) == 0 {
+		out = append(out, 'x')
+	}
+	return string(append(out, r.mark)) + hashOf(whole)
+}
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// The hash is 100 bits in digits and letters, without most vowels, so that it spells
+// nothing.
+const (
+	hashLength   = 20
+	hashAlphabet = "0123456789abcdfghjklmnpqrstvwxyz"
+)
+
+func hashOf(whole string) string {
+	sum := sha256.Sum256([]byte(whole))
+	return base32.NewEncoding(hashAlphabet).EncodeToString(sum[:])[:hashLength]
+}
+
+func looksLikeHash(text string) bool {
+	return len(text) == hashLength && strings.Trim(text, hashAlphabet) == ""
+}
