@@ -102,8 +102,8 @@ func serviceFor(site *webv1.Website) *corev1.Service {
 }
 
 // childMeta gives a child its site's name, which is enough for one child of a
-// kind (reconcile.ChildName tells more of them apart), and makes it owned by the site, so
-// that the garbage collector takes it away with the site.
+// kind (reconcile.ChildName tells more of them apart), and makes it owned by the
+// site, so that the garbage collector takes it away with the site.
 func childMeta(site *webv1.Website) metav1.ObjectMeta {
 	owner := metav1.NewControllerRef(site, webv1.GroupVersion.WithKind("Website"))
 	return metav1.ObjectMeta{
