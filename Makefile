@@ -9,12 +9,13 @@ SHELL := /bin/sh
 GO ?= go
 
 # Packages tested at the same time, how long one of them may take, how long
-# each fuzz target runs, and how often each benchmark does.
+# each fuzz target runs, and how often and how long each benchmark does.
 PARALLEL ?= 2
 TIMEOUT ?= 20m
 FUZZTIME ?= 10s
 BENCH ?= .
 BENCHCOUNT ?= 1
+BENCHTIME ?= 1s
 
 # The examples are modules of their own, so that each can be copied out, and
 # simulate is one, so that what it needs is not an operator's to link. They
@@ -79,8 +80,10 @@ house: ## check the rules of the house and the snippets of the documentation
 	$(GO) test -count=1 -run 'TestHouse|TestSnippets' .
 
 .PHONY: bench
-bench: ## run the benchmarks beside the peers' (BENCH=regexp BENCHCOUNT=n)
-	cd hack/bench && GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) -timeout 2h ./...
+bench: ## run the benchmarks beside the peers' in turns, and print medians and ratios (BENCH=regexp BENCHCOUNT=n)
+	cd hack/bench && for i in $$(seq $(BENCHCOUNT)); do \
+		GOWORK=off $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem -timeout 2h . ; \
+	done | tee /dev/stderr | GOWORK=off $(GO) run ./ratios
 
 .PHONY: guests
 guests: need-cc control-plane ## run Kubernetes' own Deployment and ReplicaSet controllers on flyball's informers

@@ -10,6 +10,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,6 +56,9 @@ func read(in io.Reader) (*results, error) {
 	r := &results{samples: map[subject]map[string][]float64{}}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "FAIL") || strings.HasPrefix(lines.Text(), "--- FAIL") {
+			return nil, errors.New("read benchmarks: one failed; its output says why")
+		}
 		fields := strings.Fields(lines.Text())
 		if len(fields) < 4 || !strings.HasPrefix(fields[0], "Benchmark") {
 			continue

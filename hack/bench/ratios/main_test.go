@@ -31,6 +31,9 @@ PASS
 	if err := run(strings.NewReader("PASS\n"), &out); err == nil {
 		t.Error("run of no benchmarks reports no error")
 	}
+	if err := run(strings.NewReader(in+"--- FAIL: BenchmarkX/flyball\nFAIL\n"), &out); err == nil {
+		t.Error("run of benchmarks of which one failed reports no error")
+	}
 	if err := run(strings.NewReader("BenchmarkX/flyball-2 1 many ns/op\n"), &out); err == nil {
 		t.Error("run of a line that cannot be read reports no error")
 	}
