@@ -61,6 +61,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, errors.New("make informer factory: the scheme is nil; give the scheme that the object types are registered in")
 	}
 	cfg = rest.CopyConfig(cfg)
+	rereadToken(cfg)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
