@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -90,6 +91,9 @@ func (s *session[T]) close() {
 // after is the outcome of a stream that ended with err.
 func (s *session[T]) after(err error) outcome {
 	o := failed(err, false)
+	if o.result == resultCut || o.result == resultUnreachable {
+		o.err = fmt.Errorf("the connection to the server broke off: %w", err)
+	}
 	o.lived, o.spoke = time.Since(s.opened), s.spoke
 	return o
 }

@@ -40,6 +40,8 @@ func (s State) hint() string {
 	switch s {
 	case StateForbidden:
 		return "grant list and watch of it by a Role or ClusterRole; it is asked for again"
+	case StateStale:
+		return "what is known stays readable; the server is asked again"
 	case StateUnauthorized:
 		return "check the credentials of the kubeconfig or the service account; they are tried again"
 	}

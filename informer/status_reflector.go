@@ -174,7 +174,7 @@ func (s *reflectorStatus) set(state State, reason string) {
 		reason = ""
 	}
 	s.mu.Lock()
-	was := s.mu.state.State
+	was, since := s.mu.state.State, s.mu.state.Since
 	s.mu.state.Reason = reason
 	if was != state {
 		s.mu.state.State, s.mu.state.Since = state, time.Now()
@@ -188,7 +188,7 @@ func (s *reflectorStatus) set(state State, reason string) {
 		if was == StateListing || was == StateStreaming {
 			s.log.V(1).Info("Watching")
 		} else {
-			s.log.Info("Watching again", "was", was)
+			s.log.Info("Up to date again", "was", was, "for", time.Since(since).Round(time.Millisecond))
 		}
 	case StateListing, StateStreaming:
 		s.log.V(1).Info("Listing", "state", state)
