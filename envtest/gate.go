@@ -42,6 +42,9 @@ func (g *Gate) Shut() { g.set(true) }
 // Open lets the client connect again.
 func (g *Gate) Open() { g.set(false) }
 
+// Cut cuts every connection; the client may connect again at once.
+func (g *Gate) Cut() { g.set(false) }
+
 func (g *Gate) set(shut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

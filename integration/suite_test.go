@@ -45,6 +45,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	Expect(clientscheme.AddToScheme(scheme)).To(Succeed())
 	scheme.AddKnownTypeWithName(group.WithKind("Widget"), &widget{})
 	scheme.AddKnownTypeWithName(group.WithKind("Latecomer"), &latecomer{})
+	scheme.AddKnownTypeWithName(group.WithKind("Passenger"), &passenger{})
 	var err error
 	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crd("widget")})
 	Expect(err).NotTo(HaveOccurred())
@@ -78,6 +79,13 @@ type latecomer struct{ widget }
 
 func (l *latecomer) DeepCopyObject() runtime.Object {
 	return &latecomer{*l.widget.DeepCopyObject().(*widget)}
+}
+
+// passenger is a kind that comes and goes.
+type passenger struct{ widget }
+
+func (p *passenger) DeepCopyObject() runtime.Object {
+	return &passenger{*p.widget.DeepCopyObject().(*widget)}
 }
 
 // crd is the definition of one of the kinds above.
