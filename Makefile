@@ -89,6 +89,13 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 guests: need-cc control-plane ## run Kubernetes' own Deployment and ReplicaSet controllers on flyball's informers
 	cd hack/guests && GOWORK=off CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./...
 
+# The race detector is on; SEED repeats the choices of an earlier run.
+SOAK ?= 5m
+SEED ?= 0
+.PHONY: soak
+soak: need-cc control-plane ## kill, compact and cut a real server at random for SOAK (5m), then compare every informer with it (SEED=n)
+	CGO_ENABLED=1 $(GO) run -race ./hack/soak -for $(SOAK) -seed $(SEED)
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME
 	@set -e; grep -rn --include='*_test.go' '^func Fuzz' . \

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// A view is what somebody holds of the objects: the version of each.
+type view map[informer.Key]string
+
+// follower is an informer of any kind with two handlers.
+type follower interface {
+	fmt.Stringer
+	// fresh is what the server has of its scopes.
+	fresh(ctx context.Context, c *client.Client) (view, error)
+	// equals compares with want what the cache holds and both handlers were
+	// told, and says what any of them was told wrongly.
+	equals(want view) error
+	// counted are the events that both handlers were told.
+	counted() uint64
+}
+
+// following is a follower of T.
+type following[T informer.Object] struct {
+	name   string
+	handle *informer.SharedInformer[T]
+	covers func(T) bool // as its scopes, judged on this side
+	mu     struct {
+		sync.Mutex
+		told   map[string]view // by handler
+		wrong  string          // the first version that went back
+		events uint64
+	}
+}
+
+// followAll asks f for several kinds, in scopes of each sort.
+func followAll(f *informer.SharedInformerFactory) ([]follower, error) {
+	red := informer.Scope{LabelSelector: "color=red"}
+	here := informer.Scope{Namespaces: namespaces[:2]}
+	redHere := informer.Scope{Namespaces: here.Namespaces, LabelSelector: red.LabelSelector}
+	var out []follower
+	for _, one := range []func() (follower, error){
+		func() (follower, error) {
+			return follow(f, "all ConfigMaps", func(*corev1.ConfigMap) bool { return true })
+		},
+		func() (follower, error) {
+			return follow(f, "red ConfigMaps", func(m *corev1.ConfigMap) bool { return isRed(m) }, red)
+		},
+		func() (follower, error) {
+			return follow(f, "ConfigMaps of two namespaces", func(m *corev1.ConfigMap) bool { return isHere(m) }, here)
+		},
+		func() (follower, error) {
+			return follow(f, "red Secrets and those of two namespaces", func(s *corev1.Secret) bool { return isRed(s) || isHere(s) }, red, here)
+		},
+		func() (follower, error) {
+			return follow(f, "all Deployments", func(*appsv1.Deployment) bool { return true })
+		},
+		func() (follower, error) { return follow(f, "all Parts", func(*part) bool { return true }) },
+		func() (follower, error) {
+			return follow(f, "red Parts of two namespaces", func(p *part) bool { return isRed(p) && isHere(p) }, redHere)
+		},
+	} {
+		follower, err := one()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, follower)
+	}
+	return out, nil
+}
+
+func isRed(obj informer.Object) bool  { return obj.GetLabels()["color"] == "red" }
+func isHere(obj informer.Object) bool { return slices.Contains(namespaces[:2], obj.GetNamespace()) }
+
+// follow adds an informer with a handler of each sort.
+func follow[T informer.Object](f *informer.SharedInformerFactory, name string, covers func(T) bool, scopes ...informer.Scope) (follower, error) {
+	w := &following[T]{name: name, handle: informer.For[T](f, scopes...), covers: covers}
+	w.mu.told = map[string]view{}
+	for _, opts := range []informer.HandlerOptions{{Name: name + ", states"}, {Name: name + ", every event", EveryEvent: true}} {
+		w.mu.told[opts.Name] = view{}
+		if _, err := w.handle.AddHandler(func(e informer.Event[T]) { w.note(opts.Name, e) }, opts); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *following[T]) String() string { return w.name }
+
+func (w *following[T]) note(handler string, e informer.Event[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.events++
+	told := w.mu.told[handler]
+	if e.Type == informer.EventDeleted {
+		delete(told, e.Key)
+		return
+	}
+	version := e.New.GetResourceVersion()
+	if before := told[e.Key]; informer.ParseVersion(version) < informer.ParseVersion(before) && w.mu.wrong == "" {
+		w.mu.wrong = fmt.Sprintf("%s was told version %s of %s after %s", handler, version, e.Key, before)
+	}
+	told[e.Key] = version
+}
+
+func (w *following[T]) counted() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.events
+}
+
+func (w *following[T]) fresh(ctx context.Context, c *client.Client) (view, error) {
+	out := view{}
+	for obj, err := range client.List[T](ctx, c) {
+		if err != nil {
+			return nil, err
+		}
+		if w.covers(obj) {
+			out[informer.KeyOf(obj)] = obj.GetResourceVersion()
+		}
+	}
+	return out, nil
+}
+
+func (w *following[T]) equals(want view) error {
+	cache := view{}
+	for obj := range w.handle.Lister().All() {
+		cache[informer.KeyOf(obj)] = obj.GetResourceVersion()
+	}
+	if err := differ("the cache", cache, want); err != nil {
+		return fmt.Errorf("%w; it stands: %v", err, w.handle.Snapshot().Scopes)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for handler, told := range w.mu.told {
+		if err := differ(handler, told, want); err != nil {
+			return err
+		}
+	}
+	if w.mu.wrong != "" {
+		return fmt.Errorf("a version went back: %s", w.mu.wrong)
+	}
+	return nil
+}
+
+// differ says where got is not want, by one example of each sort.
+func differ(who string, got, want view) error {
+	for key, version := range want {
+		switch has, ok := got[key]; {
+		case !ok:
+			return fmt.Errorf("%s lacks %s (it has %d objects, the server %d)", who, key, len(got), len(want))
+		case has != version:
+			return fmt.Errorf("%s has %s at version %s, the server at %s", who, key, has, version)
+		}
+	}
+	for key := range got {
+		if _, ok := want[key]; !ok {
+			return fmt.Errorf("%s still has %s, which the server has not (it has %d objects, the server %d)", who, key, len(got), len(want))
+		}
+	}
+	return nil
+}
