@@ -21,7 +21,8 @@ var starters = map[string]string{
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
 
 	"informer/deltafifo.go":         "wakes who waits for deltas when ctx ends",
-	"informer/core.go":              "Reflectors and dispatch join the informer's run",
+	"informer/core.go":              "dispatch joins the informer's run",
+	"informer/core_scopes.go":       "Reflectors join the informer's run, as scopes come and go",
 	"informer/join.go":              "listeners and their resync join the informer's run",
 	"informer/factory.go":           "informers join the factory's run",
 	"informer/listener.go":          "wakes the listener when its context ends",
@@ -68,7 +69,7 @@ func TestHouse_GoroutinesStartInListedFiles(t *testing.T) {
 			case *ast.GoStmt:
 				t.Errorf("%s: go statement; use a group whose Wait stands in the same function", f.path)
 			case *ast.CallExpr:
-				if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && (sel.Sel.Name == "Go" || sel.Sel.Name == "AfterFunc") {
+				if sel, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr); ok && slices.Contains([]string{"Go", "Spawn", "AfterFunc"}, sel.Sel.Name) {
 					starting[f.path] = f.isLibrary()
 				}
 			}

@@ -80,6 +80,7 @@ type deltaLog[T Object] struct {
 type scopeLog struct {
 	bookmark uint64 // 1 + number of a bookmark with no delta after it; 0: none
 	listed   bool   // the end of the first list has been popped
+	ended    bool   // what still comes of it is dropped
 }
 
 func (l *deltaLog[T]) scope(id ScopeID) *scopeLog {
@@ -91,6 +92,9 @@ func (l *deltaLog[T]) scope(id ScopeID) *scopeLog {
 
 // push appends d, or lets it go into the key's last delta.
 func (l *deltaLog[T]) push(d Delta[T]) {
+	if l.scope(d.Scope).ended {
+		return
+	}
 	if l.merge(d) {
 		l.merged++
 		return
@@ -151,6 +155,9 @@ func (l *deltaLog[T]) merge(d Delta[T]) bool {
 // mark notes that scope has reached v.
 func (l *deltaLog[T]) mark(scope ScopeID, v Version) {
 	s := l.scope(scope)
+	if s.ended {
+		return
+	}
 	if s.bookmark > l.places.Front() {
 		l.places.At(s.bookmark - 1).Version = v
 		return

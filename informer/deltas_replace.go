@@ -77,7 +77,7 @@ func (r *Replacement[T]) Commit(v Version) {
 	f := r.fifo
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.mu.closed {
+	if !f.mu.closed && !f.mu.log.scope(r.scope).ended {
 		f.mu.log.group(r.scope, &r.deltas, v, r.epoch)
 		f.woken.Signal()
 	}

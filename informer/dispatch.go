@@ -6,19 +6,18 @@ package informer
 import (
 	"context"
 	"errors"
-	"slices"
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
 func (c *core[T]) dispatch(ctx context.Context) error {
-	defer close(c.ended)
+	defer c.finish()
 	defer c.fifo.Close()
 	for {
 		batch, err := c.fifo.PopBatch(ctx)
 		if err != nil {
 			return nil // ctx has ended
 		}
-		c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(batch) })
+		c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(c.livingLocked(batch)) })
 		c.reportUndecodable(batch.Deltas)
 	}
 }
@@ -70,11 +69,12 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 // observe stores an own write, by the rules of own writes, and tells the
 // listeners before any watch does.
 func (c *core[T]) observe(w Written) {
+	var in, unsure []*watched[T]
 	o := observed[T]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
 	if o.Effect == Stored {
 		obj, err := c.typed(w)
 		if err == nil {
-			o.In, o.Unsure = c.scopesOf(obj)
+			in, unsure = c.matching(obj)
 			if !c.opts.KeepManagedFields {
 				obj.SetManagedFields(nil)
 			}
@@ -84,7 +84,10 @@ func (c *core[T]) observe(w Written) {
 			o.Effect = Touched // the watch's own delivery says what is wrong with it
 		}
 	}
-	c.store(nil, func() ([]change[T], error) { return c.indexer.observe(o) })
+	c.store(nil, func() ([]change[T], error) {
+		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
+		return c.indexer.observe(o)
+	})
 }
 
 // typed is the object of an own write, as the informer would have decoded it.
@@ -102,19 +105,15 @@ func (c *core[T]) typed(w Written) (T, error) {
 	return obj, err
 }
 
-// scopesOf says which scopes obj belongs to, and of which only the server
+// matching says which scopes obj belongs to, and of which only the server
 // knows.
-func (c *core[T]) scopesOf(obj Object) (in, unsure *scopeSet) {
-	c.mu.Lock()
-	matchers := slices.Clone(c.mu.matchers)
-	c.mu.Unlock()
-	in, unsure = scopesOf(), scopesOf()
-	for i, m := range matchers {
-		switch m.match(obj) {
+func (c *core[T]) matching(obj Object) (in, unsure []*watched[T]) {
+	for _, w := range c.watchedNow() {
+		switch w.matcher.match(obj) {
 		case inside:
-			in = in.with(ScopeID(i))
+			in = append(in, w)
 		case undecided:
-			unsure = unsure.with(ScopeID(i))
+			unsure = append(unsure, w)
 		}
 	}
 	return in, unsure

@@ -40,7 +40,17 @@
 //	I8  an object that cannot be decoded harms only itself, and reads of its key
 //	    say so
 //	I9  a sync ends or says why it has not; no server can hang it silently
-//	I10 after the end every goroutine and connection is given back
+//	I10 after the end, or the last release, every goroutine, connection and
+//	    object is given back
+//
+// # Handles
+//
+// Handles are counted. Release gives one up: its handlers go, and a scope that
+// no other handle holds ends, with its watch and with what it alone held. The
+// last release ends the informer, while the factory runs on. SetScopes changes
+// what a handle covers at any time; Listers see it at once, and handlers are told
+// of what leaves and of what comes. Only For and SetScopes ask for anything to be
+// watched: a read never does.
 //
 // # Own writes
 //

@@ -56,3 +56,12 @@ type NotSyncedError struct {
 func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("read %s: the informer has not synced; wait for its Synced channel, or read from a Reconcile, which starts after it", e.Kind.Kind)
 }
+
+// ReleasedError: the handle was released, so it sees nothing any more.
+type ReleasedError struct {
+	Kind schema.GroupVersionKind
+}
+
+func (e *ReleasedError) Error() string {
+	return fmt.Sprintf("use informer of %s: the handle was released; ask for another one with informer.For", e.Kind.Kind)
+}

@@ -78,7 +78,8 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 // For returns a handle on the factory's informer of T, over the union of the
 // given scopes; with none, over the factory's namespaces. It may be called at
 // any time; an informer that is asked for during Run starts at once, and one
-// asked for after it is Stopped. Misuse (a nil factory, a type that is not in
+// asked for after it is Stopped. Each handle counts: the informer ends when the
+// last one is released. Misuse (a nil factory, a type that is not in
 // the scheme, a selector that does not parse) is remembered: the handle's Err
 // returns it, and so does Run of the factory, if the handle was asked for before.
 func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
@@ -95,10 +96,13 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 	if f == nil {
 		return orphan[T]()
 	}
-	if len(scopes) == 0 {
-		scopes = []Scope{{Namespaces: f.opts.Namespaces}}
+	for {
+		c := coreFor[T](f, id)
+		if i := c.handle(scopes, err); i != nil {
+			return i
+		}
+		c.forget() // its last handle was released just now
 	}
-	return coreFor[T](f, id).handle(watchScopesOf(scopes), err)
 }
 
 // orphan is a handle that only remembers that there was no factory.
@@ -124,25 +128,6 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, target{kind: kind}, scope, false)
 }
 
-// watchScopesOf is what scopes come down to: each namespace by itself, each
-// once, and none that another one covers already.
-func watchScopesOf(scopes []Scope) []WatchScope {
-	var out []WatchScope
-	for _, s := range scopes {
-		for _, ns := range s.namespaces() {
-			w := WatchScope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
-			if !slices.Contains(out, w) {
-				out = append(out, w)
-			}
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(out), func(w WatchScope) bool {
-		whole := w
-		whole.Namespace = ""
-		return w != whole && slices.Contains(out, whole)
-	})
-}
-
 // coreFor is the one core of id in f.
 func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	f.mu.Lock()
@@ -158,13 +143,34 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.groupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(t) }
+	c.discover = func(ctx context.Context) (bool, error) {
+		_, m, err := f.resolver.resolve(ctx, t)
+		return m.Namespaced, err
+	}
 	c.convert = func(obj Object) (T, error) { return convertTo[T](c.gvk(), obj) }
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
-	if f.group.Go(c.run) != nil {
+	member, ended := f.group.Spawn(c.run)
+	if ended != nil {
 		c.end()
 	}
+	c.forget = func() {
+		f.forget(id, c)
+		if member != nil {
+			member.Cancel()
+		}
+	}
 	return c
+}
+
+// forget has the next For of id make another core than c.
+func (f *SharedInformerFactory) forget(id coreID, c anyCore) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.informers[id] == c {
+		delete(f.mu.informers, id)
+	}
+	f.mu.order = slices.DeleteFunc(f.mu.order, func(other anyCore) bool { return other == c })
 }
 
 // KindOf is the kind that scheme knows T by. It is an error when T is not a

@@ -230,7 +230,7 @@ func TestFactory_ScopesThatAnotherCoversAreNotWatched(t *testing.T) {
 		{[]Scope{{Namespaces: []string{"b", "a", "b"}}, {Namespaces: []string{"a"}}}, []WatchScope{{Namespace: "a"}, {Namespace: "b"}}},
 		{[]Scope{{LabelSelector: "x"}, {Namespaces: []string{"a"}}}, []WatchScope{{LabelSelector: "x"}, {Namespace: "a"}}},
 	} {
-		if got := watchScopesOf(c.scopes); !slices.Equal(got, c.want) {
+		if got := watchScopesOf(c.scopes, false); !slices.Equal(got, c.want) {
 			t.Errorf("%v is watched as %v, want %v", c.scopes, got, c.want)
 		}
 	}

@@ -409,7 +409,7 @@ func (d *dull) settle() {
 	for _, r := range d.readers {
 		for d.read(r) {
 		}
-		lister := newLister(view[thing]{store: d.store, scopes: r.filter})
+		lister := listerOf(d.store, &sight{scopes: r.filter})
 		for key := range d.keys() {
 			want := d.at(key, len(d.log))
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(d.seen(r.filter))), func(s scopeModel) bool { return s.has(want) }) {

@@ -247,18 +247,24 @@ func (x *Indexer[T]) find(name string) *index[T] {
 	return nil
 }
 
+// found is what an index has for a value, and the rows of the same moment.
+type found[T Object] struct {
+	rows      vector.View[row[T]]
+	positions vector.View[uint32]
+}
+
 // lookup is what an index has for a value, as it is now.
-func (x *Indexer[T]) lookup(name, value string) (rows vector.View[row[T]], positions vector.View[uint32]) {
+func (x *Indexer[T]) lookup(name, value string) (f found[T]) {
 	i := x.find(name)
 	if i == nil {
-		return rows, positions
+		return f
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if b := i.buckets[value]; b != nil {
-		return x.mu.rows.View(), b.rows.View()
+		f = found[T]{x.mu.rows.View(), b.rows.View()}
 	}
-	return rows, positions
+	return f
 }
 
 // valuesOf are the values of an index under which filter sees an object.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,7 +52,7 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	if err := x.AddIndex("label", byLabel); err != nil {
 		t.Fatal(err)
 	}
-	lister := newLister(view[thing]{store: x})
+	lister := listerOf(x, &sight{})
 	round := func(n int) {
 		var deltas []Delta[thing]
 		for i := range objects {
@@ -116,7 +117,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 	if err == nil || len(changes) != 4 {
 		t.Errorf("apply = %d changes, %v; want 4, and the panic", len(changes), err)
 	}
-	lister := newLister(view[thing]{store: x})
+	lister := listerOf(x, &sight{})
 	keys, err := lister.IndexKeys("label", "good")
 	if got := fmt.Sprint(keys); err != nil || got != "[ns/b ns/early]" {
 		t.Errorf("the index has %s, %v; want [ns/b ns/early]: a panic costs the object it is about, until its next version", got, err)
@@ -139,7 +140,7 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustApply(t, x, seenDelta("b", "v", 2, "y"), seenDelta("c", "w", 3, ""))
-	lister := newLister(view[thing]{store: x})
+	lister := listerOf(x, &sight{})
 	want := func(what, values, keys string) {
 		t.Helper()
 		v, _ := lister.IndexValues("words")
@@ -161,7 +162,7 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
-	lister := newLister(view[thing]{store: x})
+	lister := listerOf(x, &sight{})
 	broken := func(name string, uid types.UID, v Version) Delta[thing] {
 		return Delta[thing]{Type: Updated, Key: named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
@@ -241,13 +242,18 @@ func TestIndexer_GivesMemoryBack(t *testing.T) {
 	}
 }
 
+// listerOf is a Lister of x that sees what s does.
+func listerOf(x *Indexer[thing], s *sight) Lister[thing] {
+	var at atomic.Pointer[sight]
+	at.Store(s)
+	return newLister(x, nil, &at)
+}
+
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
-	synced := false
-	lister := newLister(view[thing]{
-		store: x, covers: func(ns string) bool { return ns == "ns" }, synced: func() bool { return synced },
-	})
+	synced := make(chan struct{})
+	lister := listerOf(x, &sight{namespaces: map[string]bool{"ns": true}, synced: synced})
 	if _, err := lister.Get(named("a")); err != nil {
 		t.Errorf("Get of what is known = %v, though the first list has not ended", err)
 	}
@@ -255,7 +261,7 @@ func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 	if _, ok := errors.AsType[*NotSyncedError](err); !ok {
 		t.Errorf("Get before the first list = %v, want a *NotSyncedError", err)
 	}
-	synced = true
+	close(synced)
 	if _, err = lister.Get(named("b")); !apierrors.IsNotFound(err) {
 		t.Errorf("Get of what does not exist = %v, want NotFound", err)
 	}
@@ -312,7 +318,7 @@ func TestLister_List(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			objects, err := newLister(view[thing]{store: x, scopes: test.scopes}).List(test.opts)
+			objects, err := listerOf(x, &sight{scopes: test.scopes}).List(test.opts)
 			var names []string
 			for _, o := range objects {
 				names = append(names, o.Name)
@@ -328,7 +334,7 @@ func TestLister_List(t *testing.T) {
 func TestLister_GetDoesNotAllocate(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
-	lister, key := newLister(view[thing]{store: x, scopes: scopesOf(0)}), named("a")
+	lister, key := listerOf(x, &sight{scopes: scopesOf(0)}), named("a")
 	if got := testing.AllocsPerRun(100, func() { _, _ = lister.Get(key) }); got != 0 {
 		t.Errorf("Get allocates %v times, want 0", got)
 	}
@@ -342,7 +348,7 @@ func BenchmarkIndexer(b *testing.B) {
 		deltas[i] = seenDelta(fmt.Sprintf("object-%d", i), types.UID(fmt.Sprint(i)), Version(i+1), "")
 	}
 	_, _ = x.apply(Batch[thing]{Deltas: deltas})
-	lister := newLister(view[thing]{store: x, scopes: scopesOf(0)})
+	lister := listerOf(x, &sight{scopes: scopesOf(0)})
 	b.Run("Get", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
 			if _, err := lister.Get(deltas[i*7919%n].Key); err != nil {

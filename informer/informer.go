@@ -16,9 +16,8 @@ import (
 // objects of its own scopes. Safe for concurrent use.
 type SharedInformer[T Object] struct {
 	core   *core[T]
-	scopes []ScopeID
-	synced <-chan struct{}
-	err    error
+	handle *handle[T]
+	err    error // the misuse it was made with
 }
 
 // New returns an informer that nobody shares, fed by lw. The caller runs it.
@@ -29,7 +28,7 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 		}
 		return lw, nil
 	})
-	return c.handle([]WatchScope{{}}, nil)
+	return c.handle([]Scope{{}}, nil)
 }
 
 // Kind is the kind of the informer's objects. Of ForResource it is known once
@@ -40,32 +39,35 @@ func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.gvk()
 // known once the server's discovery has answered.
 func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.core.namespaced() }
 
-// Lister returns the read side. What it returns is shared and read-only.
+// Lister returns the read side. What it returns is shared and read-only. It
+// sees the scopes that the handle has at the time of each read.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return i.core.lister(i.scopes, i.synced)
+	return newLister(i.core.indexer, i.core.resource, &i.handle.sight)
 }
 
 // AddHandler has handle called with every change from now on, first with the
 // present objects as Added. It may be called at any time; the calls come one
 // after the other from a goroutine of the handler's own, so a slow handler
-// delays nobody else. It is an error when handle is nil, when the informer has
-// misuse, and when its run has ended: nothing would ever be told.
+// delays nobody else. It ends with the handle that it was added by. It is an
+// error when handle is nil, when the informer has misuse or was released, and
+// when its run has ended: nothing would ever be told.
 func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOptions) (*Registration, error) {
-	if i.err != nil {
-		return nil, i.err
+	if err := i.Err(); err != nil {
+		return nil, err
 	}
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.core.join(handle, opts, i.scopes)
+	return i.core.join(handle, opts, i.handle)
 }
 
 // AddIndex has every object listed under the values that f gives for it, to be
 // read by Lister.ByIndex. It may be called at any time, once per name. f must
 // be a pure function of the object; a panic of it costs that object's values.
+// The index is the kind's: it stays when this handle is released.
 func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
-	if i.err != nil {
-		return i.err
+	if err := i.Err(); err != nil {
+		return err
 	}
 	if f == nil {
 		return i.core.errorf("add index %q: the function is nil; give one that returns the values of an object", name)
@@ -77,10 +79,10 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 // drop fields that nobody reads. f owns the object it is given; name,
 // namespace, UID and resourceVersion must stay. An object that f refuses or
 // panics on is kept as undecodable. A nil f is none. It is an error after the
-// informer started.
+// informer started. It is the kind's, and stays when this handle is released.
 func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
-	if i.err != nil {
-		return i.err
+	if err := i.Err(); err != nil {
+		return err
 	}
 	return i.core.setTransform(f)
 }
@@ -91,18 +93,27 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
 
 // Synced is closed when the first list of every scope of this handle is stored.
-func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.synced }
+// When scopes are added after that, there is another channel for them. It stays
+// open when the handle is released, or the run ends, before: Ended is closed
+// then.
+func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.core.syncedOf(i.handle) }
 
 // Snapshot says where the whole informer stands, with the scopes and handlers of
 // all its handles, for metrics and debugging.
 func (i *SharedInformer[T]) Snapshot() Snapshot { return i.core.snapshot() }
 
-// Err is the misuse that this informer remembers, nil if there is none.
-func (i *SharedInformer[T]) Err() error { return i.err }
+// Err is the misuse that this informer remembers, or a *ReleasedError when it
+// was released; nil if there is none.
+func (i *SharedInformer[T]) Err() error {
+	if i.err != nil {
+		return i.err
+	}
+	return i.handle.sight.Load().gone
+}
 
 // Run feeds the informer until ctx ends, and returns when all that it started
-// has ended. Informers of a factory are run by the factory; Run then is an
-// error, as is a second Run.
+// has ended. It also ends, with nil, when the informer is released. Informers of
+// a factory are run by the factory; Run then is an error, as is a second Run.
 func (i *SharedInformer[T]) Run(ctx context.Context) error {
 	if i.core.shared {
 		return i.core.errorf("run: the informer belongs to a factory, which runs it")

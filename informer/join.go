@@ -7,27 +7,33 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
-// member is a handler that has joined, and the scopes it sees.
+// member is a handler that has joined by a handle, whose scopes it sees.
 type member[T Object] struct {
 	*listener[T]
-	scopes *scopeSet
-	gone   chan struct{} // closed when it has left
+	of      *handle[T]
+	gone    chan struct{} // closed when it has left
+	left    func()        // closes gone, once
+	running *nursery.Member
 }
 
-// syncWait closes done when every scope in missing is synced.
-type syncWait struct {
-	missing map[ScopeID]bool
+// syncWait closes done when each handle in missing is synced or released.
+type syncWait[T Object] struct {
+	missing map[*handle[T]]bool
 	done    chan struct{}
 }
 
 // join lets a handler in: it gets what is there, and from then on every
 // change.
-func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, scopes []ScopeID) (*Registration, error) {
+func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T]) (*Registration, error) {
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
 	}
@@ -36,32 +42,52 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, scopes []Scop
 	id := c.mu.handlers
 	c.mu.Unlock()
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
-	seen := scopesOf(scopes...)
-	m := &member[T]{listener: newListener(id, handle, opts, seen, c.log), scopes: seen, gone: make(chan struct{})}
-
-	c.critical.Lock()
-	m.join(c.indexer.present(seen))
-	c.markLocked(m)
-	c.critical.members = append(c.critical.members, m)
-	c.critical.Unlock()
-
-	r := newRegistration(m.listener, func() { c.leave(m) })
-	err := c.group.Go(m.run)
-	if err == nil && opts.Resync > 0 {
+	m := &member[T]{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
+	m.left = sync.OnceFunc(func() { close(m.gone) })
+	var err error
+	if m.running, err = c.group.Spawn(m.run); err == nil && opts.Resync > 0 {
 		err = c.group.Go(func(ctx context.Context) error { return c.resync(ctx, m, opts.Resync) })
 	}
+	if err == nil {
+		err = c.enter(m)
+	}
 	if err != nil {
-		r.Remove()
+		m.remove()
+		m.end()
 		return nil, c.errorf("add handler %q: %w", opts.Name, err)
 	}
-	return r, nil
+	return newRegistration(m.listener, func() { c.leave(m) }), nil
+}
+
+// enter gives m what is there, and has it told from now on.
+func (c *core[T]) enter(m *member[T]) error {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if m.of.released {
+		return &ReleasedError{Kind: c.kind}
+	}
+	filter := m.of.sight.Load().scopes
+	m.look(filter, c.indexer.present(filter))
+	if m.of.isSynced() {
+		m.mark()
+	}
+	c.critical.members = append(c.critical.members, m)
+	return nil
 }
 
 func (c *core[T]) leave(m *member[T]) {
-	close(m.gone)
+	m.end()
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member[T]) bool { return other == m })
+}
+
+// end has the goroutines of m end. It does not wait.
+func (m *member[T]) end() {
+	m.left()
+	if m.running != nil {
+		m.running.Cancel()
+	}
 }
 
 // resync gives m every object again, each time its period has passed, spread a
@@ -71,7 +97,7 @@ func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration
 		timer := time.NewTimer(period + time.Duration(rand.Int64N(1+int64(period)/10)))
 		select {
 		case <-timer.C:
-			for scope := range m.scopes.all() {
+			for scope := range m.of.sight.Load().scopes.all() {
 				c.fifo.Resync(scope, m.id, c.indexer.objectsIn(scope))
 			}
 			continue
@@ -85,12 +111,28 @@ func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration
 
 // syncedLocked marks the first list of scope as stored.
 func (c *core[T]) syncedLocked(scope ScopeID) {
-	c.critical.synced[scope] = true
-	for _, l := range c.critical.members {
-		c.markLocked(l)
+	if w := c.critical.byID[scope]; w != nil {
+		w.synced = true
+		c.settleLocked()
 	}
-	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
-		delete(w.missing, scope)
+}
+
+// settleLocked says so to the handles that are synced now, to their handlers,
+// and to who waits for them.
+func (c *core[T]) settleLocked() {
+	for _, h := range c.critical.handles {
+		if !h.settled && h.isSynced() {
+			h.settled = true
+			close(h.synced)
+		}
+	}
+	for _, m := range c.critical.members {
+		if m.of.settled {
+			m.mark()
+		}
+	}
+	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait[T]) bool {
+		maps.DeleteFunc(w.missing, func(h *handle[T], _ bool) bool { return h.settled || h.released })
 		if len(w.missing) == 0 {
 			close(w.done)
 		}
@@ -98,43 +140,27 @@ func (c *core[T]) syncedLocked(scope ScopeID) {
 	})
 }
 
-// markLocked puts the end of the initial objects into m's backlog when all of
-// its scopes are stored.
-func (c *core[T]) markLocked(m *member[T]) {
-	for scope := range m.scopes.all() {
-		if !c.critical.synced[scope] {
-			return
-		}
-	}
-	m.mark()
-}
-
-// waitFor is closed when the first lists of scopes are stored.
-func (c *core[T]) waitFor(scopes []ScopeID) <-chan struct{} {
+// allSynced is closed when the handles that there are now are synced, or
+// released.
+func (c *core[T]) allSynced() <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	w := &syncWait{missing: make(map[ScopeID]bool), done: make(chan struct{})}
-	for _, s := range scopes {
-		if !c.critical.synced[s] {
-			w.missing[s] = true
+	missing := make(map[*handle[T]]bool)
+	for _, h := range c.critical.handles {
+		if h.asked != nil && !h.settled {
+			missing[h] = true
 		}
 	}
-	if len(w.missing) == 0 {
+	for _, w := range c.critical.waits {
+		if maps.Equal(w.missing, missing) {
+			return w.done
+		}
+	}
+	w := &syncWait[T]{missing: missing, done: make(chan struct{})}
+	if len(missing) == 0 {
 		close(w.done)
 	} else {
 		c.critical.waits = append(c.critical.waits, w)
 	}
 	return w.done
-}
-
-// allSynced is closed when the scopes known now are stored.
-func (c *core[T]) allSynced() <-chan struct{} {
-	c.mu.Lock()
-	n := len(c.mu.scopes)
-	c.mu.Unlock()
-	all := make([]ScopeID, n)
-	for i := range all {
-		all[i] = ScopeID(i)
-	}
-	return c.waitFor(all)
 }

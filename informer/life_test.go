@@ -26,9 +26,9 @@ func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
 		reached            Version
 		wantBoth, wantsOne Version
 	}{
-		{one.scopes[0], 7, 0, 7},
-		{both.scopes[0], 5, 5, 7},
-		{both.scopes[0], 9, 7, 7},
+		{one.handle.holds[0].id, 7, 0, 7},
+		{both.handle.holds[0].id, 5, 5, 7},
+		{both.handle.holds[0].id, 9, 7, 7},
 	} {
 		if _, err := both.core.indexer.apply(Batch[*corev1.Pod]{Reached: []Reached{{Scope: step.scope, Version: step.reached}}}); err != nil {
 			t.Fatal(err)

@@ -20,15 +20,15 @@ type listener[T Object] struct {
 	id     int // of the handler, as in Delta.Handler
 	handle func(Event[T])
 	name   string
-	filter *scopeSet // the scopes that the handler sees; nil: all
 	log    logr.Logger
 	woken  *sync.Cond // on mu: something waits, or the run is to end
 	ready  chan struct{}
 	mu     struct {
 		sync.Mutex
 		waiting   waiting[T]
-		marked    bool // the initial objects are in
-		synced    bool // and the handler has returned from them
+		filter    *scopeSet // the scopes that the handler sees; nil: all
+		marked    bool      // the initial objects are in
+		synced    bool      // and the handler has returned from them
 		removed   bool
 		delivered uint64
 		panics    uint64
@@ -38,10 +38,11 @@ type listener[T Object] struct {
 // newListener starts nothing.
 func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
-		id: id, handle: handle, name: opts.Name, filter: filter, log: log,
+		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}),
 	}
 	l.woken = sync.NewCond(&l.mu)
+	l.mu.filter = filter
 	if opts.EveryEvent {
 		l.mu.waiting = &eventStream[T]{}
 	} else {
@@ -64,21 +65,42 @@ func (l *listener[T]) push(changes []change[T]) {
 		if c := &changes[i]; c.resync && c.handler != l.id {
 			continue
 		}
-		l.mu.waiting.push(changes[i], l.filter, !l.mu.marked)
+		l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
 	}
 	l.woken.Signal()
 }
 
-// join adds what is there when the handler joins.
-func (l *listener[T]) join(present iter.Seq[change[T]]) {
+// look has the handler see through filter from now on, and tells it what comes
+// and goes by that.
+func (l *listener[T]) look(filter *scopeSet, differently iter.Seq[change[T]]) {
+	l.setFilter(filter)
 	var batch []change[T]
-	for c := range present {
+	for c := range differently {
 		if batch = append(batch, c); len(batch) == 256 {
-			l.push(batch)
+			l.give(batch)
 			batch = batch[:0]
 		}
 	}
-	l.push(batch)
+	l.give(batch)
+}
+
+func (l *listener[T]) setFilter(filter *scopeSet) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.filter = filter
+}
+
+// give adds changes whatever the filter.
+func (l *listener[T]) give(changes []change[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.removed {
+		return
+	}
+	for _, c := range changes {
+		l.mu.waiting.push(c, nil, !l.mu.marked)
+	}
+	l.woken.Signal()
 }
 
 // mark says that the initial objects are all in: synced is closed when the

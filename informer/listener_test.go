@@ -41,7 +41,7 @@ func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 		l := newListener(0, func(e Event[thing]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		defer stop()
-		l.join(slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
+		l.look(nil, slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
 		l.push([]change[thing]{became("c", "", "w@3")})
 		l.mark()
 		l.mark()

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/flyball-dev/flyball/internal/vector"
 )
 
 // Lister reads an informer's objects, those of its scopes. What it returns is
@@ -27,13 +26,24 @@ type Lister[T Object] struct{ v *view[T] }
 // view is what a Lister looks at, and through.
 type view[T Object] struct {
 	store    *Indexer[T]
-	scopes   *scopeSet                   // nil: all
-	covers   func(namespace string) bool // nil: every namespace
-	synced   func() bool                 // nil: yes
 	resource func() schema.GroupResource // for NotFound; nil: the kind stands in
+	sight    *atomic.Pointer[sight]
 }
 
-func newLister[T Object](v view[T]) Lister[T] { return Lister[T]{v: &v} }
+func newLister[T Object](store *Indexer[T], resource func() schema.GroupResource, sight *atomic.Pointer[sight]) Lister[T] {
+	return Lister[T]{&view[T]{store, resource, sight}}
+}
+
+// look reads what is there and through what it is seen, both of one moment:
+// the number of a scope means nothing beyond the sight that has it.
+func look[R any](through *atomic.Pointer[sight], read func() R) (*sight, R) {
+	for {
+		s := through.Load()
+		if r := read(); through.Load() == s {
+			return s, r
+		}
+	}
+}
 
 // QueryOptions choose objects for List: those that match everything that is
 // set. Zero: all.
@@ -46,27 +56,35 @@ type QueryOptions struct {
 
 // Get returns the object of key, or a NotFound of apierrors, an
 // *UndecodableError, an *OutOfScopeError when key's namespace is not watched,
-// or a *NotSyncedError when the first list has not arrived and the object is
-// not known.
+// a *NotSyncedError when the first list has not arrived and the object is not
+// known, or a *ReleasedError.
 func (l Lister[T]) Get(key Key) (T, error) {
 	var none T
 	if l.v == nil {
 		return none, &NotSyncedError{}
 	}
-	obj, scopes, err := l.v.store.get(key)
-	if scopes.seenBy(l.v.scopes) {
-		return obj, err
+	for {
+		s := l.v.sight.Load()
+		obj, scopes, err := l.v.store.get(key)
+		if l.v.sight.Load() != s {
+			continue
+		}
+		if scopes.seenBy(s.scopes) {
+			return obj, err
+		}
+		return none, l.missing(key, s)
 	}
-	return none, l.missing(key)
 }
 
 // missing is why there is no object of key.
-func (l Lister[T]) missing(key Key) error {
+func (l Lister[T]) missing(key Key, s *sight) error {
 	kind := l.v.store.kind
 	switch {
-	case l.v.covers != nil && !l.v.covers(key.Namespace):
+	case s.gone != nil:
+		return s.gone
+	case !s.covers(key.Namespace):
 		return &OutOfScopeError{Kind: kind, Key: key}
-	case l.v.synced != nil && !l.v.synced():
+	case !s.isSynced():
 		return &NotSyncedError{Kind: kind}
 	}
 	var resource schema.GroupResource
@@ -84,15 +102,16 @@ func (l Lister[T]) All() iter.Seq[T] {
 		if l.v == nil {
 			return
 		}
-		for r := range l.v.store.view().All() {
-			if l.v.sees(r) && !yield(r.object) {
+		s, rows := look(l.v.sight, l.v.store.view)
+		for r := range rows.All() {
+			if sees(s, r) && !yield(r.object) {
 				return
 			}
 		}
 	}
 }
 
-func (v *view[T]) sees(r *row[T]) bool { return !r.bad && r.scopes.seenBy(v.scopes) }
+func sees[T Object](s *sight, r *row[T]) bool { return !r.bad && r.scopes.seenBy(s.scopes) }
 
 // Namespace yields the objects of one namespace; empty: all objects.
 func (l Lister[T]) Namespace(namespace string) iter.Seq[T] {
@@ -134,9 +153,9 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*row[T]] {
 		if l.v == nil {
 			return
 		}
-		rows, positions := l.v.store.lookup(index, value)
-		for at := range positions.All() {
-			if r := rows.At(int(*at)); l.v.sees(r) && !yield(r) {
+		s, found := look(l.v.sight, func() found[T] { return l.v.store.lookup(index, value) })
+		for at := range found.positions.All() {
+			if r := found.rows.At(int(*at)); sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -182,12 +201,12 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 		return l.shelf(name, values[0]), nil
 	}
 	return func(yield func(T) bool) {
-		rows, positions := l.v.store.lookups(name, values)
+		s, all := look(l.v.sight, func() []found[T] { return l.v.store.lookups(name, values) })
 		yielded := make(map[uint32]bool)
-		for _, p := range positions {
-			for at := range p.All() {
-				r := rows.At(int(*at))
-				if !l.v.sees(r) || yielded[*at] {
+		for _, f := range all {
+			for at := range f.positions.All() {
+				r := f.rows.At(int(*at))
+				if !sees(s, r) || yielded[*at] {
 					continue
 				}
 				yielded[*at] = true
@@ -205,7 +224,7 @@ func (l Lister[T]) IndexValues(name string) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	values := l.v.store.valuesOf(name, l.v.scopes)
+	_, values := look(l.v.sight, func() []string { return l.v.store.valuesOf(name, l.v.sight.Load().scopes) })
 	slices.Sort(values)
 	return values, nil
 }
@@ -214,6 +233,9 @@ func (l Lister[T]) known(index string) error {
 	if l.v == nil {
 		return fmt.Errorf("read index %q: the Lister is empty; take it from an informer", index)
 	}
+	if gone := l.v.sight.Load().gone; gone != nil {
+		return gone
+	}
 	if index == "" || l.v.store.find(index) == nil {
 		return fmt.Errorf("read index %q of %s: there is no such index; add it with AddIndex", index, l.v.store.kind.Kind)
 	}
@@ -221,8 +243,11 @@ func (l Lister[T]) known(index string) error {
 }
 
 // List returns the chosen objects as a slice. It is an error when there is no
-// such index.
+// such index, and a *ReleasedError when the informer was released.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
+	if l.v != nil && l.v.sight.Load().gone != nil {
+		return nil, l.v.sight.Load().gone
+	}
 	objects := l.Namespace(opts.Namespace)
 	if opts.Index != "" {
 		byIndex, err := l.ByIndex(opts.Index, opts.IndexValue)
@@ -256,14 +281,14 @@ func (x *Indexer[T]) ask(name string, obj T) ([]string, error) {
 }
 
 // lookups is lookup of several values, at one moment.
-func (x *Indexer[T]) lookups(name string, values []string) (rows vector.View[row[T]], positions []vector.View[uint32]) {
+func (x *Indexer[T]) lookups(name string, values []string) (all []found[T]) {
 	i := x.find(name)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, v := range values {
 		if b := i.buckets[v]; b != nil {
-			positions = append(positions, b.rows.View())
+			all = append(all, found[T]{x.mu.rows.View(), b.rows.View()})
 		}
 	}
-	return x.mu.rows.View(), positions
+	return all
 }

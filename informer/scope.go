@@ -16,7 +16,8 @@ import (
 // whole kind in all namespaces.
 type Scope struct {
 	// Namespaces are watched one by one, each with a list and watch of its own.
-	// Empty: all namespaces. A kind of cluster scope is listed whole for each.
+	// Empty: all namespaces. A kind of cluster scope is watched whole, and once,
+	// whatever namespaces are named.
 	Namespaces []string
 	// LabelSelector in the form of kubectl -l. Empty: no selection.
 	LabelSelector string
@@ -40,6 +41,32 @@ func (s Scope) namespaces() []string {
 	out := slices.Clone(s.Namespaces)
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// watchScopesOf is what scopes come down to: each namespace by itself, each
+// once, and none that another one covers already. Namespaces do not divide a
+// kind of cluster scope.
+func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
+	var out []WatchScope
+	has := make(map[WatchScope]bool)
+	for _, s := range scopes {
+		namespaces := s.namespaces()
+		if clusterWide {
+			namespaces = []string{""}
+		}
+		for _, ns := range namespaces {
+			w := WatchScope{Namespace: ns, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector}
+			if !has[w] {
+				has[w] = true
+				out = append(out, w)
+			}
+		}
+	}
+	return slices.DeleteFunc(out, func(w WatchScope) bool {
+		whole := w
+		whole.Namespace = ""
+		return w != whole && has[whole]
+	})
 }
 
 // String is the scope in words, for logs and errors.

@@ -71,14 +71,17 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 
 // WaitForSync blocks until the first list of every scope of this handle is
 // stored. It returns where the whole informer stands, whether it has synced or
-// not. When ctx or the run ends before, the error is a *SyncError; misuse is
-// returned at once.
+// not. When ctx or the run ends before, the error is a *SyncError; misuse, and a
+// release, are returned at once.
 func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
-	if i.err != nil {
-		return i.Snapshot(), fmt.Errorf("wait for sync: %w", i.err)
+	if err := i.Err(); err != nil {
+		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
 	}
-	err := awaitSync(ctx, i.Synced(), i.core.over())
+	err := awaitSync(ctx, i.Synced(), i.Ended())
 	state := i.Snapshot()
+	if gone := i.Err(); err != nil && gone != nil {
+		return state, fmt.Errorf("wait for sync: %w", gone)
+	}
 	if err != nil {
 		return state, &SyncError{States: []Snapshot{state}, Err: err}
 	}

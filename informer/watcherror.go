@@ -17,8 +17,8 @@ import (
 // kind: the last call wins, and a nil f is none. It is an error after the
 // informer started.
 func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {
-	if i.err != nil {
-		return i.err
+	if err := i.Err(); err != nil {
+		return err
 	}
 	c := i.core
 	c.mu.Lock()

@@ -52,7 +52,9 @@ func newKind[T informer.Object, K comparable](i *informer.SharedInformer[T], m M
 }
 
 // Run adds the keys of the informer's events until ctx ends, and waits then for
-// the event in hand. An informer that takes no handler any more is an error.
+// the event in hand. An informer that takes no handler any more is an error, as is
+// one that is released before it has synced. When it is released later, Run
+// returns nil.
 func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -67,13 +69,29 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	}
 	defer f.gate.close()
 	defer reg.Remove()
-	select {
-	case <-reg.Synced():
-		close(s.synced)
-		<-ctx.Done()
-	case <-ctx.Done():
+	return s.follow(ctx, reg, f.log)
+}
+
+// follow returns when ctx has ended or the informer was released.
+func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registration, log logr.Logger) error {
+	synced, ended := reg.Synced(), s.informer.Ended()
+	for {
+		select {
+		case <-synced:
+			close(s.synced)
+			synced = nil
+		case <-ended:
+			if err := s.informer.Err(); err != nil && synced != nil {
+				return fmt.Errorf("source %s: wait for sync: %w", s.name, err)
+			} else if err != nil {
+				log.Info("Source ended: its informer was released")
+				return nil
+			}
+			ended = nil // it is the run that has ended
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return nil
 }
 
 // feed is one run of a KindSource. The informer calls handle from one goroutine.

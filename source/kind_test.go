@@ -5,6 +5,7 @@ package source_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -329,6 +330,34 @@ func TestKind_ManyKeysOfOneEventAreAddedOnce(t *testing.T) {
 		s.Write(deployment("d", generation(2)))
 		if keys, _ := c.take(); !slices.Equal(strings.Fields(keys), all) {
 			t.Errorf("added %d keys for an update, want each of the 100 once", len(strings.Fields(keys)))
+		}
+	})
+}
+
+// A released informer brings nothing any more: who waits for its sync is told,
+// and who has had it ends.
+func TestKind_EndsWithTheHandleOfItsInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c collector
+		i := newInformer(newServer())
+		before := source.Kind(i, source.Self)
+		ended := make(chan error, 2)
+		go func() { ended <- before.Run(t.Context(), c.addKey) }()
+		synctest.Wait()
+		i.Release()
+		var released *informer.ReleasedError
+		if err := <-ended; !errors.As(err, &released) {
+			t.Errorf("Run of a source that waits for sync: %v, want a ReleasedError: nobody would ever hear of it", err)
+		}
+
+		i = newInformer(newServer())
+		run(t, i)
+		after := source.Kind(i, source.Self)
+		go func() { ended <- after.Run(t.Context(), c.addKey) }()
+		<-after.Synced()
+		i.Release()
+		if err := <-ended; err != nil {
+			t.Errorf("Run of a source that was synced: %v, want nil", err)
 		}
 	})
 }

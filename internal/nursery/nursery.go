@@ -4,8 +4,11 @@
 // Package nursery runs functions that may join before and during a run, and
 // ends only when all of them have.
 //
-//	Go(f) ──▶ waiting ──Run──▶ running ──▶ ended
-//	Go(f) ────────────────────▶ running        (during Run)
+//	Spawn(f) ─▶ waiting ──Run──▶ running ──▶ done
+//	Spawn(f) ───────────────────▶ running        (during Run)
+//	              │ Cancel          │ Cancel
+//	              ▼                 ▼
+//	             done        its context ends
 //
 // The first error cancels the others and is what Run returns. Safe for
 // concurrent use.
@@ -14,10 +17,11 @@ package nursery
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
-// ErrEnded is returned by Go when Run has ended or is about to.
+// ErrEnded is returned by Go and Spawn when Run has ended or is about to.
 var ErrEnded = errors.New("start a function: the run has ended")
 
 // Nursery is ready for use as its zero value. It runs once.
@@ -27,32 +31,78 @@ type Nursery struct {
 		sync.Mutex
 		ctx     context.Context // of the run; nil before
 		cancel  context.CancelCauseFunc
-		waiting []func(context.Context) error
+		waiting []*Member
 		ended   bool
+		stopped bool
 		err     error
 	}
+}
+
+// Member is one function that has joined. Its methods do not block and are
+// safe for concurrent use.
+type Member struct {
+	nursery *Nursery
+	run     func(context.Context) error
+	cancel  context.CancelFunc // nil: not started; guarded by the nursery's lock
+	done    chan struct{}
 }
 
 // Go has f run in a goroutine of the run: now, or when Run begins. It does not
 // block.
 func (n *Nursery) Go(f func(context.Context) error) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch {
-	case n.mu.ended:
-		return ErrEnded
-	case n.mu.ctx == nil:
-		n.mu.waiting = append(n.mu.waiting, f)
-	default:
-		n.startLocked(f)
-	}
-	return nil
+	_, err := n.Spawn(f)
+	return err
 }
 
-func (n *Nursery) startLocked(f func(context.Context) error) {
-	ctx := n.mu.ctx
+// Spawn is Go of a function that can be ended by itself.
+func (n *Nursery) Spawn(f func(context.Context) error) (*Member, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.ended {
+		return nil, ErrEnded
+	}
+	m := &Member{nursery: n, run: f, done: make(chan struct{})}
+	if n.mu.ctx == nil {
+		n.mu.waiting = append(n.mu.waiting, m)
+	} else {
+		n.startLocked(m)
+	}
+	return m, nil
+}
+
+// Cancel ends the function's context. One that has not been started never is.
+// It does not wait; calling it again does nothing.
+func (m *Member) Cancel() {
+	n := m.nursery
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if m.cancel != nil {
+		m.cancel()
+		return
+	}
+	if at := slices.Index(n.mu.waiting, m); at >= 0 {
+		n.mu.waiting = slices.Delete(n.mu.waiting, at, at+1)
+		m.dropLocked()
+	}
+}
+
+// Done is closed when the function has returned, or will never be started.
+func (m *Member) Done() <-chan struct{} { return m.done }
+
+func (m *Member) dropLocked() {
+	m.run = nil
+	close(m.done)
+}
+
+func (n *Nursery) startLocked(m *Member) {
+	ctx, cancel := context.WithCancel(n.mu.ctx)
+	m.cancel = cancel
+	f := m.run
+	m.run = nil // what it holds may go before the member does
 	n.wg.Go(func() {
-		if err := f(ctx); err != nil {
+		defer close(m.done)
+		defer cancel()
+		if err := f(ctx); err != nil && ctx.Err() == nil {
 			n.fail(err)
 		}
 	})
@@ -72,23 +122,50 @@ func (n *Nursery) fail(err error) {
 func (n *Nursery) End() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.mu.ended, n.mu.waiting = true, nil
+	n.endLocked()
 }
 
-// Run starts what has joined and blocks until ctx ends or a function returns
-// an error, and then until every function has returned. It returns that
-// error, or nil when ctx ended it.
+func (n *Nursery) endLocked() {
+	n.mu.ended = true
+	for _, m := range n.mu.waiting {
+		m.dropLocked()
+	}
+	n.mu.waiting = nil
+}
+
+// Stop ends the run as the end of its context does, and does not wait for it.
+// Before Run it has Run return nil at once; begun is then false.
+func (n *Nursery) Stop() (begun bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.stopped = true
+	if n.mu.ctx == nil {
+		n.endLocked()
+		return false
+	}
+	n.mu.ended = true
+	n.mu.cancel(nil)
+	return true
+}
+
+// Run starts what has joined and blocks until ctx ends, Stop is called or a
+// function returns an error, and then until every function has returned. It
+// returns that error, else nil.
 func (n *Nursery) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	n.mu.Lock()
-	if n.mu.ctx != nil || n.mu.ended {
+	if n.mu.ctx != nil || n.mu.ended && !n.mu.stopped {
 		n.mu.Unlock()
 		return errors.New("run: it runs or has run already; make a new one")
 	}
 	n.mu.ctx, n.mu.cancel = ctx, cancel
-	for _, f := range n.mu.waiting {
-		n.startLocked(f)
+	if n.mu.stopped {
+		n.mu.Unlock()
+		return nil
+	}
+	for _, m := range n.mu.waiting {
+		n.startLocked(m)
 	}
 	n.mu.waiting = nil
 	n.mu.Unlock()

@@ -94,3 +94,85 @@ func TestNursery_EndedWithoutARun(t *testing.T) {
 		t.Error("Run after End succeeded")
 	}
 }
+
+func TestNursery_OneMemberEndsAndTheOthersGoOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nursery.Nursery
+		var running atomic.Int64
+		f := func(ctx context.Context) error {
+			running.Add(1)
+			defer running.Add(-1)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return ctx.Err()
+		}
+		early, _ := n.Spawn(f)
+		never, _ := n.Spawn(func(context.Context) error {
+			t.Error("a function that was cancelled before the run was started")
+			return nil
+		})
+		never.Cancel()
+		never.Cancel()
+		<-never.Done()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := n.Run(ctx); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+		synctest.Wait()
+		late, err := n.Spawn(func(ctx context.Context) error { _ = f(ctx); return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := running.Load(); got != 2 {
+			t.Errorf("%d functions run, want 2", got)
+		}
+		late.Cancel()
+		<-late.Done()
+		if got := running.Load(); got != 1 {
+			t.Errorf("%d functions run after one was cancelled, want 1", got)
+		}
+		cancel()
+		wg.Wait()
+		<-early.Done()
+		late.Cancel()
+	})
+}
+
+func TestNursery_StopEndsTheRunWithoutAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n nursery.Nursery
+		m, _ := n.Spawn(func(ctx context.Context) error { <-ctx.Done(); return nil })
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if err := n.Run(t.Context()); err != nil {
+				t.Errorf("Run: %v, want nil after Stop", err)
+			}
+		})
+		synctest.Wait()
+		if !n.Stop() || !n.Stop() {
+			t.Error("Stop of a run says that it had not begun")
+		}
+		wg.Wait()
+		<-m.Done()
+		if err := n.Run(t.Context()); err == nil {
+			t.Error("a second Run succeeded")
+		}
+
+		var before nursery.Nursery
+		m, _ = before.Spawn(func(context.Context) error { t.Error("it was started"); return nil })
+		if before.Stop() {
+			t.Error("Stop before the run says that it had begun")
+		}
+		<-m.Done()
+		if err := before.Run(t.Context()); err != nil {
+			t.Errorf("Run after Stop: %v, want nil at once", err)
+		}
+		if err := before.Go(func(context.Context) error { return nil }); !errors.Is(err, nursery.ErrEnded) {
+			t.Errorf("Go after Stop: %v, want ErrEnded", err)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+)
+
+// watched is one scope that at least one handle holds, and the Reflector that
+// feeds it.
+type watched[T Object] struct {
+	id        ScopeID
+	scope     WatchScope
+	matcher   matcher
+	reflector *Reflector[T]
+	member    *nursery.Member // the Reflector's run; nil: it never runs
+	lw        ListerWatcher[T]
+	holders   int
+	synced    bool
+}
+
+// quiet: its Reflector has returned, or never runs.
+func (w *watched[T]) quiet() bool {
+	if w.member == nil {
+		return true
+	}
+	select {
+	case <-w.member.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// findLocked returns the scopes that are watched already, and the others ready
+// to be opened. On an error nothing has changed.
+func (c *core[T]) findLocked(scopes []WatchScope) ([]*watched[T], error) {
+	out := make([]*watched[T], 0, len(scopes))
+	for _, s := range scopes {
+		w := c.critical.scopes[s]
+		if w == nil {
+			m, err := newMatcher(s)
+			if err != nil {
+				return nil, c.errorf("%w", err)
+			}
+			lw, err := c.newListerWatcher(s)
+			if err != nil {
+				return nil, c.errorf("watch %s: %w", s, err)
+			}
+			w = &watched[T]{scope: s, matcher: m, lw: lw}
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// openLocked has a Reflector feed w from now on.
+func (c *core[T]) openLocked(w *watched[T]) {
+	w.id = c.freeLocked()
+	placed := placing[T]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
+	told := telling[T]{ListerWatcher: placed, tell: c.tell}
+	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.lw = nil
+	c.critical.scopes[w.scope] = w
+	c.critical.byID[w.id] = w
+	c.fifo.open(w.id)
+	c.indexer.open(w.id)
+	c.indexer.lend(w.id, c.surely(w))
+	var err error
+	if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
+		w.reflector.status.stopped() // the run has ended before
+	}
+}
+
+// surely says whether an object that is stored belongs to w.
+func (c *core[T]) surely(w *watched[T]) func(Key, T) bool {
+	whole := WatchScope{Namespace: w.scope.Namespace}
+	changed := c.hasTransform()
+	return func(key Key, obj T) bool {
+		if whole.Namespace != "" && key.Namespace != "" && key.Namespace != whole.Namespace {
+			return false
+		}
+		// What a transform has made of an object says nothing of its labels.
+		return w.scope == whole || !changed && w.matcher.match(obj) == inside
+	}
+}
+
+func (c *core[T]) hasTransform() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.transform != nil
+}
+
+// freeLocked is a number that nothing speaks of: no row, no delta and no
+// Reflector. So there are never many more numbers than scopes at one time.
+func (c *core[T]) freeLocked() ScopeID {
+	at := slices.IndexFunc(c.critical.ended, func(w *watched[T]) bool { return w.quiet() && !c.fifo.speaksOf(w.id) })
+	if at < 0 {
+		c.critical.byID = append(c.critical.byID, nil)
+		return ScopeID(len(c.critical.byID) - 1)
+	}
+	id := c.critical.ended[at].id
+	c.critical.ended = slices.Delete(c.critical.ended, at, at+1)
+	return id
+}
+
+// endLocked ends a scope that nobody holds: its Reflector is told to stop, what
+// waits of it is dropped, and what it alone held leaves the Indexer.
+func (c *core[T]) endLocked(w *watched[T]) {
+	if w.member != nil {
+		w.member.Cancel()
+	}
+	delete(c.critical.scopes, w.scope)
+	c.critical.byID[w.id] = nil
+	c.critical.ended = append(c.critical.ended, w)
+	w.reflector = nil
+	c.fifo.end(w.id)
+	c.indexer.end(w.id, c.mayHoldLocked)
+}
+
+// mayHoldLocked says whether a scope can hold an object of key.
+func (c *core[T]) mayHoldLocked(id ScopeID, key Key) bool {
+	w := c.critical.byID[id]
+	return w != nil && (w.scope.Namespace == "" || key.Namespace == "" || w.scope.Namespace == key.Namespace)
+}
+
+// livingLocked is b less what it says of scopes that have ended since it was
+// popped.
+func (c *core[T]) livingLocked(b Batch[T]) Batch[T] {
+	for _, w := range c.critical.ended {
+		if b.speaksOf(w.id) {
+			return b.without(func(id ScopeID) bool { return c.critical.byID[id] == nil })
+		}
+	}
+	return b
+}
+
+// watchedNow are the scopes that there are.
+func (c *core[T]) watchedNow() []*watched[T] {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched[T]) bool { return w == nil })
+}
+
+// idsLocked are the numbers of those that have not ended.
+func (c *core[T]) idsLocked(scopes []*watched[T]) *scopeSet {
+	out := scopesOf()
+	for _, w := range scopes {
+		if c.critical.byID[w.id] == w {
+			out = out.with(w.id)
+		}
+	}
+	return out
+}

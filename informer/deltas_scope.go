@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "slices"
+
+// open has the log take deltas of a scope that is new, or that has the number
+// of one which has ended and which nothing speaks of any more.
+func (f *DeltaFIFO[T]) open(id ScopeID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*f.mu.log.scope(id) = scopeLog{}
+}
+
+// end drops what waits of a scope, and all that still comes of it. Only the
+// batch that has been popped, if any, may still speak of it.
+func (f *DeltaFIFO[T]) end(id ScopeID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.end(id)
+	delete(f.mu.synced, id)
+}
+
+// speaksOf says whether the batch that has been popped last has something of a
+// scope.
+func (f *DeltaFIFO[T]) speaksOf(id ScopeID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.log.flight.speaksOf(id)
+}
+
+func (b Batch[T]) speaksOf(id ScopeID) bool {
+	return slices.Contains(b.Synced, id) || slices.Contains(b.Epochs, id) ||
+		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
+		slices.ContainsFunc(b.Deltas, func(d Delta[T]) bool { return d.Scope == id })
+}
+
+// without is b less what it says of scopes that have ended. b stays as it is:
+// the log still reads it.
+func (b Batch[T]) without(ended func(ScopeID) bool) Batch[T] {
+	return Batch[T]{
+		Deltas:  slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
+		Reached: slices.DeleteFunc(slices.Clone(b.Reached), func(r Reached) bool { return ended(r.Scope) }),
+		Synced:  slices.DeleteFunc(slices.Clone(b.Synced), ended),
+		Epochs:  slices.DeleteFunc(slices.Clone(b.Epochs), ended),
+	}
+}
+
+// end blanks the places of a scope and ties the others together anew.
+func (l *deltaLog[T]) end(id ScopeID) {
+	*l.scope(id) = scopeLog{ended: true}
+	last := make(map[Key]uint64)
+	if front := l.places.Front(); front > 0 {
+		for _, d := range l.flight.Deltas {
+			last[d.Key] = front - 1 // the key still counts as waiting
+		}
+	}
+	for at := l.places.Front(); at < l.places.Back(); at++ {
+		p := l.places.At(at)
+		if p.Scope == id {
+			if p.mark == isDelta && !p.gone {
+				l.live--
+			}
+			*p = place[T]{Delta: Delta[T]{Scope: id}, gone: true}
+		}
+		if p.mark != isDelta || p.gone {
+			continue
+		}
+		p.earlier = 0
+		if before, ok := last[p.Key]; ok && before >= l.places.Front() {
+			p.earlier = before + 1
+		}
+		last[p.Key] = at
+	}
+	l.last = last
+	for l.places.Len() > 0 && l.places.At(l.places.Front()).gone {
+		l.places.Pop()
+	}
+}

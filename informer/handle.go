@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// handle is what a SharedInformer holds of its core. The core's critical
+// section guards it, save for sight.
+type handle[T Object] struct {
+	asked []Scope // nil: misuse, or released
+	holds []*watched[T]
+	// clusterWide: the kind is known to be of cluster scope, and is watched whole.
+	clusterWide bool
+	settled     bool // synced is closed
+	synced      chan struct{}
+	ended       chan struct{}
+	released    bool
+	sight       atomic.Pointer[sight]
+}
+
+// sight is what the Listers of a handle see. It is immutable: another one takes
+// its place.
+type sight struct {
+	scopes     *scopeSet       // nil: all
+	namespaces map[string]bool // that are watched; nil: all
+	synced     <-chan struct{} // nil: it is
+	gone       error           // there is nothing to see
+}
+
+func (s *sight) covers(namespace string) bool { return s.namespaces == nil || s.namespaces[namespace] }
+
+func (s *sight) isSynced() bool {
+	if s.synced == nil {
+		return true
+	}
+	select {
+	case <-s.synced:
+		return true
+	default:
+		return false
+	}
+}
+
+// handle is a new view on the core over scopes; with none, over the namespaces
+// of the options. misuse is of the kind. A handle with misuse never syncs. Nil:
+// the last handle has been released meanwhile.
+func (c *core[T]) handle(scopes []Scope, misuse error) *SharedInformer[T] {
+	h := &handle[T]{synced: make(chan struct{}), ended: make(chan struct{})}
+	h.sight.Store(&sight{scopes: scopesOf(), namespaces: map[string]bool{}, synced: h.synced})
+	if !c.admit(h) {
+		return nil
+	}
+	i := &SharedInformer[T]{core: c, handle: h, err: misuse}
+	if i.err == nil {
+		i.err = c.cover(h, scopes)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.err == nil && !c.mu.started {
+		c.mu.err = i.err // a mistake made during the run costs its own handle alone
+	}
+	return i
+}
+
+func (c *core[T]) admit(h *handle[T]) bool {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if c.critical.closed {
+		return false
+	}
+	if c.critical.over {
+		close(h.ended)
+	}
+	c.critical.handles = append(c.critical.handles, h)
+	return true
+}
+
+// cover has h cover scopes and nothing else. On an error nothing has changed.
+func (c *core[T]) cover(h *handle[T], scopes []Scope) error {
+	if len(scopes) == 0 {
+		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
+	}
+	if err := c.coverUnder(h, scopes); err != nil {
+		return err
+	}
+	c.callPassed()
+	return nil
+}
+
+func (c *core[T]) coverUnder(h *handle[T], scopes []Scope) error {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if h.released {
+		return &ReleasedError{Kind: c.kind}
+	}
+	if namespaced, known := c.namespaced(); known {
+		h.clusterWide = !namespaced
+	}
+	return c.coverLocked(h, scopes)
+}
+
+func (c *core[T]) coverLocked(h *handle[T], scopes []Scope) error {
+	holds, err := c.findLocked(watchScopesOf(scopes, h.clusterWide))
+	if err != nil {
+		return err
+	}
+	h.asked = slices.Clone(scopes)
+	c.turnLocked(h, holds)
+	return nil
+}
+
+// turnLocked has h hold these scopes and no others. First the store has them,
+// then the handlers of h are told what they see come and go.
+func (c *core[T]) turnLocked(h *handle[T], holds []*watched[T]) {
+	for _, w := range holds {
+		if w.holders++; w.reflector == nil {
+			c.openLocked(w)
+		}
+	}
+	before := h.holds
+	h.holds = holds
+	was, now := h.sight.Load().scopes, &sight{scopes: scopesOf(), namespaces: make(map[string]bool)}
+	for _, w := range holds {
+		now.scopes = now.scopes.with(w.id)
+		now.namespaces[w.scope.Namespace] = true
+	}
+	if now.namespaces[""] {
+		now.namespaces = nil
+	}
+	if h.settled && !h.isSynced() {
+		h.settled, h.synced = false, make(chan struct{})
+	}
+	now.synced = h.synced
+	differently := c.indexer.seenDifferently(was, now.scopes)
+	h.sight.Store(now)
+	c.letGoLocked(before)
+	for _, m := range c.critical.members {
+		if m.of == h {
+			m.look(now.scopes, differently)
+		}
+	}
+	c.settleLocked()
+}
+
+func (c *core[T]) letGoLocked(holds []*watched[T]) {
+	for _, w := range holds {
+		if w.holders--; w.holders == 0 {
+			c.endLocked(w)
+		}
+	}
+}
+
+// isSynced: the first list of each scope is stored.
+func (h *handle[T]) isSynced() bool {
+	return h.asked != nil && !slices.ContainsFunc(h.holds, func(w *watched[T]) bool { return !w.synced })
+}
+
+// callPassed calls those who waited for a version, after every lock.
+func (c *core[T]) callPassed() {
+	for _, do := range c.indexer.passed() {
+		do()
+	}
+}
+
+// release gives up what h holds. The core ends with its last handle.
+func (c *core[T]) release(h *handle[T]) {
+	left, last := c.releaseUnder(h)
+	for _, m := range left {
+		m.end()
+	}
+	c.callPassed()
+	if last {
+		if begun := c.group.Stop(); !begun {
+			c.finish()
+		}
+		c.forget()
+	}
+}
+
+func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], last bool) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if h.released {
+		return nil, false
+	}
+	h.released = true
+	h.sight.Store(&sight{scopes: scopesOf(), gone: &ReleasedError{Kind: c.kind}})
+	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member[T]) bool {
+		if m.of == h {
+			left = append(left, m)
+		}
+		return m.of == h
+	})
+	for _, m := range left {
+		m.remove()
+	}
+	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle[T]) bool { return other == h })
+	if !c.critical.over {
+		close(h.ended)
+	}
+	c.letGoLocked(h.holds)
+	h.holds, h.asked = nil, nil
+	c.settleLocked()
+	c.critical.closed = len(c.critical.handles) == 0
+	return left, c.critical.closed
+}
+
+func (c *core[T]) syncedOf(h *handle[T]) <-chan struct{} {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	return h.synced
+}
