@@ -90,7 +90,7 @@ func (w *follower[T]) sees() map[string]map[string]string {
 func (w *follower[T]) equalsServer(ctx context.Context) {
 	GinkgoHelper()
 	want := live[T](ctx, w.namespace)
-	Eventually(w.sees).WithTimeout(time.Minute).Should(Equal(map[string]map[string]string{
+	Eventually(w.sees).WithTimeout(2*time.Minute).Should(Equal(map[string]map[string]string{
 		"cache": want, "states": want, "events": want,
 	}), func() string {
 		return fmt.Sprintf("cache and handlers of %s equal a fresh list; it stands: %v", w, w.Snapshot().Scopes)

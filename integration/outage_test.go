@@ -31,7 +31,7 @@ var _ = Describe("informers of several kinds", func() {
 			Expect(env.StartAPIServer(ctx)).To(Succeed())
 			t.write(ctx, fmt.Sprintf("after-%d", n))
 			t.equalServer(ctx)
-			Expect(t.states()).To(HaveEach(informer.StateLive))
+			Eventually(t.states).Should(HaveEach(informer.StateLive))
 		}
 	})
 

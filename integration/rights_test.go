@@ -74,7 +74,7 @@ var _ = Describe("a right that is missing, granted, revoked and granted again", 
 
 		grant(ctx, ns, user, "", "secrets")
 		t.secrets.equalsServer(ctx)
-		Expect(t.secrets.state()).To(Equal(informer.StateLive))
+		Eventually(t.secrets.state).Should(Equal(informer.StateLive))
 
 		role := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: user + "-secrets"}}
 		Expect(outside.Delete(ctx, role)).To(Succeed())

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// equalWithin is how long the informers may take, after all trouble has
-	// ended, to equal the server.
-	equalWithin = time.Minute
+	// equalWithin is how long the informers may take to equal the server once a
+	// trouble is over, on a machine that does much else.
+	equalWithin = 3 * time.Minute
 	// endWithin is how long they may take to end and to give everything back.
-	endWithin = 20 * time.Second
+	endWithin = time.Minute
 	// mostGrowth of the live heap, whose objects are of a bounded number.
 	mostGrowth = 32 << 20
 )
