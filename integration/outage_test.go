@@ -73,6 +73,9 @@ var _ = Describe("informers of several kinds", func() {
 // impatient has the server end each watch after two seconds.
 type impatient struct{ next http.RoundTripper }
 
+// WrappedRoundTripper lets the end of a run find the connections that stay.
+func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
+
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	if q := r.URL.Query(); q.Has("watch") {
 		q.Set("timeoutSeconds", "2")
