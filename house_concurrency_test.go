@@ -26,6 +26,8 @@ var starters = map[string]string{
 	"informer/join.go":              "listeners and their resync join the informer's run",
 	"informer/factory.go":           "informers join the factory's run",
 	"informer/listener.go":          "wakes the listener when its context ends",
+	"informer/answer_body.go":       "ends the answer with its context",
+	"informer/gate_enter.go":        "the alarm that lets pass who waited for a time",
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 

@@ -35,6 +35,7 @@ type core[T Object] struct {
 	learned          func() (schema.GroupVersionKind, bool) // the kind, where only the resource was given
 	convert          func(Object) (T, error)                // any representation to a T that shares nothing
 	forget           func()                                 // the last handle is released
+	closeIdle        func()                                 // gives connections back, after the run
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in
@@ -71,6 +72,7 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
+		closeIdle:        func() {},
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},

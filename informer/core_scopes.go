@@ -64,6 +64,7 @@ func (c *core[T]) openLocked(w *watched[T]) {
 	placed := placing[T]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[T]{ListerWatcher: placed, tell: c.tell}
 	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector.at(w.lw)
 	w.lw = nil
 	c.critical.scopes[w.scope] = w
 	c.critical.byID[w.id] = w

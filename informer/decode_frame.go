@@ -97,7 +97,6 @@ func (d *decoder[T]) bookmark(protobuf bool, object []byte) (frame Frame[T], err
 // restStream is a watch over HTTP.
 type restStream[T Object] struct {
 	ctx     context.Context
-	cancel  context.CancelFunc
 	body    io.ReadCloser
 	frames  *frameReader
 	decoder *decoder[T]
@@ -120,7 +119,4 @@ func (s *restStream[T]) Next() (Frame[T], error) {
 }
 
 // Close ends the stream and frees its connection.
-func (s *restStream[T]) Close() error {
-	s.cancel()
-	return s.body.Close()
-}
+func (s *restStream[T]) Close() error { return s.body.Close() }

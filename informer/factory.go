@@ -4,11 +4,9 @@
 package informer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"sync"
@@ -16,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -25,8 +22,6 @@ import (
 // SharedInformerFactory makes one informer per kind, however many ask for it,
 // and runs them all. Safe for concurrent use.
 type SharedInformerFactory struct {
-	cfg      *rest.Config
-	http     *http.Client
 	scheme   *runtime.Scheme
 	opts     Options
 	resolver *resolver
@@ -66,11 +61,11 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
 	}
-	resolver, err := newResolver(cfg, httpClient)
+	server, err := newAPIServer(cfg, httpClient, opts.concurrentLists())
 	if err != nil {
-		return nil, fmt.Errorf("make informer factory: discovery of %s: %w", cfg.Host, err)
+		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
-	f := &SharedInformerFactory{cfg: cfg, http: httpClient, scheme: scheme, opts: opts, resolver: resolver}
+	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: newResolver(server)}
 	f.mu.informers = make(map[coreID]anyCore)
 	return f, nil
 }
@@ -125,7 +120,7 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if _, err := newMatcher(scope); err != nil {
 		return nil, err
 	}
-	return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, target{kind: kind}, scope, false)
+	return newRESTListerWatcher[T](f.resolver, target{kind: kind}, scope, false)
 }
 
 // coreFor is the one core of id in f.
@@ -137,7 +132,7 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	}
 	t := id.target()
 	c := newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
-		return newRESTListerWatcher[T](f.cfg, f.http, f.resolver, t, scope, f.opts.KeepManagedFields)
+		return newRESTListerWatcher[T](f.resolver, t, scope, f.opts.KeepManagedFields)
 	})
 	c.shared = true
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
@@ -198,8 +193,7 @@ func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 // ctx ends or one remembers misuse. It returns when all have ended. It runs
 // once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
-	// Of a client with wrapped transports http.Client closes nothing.
-	defer utilnet.CloseIdleConnectionsFor(cmp.Or(f.http.Transport, http.DefaultTransport))
+	defer f.resolver.server.closeIdle()
 	return f.group.Run(ctx)
 }
 

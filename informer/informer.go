@@ -20,7 +20,9 @@ type SharedInformer[T Object] struct {
 	err    error // the misuse it was made with
 }
 
-// New returns an informer that nobody shares, fed by lw. The caller runs it.
+// New returns an informer that nobody shares, fed by lw. The caller runs it. If
+// lw has a method CloseIdleConnections, as that of NewListerWatcher, it is called
+// when the run has ended.
 func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
 	c := newCore(kind, opts, func(WatchScope) (ListerWatcher[T], error) {
 		if lw == nil {
@@ -28,6 +30,9 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 		}
 		return lw, nil
 	})
+	if lw, ok := lw.(interface{ CloseIdleConnections() }); ok {
+		c.closeIdle = lw.CloseIdleConnections
+	}
 	return c.handle([]Scope{{}}, nil)
 }
 
@@ -118,6 +123,7 @@ func (i *SharedInformer[T]) Run(ctx context.Context) error {
 	if i.core.shared {
 		return i.core.errorf("run: the informer belongs to a factory, which runs it")
 	}
+	defer i.core.closeIdle()
 	return i.core.run(ctx)
 }
 

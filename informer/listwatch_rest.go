@@ -34,10 +34,17 @@ type apiServer struct {
 	base      *url.URL
 	userAgent string
 	timeout   time.Duration // of the configuration, for what is not a watch; 0: none
+
+	gate      *gate
+	streams   streamMemory
+	warnings  warnings
+	refused   atomic.Bool // the last answer was 401
+	abandoned atomic.Bool // a request was given up before its answer
 }
 
-// newAPIServer is the server of cfg, reached by client.
-func newAPIServer(cfg *rest.Config, client *http.Client) (*apiServer, error) {
+// newAPIServer is the server of cfg, reached by client, with room for so many
+// lists at a time.
+func newAPIServer(cfg *rest.Config, client *http.Client, lists int) (*apiServer, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "", nil
 	base, _, err := rest.DefaultServerUrlFor(cfg)
@@ -51,6 +58,7 @@ func newAPIServer(cfg *rest.Config, client *http.Client) (*apiServer, error) {
 		base:      base,
 		userAgent: cmp.Or(cfg.UserAgent, rest.DefaultKubernetesUserAgent()),
 		timeout:   cfg.Timeout,
+		gate:      newGate(lists),
 	}, nil
 }
 
@@ -64,8 +72,56 @@ type request struct {
 }
 
 // get sends r and returns an answer with status 200, whose body the caller
-// closes. Any other is an *apierrors.StatusError.
+// closes. Any other is an *apierrors.StatusError. It passes the server's gate
+// with the pass that ctx carries, or waits there for one, until ctx ends.
 func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) {
+	p := passOf(ctx)
+	if p == nil {
+		var err error
+		if p, err = s.gate.enter(ctx, ask{rank: rankOther, group: r.group()}, func(hold) {}); err != nil {
+			return nil, fmt.Errorf("%s: %w", r.verb, err)
+		}
+		defer p.done()
+	}
+	if !p.begin() {
+		return nil, errHeld
+	}
+	answer, err := s.authorized(ctx, r)
+	if err != nil {
+		p.answered()
+		return nil, err
+	}
+	s.warnings.tell(ctx, answer.Header)
+	if answer.StatusCode == http.StatusOK {
+		p.answered()
+		return answer, nil
+	}
+	defer answer.Body.Close()
+	err = errorOf(answer, r.verb, r.resource)
+	if retryAfter := askedToWait(err); retryAfter > 0 {
+		p.refused(retryAfter, err)
+	} else {
+		p.answered()
+	}
+	return nil, err
+}
+
+// authorized sends r. The first 401 has the transport read its token anew, so
+// r is sent a second time; when that is refused too, later ones are not.
+func (s *apiServer) authorized(ctx context.Context, r request) (*http.Response, error) {
+	before := s.refused.Load()
+	answer, err := s.send(ctx, r)
+	if err == nil && answer.StatusCode == http.StatusUnauthorized && !before {
+		_ = answer.Body.Close()
+		answer, err = s.send(ctx, r)
+	}
+	if err == nil {
+		s.refused.Store(answer.StatusCode == http.StatusUnauthorized)
+	}
+	return answer, err
+}
+
+func (s *apiServer) send(ctx context.Context, r request) (*http.Response, error) {
 	u := *s.base
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/" + r.path
 	u.RawQuery = r.query.Encode()
@@ -75,15 +131,27 @@ func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) 
 	}
 	req.Header.Set("Accept", r.accept)
 	req.Header.Set("User-Agent", s.userAgent)
-	answer, err := s.client.Do(req)
-	if err != nil {
-		return nil, err // names the method and the address
+	return s.exchange(ctx, req)
+}
+
+// group is the API group that r goes to; empty: the core one, or none.
+func (r request) group() string {
+	if parts := strings.Split(r.path, "/"); len(parts) > 1 && parts[0] == "apis" {
+		return parts[1]
 	}
-	if answer.StatusCode != http.StatusOK {
-		defer answer.Body.Close()
-		return nil, errorOf(answer, r.verb, r.resource)
+	return ""
+}
+
+// askedToWait is the Retry-After of a 429 or 503.
+func askedToWait(err error) time.Duration {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if !ok || status.ErrStatus.Details == nil {
+		return 0
 	}
-	return answer, nil
+	if code := status.ErrStatus.Code; code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable {
+		return 0
+	}
+	return time.Duration(max(status.ErrStatus.Details.RetryAfterSeconds, 0)) * time.Second
 }
 
 // restListerWatcher lists and watches one kind in one scope.
@@ -98,17 +166,13 @@ type restListerWatcher[T Object] struct {
 }
 
 // newRESTListerWatcher lists and watches what is given in scope on the server
-// of cfg, as objects of type T. It sends nothing yet.
-func newRESTListerWatcher[T Object](cfg *rest.Config, client *http.Client, resolver *resolver, of target, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
-	server, err := newAPIServer(cfg, client)
-	if err != nil {
-		return nil, err
-	}
+// of resolver, as objects of type T. It sends nothing yet.
+func newRESTListerWatcher[T Object](resolver *resolver, of target, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
 	decoder, err := newDecoder[T](of.kind, keepManagedFields)
 	if err != nil {
 		return nil, err
 	}
-	return &restListerWatcher[T]{server: server, resolver: resolver, of: of, scope: scope, decoder: decoder}, nil
+	return &restListerWatcher[T]{server: resolver.server, resolver: resolver, of: of, scope: scope, decoder: decoder}, nil
 }
 
 func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
@@ -153,7 +217,7 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 	if opts.Limit == 0 || opts.ResourceVersion == "0" {
 		limit = maxWholeList
 	}
-	body, err := readBody(speaking{answer.Body, alarm}, limit, lw.pageSize.Load())
+	body, err := readBody(speaking{answer.Body, alarm, passOf(ctx)}, limit, lw.pageSize.Load())
 	if err != nil {
 		return Page[T]{}, fmt.Errorf("read list: %w", err)
 	}
@@ -165,15 +229,17 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 	return page, nil
 }
 
-// speaking puts an alarm off whenever something is read.
+// speaking puts an alarm off whenever something is read, and tells the gate.
 type speaking struct {
 	io.Reader
 	alarm *time.Timer
+	pass  *pass
 }
 
 func (s speaking) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.alarm.Reset(answerWithin)
+	s.pass.heard()
 	return n, err
 }
 
@@ -189,21 +255,18 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 	if opts.Timeout > 0 {
 		q.Set("timeoutSeconds", strconv.Itoa(max(1, int(opts.Timeout/time.Second))))
 	}
-	ctx, cancel := context.WithCancel(ctx)
 	answer, decoder, err := lw.get(ctx, "watch", q)
 	if err != nil {
-		cancel()
 		return nil, lw.errorf("watch", err)
 	}
 	media := mediaType(answer)
 	if media != contentJSON && media != contentProtobuf {
-		defer cancel()
 		defer answer.Body.Close()
 		body, _ := readBody(answer.Body, shownBody+1, 0)
 		return nil, lw.errorf("watch", notAsExpected(answer, body, nil))
 	}
 	return &restStream[T]{
-		ctx: ctx, cancel: cancel, body: answer.Body,
+		ctx: ctx, body: answer.Body,
 		frames:  newFrameReader(answer.Body, media == contentProtobuf, maxFrame),
 		decoder: decoder,
 	}, nil
@@ -254,6 +317,13 @@ func (lw *restListerWatcher[T]) acceptPlain() string {
 		return contentProtobuf + "," + contentJSON
 	}
 	return contentJSON
+}
+
+// CloseIdleConnections closes the connections that no request uses.
+func (lw *restListerWatcher[T]) CloseIdleConnections() { lw.server.closeIdle() }
+
+func (lw *restListerWatcher[T]) host() (*apiServer, schema.GroupVersionKind) {
+	return lw.server, lw.of.named()
 }
 
 func (lw *restListerWatcher[T]) selectors() url.Values {

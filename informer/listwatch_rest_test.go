@@ -133,11 +133,11 @@ func listerWatcher(t *testing.T, s *httpServer, scope WatchScope) ListerWatcher[
 	if err != nil {
 		t.Fatal(err)
 	}
-	resolver, err := newResolver(cfg, client)
+	server, err := newAPIServer(cfg, client, defaultConcurrentLists)
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := newRESTListerWatcher[*corev1.ConfigMap](cfg, client, resolver, target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, false)
+	lw, err := newRESTListerWatcher[*corev1.ConfigMap](newResolver(server), target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,10 +466,11 @@ func TestREST_KindInstalledLaterIsFound(t *testing.T) {
 		transport := &http.Transport{DialContext: s.dial}
 		t.Cleanup(transport.CloseIdleConnections)
 		cfg := &rest.Config{Host: "http://memory", Transport: transport}
-		r, err := newResolver(cfg, &http.Client{Transport: transport})
+		server, err := newAPIServer(cfg, &http.Client{Transport: transport}, defaultConcurrentLists)
 		if err != nil {
 			t.Fatal(err)
 		}
+		r := newResolver(server)
 		if _, _, err := r.resolve(t.Context(), target{kind: siteKind}); !isNotServed(err) {
 			t.Errorf("got %v, want a NotServedError", err)
 		}

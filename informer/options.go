@@ -27,6 +27,10 @@ type Options struct {
 	PagedLists bool
 	// PageSize of paged lists. 0: 500.
 	PageSize int64
+	// ConcurrentLists bounds how many lists the factory's informers have under way
+	// at a time, streaming ones among them; the smallest go first. A list that the
+	// server says nothing of for a second counts no more. 0: 4.
+	ConcurrentLists int
 	// ListFromCache lets the first list be any state that the server has at
 	// hand (resourceVersion 0), as older clients do. It may be older than what
 	// this process or another has seen.
@@ -41,4 +45,11 @@ func (o Options) resyncOf(kind schema.GroupKind) time.Duration {
 		return max(d, 0)
 	}
 	return max(o.Resync, 0)
+}
+
+func (o Options) concurrentLists() int {
+	if o.ConcurrentLists <= 0 {
+		return defaultConcurrentLists
+	}
+	return o.ConcurrentLists
 }

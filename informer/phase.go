@@ -42,6 +42,8 @@ const (
 	resultForbidden                      // 403
 	resultUnauthorized                   // 401
 	resultNotServed                      // 404: no such kind
+	resultOversized                      // a page or frame larger than is read
+	resultHeld                           // not sent: the gate has closed
 )
 
 const (
@@ -54,6 +56,8 @@ const (
 	streamRetry = time.Hour
 	// streamTries of a streaming list before paged lists take over.
 	streamTries = 2
+	// mostHalvings of the pages of a list.
+	mostHalvings = 9
 )
 
 // Reasons of a relist, as ScopeState.Relists counts them.
@@ -64,6 +68,7 @@ const (
 	relistRejected  = "rejected"
 	relistNotServed = "not served"
 	relistContinue  = "continue expired"
+	relistOversized = "oversized"
 )
 
 // progress is all that a Reflector knows when it decides.
@@ -80,6 +85,9 @@ type progress struct {
 	failures, refusals, briefs, silences, expiries, restarts, tries int
 	// away: since when the server gives no answer. Zero: it does.
 	away time.Time
+	// oversized pages or frames since a watch has lived for long, and how often
+	// pages were halved because of them.
+	oversized, halvings int
 	// paged: never ask for a streaming list. noStreamBefore: not before then.
 	paged          bool
 	noStreamBefore time.Time
@@ -116,12 +124,14 @@ type decision struct {
 	away    time.Duration // with paceAway
 	state   State         // to show; empty: no change
 	relist  string        // why a list begins again; empty: none does
+	// fellBack: paged lists take over from streaming lists.
+	fellBack bool
 }
 
 // next is the whole judgement of the Reflector: where it goes from p after o.
 func next(p progress, o outcome) decision {
 	if o.lived >= healthy {
-		p.failures, p.refusals, p.briefs = 0, 0, 0
+		p.failures, p.refusals, p.briefs, p.oversized = 0, 0, 0, 0
 	}
 	// A server that is restarted again and again is not the one that fails again
 	// and again: each ten seconds of a stream forget half of the failures.
@@ -157,6 +167,10 @@ func next(p progress, o outcome) decision {
 		return unreachable(p, o)
 	case resultBusy, resultFailing:
 		return retry(p, o)
+	case resultHeld:
+		return decision{next: p}
+	case resultOversized:
+		return oversized(p, o)
 	}
 	switch p.phase {
 	case phaseList:
@@ -275,13 +289,32 @@ func afterStream(p progress, o outcome) decision {
 		return relist(p, o, relistTooLarge, true)
 	case resultRejected:
 		p.phase, p.noStreamBefore = phaseList, o.now.Add(streamRetry)
-		return decision{next: p}
+		return decision{next: p, fellBack: true}
 	}
 	if p.tries++; p.tries < streamTries {
 		return retry(p, o)
 	}
 	p.phase, p.noStreamBefore, p.tries = phaseList, o.now.Add(streamRetry), 0
-	return decision{next: p}
+	return decision{next: p, fellBack: true}
+}
+
+// oversized tries again slowly: the same bytes are sent again, most likely. A
+// list goes on in smaller pages. A watch finds the frame in the history for as
+// long as the server keeps it, so from the second time on a list passes it by.
+func oversized(p progress, o outcome) decision {
+	p.oversized++
+	d := decision{next: p, pace: paceSlow, state: StateStale}
+	switch {
+	case p.phase == phaseWatch && p.oversized > 1:
+		d = relist(p, o, relistOversized, false)
+		d.pace, d.state = paceSlow, StateStale
+	case p.phase == phaseStream:
+		d = afterStream(p, o)
+		d.pace, d.state = paceSlow, StateStale
+	case p.phase == phaseList:
+		d.next.halvings = min(p.halvings+1, mostHalvings)
+	}
+	return d
 }
 
 // listPhase is the kind of list to ask for.
@@ -333,7 +366,12 @@ func classify(err error) (r result, retryAfter time.Duration) {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return classifyStatus(err, status.Status())
 	}
+	if _, ok := errors.AsType[*TooLargeError](err); ok {
+		return resultOversized, 0
+	}
 	switch {
+	case errors.Is(err, errHeld):
+		return resultHeld, 0
 	case errors.Is(err, errSilent):
 		return resultSilent, 0
 	case errors.Is(err, errOverdue):

@@ -6,11 +6,13 @@ package informer
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -64,6 +66,9 @@ type Reflector[T Object] struct {
 	random func() float64
 	status reflectorStatus
 	order  streamOrder // used by Run alone
+	server *apiServer  // whose gate the requests pass; nil: there is none
+	kind   schema.GroupVersionKind
+	size   int // objects of the scope, as far as the stream has told
 }
 
 // newReflector returns the reflector of one scope. It starts nothing.
@@ -96,29 +101,26 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	var open *session[T]
 	defer func() { open.close() }()
 	for ctx.Err() == nil {
-		r.status.trying(p.phase)
 		var o outcome
-		switch p.phase {
-		case phaseList:
-			o = r.list(ctx, p)
-		case phaseStream:
-			open, o = r.stream(ctx, p)
-		case phaseWatch:
-			if open == nil {
-				open, o = r.open(ctx, r.watchOptions(p))
-			} else {
-				o = r.watch(open, &p)
-				open.close()
-				open = nil
-			}
+		if open != nil && p.phase == phaseWatch {
+			r.status.trying(p.phase)
+			o = r.watch(open, &p)
+			open.close()
+			open = nil
+		} else {
+			p = r.heedMemory(p, time.Now())
+			open, o = r.step(ctx, p)
 		}
 		if ctx.Err() != nil {
 			break
 		}
 		o.now = time.Now()
 		d := next(p, o)
-		wait := r.wait(d)
-		r.status.show(d, o, wait)
+		if d.fellBack {
+			r.fellBack(d.next, o)
+		}
+		wait := r.wait(d, o.now)
+		r.status.show(d, o, max(wait, r.heldUntil(o.now).Sub(o.now)))
 		p = d.next
 		if !pause(ctx, wait) {
 			break
@@ -127,8 +129,29 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// wait is how long to wait before the next step.
-func (r *Reflector[T]) wait(d decision) time.Duration {
+// step asks the server for what p says, when the gate lets it.
+func (r *Reflector[T]) step(ctx context.Context, p progress) (*session[T], outcome) {
+	ctx, pass := r.admitted(ctx, p)
+	defer pass.done()
+	if ctx.Err() != nil {
+		return nil, outcome{}
+	}
+	r.status.trying(p.phase)
+	switch p.phase {
+	case phaseList:
+		return nil, r.list(ctx, p, pass)
+	case phaseStream:
+		return r.stream(ctx, p)
+	}
+	return r.open(ctx, r.watchOptions(p))
+}
+
+// wait is how long to wait before the next step. What a gate holds until the
+// server's Retry-After is over does not wait besides.
+func (r *Reflector[T]) wait(d decision, now time.Time) time.Duration {
+	if d.atLeast > 0 && !r.heldUntil(now).IsZero() {
+		return 0
+	}
 	var wait time.Duration
 	switch d.pace {
 	case paceNone:
@@ -140,7 +163,7 @@ func (r *Reflector[T]) wait(d decision) time.Duration {
 	case paceAnew:
 		wait = anewBackoff.delay(d.next.expiries, r.random())
 	case paceSlow:
-		wait = slowBackoff.delay(d.next.refusals, r.random())
+		wait = slowBackoff.delay(max(d.next.refusals, d.next.oversized), r.random())
 	}
 	if asked := min(d.atLeast, longestRetryAfter); wait < asked {
 		wait = asked + time.Duration(r.random()*float64(asked)/10)
@@ -164,8 +187,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 }
 
 // list reads a whole list and replaces the scope's objects by it.
-func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
-	opts := ListOptions{Limit: r.opts.PageSize}
+func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome {
+	opts := ListOptions{Limit: max(1, r.opts.PageSize>>p.halvings)}
 	if p.whole {
 		opts.Limit = 0
 	}
@@ -177,9 +200,13 @@ func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
 			replace.Abort()
 		}
 	}()
-	unreadable, version := unreadables{}, ""
+	unreadable, version, size := unreadables{}, "", 0
 	for n := 0; ; n++ {
 		page, err := r.lw.List(ctx, opts)
+		if errors.Is(err, errHeld) && r.nextPage(ctx, pass) == nil {
+			n--
+			continue
+		}
 		if err != nil {
 			return failed(err, n > 0)
 		}
@@ -202,12 +229,16 @@ func (r *Reflector[T]) list(ctx context.Context, p progress) outcome {
 			unreadable.add(page.Unreadable, page.UnreadableErr)
 			replace.Unreadable()
 		}
+		size += len(page.Items)
 		if page.Continue == "" {
 			break
 		}
 		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
+		if err := r.nextPage(ctx, pass); err != nil {
+			return failed(err, true)
+		}
 	}
-	done = true
+	done, r.size = true, size
 	replace.Commit(ParseVersion(version))
 	r.status.listed(ParseVersion(version), unreadable)
 	return outcome{result: resultCompleted, version: version}

@@ -82,10 +82,10 @@ func (s *session[T]) close() {
 		return
 	}
 	s.alarm.Stop()
-	s.cancel(nil)
 	if s.Stream != nil {
-		_ = s.Close()
+		_ = s.Close() // before its context ends, so that its connection is free at once
 	}
+	s.cancel(nil)
 }
 
 // after is the outcome of a stream that ended with err.

@@ -35,7 +35,7 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 			replace.Abort()
 		}
 	}()
-	unreadable := unreadables{}
+	unreadable, size := unreadables{}, 0
 	for n := 0; ; n++ {
 		frame, err := s.Next()
 		if err != nil {
@@ -56,7 +56,7 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 			}
 			r.status.sawBookmark()
 			version := ParseVersion(frame.Item.ResourceVersion)
-			done = true
+			done, r.size = true, size
 			replace.Commit(version)
 			r.status.listed(version, unreadable)
 			return outcome{result: resultCompleted, version: frame.Item.ResourceVersion}
@@ -70,8 +70,10 @@ func (r *Reflector[T]) initial(s *session[T]) outcome {
 			replace.Unreadable()
 		case typ == Deleted:
 			// The server may tell of changes before it has ended the list.
+			size--
 			replace.Remove(r.delta(Deleted, frame.Item))
 		default:
+			size++
 			replace.Add(r.delta(Replaced, frame.Item))
 		}
 	}
@@ -123,6 +125,12 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 				r.sink.Push(r.delta(typ, frame.Item))
 			}
 			p.advance(frame.Item.ResourceVersion)
+			switch typ {
+			case Added:
+				r.size++
+			case Deleted:
+				r.size--
+			}
 		}
 		r.status.reached(ParseVersion(p.last))
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 )
 
 // missMemory is how long "not served" is believed: it bounds how often many
@@ -64,15 +62,11 @@ type resourceKind struct {
 	namespaced bool
 }
 
-// newResolver returns a resolver for the server of cfg. It sends nothing yet.
-func newResolver(cfg *rest.Config, client *http.Client) (*resolver, error) {
-	server, err := newAPIServer(cfg, client)
-	if err != nil {
-		return nil, err
-	}
+// newResolver returns a resolver for server. It sends nothing yet.
+func newResolver(server *apiServer) *resolver {
 	r := &resolver{server: server}
 	r.mu.groups = make(map[schema.GroupVersion]*discovered)
-	return r, nil
+	return r
 }
 
 // target is what a request is about: a kind, or a resource whose kind only

@@ -68,6 +68,12 @@ type ScopeState struct {
 	Relists map[string]int
 	// Watches opened since the start.
 	Watches int
+	// StreamFallbacks counts how often paged lists took over, because the server
+	// refused a streaming list or did not end it.
+	StreamFallbacks int
+	// PagedUntil is until when lists go by pages because of that, found out by
+	// this scope or by another of the kind. Zero: they are not held to pages.
+	PagedUntil time.Time
 	// Unreadable objects in the last list and on the watch since: not even their
 	// names could be read. While a list has some, it deletes nothing.
 	Unreadable int

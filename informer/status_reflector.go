@@ -57,6 +57,9 @@ func (s *reflectorStatus) snapshot() ScopeState {
 	state := s.mu.state
 	state.Relists = maps.Clone(state.Relists)
 	state.Version = Version(s.version.Load())
+	if !state.PagedUntil.After(time.Now()) {
+		state.PagedUntil = time.Time{}
+	}
 	if at := s.contact.Load(); at != 0 {
 		state.LastContact = time.Unix(0, at)
 	}

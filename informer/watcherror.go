@@ -53,7 +53,7 @@ type telling[T Object] struct {
 
 func (l telling[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
-	if err != nil {
+	if err != nil && !errors.Is(err, errHeld) {
 		l.tell(ctx, err)
 	}
 	return page, err
@@ -62,7 +62,9 @@ func (l telling[T]) List(ctx context.Context, opts ListOptions) (Page[T], error)
 func (l telling[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
-		l.tell(ctx, err)
+		if !errors.Is(err, errHeld) {
+			l.tell(ctx, err)
+		}
 		return nil, err
 	}
 	return tellingStream[T]{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil

@@ -6,17 +6,12 @@ package simulate_test
 import (
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/simulate"
 )
 
 func TestInformer_ChangedSchemaListsTheKindAnew_A9(t *testing.T) {
@@ -208,55 +203,6 @@ func TestInformer_RefusedConnectionsAreTriedWithBackoff_A13(t *testing.T) {
 		w.network.Refuse(false)
 		pass(31 * time.Second)
 		holds(t, i, "a=2", "the server is back, and nobody looked")
-	})
-}
-
-func TestInformer_OneGatePerHost_A13(t *testing.T) {
-	t.Skip("not yet: each kind heeds Retry-After for itself; there is no gate per host")
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.Overload(1, 429, 30)
-		informer.For[cmap](w.factory)
-		start(w)
-		informer.For[*corev1.Secret](w.factory)
-		pass(20 * time.Second)
-		if n := len(w.Served()); n != 1 {
-			t.Errorf("%d requests within a Retry-After of 30 s, want 1: it holds for all kinds of the host", n)
-		}
-	})
-}
-
-func TestInformer_RelistsAreRamped_A14(t *testing.T) {
-	t.Skip("not yet: all kinds list at the same time; there is no ramp per process")
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		informer.For[cmap](w.factory)
-		informer.For[*corev1.Secret](w.factory)
-		informer.For[*corev1.Pod](w.factory)
-		informer.For[*corev1.Service](w.factory)
-		informer.For[*corev1.ServiceAccount](w.factory)
-		informer.For[*appsv1.Deployment](w.factory)
-		informer.For[*appsv1.ReplicaSet](w.factory)
-		informer.For[*appsv1.StatefulSet](w.factory)
-		informer.For[*appsv1.DaemonSet](w.factory)
-		start(w)
-		pass(time.Minute)
-		before := len(w.Served())
-		w.network.Delay(10 * time.Second) // each list takes 20 s
-		w.put(configMap("a", "1"))
-		w.Compact()
-		w.RestartCache()
-		pass(2 * time.Minute)
-		relists := slices.DeleteFunc(w.Served()[before:], func(r simulate.Served) bool {
-			return r.Verb != "list" && !strings.Contains(r.Query, "sendInitialEvents")
-		})
-		if len(relists) != 8 {
-			t.Errorf("%d relists, want one of each of the 8 kinds whose version is too old", len(relists))
-		}
-		for n, r := range relists {
-			if after := relists[min(n+4, len(relists)-1)]; n+4 < len(relists) && after.At.Sub(r.At) < 20*time.Second {
-				t.Errorf("5 kinds list at the same time, from %s on; want 4 at most", r.At)
-				break
-			}
-		}
 	})
 }
 

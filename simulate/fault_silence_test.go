@@ -81,11 +81,51 @@ func TestInformer_StreamingListThatNeverEndsIsReplacedByPages_A2(t *testing.T) {
 func TestInformer_StreamingListThatNeverEndsIsSaidOnce_A2(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.NoEndBookmark(configMaps, true)
-		informer.For[cmap](w.factory)
+		informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"a", "b", "c"}})
 		start(w)
 		pass(30 * time.Minute)
-		if n := w.logged("streaming list"); n != 1 {
-			t.Errorf("%d lines of log about the fall back to pages, want 1", n)
+		if n := w.logged("read by pages"); n != 1 {
+			t.Errorf("%d lines of log about the fall back to pages of one kind in three namespaces, want 1: %q", n, w.journal.lines)
+		}
+	})
+}
+
+func TestInformer_StreamingListThatNeverEndsIsRememberedForTheKind_A2(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"))
+		w.NoEndBookmark(configMaps, true)
+		i := informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"ns"}})
+		start(w)
+		pass(2 * time.Minute)
+		holds(t, i, "a=1", "it has not fallen back")
+		s := stateOf(i)
+		if s.StreamFallbacks != 1 || time.Until(s.PagedUntil) < 50*time.Minute || time.Until(s.PagedUntil) > time.Hour {
+			t.Errorf("got %d fall backs, pages until %s; want 1, and most of an hour", s.StreamFallbacks, s.PagedUntil)
+		}
+		streams := w.streams(configMaps)
+		late := informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"other"}})
+		pass(time.Second)
+		if n := w.streams(configMaps); n != streams {
+			t.Errorf("%d streaming lists, want still %d: another scope of the kind must not find out again what one knows", n, streams)
+		}
+		select {
+		case <-late.Synced():
+		default:
+			t.Errorf("a scope that came later is not synced at once: %s", stateOf(late))
+		}
+		if all := late.Snapshot().Scopes; all[len(all)-1].PagedUntil.IsZero() {
+			t.Errorf("got %+v; want to see in its state that lists go by pages", all[len(all)-1])
+		}
+		// Then the server gets another chance, and with it the kind.
+		w.NoEndBookmark(configMaps, false)
+		pass(time.Hour)
+		informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"third"}})
+		pass(time.Second)
+		if n := w.streams(configMaps); n != streams+1 {
+			t.Errorf("%d streaming lists after the hour, want %d", n, streams+1)
+		}
+		if s := stateOf(i); !s.PagedUntil.IsZero() {
+			t.Errorf("got pages until %s after the hour is over, want the zero time", s.PagedUntil)
 		}
 	})
 }

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// errHeld: the gate has closed between passing it and sending the request,
+// which was not sent.
+var errHeld = errors.New("the server has asked to wait before more requests")
+
+// gate is what every request to one server passes. Safe for concurrent use.
+type gate struct {
+	mu struct {
+		sync.Mutex
+		state *gateState
+		looks map[ticket]chan struct{} // who waits is told to look again
+		last  ticket
+		alarm *time.Timer
+	}
+}
+
+func newGate(places int) *gate {
+	g := &gate{}
+	g.mu.state = newGateState(places)
+	g.mu.looks = make(map[ticket]chan struct{})
+	return g
+}
+
+// pass is the right to send requests, got from a gate. One goroutine uses it.
+// The methods of a nil pass do nothing.
+type pass struct {
+	gate   *gate
+	ticket ticket
+	ask    ask
+}
+
+type passKey struct{}
+
+// with is ctx for the requests that p is for.
+func (p *pass) with(ctx context.Context) context.Context {
+	if p == nil {
+		return ctx
+	}
+	return context.WithValue(ctx, passKey{}, p)
+}
+
+// passOf is the pass that ctx carries; nil: none.
+func passOf(ctx context.Context) *pass {
+	p, _ := ctx.Value(passKey{}).(*pass)
+	return p
+}
+
+// enter blocks until the request that a describes may be sent or ctx ends. The
+// caller gives the pass back by done. show is called each time when it is known
+// anew why the request waits.
+func (g *gate) enter(ctx context.Context, a ask, show func(hold)) (*pass, error) {
+	g.mu.Lock()
+	g.mu.last++
+	p := &pass{gate: g, ticket: g.mu.last, ask: a}
+	g.mu.Unlock()
+	return p, p.wait(ctx, show)
+}
+
+// again blocks until one more request of the same list may be sent, which
+// keeps its place, or ctx ends.
+func (p *pass) again(ctx context.Context, show func(hold)) error {
+	if p == nil {
+		return nil
+	}
+	p.ask.list = false
+	return p.wait(ctx, show)
+}
+
+func (p *pass) wait(ctx context.Context, show func(hold)) error {
+	g := p.gate
+	p.ask.since = time.Now()
+	look := make(chan struct{}, 1)
+	g.mu.Lock()
+	g.mu.looks[p.ticket] = look
+	g.mu.state.arrive(p.ticket, p.ask)
+	g.lookLocked()
+	g.mu.Unlock()
+	for {
+		h, admitted := g.standing(p)
+		if admitted {
+			return nil
+		}
+		if h.why != "" {
+			show(h)
+		}
+		select {
+		case <-look:
+		case <-ctx.Done():
+			p.done()
+			if h.why != "" {
+				return fmt.Errorf("%s: %w", h.why, context.Cause(ctx))
+			}
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// standing says whether p has passed, and if not, why.
+func (g *gate) standing(p *pass) (h hold, admitted bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.looks[p.ticket] == nil {
+		return h, true
+	}
+	return g.mu.state.hold(p.ask, time.Now()), false
+}
+
+// heard: the server has sent a part of its answer.
+func (p *pass) heard() {
+	if p != nil && p.ask.contact != nil {
+		p.ask.contact.Store(time.Now().UnixNano())
+	}
+}
+
+// begin reports whether the request may still be sent: the gate has not closed
+// since p passed it.
+func (p *pass) begin() bool {
+	g, now := p.gate, time.Now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.state.closedFor(p.ask.group).After(now) {
+		return false
+	}
+	g.mu.state.sent[p.ticket] = now
+	return true
+}
+
+// answered: the server has answered, or the request has failed.
+func (p *pass) answered() {
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.state.answered(p.ticket)
+	g.lookLocked()
+}
+
+// refused: the server wants no requests for retryAfter.
+func (p *pass) refused(retryAfter time.Duration, why error) {
+	retryAfter = min(retryAfter, longestRetryAfter)
+	// A little later, so that processes which were told the same do not come
+	// back together.
+	retryAfter += time.Duration(rand.Int64N(1 + int64(retryAfter)/10))
+	now := time.Now()
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.state.refused(p.ticket, p.ask.group, now, now.Add(retryAfter), why.Error())
+	for _, look := range g.mu.looks {
+		poke(look)
+	}
+	g.lookLocked()
+}
+
+// done gives back all that p holds. Calling it again does nothing.
+func (p *pass) done() {
+	if p == nil {
+		return
+	}
+	g := p.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.mu.looks, p.ticket)
+	g.mu.state.leave(p.ticket)
+	g.lookLocked()
+}
+
+// closedFor is until when requests to group wait; in the past: they do not.
+func (g *gate) closedFor(group string) time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.mu.state.closedFor(group)
+}
+
+func (g *gate) look() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.lookLocked()
+}
+
+// lookLocked lets pass who may, and sets the alarm for the next look.
+func (g *gate) lookLocked() {
+	now := time.Now()
+	for _, t := range g.mu.state.admit(now) {
+		poke(g.mu.looks[t])
+		delete(g.mu.looks, t)
+	}
+	next := g.mu.state.next(now)
+	switch {
+	case next.IsZero() && g.mu.alarm != nil:
+		g.mu.alarm.Stop()
+	case next.IsZero():
+	case g.mu.alarm == nil:
+		g.mu.alarm = time.AfterFunc(next.Sub(now), g.look)
+	default:
+		g.mu.alarm.Reset(next.Sub(now))
+	}
+}
+
+// poke does not wait: who has not looked since the last time will.
+func poke(look chan struct{}) {
+	select {
+	case look <- struct{}{}:
+	default:
+	}
+}
