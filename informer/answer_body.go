@@ -6,7 +6,10 @@ package informer
 import (
 	"context"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptrace"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,13 +26,14 @@ const closeWithin = time.Second
 // connection counts as busy and is not closed with the idle ones.
 func (s *apiServer) exchange(ctx context.Context, req *http.Request) (*http.Response, error) {
 	sent, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	giveUp := context.AfterFunc(ctx, func() {
-		s.abandoned.Store(true)
-		cancel(context.Cause(ctx))
-	})
-	answer, err := s.client.Do(req.WithContext(sent))
+	giveUp := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	var used net.Conn
+	traced := httptrace.WithClientTrace(sent, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { used = got.Conn }})
+	answer, err := s.client.Do(req.WithContext(traced))
 	if err != nil {
-		giveUp()
+		if !giveUp() && used != nil {
+			s.givenUp.add(used)
+		}
 		cancel(nil)
 		return nil, err // names the method and the address
 	}
@@ -74,15 +78,12 @@ func (b *answerBody) Close() error {
 	return b.end()
 }
 
-// Of a request that was given up before its answer, the transport clears the
-// stream after the fact and tells nobody. It takes microseconds.
-const (
-	clearWithin = 50 * time.Millisecond
-	clearEvery  = 10 * time.Millisecond
-)
+// clearEvery is how often connections are looked at that are to be closed.
+const clearEvery = 5 * time.Millisecond
 
 // closeIdle closes the connections that no request uses. It blocks for
-// clearWithin at most, when requests were given up unanswered.
+// closeWithin at most: of a request that was given up before its answer, the
+// transport clears the stream after the fact, and tells nobody.
 func (s *apiServer) closeIdle() {
 	// Of a client with wrapped transports http.Client closes nothing.
 	transport := s.client.Transport
@@ -90,11 +91,43 @@ func (s *apiServer) closeIdle() {
 		transport = http.DefaultTransport
 	}
 	utilnet.CloseIdleConnectionsFor(transport)
-	if !s.abandoned.Load() {
-		return
-	}
-	for range clearWithin / clearEvery {
+	late := time.Now().Add(closeWithin)
+	for s.givenUp.open() && time.Now().Before(late) {
 		time.Sleep(clearEvery)
 		utilnet.CloseIdleConnectionsFor(transport)
 	}
+}
+
+// usedConns are the connections of requests that were given up before their
+// answer, as long as they are open. Ready as its zero value, safe for
+// concurrent use.
+type usedConns struct {
+	mu struct {
+		sync.Mutex
+		conns []net.Conn
+	}
+}
+
+func (u *usedConns) add(conn net.Conn) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pruneLocked()
+	if !slices.Contains(u.mu.conns, conn) {
+		u.mu.conns = append(u.mu.conns, conn)
+	}
+}
+
+// open reports whether one of them is not closed.
+func (u *usedConns) open() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.pruneLocked()
+	return len(u.mu.conns) > 0
+}
+
+func (u *usedConns) pruneLocked() {
+	u.mu.conns = slices.DeleteFunc(u.mu.conns, func(conn net.Conn) bool {
+		// No transport sets deadlines for reading; a closed connection refuses.
+		return conn.SetReadDeadline(time.Time{}) != nil
+	})
 }

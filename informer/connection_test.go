@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 // connections are what a server has open.
 type connections struct {
 	changed chan struct{} // holds one token when the set has changed
+	slow    atomic.Bool   // the client's network, from now on
 	mu      struct {
 		sync.Mutex
 		open   map[net.Conn]http.ConnState
@@ -86,8 +88,28 @@ func tlsServer(t *testing.T, http2 bool, handle http.HandlerFunc) (*rest.Config,
 	t.Cleanup(s.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	cfg := &rest.Config{Host: s.URL, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
-	cfg.Dial = (&net.Dialer{}).DialContext // of its own: client-go shares no transport then
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		return slowConn{conn, &c.slow}, err
+	}
 	return cfg, c
+}
+
+// manyScopes share one connection of HTTP/2, which is idle when the last of
+// their requests is cleared.
+const manyScopes = 20
+
+// slowConn takes its time to send, once slow is set, as a network may.
+type slowConn struct {
+	net.Conn
+	slow *atomic.Bool
+}
+
+func (c slowConn) Write(p []byte) (int, error) {
+	if c.slow.Load() {
+		<-time.After(2 * time.Millisecond)
+	}
+	return c.Conn.Write(p)
 }
 
 func TestRun_LeavesNoConnection_I10(t *testing.T) {
@@ -99,7 +121,7 @@ func TestRun_LeavesNoConnection_I10(t *testing.T) {
 		for _, protocol := range []int{1, 2} {
 			for _, alone := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, HTTP/%d, alone %t", stage.name, protocol, alone), func(t *testing.T) {
-					there := make(chan struct{}, 100)
+					there := make(chan struct{}, manyScopes)
 					cfg, open := tlsServer(t, protocol == 2, func(w http.ResponseWriter, r *http.Request) {
 						if r.ProtoMajor != protocol {
 							t.Errorf("a request came by HTTP/%d, want HTTP/%d", r.ProtoMajor, protocol)
@@ -107,29 +129,31 @@ func TestRun_LeavesNoConnection_I10(t *testing.T) {
 						w.Header().Set("Content-Type", "application/json")
 						switch {
 						case strings.HasSuffix(r.URL.Path, "/api/v1"):
-							fmt.Fprint(w, `{"resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true},{"name":"secrets","kind":"Secret","namespaced":true}]}`)
+							fmt.Fprint(w, `{"resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true}]}`)
 							return
 						case stage.sent == "pages":
 							fmt.Fprint(w, `{"kind":"ConfigMapList","items":[`)
 							_ = http.NewResponseController(w).Flush()
 						case stage.sent != "":
-							fmt.Fprint(w, strings.ReplaceAll(stage.sent, "ConfigMap", kindOf(r)))
+							fmt.Fprint(w, stage.sent)
 							_ = http.NewResponseController(w).Flush()
 						}
 						there <- struct{}{}
 						<-r.Context().Done()
 					})
-					opts := informer.Options{PagedLists: stage.sent == "pages"}
+					opts := informer.Options{PagedLists: stage.sent == "pages", ConcurrentLists: manyScopes}
 					ctx, cancel := context.WithCancel(t.Context())
 					var run sync.WaitGroup
-					for _, live := range runs(t, cfg, opts, alone) {
-						run.Go(func() {
-							if err := live(ctx); err != nil {
-								t.Errorf("run: %v", err)
-							}
-						})
+					live, requests := runOf(t, cfg, opts, alone)
+					run.Go(func() {
+						if err := live(ctx); err != nil {
+							t.Errorf("run: %v", err)
+						}
+					})
+					for range requests {
 						<-there
 					}
+					open.slow.Store(true)
 					cancel()
 					run.Wait()
 					open.allClosed(t)
@@ -139,28 +163,25 @@ func TestRun_LeavesNoConnection_I10(t *testing.T) {
 	}
 }
 
-func kindOf(r *http.Request) string {
-	if strings.HasSuffix(r.URL.Path, "/secrets") {
-		return "Secret"
-	}
-	return "ConfigMap"
-}
-
-// runs are a factory's run, or the runs of informers that stand alone.
-func runs(t *testing.T, cfg *rest.Config, opts informer.Options, alone bool) []func(context.Context) error {
+// runOf is a factory's run, or that of an informer that stands alone, and how
+// many requests it has under way.
+func runOf(t *testing.T, cfg *rest.Config, opts informer.Options, alone bool) (run func(context.Context) error, requests int) {
 	t.Helper()
 	if alone {
 		lw, err := informer.NewListerWatcher[*corev1.ConfigMap](cfg, clientscheme.Scheme, informer.WatchScope{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return []func(context.Context) error{informer.New(lw, corev1.SchemeGroupVersion.WithKind("ConfigMap"), opts).Run}
+		return informer.New(lw, corev1.SchemeGroupVersion.WithKind("ConfigMap"), opts).Run, 1
 	}
 	f, err := informer.NewSharedInformerFactory(cfg, clientscheme.Scheme, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer.For[*corev1.ConfigMap](f)
-	informer.For[*corev1.Secret](f)
-	return []func(context.Context) error{f.Run}
+	scope := informer.Scope{}
+	for n := range manyScopes {
+		scope.Namespaces = append(scope.Namespaces, fmt.Sprint("ns-", n))
+	}
+	informer.For[*corev1.ConfigMap](f, scope)
+	return f.Run, manyScopes
 }

@@ -52,6 +52,16 @@
 // of what leaves and of what comes. Only For and SetScopes ask for anything to be
 // watched: a read never does.
 //
+// # Manners towards the server
+//
+// A factory has one gate for its server. A Retry-After of 429 or 503 holds the
+// requests of all its kinds, for a minute those of API groups that were not
+// refused themselves, and then they follow by and by: watches first, then
+// relists, then first lists. Options.ConcurrentLists bounds the lists under
+// way; the smallest relist goes first, and a list that the server says nothing
+// of for a second holds up no other. What waits says so in its ScopeState.
+// Writes and leases go through other clients, which this gate does not hold.
+//
 // # Own writes
 //
 // Observe gives the informer what the server answered to a write of this

@@ -35,11 +35,11 @@ type apiServer struct {
 	userAgent string
 	timeout   time.Duration // of the configuration, for what is not a watch; 0: none
 
-	gate      *gate
-	streams   streamMemory
-	warnings  warnings
-	refused   atomic.Bool // the last answer was 401
-	abandoned atomic.Bool // a request was given up before its answer
+	gate     *gate
+	streams  streamMemory
+	warnings warnings
+	refused  atomic.Bool // the last answer was 401
+	givenUp  usedConns
 }
 
 // newAPIServer is the server of cfg, reached by client, with room for so many
