@@ -31,7 +31,7 @@ func (s *apiServer) exchange(ctx context.Context, req *http.Request) (*http.Resp
 	traced := httptrace.WithClientTrace(sent, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { used = got.Conn }})
 	answer, err := s.client.Do(req.WithContext(traced))
 	if err != nil {
-		if !giveUp() && used != nil {
+		if !giveUp() {
 			s.givenUp.add(used)
 		}
 		cancel(nil)
@@ -39,13 +39,17 @@ func (s *apiServer) exchange(ctx context.Context, req *http.Request) (*http.Resp
 	}
 	body := &answerBody{ReadCloser: answer.Body, ctx: ctx}
 	body.end = sync.OnceValue(func() error {
-		late := time.AfterFunc(closeWithin, func() { cancel(nil) })
+		late := time.AfterFunc(closeWithin, func() {
+			s.givenUp.add(used)
+			cancel(nil)
+		})
 		defer late.Stop()
 		defer cancel(nil)
 		return body.ReadCloser.Close()
 	})
 	answer.Body = body
 	if !giveUp() {
+		s.givenUp.add(used)
 		_ = body.Close()
 		return nil, context.Cause(ctx)
 	}
@@ -108,11 +112,12 @@ type usedConns struct {
 	}
 }
 
+// add takes conn, which may be nil: the transport did not say.
 func (u *usedConns) add(conn net.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.pruneLocked()
-	if !slices.Contains(u.mu.conns, conn) {
+	if conn != nil && !slices.Contains(u.mu.conns, conn) {
 		u.mu.conns = append(u.mu.conns, conn)
 	}
 }
