@@ -27,7 +27,7 @@ type TooLargeError struct {
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("more than %d bytes in one page or frame", e.Limit)
+	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
 }
 
 // readBody reads r to its end, at most limit bytes. guess is how long it may

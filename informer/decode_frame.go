@@ -115,7 +115,7 @@ func (s *restStream[T]) Next() (Frame[T], error) {
 	case errors.Is(err, http.ErrBodyReadAfterClose):
 		return Frame[T]{}, errors.New("read watch: the stream is closed")
 	}
-	return Frame[T]{}, fmt.Errorf("read watch: %w", err)
+	return Frame[T]{}, fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
 }
 
 // Close ends the stream and frees its connection.
