@@ -56,8 +56,6 @@ const (
 	streamRetry = time.Hour
 	// streamTries of a streaming list before paged lists take over.
 	streamTries = 2
-	// mostHalvings of the pages of a list.
-	mostHalvings = 9
 )
 
 // Reasons of a relist, as ScopeState.Relists counts them.
@@ -296,25 +294,6 @@ func afterStream(p progress, o outcome) decision {
 	}
 	p.phase, p.noStreamBefore, p.tries = phaseList, o.now.Add(streamRetry), 0
 	return decision{next: p, fellBack: true}
-}
-
-// oversized tries again slowly: the same bytes are sent again, most likely. A
-// list goes on in smaller pages. A watch finds the frame in the history for as
-// long as the server keeps it, so from the second time on a list passes it by.
-func oversized(p progress, o outcome) decision {
-	p.oversized++
-	d := decision{next: p, pace: paceSlow, state: StateStale}
-	switch {
-	case p.phase == phaseWatch && p.oversized > 1:
-		d = relist(p, o, relistOversized, false)
-		d.pace, d.state = paceSlow, StateStale
-	case p.phase == phaseStream:
-		d = afterStream(p, o)
-		d.pace, d.state = paceSlow, StateStale
-	case p.phase == phaseList:
-		d.next.halvings = min(p.halvings+1, mostHalvings)
-	}
-	return d
 }
 
 // listPhase is the kind of list to ask for.
