@@ -140,14 +140,11 @@ func (c *core[T]) run(ctx context.Context) error {
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 
-// transform is the transform of the kind. It stays the same once the run has
-// begun, so it is asked for once per list and watch.
+// transform is the transform of the kind; nil: none. It stays the same once the
+// run has begun, so it is asked for once per list and watch.
 func (c *core[T]) transform() func(T) (T, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.transform == nil {
-		return func(obj T) (T, error) { return obj, nil }
-	}
 	return c.mu.transform
 }
 

@@ -101,6 +101,7 @@ func (f *DeltaFIFO[T]) Resync(scope ScopeID, handler int, objects iter.Seq2[Key,
 // Pop blocks for the oldest key and takes all its waiting deltas. The slice is
 // valid until the next Pop or PopBatch. It returns ctx's error when ctx ends.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
+	defer f.wakeAtEnd(ctx)()
 	for {
 		if err := f.wait(ctx); err != nil {
 			return nil, err
@@ -119,6 +120,12 @@ func (f *DeltaFIFO[T]) Pop(ctx context.Context) ([]Delta[T], error) {
 // PopBatch blocks until something waits and takes the front of the log. Lists
 // come whole. It returns ctx's error when ctx ends.
 func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
+	defer f.wakeAtEnd(ctx)()
+	return f.popBatch(ctx)
+}
+
+// popBatch is PopBatch for one who has called wakeAtEnd.
+func (f *DeltaFIFO[T]) popBatch(ctx context.Context) (Batch[T], error) {
 	if err := f.wait(ctx); err != nil {
 		return Batch[T]{}, err
 	}
@@ -130,7 +137,17 @@ func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
 	return b, nil
 }
 
-// wait blocks until something waits in the log.
+// wakeAtEnd has who waits look at ctx when it ends, until stop is called.
+func (f *DeltaFIFO[T]) wakeAtEnd(ctx context.Context) (stop func() bool) {
+	return context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.woken.Broadcast()
+	})
+}
+
+// wait blocks until something waits in the log, or ctx has ended and somebody
+// wakes it.
 func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -138,14 +155,6 @@ func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.release()
-	if f.mu.log.places.Len() > 0 {
-		return nil
-	}
-	defer context.AfterFunc(ctx, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.woken.Broadcast()
-	})()
 	for f.mu.log.places.Len() == 0 {
 		if f.mu.closed {
 			return ErrClosed

@@ -12,8 +12,9 @@ import (
 func (c *core[T]) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
+	defer c.fifo.wakeAtEnd(ctx)()
 	for {
-		batch, err := c.fifo.PopBatch(ctx)
+		batch, err := c.fifo.popBatch(ctx)
 		if err != nil {
 			return nil // ctx has ended
 		}
@@ -54,6 +55,7 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 	for _, l := range c.critical.members {
 		l.push(changes)
 	}
+	clear(changes)
 	for _, scope := range synced {
 		c.syncedLocked(scope)
 	}
@@ -78,7 +80,10 @@ func (c *core[T]) observe(w Written) {
 			if !c.opts.KeepManagedFields {
 				obj.SetManagedFields(nil)
 			}
-			o.Object, err = callTransform(c.transform(), obj)
+			o.Object = obj
+			if transform := c.transform(); transform != nil {
+				o.Object, err = callTransform(transform, obj)
+			}
 		}
 		if err != nil {
 			o.Effect = Touched // the watch's own delivery says what is wrong with it

@@ -80,12 +80,12 @@ type step[T Object] struct {
 	object  T
 	err     error
 	handler int        // again: for this one
-	values  [][]string // per index, of the object
+	values  [][]string // of the object, per index after the first
 }
 
 // ofDelta is the step that d makes. list is the version of the list that it
 // is part of.
-func ofDelta[T Object](d Delta[T], list Version) step[T] {
+func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 	s := step[T]{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown},
 		key:  d.Key, object: d.Object, err: d.Err,

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -23,8 +24,12 @@ type Indexer[T Object] struct {
 	kind schema.GroupVersionKind
 	// turn is held by a writer from end to end, also while it calls index
 	// functions, which may read: mu is held only for the change itself.
-	turn sync.Mutex
-	mu   struct {
+	turn struct {
+		sync.Mutex
+		values  [][]string  // memory of evaluateLocked
+		changes []change[T] // memory of what apply and observe return
+	}
+	mu struct {
 		sync.RWMutex
 		at      map[Key]uint32 // positions in rows
 		most    int            // keys that at has held since it was made
@@ -60,19 +65,17 @@ func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
 
 // apply takes a whole batch under one lock and returns what changed, in order.
 // The error names index functions that panicked; the batch is applied all the
-// same. The caller then calls what passed returns.
+// same. The caller then calls what passed returns. The changes are valid until
+// the next apply or observe; who is done with them clears them.
 func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	steps := make([]step[T], 0, len(b.Deltas))
-	for _, d := range b.Deltas {
-		var list Version
-		if d.Type == Replaced {
-			list = b.listed(d.Scope)
-		}
-		steps = append(steps, ofDelta(d, list))
-	}
-	err := x.evaluate(steps)
+	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key Key, obj T, ok bool) {
+		d := &b.Deltas[i]
+		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
+	})
+	defer clear(values)
+	changes := x.roomLocked(len(b.Deltas))
 
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -83,10 +86,18 @@ func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	if x.mu.ahead.len() > 0 {
 		before = slices.Clone(x.mu.reached)
 	}
-	changes := x.takeLocked(steps)
+	x.growLocked(len(b.Deltas))
+	per := len(x.mu.indices) - 1
+	for i := range b.Deltas {
+		s := ofDelta(&b.Deltas[i], b.listed(b.Deltas[i].Scope))
+		s.values = values[i*per : (i+1)*per]
+		changes = x.takeLocked(&s, changes)
+	}
 	for _, r := range b.Reached {
 		if r.List != 0 && x.mu.ahead.len() > 0 {
-			changes = append(changes, x.takeLocked(x.unlistedLocked(r, steps, before))...)
+			for s := range x.unlistedLocked(r, b.Deltas, before) {
+				changes = x.takeLocked(&s, changes)
+			}
 		}
 	}
 	for _, r := range b.Reached {
@@ -112,26 +123,45 @@ func (b Batch[T]) listed(scope ScopeID) Version {
 func (x *Indexer[T]) observe(w observed[T]) ([]change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	steps := []step[T]{ofWrite(w)}
-	err := x.evaluate(steps)
+	s := ofWrite(w)
+	values, err := x.evaluateLocked(1, func(int) (key Key, obj T, ok bool) { return s.key, s.object, s.kind == stored })
+	defer clear(values)
+	s.values = values
 
+	changes := x.roomLocked(1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.takeLocked(steps), err
+	return x.takeLocked(&s, changes), err
 }
 
-func (x *Indexer[T]) takeLocked(steps []step[T]) []change[T] {
-	var changes []change[T]
-	if len(steps) > 1 {
-		changes = make([]change[T], 0, len(steps))
+// roomLocked is an empty slice for n changes, of memory that was used before.
+func (x *Indexer[T]) roomLocked(n int) []change[T] {
+	if n > batchLimit {
+		return make([]change[T], 0, n)
 	}
-	for i := range steps {
-		if c, ok := x.stepLocked(&steps[i]); ok {
-			changes = append(changes, c)
-		}
-		if s := &steps[i]; (s.kind == seen || s.kind == ended) && s.list == 0 && !s.missing {
-			x.reachLocked(s.scope, s.version)
-		}
+	if cap(x.turn.changes) < n {
+		x.turn.changes = make([]change[T], 0, max(n, min(2*cap(x.turn.changes), batchLimit)))
+	}
+	return x.turn.changes[:0]
+}
+
+// growLocked makes the map fit for n more keys at once, if they are many.
+func (x *Indexer[T]) growLocked(n int) {
+	if n <= batchLimit || n <= 4*len(x.mu.at) {
+		return
+	}
+	at := make(map[Key]uint32, len(x.mu.at)+n)
+	maps.Copy(at, x.mu.at)
+	x.mu.at, x.mu.most = at, len(x.mu.at)+n
+}
+
+// takeLocked takes one step and appends what it changed.
+func (x *Indexer[T]) takeLocked(s *step[T], changes []change[T]) []change[T] {
+	if c, ok := x.stepLocked(s); ok {
+		changes = append(changes, c)
+	}
+	if (s.kind == seen || s.kind == ended) && s.list == 0 && !s.missing {
+		x.reachLocked(s.scope, s.version)
 	}
 	return changes
 }
@@ -225,7 +255,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, held bool) (obj T, uid types.
 	if o.take && !r.bad {
 		r.object, r.blank = s.object, false
 		delete(x.mu.bad, s.key)
-		x.shelveLocked(at, s.values)
+		x.shelveLocked(at, s.key.Namespace, s.values)
 	} else if o.take {
 		x.mu.bad[s.key] = s.err
 		if other && !r.blank {
@@ -233,7 +263,8 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, held bool) (obj T, uid types.
 			obj, uid = r.object, r.uid
 			var none T
 			r.object, r.blank = none, true
-			x.shelveLocked(at, nil)
+			x.unshelveLocked(at)
+			r.shelves = nil
 			return obj, uid, nil, false
 		}
 	}

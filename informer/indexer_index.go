@@ -88,26 +88,31 @@ func (x *Indexer[T]) indicesNow() []*index[T] {
 	return x.mu.indices
 }
 
-// evaluate asks the index functions for the values of the steps' objects. It
-// runs before the lock: they may take their time, and may read.
-func (x *Indexer[T]) evaluate(steps []step[T]) error {
-	indices := x.indicesNow()
+// evaluateLocked asks the index functions for the values of n objects, those that are
+// ok: for each as many as there are indices beside the first. It has the turn,
+// not the lock of readers: the functions may take their time, and may read. What it returns is
+// valid until the next call.
+func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key Key, obj T, ok bool)) ([][]string, error) {
+	indices := x.indicesNow()[1:]
+	if len(indices) == 0 {
+		return nil, nil
+	}
+	values := x.turn.values
+	if n *= len(indices); cap(values) < n {
+		values = make([][]string, n)
+	}
+	if values = values[:n]; n <= batchLimit*len(indices) {
+		x.turn.values = values
+	}
 	var panics []error
-	names := make([]string, len(steps))
-	values := make([][]string, len(steps)*len(indices))
-	for n := range steps {
-		s := &steps[n]
-		if s.bad || s.kind != seen && s.kind != stored {
+	for at := 0; at < n; at += len(indices) {
+		key, obj, ok := object(at / len(indices))
+		if !ok {
 			continue
 		}
-		s.values = values[n*len(indices) : (n+1)*len(indices)]
-		if s.key.Namespace != "" {
-			names[n] = s.key.Namespace
-			s.values[0] = names[n : n+1]
-		}
-		for i := 1; i < len(indices); i++ {
+		for i, index := range indices {
 			var err error
-			if s.values[i], err = indices[i].valuesOf(x.kind.Kind, s.key, s.object); err != nil {
+			if values[at+i], err = index.valuesOf(x.kind.Kind, key, obj); err != nil {
 				panics = append(panics, err)
 			}
 		}
@@ -117,7 +122,7 @@ func (x *Indexer[T]) evaluate(steps []step[T]) error {
 		defer x.mu.Unlock()
 		x.mu.panics += uint64(len(panics))
 	}
-	return some(panics)
+	return values, some(panics)
 }
 
 // valuesOf calls the index function. A panic costs the object its values.
@@ -147,20 +152,35 @@ func some(errs []error) error {
 	return errors.Join(errs[0], fmt.Errorf("and %d more", len(errs)-1))
 }
 
-// shelveLocked brings a row's shelves to values, by index. An index whose
-// values did not change is not written.
-func (x *Indexer[T]) shelveLocked(at uint32, values [][]string) {
-	if values == nil {
-		x.unshelveLocked(at)
-		x.mu.rows.Edit(int(at)).shelves = nil
-		return
+// shelveLocked brings a row's shelves to its namespace and to values, by index
+// from the second on.
+func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string) {
+	first := [...]string{namespace}
+	if namespace == "" {
+		x.reshelveLocked(at, 0, nil, values)
+	} else {
+		x.reshelveLocked(at, 0, first[:], values)
 	}
 	for i, v := range values {
-		if !x.shelvedLocked(at, i, v) {
-			x.unshelveInLocked(at, i)
-			x.shelveInLocked(at, i, v)
-		}
+		x.reshelveLocked(at, i+1, v, values[i+1:])
 	}
+}
+
+// reshelveLocked brings a row's shelves in index i to v. An index whose values
+// did not change is not written. rest are the values of the indices after it.
+func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]string) {
+	if x.shelvedLocked(at, i, v) {
+		return
+	}
+	x.unshelveInLocked(at, i)
+	if r := x.mu.rows.Edit(int(at)); r.shelves == nil {
+		n := len(v)
+		for _, more := range rest {
+			n += len(more)
+		}
+		r.shelves = make([]shelf, 0, n)
+	}
+	x.shelveInLocked(at, i, v)
 }
 
 // shelvedLocked: the row's values in index i are v.

@@ -4,9 +4,9 @@
 package informer
 
 import (
+	"iter"
 	"maps"
 	"math"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,7 +26,7 @@ func (x *Indexer[T]) reachLocked(scope ScopeID, v Version) {
 
 // unlistedLocked are the own writes that a list should have had, and has not:
 // they were observed after the list had been compared with what was known.
-func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T], reached []Version) []step[T] {
+func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []Version) iter.Seq[step[T]] {
 	before := world{reached: reached}.of(list.Scope)
 	gone := make(map[Key]step[T])
 	for key, a := range x.mu.ahead.values {
@@ -42,13 +42,12 @@ func (x *Indexer[T]) unlistedLocked(list Reached, steps []step[T], reached []Ver
 			}
 		}
 	}
-	for i := range steps {
-		s := &steps[i]
-		if s.list == list.List && s.scope == list.Scope && s.uid == gone[s.key].uid {
-			delete(gone, s.key)
+	for i := range deltas {
+		if d := &deltas[i]; d.Type == Replaced && d.Scope == list.Scope && d.UID == gone[d.Key].uid {
+			delete(gone, d.Key)
 		}
 	}
-	return slices.Collect(maps.Values(gone))
+	return maps.Values(gone)
 }
 
 // epochLocked forgets the versions of what scope holds: they mean nothing any

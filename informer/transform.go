@@ -19,6 +19,9 @@ type transforming[T Object] struct {
 func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
+	if transform == nil {
+		return page, err
+	}
 	for i := range page.Items {
 		page.Items[i] = transformItem(transform, page.Items[i])
 	}
@@ -30,7 +33,11 @@ func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T
 	if err != nil {
 		return nil, err
 	}
-	return transformingStream[T]{Stream: stream, transform: t.transform()}, nil
+	transform := t.transform()
+	if transform == nil {
+		return stream, nil
+	}
+	return transformingStream[T]{Stream: stream, transform: transform}, nil
 }
 
 type transformingStream[T Object] struct {

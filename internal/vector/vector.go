@@ -112,6 +112,9 @@ func (v *Vector[E]) Append(e E) {
 		v.view.depth += shift
 	}
 	n := v.leaf(v.view.len)
+	if n.items == nil && v.view.len >= width {
+		n.items = make([]E, 0, width) // it will be full; the first may stay small
+	}
 	n.items = append(n.items, e)
 	v.view.len++
 }
