@@ -198,7 +198,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 			x.removeLocked(s.key)
 		}
 	} else {
-		c.new, c.newUID, c.after, c.same = x.putLocked(s, o, held)
+		c.new, c.newUID, c.after, c.same = x.putLocked(s, o, at, held)
 		if c.same && c.after != c.before && s.kind == ended && !isNil(s.object) {
 			c.new = s.object
 		}
@@ -240,14 +240,15 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	}
 }
 
-// putLocked stores what o says of the key, and returns what is shown then.
-func (x *Indexer[T]) putLocked(s *step[T], o fate, held bool) (obj T, uid types.UID, shown *scopeSet, same bool) {
+// putLocked stores what o says of the key, in row at if it is held, and returns
+// what is shown then.
+func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32, held bool) (obj T, uid types.UID, shown *scopeSet, same bool) {
 	if !held {
-		x.mu.at[s.key] = uint32(x.mu.rows.Len())
+		at = uint32(x.mu.rows.Len())
+		x.mu.at[s.key] = at
 		x.mu.most = max(x.mu.most, len(x.mu.at))
 		x.mu.rows.Append(row[T]{key: s.key, blank: true})
 	}
-	at := x.mu.at[s.key]
 	r := x.mu.rows.Edit(int(at))
 	other := r.uid != o.next.uid
 	r.uid, r.version, r.scopes = o.next.uid, o.next.version, o.next.scopes
