@@ -6,7 +6,9 @@ package informer
 import "github.com/flyball-dev/flyball/internal/deque"
 
 // streamMergeAbove so many waiting events, consecutive updates of a key merge.
-const streamMergeAbove = 4096
+// Each of them may hold the last reference to a state of an object: so many of
+// a Pod are 4 MiB.
+const streamMergeAbove = 200
 
 // eventStream is what waits for a handler of every event: the events in their
 // order. Additions and deletions are never dropped, so it grows with them.
