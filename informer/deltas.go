@@ -63,11 +63,12 @@ const (
 )
 
 // deltaLog is the pure core of the DeltaFIFO: deltas in the order of their
-// streams, with an index by key. Deltas of the last batch count as waiting
-// until release: they are not in the Indexer yet.
+// streams, with an index by key once it is needed. Deltas of the last batch
+// count as waiting until release: they are not in the Indexer yet.
 type deltaLog[T Object] struct {
 	places  deque.Deque[place[T]]
-	last    map[Key]uint64 // number of a key's last delta
+	last    map[Key]uint64 // number of a key's last delta, while indexed
+	indexed bool
 	scopes  []scopeLog
 	live    int    // deltas that wait
 	merged  uint64 // deltas that went into an earlier one
@@ -95,6 +96,9 @@ func (l *deltaLog[T]) push(d Delta[T]) {
 	if l.scope(d.Scope).ended {
 		return
 	}
+	if d.Type == Deleted || l.live >= mergeAbove {
+		l.index() // nothing else merges
+	}
 	if l.merge(d) {
 		l.merged++
 		return
@@ -107,15 +111,41 @@ func (l *deltaLog[T]) add(p place[T]) {
 		l.places.Push(p)
 		return
 	}
-	if l.last == nil {
-		l.last = make(map[Key]uint64)
+	l.scope(p.Scope).bookmark = 0
+	at := l.places.Push(p)
+	if l.indexed {
+		l.enter(at)
 	}
+	l.live++
+}
+
+// index makes the index by key, if anything waits. It then lasts until the log
+// is empty: most of the time a log is short and nobody asks for a key.
+func (l *deltaLog[T]) index() {
+	if l.indexed || l.places.Len()+len(l.flight.Deltas) == 0 {
+		return
+	}
+	if l.last == nil {
+		l.last = make(map[Key]uint64, l.live+len(l.flight.Deltas))
+	}
+	for i := range l.flight.Deltas {
+		l.last[l.flight.Deltas[i].Key] = 0 // before the front
+	}
+	for at := l.places.Front(); at < l.places.Back(); at++ {
+		if p := l.places.At(at); p.mark == isDelta && !p.gone {
+			l.enter(at)
+		}
+	}
+	l.indexed = true
+}
+
+// enter notes the delta at a number as its key's last.
+func (l *deltaLog[T]) enter(at uint64) {
+	p := l.places.At(at)
 	if last, ok := l.last[p.Key]; ok && last >= l.places.Front() && !l.places.At(last).gone {
 		p.earlier = last + 1
 	}
-	l.scope(p.Scope).bookmark = 0
-	l.last[p.Key] = l.places.Push(p)
-	l.live++
+	l.last[p.Key] = at
 }
 
 // merge reports whether d went into the delta of the same key and scope that
@@ -180,12 +210,14 @@ func (l *deltaLog[T]) group(scope ScopeID, deltas *deque.Deque[Delta[T]], v Vers
 
 // waits says whether a delta of key waits, or is in the last batch.
 func (l *deltaLog[T]) waits(key Key) bool {
+	l.index()
 	_, ok := l.last[key]
 	return ok
 }
 
 // tells says whether what waits of key will tell handler of it.
 func (l *deltaLog[T]) tells(key Key, handler int) bool {
+	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() {
 		return false // or it is being told just now
@@ -196,6 +228,7 @@ func (l *deltaLog[T]) tells(key Key, handler int) bool {
 
 // newest is the version of the delta of key that waits last; 0: none waits.
 func (l *deltaLog[T]) newest(key Key) Version {
+	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() || l.places.At(last).gone {
 		return 0
@@ -222,14 +255,19 @@ func (l *deltaLog[T]) waiting(scope ScopeID) map[Key]Delta[T] {
 // release forgets the last batch: it has been applied.
 func (l *deltaLog[T]) release() {
 	front := l.places.Front()
-	for _, d := range l.flight.Deltas {
-		if last, ok := l.last[d.Key]; ok && last < front {
-			delete(l.last, d.Key)
+	for i := 0; l.indexed && i < len(l.flight.Deltas); i++ {
+		key := l.flight.Deltas[i].Key
+		if last, ok := l.last[key]; ok && last < front {
+			delete(l.last, key)
 		}
+	}
+	if l.indexed && l.places.Len() == 0 {
+		l.indexed = false
+		clear(l.last)
 	}
 	clear(l.flight.Deltas)
 	l.flight.Deltas = l.flight.Deltas[:0]
-	if cap(l.flight.Deltas) > batchLimit {
+	if cap(l.flight.Deltas) > 2*batchLimit {
 		l.flight.Deltas = nil
 		if len(l.last) == 0 {
 			l.last = nil // a map never shrinks
@@ -303,6 +341,7 @@ func (b *Batch[T]) reach(scope ScopeID, v, list Version) {
 func (l *deltaLog[T]) key() (deltas []Delta[T], synced []ScopeID) {
 	l.release()
 	l.skip(&l.flight)
+	l.index()
 	if l.places.Len() > 0 {
 		key := l.places.At(l.places.Front()).Key
 		for i := l.last[key] + 1; i > l.places.Front(); {

@@ -11,7 +11,8 @@ import "github.com/flyball-dev/flyball/internal/deque"
 type Replacement[T Object] struct {
 	fifo    *DeltaFIFO[T]
 	scope   ScopeID
-	seen    map[Key]struct{}
+	seen    map[Key]struct{} // what the list has: at first without what is in deltas
+	whole   bool             // seen has all
 	deltas  deque.Deque[Delta[T]]
 	epoch   bool
 	keepAll bool
@@ -35,8 +36,8 @@ func (r *Replacement[T]) Unreadable() { r.keepAll = true }
 // nothing on its way for its key, is only noted as seen. Of two states of an
 // object the later one counts.
 func (r *Replacement[T]) Add(d Delta[T]) {
-	r.seen[d.Key] = struct{}{}
 	if r.unchanged(d) {
+		r.seen[d.Key] = struct{}{}
 		return
 	}
 	d.Type, d.Scope = Replaced, r.scope
@@ -46,7 +47,6 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 // Remove notes the end of an object that a streaming list told of before its
 // own end: it leaves with the list, in its last known state.
 func (r *Replacement[T]) Remove(d Delta[T]) {
-	r.seen[d.Key] = struct{}{}
 	d.Type, d.Scope = Deleted, r.scope
 	r.deltas.Push(d)
 }
@@ -92,7 +92,7 @@ func (r *Replacement[T]) disappeared(v Version) {
 	r.fifo.mu.Unlock()
 	gone := Delta[T]{Type: Deleted, Scope: r.scope, Version: v, FinalStateUnknown: true}
 	for key, k := range r.fifo.known.knownIn(r.scope) {
-		if _, ok := r.seen[key]; ok {
+		if r.has(key) {
 			continue
 		}
 		w, waits := waiting[key]
@@ -103,11 +103,24 @@ func (r *Replacement[T]) disappeared(v Version) {
 		r.deltas.Push(gone)
 	}
 	for key, w := range waiting {
-		if _, ok := r.seen[key]; !ok && w.Type != Deleted {
+		if !r.has(key) && w.Type != Deleted {
 			gone.Key, gone.UID, gone.Object = key, w.UID, w.Object
 			r.deltas.Push(gone)
 		}
 	}
+}
+
+// has says whether the list has the key, or told of its end. A first list is
+// hardly ever asked.
+func (r *Replacement[T]) has(key Key) bool {
+	if !r.whole {
+		for at := r.deltas.Front(); at < r.deltas.Back(); at++ {
+			r.seen[r.deltas.At(at).Key] = struct{}{}
+		}
+		r.whole = true
+	}
+	_, ok := r.seen[key]
+	return ok
 }
 
 // Abort drops what was collected: the list failed half way.
