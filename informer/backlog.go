@@ -3,7 +3,11 @@
 
 package informer
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/pagetable"
+)
 
 // waiting is what one handler has not been given yet.
 type waiting[T Object] interface {
@@ -23,15 +27,19 @@ type waiting[T Object] interface {
 // has an entry for the keys that wait alone: for another key, what was given
 // is what the Indexer showed before the change.
 type backlog[T Object] struct {
-	keys map[Key]*pending[T]
-	most int        // keys that the map has held since it was made
-	ring pending[T] // its next is the first to be given, its prev the last
+	slots pagetable.Table[pending[T]] // by the slots of the keys in the Indexer
+	keys  int                         // that wait
+	ring  pending[T]                  // its next is the first to be given, its prev the last
+	// free are entries to be used again, one by the next of the other.
+	free  *pending[T]
+	frees int
 }
 
 // pending is one key that waits, or the mark.
 type pending[T Object] struct {
 	prev, next *pending[T]
 	key        Key
+	slot       uint32
 	given, now T // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
@@ -45,26 +53,32 @@ type pending[T Object] struct {
 }
 
 func newBacklog[T Object]() *backlog[T] {
-	b := &backlog[T]{keys: make(map[Key]*pending[T])}
+	b := &backlog[T]{}
 	b.ring.prev, b.ring.next = &b.ring, &b.ring
 	return b
 }
 
-func (b *backlog[T]) len() int { return len(b.keys) }
+func (b *backlog[T]) len() int { return b.keys }
 
 func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
-	p := b.keys[c.key]
+	p := b.slots.Get(c.slot)
+	if p != nil && p.key != c.key {
+		// The slot has passed to another key. What waits of the key before ends
+		// with its end, and is given in its turn.
+		p = nil
+	}
 	switch {
 	case !was && !is, was && is && c.same, c.resync && p != nil:
 		return
 	case p == nil:
-		p = &pending[T]{key: c.key, initial: initial, resync: c.resync}
+		p = b.fresh()
+		p.key, p.slot, p.initial, p.resync = c.key, c.slot, initial, c.resync
 		if was {
 			p.given, p.givenUID, p.hasGiven = c.old, c.oldUID, true
 		}
-		b.keys[c.key] = p
-		b.most = max(b.most, len(b.keys))
+		b.slots.Set(c.slot, p)
+		b.keys++
 		b.append(p)
 	default:
 		p.resync = false
@@ -72,6 +86,7 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 	p.turn(c, is)
 	if p.settled() {
 		b.drop(p)
+		b.recycle(p)
 	}
 }
 
@@ -106,10 +121,40 @@ func (b *backlog[T]) drop(p *pending[T]) {
 	if p.isMark {
 		return
 	}
-	delete(b.keys, p.key)
-	if len(b.keys) == 0 && b.most > 1024 {
-		b.keys, b.most = make(map[Key]*pending[T]), 0 // a map does not shrink
+	b.keys--
+	if b.slots.Get(p.slot) == p {
+		b.slots.Set(p.slot, nil)
 	}
+}
+
+const (
+	// freshTogether so many entries are made at a time, and freeEntries of
+	// them are kept for the next burst.
+	freshTogether, freeEntries = 8, 1024
+)
+
+// fresh is an empty entry.
+func (b *backlog[T]) fresh() *pending[T] {
+	if b.free == nil {
+		more := make([]pending[T], freshTogether)
+		for i := range more {
+			b.recycle(&more[i])
+		}
+	}
+	p := b.free
+	b.free, p.next = p.next, nil
+	b.frees--
+	return p
+}
+
+// recycle takes an entry that nobody looks at any more.
+func (b *backlog[T]) recycle(p *pending[T]) {
+	if b.frees == freeEntries {
+		return
+	}
+	*p = pending[T]{next: b.free}
+	b.free = p
+	b.frees++
 }
 
 func (b *backlog[T]) mark() { b.append(&pending[T]{isMark: true}) }
@@ -123,7 +168,9 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	if p.isMark {
 		return buf, true
 	}
-	return p.events(buf), false
+	events = p.events(buf)
+	b.recycle(p)
+	return events, false
 }
 
 // events is what the handler is told: one event, or two when the object was

@@ -11,9 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// slotOf gives each name of these tests another slot.
+func slotOf(name string) uint32 {
+	slot := uint32(0)
+	for _, r := range name {
+		slot = slot*37 + uint32(r)
+	}
+	return slot % (1 << 20)
+}
+
 // became is a change of name between two states, "uid@version" or empty.
 func became(name, old, new string) change[thing] {
-	c := change[thing]{key: named(name)}
+	c := change[thing]{key: named(name), slot: slotOf(name)}
 	read := func(s string) (thing, types.UID, *scopeSet) {
 		var uid string
 		var v Version

@@ -7,7 +7,8 @@ import "k8s.io/apimachinery/pkg/types"
 
 // change is what one step did to one object, as the Indexer shows it.
 type change[T Object] struct {
-	key Key
+	key  Key
+	slot uint32 // as in row
 	// old was shown to the scopes in before. No scope in before: there was none.
 	old    T
 	oldUID types.UID
@@ -50,7 +51,8 @@ type observed[T Object] struct {
 // row is one object in the Indexer.
 type row[T Object] struct {
 	key     Key
-	object  T // the last state that could be decoded
+	slot    uint32 // the key's number while it is held, at whatever position
+	object  T      // the last state that could be decoded
 	uid     types.UID
 	version Version
 	scopes  *scopeSet
@@ -116,6 +118,28 @@ func ofWrite[T Object](w observed[T]) step[T] {
 		s.kind = touched
 	}
 	return s
+}
+
+// slots gives out small numbers, those that came back first.
+type slots struct {
+	next uint32 // never given out
+	back []uint32
+}
+
+func (s *slots) take() uint32 {
+	if n := len(s.back); n > 0 {
+		slot := s.back[n-1]
+		s.back = s.back[:n-1]
+		return slot
+	}
+	s.next++
+	return s.next - 1
+}
+
+func (s *slots) giveBack(slot uint32) {
+	if s.back = append(s.back, slot); len(s.back) == int(s.next) {
+		*s = slots{} // all are back
+	}
 }
 
 // isNil: there is no object.

@@ -34,6 +34,7 @@ type Indexer[T Object] struct {
 		at      map[Key]uint32 // positions in rows
 		most    int            // keys that at has held since it was made
 		rows    vector.Vector[row[T]]
+		slots   slots // of the rows
 		sets    scopeSets
 		indices []*index[T]   // the first is by namespace
 		bad     map[Key]error // of rows that are bad
@@ -183,7 +184,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 
-	c = change[T]{key: s.key, old: r.object, oldUID: h.uid, before: r.shown()}
+	c = change[T]{key: s.key, slot: r.slot, old: r.object, oldUID: h.uid, before: r.shown()}
 	if s.kind == again {
 		c.new, c.newUID, c.after, c.resync, c.handler = r.object, h.uid, c.before, true, s.handler
 		return c, h.scopes.has(s.scope) && c.before != nil
@@ -198,7 +199,11 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 			x.removeLocked(s.key)
 		}
 	} else {
-		c.new, c.newUID, c.after, c.same = x.putLocked(s, o, at, held)
+		if !held {
+			at = x.addLocked(s.key)
+			c.slot = x.mu.rows.At(int(at)).slot
+		}
+		c.new, c.newUID, c.after, c.same = x.putLocked(s, o, at)
 		if c.same && c.after != c.before && s.kind == ended && !isNil(s.object) {
 			c.new = s.object
 		}
@@ -240,15 +245,18 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	}
 }
 
-// putLocked stores what o says of the key, in row at if it is held, and returns
+// addLocked adds a row for key, and returns its position.
+func (x *Indexer[T]) addLocked(key Key) uint32 {
+	at := uint32(x.mu.rows.Len())
+	x.mu.at[key] = at
+	x.mu.most = max(x.mu.most, len(x.mu.at))
+	x.mu.rows.Append(row[T]{key: key, slot: x.mu.slots.take(), blank: true})
+	return at
+}
+
+// putLocked stores in the row at a position what o says of its key, and returns
 // what is shown then.
-func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32, held bool) (obj T, uid types.UID, shown *scopeSet, same bool) {
-	if !held {
-		at = uint32(x.mu.rows.Len())
-		x.mu.at[s.key] = at
-		x.mu.most = max(x.mu.most, len(x.mu.at))
-		x.mu.rows.Append(row[T]{key: s.key, blank: true})
-	}
+func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.UID, shown *scopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
 	other := r.uid != o.next.uid
 	r.uid, r.version, r.scopes = o.next.uid, o.next.version, o.next.scopes
@@ -278,6 +286,7 @@ func (x *Indexer[T]) removeLocked(key Key) {
 	x.unshelveLocked(at)
 	delete(x.mu.at, key)
 	delete(x.mu.bad, key)
+	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
 	moved := x.mu.rows.Pop()
 	if int(at) < x.mu.rows.Len() {
 		*x.mu.rows.Edit(int(at)) = moved
@@ -330,7 +339,7 @@ func (x *Indexer[T]) present(filter *scopeSet) iter.Seq[change[T]] {
 			if !r.shown().seenBy(filter) {
 				continue
 			}
-			if !yield(change[T]{key: r.key, new: r.object, newUID: r.uid, after: r.scopes}) {
+			if !yield(change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid, after: r.scopes}) {
 				return
 			}
 		}

@@ -126,7 +126,7 @@ func (x *Indexer[T]) seenDifferently(was, is *scopeSet) iter.Seq[change[T]] {
 	rows := x.view()
 	return func(yield func(change[T]) bool) {
 		for r := range rows.All() {
-			c := change[T]{key: r.key, new: r.object, newUID: r.uid}
+			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid}
 			switch before, after := r.shown().seenBy(was), r.shown().seenBy(is); {
 			case before == after:
 				continue
