@@ -23,6 +23,7 @@ var starters = map[string]string{
 	"informer/deltafifo.go":         "wakes who waits for deltas when ctx ends",
 	"informer/core.go":              "dispatch joins the informer's run",
 	"informer/core_scopes.go":       "Reflectors join the informer's run, as scopes come and go",
+	"informer/namespaces.go":        "who follows namespaces joins the informer's run",
 	"informer/join.go":              "listeners and their resync join the informer's run",
 	"informer/factory.go":           "informers join the factory's run",
 	"informer/listener.go":          "wakes the listener when its context ends",

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
@@ -32,10 +33,11 @@ type core[T Object] struct {
 	namespaced       func() (namespaced, known bool)
 	discover         func(context.Context) (namespaced bool, err error) // nil: nobody knows
 	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool) // the kind, where only the resource was given
-	convert          func(Object) (T, error)                // any representation to a T that shares nothing
-	forget           func()                                 // the last handle is released
-	closeIdle        func()                                 // gives connections back, after the run
+	learned          func() (schema.GroupVersionKind, bool)                               // the kind, where only the resource was given
+	convert          func(Object) (T, error)                                              // any representation to a T that shares nothing
+	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: nobody can
+	forget           func()                                                               // the last handle is released
+	closeIdle        func()                                                               // gives connections back, after the run
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in
@@ -165,6 +167,10 @@ func (c *core[T]) whenPassed(key Key, than Version, do func()) (stop func()) {
 func (c *core[T]) snapshot() Snapshot {
 	s := c.indexer.snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
+	s.Scopes = c.choices()
+	for _, choice := range s.Scopes {
+		s.Synced = s.Synced && choice.Synced
+	}
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, w := range c.critical.byID {

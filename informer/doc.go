@@ -49,7 +49,8 @@
 // no other handle holds ends, with its watch and with what it alone held. The
 // last release ends the informer, while the factory runs on. SetScopes changes
 // what a handle covers at any time; Listers see it at once, and handlers are told
-// of what leaves and of what comes. Only For and SetScopes ask for anything to be
+// of what leaves and of what comes. A scope with a NamespaceSelector follows the
+// namespaces of the cluster in the same way. Only For and SetScopes ask for anything to be
 // watched: a read never does.
 //
 // # Manners towards the server

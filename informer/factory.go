@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -138,6 +139,9 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.groupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(t) }
+	c.follow = func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
+		return namespaceInformer(f, selector)
+	}
 	c.discover = func(ctx context.Context) (bool, error) {
 		_, m, err := f.resolver.resolve(ctx, t)
 		return m.Namespaced, err

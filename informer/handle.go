@@ -11,8 +11,10 @@ import (
 // handle is what a SharedInformer holds of its core. The core's critical
 // section guards it, save for sight.
 type handle[T Object] struct {
-	asked []Scope // nil: misuse, or released
-	holds []*watched[T]
+	asked   []Scope // nil: misuse, or released
+	follows []*following
+	open    bool // namespaces that are to be chosen are not known
+	holds   []*watched[T]
 	// clusterWide: the kind is known to be of cluster scope, and is watched whole.
 	clusterWide bool
 	settled     bool // synced is closed
@@ -84,31 +86,47 @@ func (c *core[T]) cover(h *handle[T], scopes []Scope) error {
 	if len(scopes) == 0 {
 		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
 	}
-	if err := c.coverUnder(h, scopes); err != nil {
+	if err := c.checkNamespaces(scopes); err != nil {
 		return err
 	}
+	follows := c.followAll(scopes)
+	before, err := c.coverUnder(h, scopes, follows)
+	if err != nil {
+		unfollow(follows)
+		return err
+	}
+	unfollow(before)
 	c.callPassed()
 	return nil
 }
 
-func (c *core[T]) coverUnder(h *handle[T], scopes []Scope) error {
+func (c *core[T]) coverUnder(h *handle[T], scopes []Scope, follows []*following) (before []*following, err error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
-		return &ReleasedError{Kind: c.kind}
+		return nil, &ReleasedError{Kind: c.kind}
 	}
 	if namespaced, known := c.namespaced(); known {
 		h.clusterWide = !namespaced
 	}
-	return c.coverLocked(h, scopes)
+	plain := slices.Clone(scopes)
+	for i := range plain {
+		plain[i].NamespaceSelector = "" // nothing is chosen yet
+	}
+	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
+		return nil, err
+	}
+	before = c.takeOverLocked(h, follows)
+	return before, c.coverLocked(h, scopes)
 }
 
 func (c *core[T]) coverLocked(h *handle[T], scopes []Scope) error {
-	holds, err := c.findLocked(watchScopesOf(scopes, h.clusterWide))
+	plain, open := h.chosenOf(scopes)
+	holds, err := c.findLocked(watchScopesOf(plain, h.clusterWide))
 	if err != nil {
 		return err
 	}
-	h.asked = slices.Clone(scopes)
+	h.asked, h.open = slices.Clone(scopes), open
 	c.turnLocked(h, holds)
 	return nil
 }
@@ -156,7 +174,7 @@ func (c *core[T]) letGoLocked(holds []*watched[T]) {
 
 // isSynced: the first list of each scope is stored.
 func (h *handle[T]) isSynced() bool {
-	return h.asked != nil && !slices.ContainsFunc(h.holds, func(w *watched[T]) bool { return !w.synced })
+	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched[T]) bool { return !w.synced })
 }
 
 // callPassed calls those who waited for a version, after every lock.
@@ -168,10 +186,11 @@ func (c *core[T]) callPassed() {
 
 // release gives up what h holds. The core ends with its last handle.
 func (c *core[T]) release(h *handle[T]) {
-	left, last := c.releaseUnder(h)
+	left, follows, last := c.releaseUnder(h)
 	for _, m := range left {
 		m.end()
 	}
+	unfollow(follows)
 	c.callPassed()
 	if last {
 		if begun := c.group.Stop(); !begun {
@@ -181,11 +200,11 @@ func (c *core[T]) release(h *handle[T]) {
 	}
 }
 
-func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], last bool) {
+func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], follows []*following, last bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
-		return nil, false
+		return nil, nil, false
 	}
 	h.released = true
 	h.sight.Store(&sight{scopes: scopesOf(), gone: &ReleasedError{Kind: c.kind}})
@@ -203,10 +222,11 @@ func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], last bool) {
 		close(h.ended)
 	}
 	c.letGoLocked(h.holds)
+	follows, h.follows = h.follows, nil
 	h.holds, h.asked = nil, nil
 	c.settleLocked()
 	c.critical.closed = len(c.critical.handles) == 0
-	return left, c.critical.closed
+	return left, follows, c.critical.closed
 }
 
 func (c *core[T]) syncedOf(h *handle[T]) <-chan struct{} {

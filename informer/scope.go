@@ -19,6 +19,12 @@ type Scope struct {
 	// Empty: all namespaces. A kind of cluster scope is watched whole, and once,
 	// whatever namespaces are named.
 	Namespaces []string
+	// NamespaceSelector chooses namespaces by their labels, in the form of
+	// kubectl -l, instead of Namespaces: the scope follows them as they come,
+	// change their labels and go. It takes the right to list and watch
+	// namespaces; without it the state says so. Misuse with Namespaces, and of a
+	// kind of cluster scope, whose state then is StateMisuse. Empty: none.
+	NamespaceSelector string
 	// LabelSelector in the form of kubectl -l. Empty: no selection.
 	LabelSelector string
 	// FieldSelector in the form of kubectl --field-selector. Empty: no selection.

@@ -31,6 +31,8 @@ const (
 	// StateStale: the objects are from before; the server cannot be reached or
 	// answers with errors.
 	StateStale State = "Stale"
+	// StateMisuse: what was asked for cannot be; the reason says why.
+	StateMisuse State = "Misuse"
 	// StateStopped: Run has ended.
 	StateStopped State = "Stopped"
 )
@@ -51,7 +53,11 @@ func (s State) hint() string {
 // ScopeState is the state of one list and watch at one moment.
 type ScopeState struct {
 	Scope WatchScope
-	State State
+	// NamespaceSelector by which a handle chooses namespaces: all else is of the
+	// watch of those namespaces then, and Synced says that they are known. Empty:
+	// it is a list and watch of the kind.
+	NamespaceSelector string
+	State             State
 	// Reason is the last error in the server's words; empty when Live.
 	Reason string
 	// Since when the state holds.
@@ -85,7 +91,11 @@ type ScopeState struct {
 
 // String is the state in one line, with the reason, what to do and the next try.
 func (s ScopeState) String() string {
-	text := fmt.Sprintf("%s: %s since %s", s.Scope, s.State, s.Since.Format(time.RFC3339))
+	scope := s.Scope.String()
+	if s.NamespaceSelector != "" {
+		scope = fmt.Sprintf("in namespaces with labels %q", s.NamespaceSelector)
+	}
+	text := fmt.Sprintf("%s: %s since %s", scope, s.State, s.Since.Format(time.RFC3339))
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}

@@ -89,6 +89,10 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 
 func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState, now time.Time) {
 	scope := x.Scope.String()
+	if x.NamespaceSelector != "" {
+		s.peak(c.state, prometheus.GaugeValue, 1, kind, "in namespaces with labels "+x.NamespaceSelector, string(x.State))
+		return // the rest is counted with the kind Namespace
+	}
 	s.peak(c.state, prometheus.GaugeValue, 1, kind, scope, string(x.State))
 	if !x.LastContact.IsZero() {
 		s.peak(c.contact, prometheus.GaugeValue, now.Sub(x.LastContact).Seconds(), kind, scope)

@@ -354,3 +354,92 @@ func TestInformer_ClusterScopedKindIsWatchedOnce(t *testing.T) {
 		}
 	})
 }
+
+// namespace is a Namespace with a label, or none.
+func namespace(name, team string) *corev1.Namespace {
+	ns := &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if team != "" {
+		ns.Labels = map[string]string{"team": team}
+	}
+	return ns
+}
+
+var namespaceResource = schema.GroupResource{Resource: "namespaces"}
+
+func TestInformer_NamespacesChosenByLabelAreFollowed(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(namespace("a", "red"), namespace("b", "blue"), inNamespace("a", "x"), inNamespace("b", "x"), inNamespace("c", "x"))
+		i := informer.For[cmap](w.factory, informer.Scope{NamespaceSelector: "team=red"})
+		d, _ := follow(t, i, informer.HandlerOptions{})
+		if isClosed(i.Synced()) {
+			t.Error("synced before the namespaces are known")
+		}
+		start(w)
+		if !isClosed(i.Synced()) || !i.Snapshot().Synced {
+			t.Errorf("not synced: %v", i.Snapshot().Scopes)
+		}
+		notes(t, d, "added a/x", "the namespaces that match")
+		w.put(namespace("c", "red"))
+		pass(time.Second)
+		notes(t, d, "added c/x", "a namespace that comes")
+		w.put(namespace("a", "blue"), namespace("b", "red"))
+		pass(time.Second)
+		notes(t, d, "added b/x, deleted a/x left", "labels that change")
+		w.must(w.Remove(namespaceResource, informer.Key{Name: "c"}))
+		pass(time.Second)
+		notes(t, d, "deleted c/x left", "a namespace that goes")
+		w.must(w.Remove(namespaceResource, informer.Key{Name: "b"}))
+		pass(time.Second)
+		notes(t, d, "deleted b/x left", "no namespace at all is not every namespace")
+		if n := len(slices.Collect(i.Lister().All())); n != 0 {
+			t.Errorf("%d objects are seen in no namespace", n)
+		}
+		w.must(i.SetScopes(informer.Scope{NamespaceSelector: "team=blue"}))
+		pass(time.Second)
+		notes(t, d, "added a/x", "another selector")
+		i.Release()
+		pass(time.Second)
+		if n := len(w.factory.Snapshot()); n != 0 {
+			t.Errorf("the factory knows %d informers after the release, want none: that of the namespaces goes too", n)
+		}
+	})
+}
+
+func TestInformer_NamespacesThatCannotBeListedAreAState_I9(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(namespace("a", "red"), inNamespace("a", "x"))
+		w.Deny("list", namespaceResource)
+		w.Deny("watch", namespaceResource)
+		i := informer.For[cmap](w.factory, informer.Scope{NamespaceSelector: "team=red"})
+		nodes := informer.For[*corev1.Node](w.factory, informer.Scope{NamespaceSelector: "team=red"}, scopeOf("a"))
+		start(w)
+		state := stateOf(i)
+		if isClosed(i.Synced()) || state.State != informer.StateForbidden || !strings.Contains(state.String(), `namespaces with labels "team=red"`) || !strings.Contains(state.Reason, "namespaces") {
+			t.Errorf("state %v, want Forbidden with the server's words", state)
+		}
+		w.Allow("list", namespaceResource)
+		w.Allow("watch", namespaceResource)
+		pass(10 * time.Minute)
+		holds(t, i, "x=a", "it heals with the right")
+		if state := stateOf(nodes); state.State != informer.StateMisuse || isClosed(nodes.Synced()) || !strings.Contains(state.Reason, "cluster scope") {
+			t.Errorf("state of a kind of cluster scope: %v, want Misuse", state)
+		}
+	})
+}
+
+func TestInformer_MisuseOfNamespaceSelectors(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		i := informer.For[cmap](w.factory, scopeOf("a"))
+		for text, scope := range map[string]informer.Scope{
+			"a==((":            {NamespaceSelector: "a==(("},
+			"give one of both": {NamespaceSelector: "a=b", Namespaces: []string{"a"}},
+		} {
+			if err := i.SetScopes(scope); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("SetScopes of %+v: %v, want %q", scope, err, text)
+			}
+		}
+		if n := len(w.factory.Snapshot()); n != 1 {
+			t.Errorf("%d informers after misuse, want the one", n)
+		}
+	})
+}

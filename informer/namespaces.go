@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/nursery"
+)
+
+// following is a label selector on Namespaces that a handle follows: by an
+// informer of their metadata in the same factory.
+type following struct {
+	selector   string
+	namespaces *SharedInformer[*metav1.PartialObjectMetadata]
+	// The core's critical section guards the rest.
+	chosen []string
+	known  bool // the first list of the namespaces is stored
+	member *nursery.Member
+}
+
+// namespaceInformer follows the namespaces that selector chooses.
+func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
+	return ForMetadata(f, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Scope{LabelSelector: selector})
+}
+
+// checkNamespaces is misuse of the namespaces of scopes.
+func (c *core[T]) checkNamespaces(scopes []Scope) error {
+	for _, s := range scopes {
+		switch _, err := labels.Parse(s.NamespaceSelector); {
+		case s.NamespaceSelector == "":
+		case err != nil:
+			return c.errorf("parse namespace selector %q: %w", s.NamespaceSelector, err)
+		case len(s.Namespaces) > 0:
+			return c.errorf("scope with namespace selector %q: it names namespaces too; give one of both", s.NamespaceSelector)
+		case c.follow == nil:
+			return c.errorf("scope with namespace selector %q: only a factory can follow namespaces", s.NamespaceSelector)
+		}
+	}
+	return nil
+}
+
+// followAll follows what scopes choose namespaces by. It starts nothing yet.
+func (c *core[T]) followAll(scopes []Scope) []*following {
+	var out []*following
+	for _, s := range scopes {
+		if sel := s.NamespaceSelector; sel != "" && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
+			out = append(out, &following{selector: sel, namespaces: c.follow(sel)})
+		}
+	}
+	return out
+}
+
+// takeOverLocked has h follow these instead of those, which it returns.
+func (c *core[T]) takeOverLocked(h *handle[T], follows []*following) (before []*following) {
+	before, h.follows = h.follows, follows
+	for _, f := range follows {
+		for _, old := range before {
+			if old.selector == f.selector {
+				f.chosen, f.known = old.chosen, old.known
+			}
+		}
+		f.member, _ = c.group.Spawn(func(ctx context.Context) error { return c.keepUp(ctx, h, f) })
+	}
+	return before
+}
+
+func unfollow(follows []*following) {
+	for _, f := range follows {
+		if f.member != nil {
+			f.member.Cancel()
+		}
+		f.namespaces.Release()
+	}
+}
+
+// keepUp has h cover the namespaces that are there, each time they change.
+func (c *core[T]) keepUp(ctx context.Context, h *handle[T], f *following) error {
+	changed := make(chan struct{}, 1)
+	tell := func(Event[*metav1.PartialObjectMetadata]) {
+		select {
+		case changed <- struct{}{}:
+		default:
+		}
+	}
+	name := fmt.Sprintf("scopes of %s", c.kind.Kind)
+	if _, err := f.namespaces.AddHandler(tell, HandlerOptions{Name: name, Resync: -1}); err != nil {
+		return nil // released, or the run is at its end
+	}
+	select {
+	case <-f.namespaces.Synced():
+	case <-ctx.Done():
+		return nil
+	}
+	for {
+		c.choose(h, f)
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// choose has h cover the namespaces that f has now.
+func (c *core[T]) choose(h *handle[T], f *following) {
+	var chosen []string
+	for ns := range f.namespaces.Lister().All() {
+		chosen = append(chosen, ns.Name)
+	}
+	slices.Sort(chosen)
+	c.chooseUnder(h, f, chosen)
+	c.callPassed()
+}
+
+func (c *core[T]) chooseUnder(h *handle[T], f *following, chosen []string) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
+		return
+	}
+	f.chosen, f.known = chosen, true
+	if err := c.coverLocked(h, h.asked); err != nil {
+		c.log.Error(err, "Namespaces that were chosen cannot be watched")
+	}
+}
+
+// chosenOf is scopes with the namespaces that are chosen by now. open: some are
+// not known, or never will be.
+func (h *handle[T]) chosenOf(scopes []Scope) (plain []Scope, open bool) {
+	for _, s := range scopes {
+		if s.NamespaceSelector == "" {
+			plain = append(plain, s)
+			continue
+		}
+		for _, f := range h.follows {
+			switch {
+			case f.selector != s.NamespaceSelector:
+			case h.clusterWide || !f.known:
+				open = true
+			case len(f.chosen) > 0:
+				plain = append(plain, Scope{Namespaces: f.chosen, LabelSelector: s.LabelSelector, FieldSelector: s.FieldSelector})
+			}
+		}
+	}
+	return plain, open
+}
+
+// state is where the choice of namespaces stands: in the words of their watch.
+func (f *following) state(clusterWide, known bool) ScopeState {
+	s := ScopeState{State: StateWaiting}
+	for _, of := range f.namespaces.core.statesOf(f.namespaces.handle) {
+		s = of
+	}
+	s.Scope, s.NamespaceSelector, s.Synced = WatchScope{}, f.selector, known
+	if clusterWide {
+		s.State, s.Synced = StateMisuse, false
+		s.Reason = "the kind is of cluster scope, so namespaces cannot be chosen for it; leave the NamespaceSelector out"
+	}
+	return s
+}
+
+func (c *core[T]) statesOf(h *handle[T]) (out []ScopeState) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	for _, w := range h.holds {
+		out = append(out, w.reflector.State())
+	}
+	return out
+}
+
+// choices are all that the handles follow, and where they stand.
+func (c *core[T]) choices() (out []ScopeState) {
+	type choice struct {
+		*following
+		clusterWide, known bool
+	}
+	var all []choice
+	c.critical.Lock()
+	for _, h := range c.critical.handles {
+		for _, f := range h.follows {
+			all = append(all, choice{f, h.clusterWide, f.known})
+		}
+	}
+	c.critical.Unlock()
+	for _, f := range all { // the lock of another informer may be the same
+		out = append(out, f.state(f.clusterWide, f.known))
+	}
+	return out
+}
