@@ -53,7 +53,9 @@ var snippetImports = map[string]string{
 	"kubernetes":         "k8s.io/client-go/kubernetes",
 	"rest":               "k8s.io/client-go/rest",
 	"runtime":            "k8s.io/apimachinery/pkg/runtime",
+	"schema":             "k8s.io/apimachinery/pkg/runtime/schema",
 	"scheme":             "k8s.io/client-go/kubernetes/scheme",
+	"unstructured":       "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"watch":              "k8s.io/apimachinery/pkg/watch",
 
 	"context": "context",

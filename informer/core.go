@@ -38,6 +38,7 @@ type core[T Object] struct {
 	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: nobody can
 	forget           func()                                                               // the last handle is released
 	closeIdle        func()                                                               // gives connections back, after the run
+	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in
@@ -57,6 +58,7 @@ type core[T Object] struct {
 	mu struct {
 		sync.Mutex
 		transform func(T) (T, error)
+		lent      bool // objects go to a metadata informer too
 		onError   func(context.Context, error)
 		started   bool
 		handlers  int
@@ -155,6 +157,9 @@ func (c *core[T]) setTransform(f func(T) (T, error)) error {
 	defer c.mu.Unlock()
 	if c.mu.started {
 		return c.errorf("set transform: the informer has started, and objects are stored already; set it before")
+	}
+	if c.mu.lent {
+		return c.errorf("set transform: a metadata informer shares the objects already; set it before the run")
 	}
 	c.mu.transform = f
 	return nil

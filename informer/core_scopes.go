@@ -65,6 +65,7 @@ func (c *core[T]) openLocked(w *watched[T]) {
 	told := telling[T]{ListerWatcher: placed, tell: c.tell}
 	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.at(w.lw)
+	w.reflector.borrow = c.borrower(w.scope, w.id)
 	w.lw = nil
 	c.critical.scopes[w.scope] = w
 	c.critical.byID[w.id] = w

@@ -9,6 +9,7 @@ import (
 	"iter"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,6 +26,9 @@ type Known[T Object] interface {
 	knownIn(scope ScopeID) iter.Seq2[Key, known[T]]
 	// knownAs is what is known of key; held: by scope.
 	knownAs(key Key, scope ScopeID) (k known[T], held bool)
+	// trouble is why key's object cannot be decoded, with its metadata if that
+	// could be; nil: it can.
+	trouble(key Key) (*metav1.PartialObjectMetadata, error)
 }
 
 // known is one object as it is known.

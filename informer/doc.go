@@ -21,9 +21,23 @@
 //	   ▼
 //	your handler
 //
-// A SharedInformerFactory has one informer per kind. A scope is one list and
-// watch in it: a namespace (or all), with a label and a field selector. For
-// returns a handle that sees the union of its own scopes.
+// A SharedInformerFactory has one informer per kind and representation. A scope
+// is one list and watch in it: a namespace (or all), with a label and a field
+// selector. For returns a handle that sees the union of its own scopes.
+//
+// # Representations
+//
+// For has a kind's objects as its Go type, ForKind as unstructured, ForMetadata
+// their metadata alone. Each representation has its own store and handlers. A
+// metadata scope whose objects are watched in full has no watch of its own: the
+// Reflector of the full scope writes through a tee (tee.go, tap.go).
+//
+//	Reflector ──▶ tee ──▶ DeltaFIFO ──▶ … the full objects
+//	               └─tap─▶ DeltaFIFO ──▶ … their metadata, which shares their
+//	                                        maps and strings
+//
+// A scope that joins later is given what the full one holds, without a list.
+// When the full one ends, it goes on from there with a watch of its own.
 //
 // # Promises
 //

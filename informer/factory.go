@@ -44,6 +44,7 @@ type anyCore interface {
 	allSynced() <-chan struct{}
 	over() <-chan struct{}
 	misuse() error
+	lend(t *tap, from Version) bool
 }
 
 // NewSharedInformerFactory returns a factory for the kinds in scheme on the
@@ -147,6 +148,9 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 		return m.Namespaced, err
 	}
 	c.convert = func(obj Object) (T, error) { return convertTo[T](c.gvk(), obj) }
+	c.borrow = func(t *tap, from Version) bool {
+		return slices.ContainsFunc(f.cores(), func(other anyCore) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
+	}
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
 	member, ended := f.group.Spawn(c.run)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -381,4 +382,10 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 	a := x.mu.ahead.get(key)
 	k.Ahead = a.in.has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.scopes.has(scope)
+}
+
+func (x *Indexer[T]) trouble(key Key) (*metav1.PartialObjectMetadata, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return nil, x.mu.bad[key]
 }

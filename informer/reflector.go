@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -38,6 +40,8 @@ type sink[T Object] interface {
 	Bookmark(ScopeID, Version)
 	replace(ScopeID) replacement[T]
 	newest(ScopeID, Key) Version
+	// present is what the scope holds after all that was put in so far.
+	present(ScopeID) iter.Seq[Delta[T]]
 }
 
 // replacement collects one list.
@@ -68,7 +72,11 @@ type Reflector[T Object] struct {
 	order  streamOrder // used by Run alone
 	server *apiServer  // whose gate the requests pass; nil: there is none
 	kind   schema.GroupVersionKind
-	size   int // objects of the scope, as far as the stream has told
+	size   int     // objects of the scope, as far as the stream has told
+	tee    *tee[T] // the sink, with a place for taps
+
+	borrow  func(from Version) *tap // a watch that has the objects in full; nil: never one
+	follows atomic.Pointer[tap]     // what feeds the scope instead of a watch of its own
 }
 
 // newReflector returns the reflector of one scope. It starts nothing.
@@ -78,13 +86,20 @@ func newReflector[T Object](lw ListerWatcher[T], scope WatchScope, id ScopeID, f
 
 func newReflectorInto[T Object](lw ListerWatcher[T], scope WatchScope, id ScopeID, into sink[T], opts Options) *Reflector[T] {
 	opts.PageSize = cmp.Or(opts.PageSize, defaultPageSize)
-	r := &Reflector[T]{lw: lw, id: id, sink: into, opts: opts, random: rand.Float64}
+	tee := newTee(into)
+	r := &Reflector[T]{lw: lw, id: id, sink: tee, tee: tee, opts: opts, random: rand.Float64}
 	r.status.begin(scope)
 	return r
 }
 
-// State says where the reflector stands.
-func (r *Reflector[T]) State() ScopeState { return r.status.snapshot() }
+// State says where the reflector stands, or the one whose watch it shares.
+func (r *Reflector[T]) State() ScopeState {
+	own := r.status.snapshot()
+	if t := r.follows.Load(); t != nil {
+		return t.shared(own)
+	}
+	return own
+}
 
 // Run lists and watches until ctx ends, and then returns nil. It retries
 // whatever fails. It runs in the goroutine of its caller alone.
@@ -100,11 +115,21 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	p.phase = p.listPhase(time.Now())
 	var open *session[T]
 	defer func() { open.close() }()
+	defer func() { r.tee.end(p.last) }()
 	for ctx.Err() == nil {
+		if open == nil {
+			if after, followed := r.follow(ctx, p); followed {
+				p = after
+				continue
+			}
+		}
+		r.tee.adopt(ctx, r.id, p.last)
 		var o outcome
 		if open != nil && p.phase == phaseWatch {
 			r.status.trying(p.phase)
+			over := r.tee.during(open.cancel)
 			o = r.watch(open, &p)
+			over()
 			open.close()
 			open = nil
 		} else {
@@ -114,6 +139,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			break
 		}
+		if errors.Is(o.err, errTapped) {
+			continue // and on from where the stream was
+		}
 		o.now = time.Now()
 		d := next(p, o)
 		if d.fellBack {
@@ -122,7 +150,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		wait := r.wait(d, o.now)
 		r.status.show(d, o, max(wait, r.heldUntil(o.now).Sub(o.now)))
 		p = d.next
-		if !pause(ctx, wait) {
+		if !r.tee.pause(ctx, wait, r.id, p.last) {
 			break
 		}
 	}

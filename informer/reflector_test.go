@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -52,6 +53,10 @@ func (m *memory) newest(_ ScopeID, key Key) Version {
 	m.Lock()
 	defer m.Unlock()
 	return m.objects[key]
+}
+
+func (m *memory) present(ScopeID) iter.Seq[Delta[*corev1.ConfigMap]] {
+	return func(func(Delta[*corev1.ConfigMap]) bool) {}
 }
 
 func (m *memory) replace(ScopeID) replacement[*corev1.ConfigMap] {

@@ -85,6 +85,9 @@ type ScopeState struct {
 	Unreadable int
 	// UnreadableReason of the first of them.
 	UnreadableReason string
+	// SharedWith is whose watch feeds this scope, such as "*v1.Deployment in all
+	// namespaces": the state is that of the watch. Empty: it has one of its own.
+	SharedWith string
 	// Anomalies of the watches since the start.
 	Anomalies Anomalies
 }
@@ -96,6 +99,9 @@ func (s ScopeState) String() string {
 		scope = fmt.Sprintf("in namespaces with labels %q", s.NamespaceSelector)
 	}
 	text := fmt.Sprintf("%s: %s since %s", scope, s.State, s.Since.Format(time.RFC3339))
+	if s.SharedWith != "" {
+		text += ", by the watch of " + s.SharedWith
+	}
 	if s.Reason != "" {
 		text += ": " + s.Reason
 	}

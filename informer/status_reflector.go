@@ -88,6 +88,11 @@ func (s *reflectorStatus) enter(phase phase) {
 	}
 }
 
+// follows: another informer's watch feeds the scope.
+func (s *reflectorStatus) follows(lender string) {
+	s.log.V(1).Info("Sharing the watch of another informer", "of", lender)
+}
+
 // heard: the server has sent something.
 func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
 

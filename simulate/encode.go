@@ -24,20 +24,23 @@ const (
 type encoder struct {
 	kind     *Kind // nil: only Status
 	protobuf bool
+	alone    bool // of objects only their metadata
 }
 
 // encoderFor takes the first form in the Accept header that the kind has.
 func encoderFor(kind *Kind, accept string) encoder {
 	for part := range strings.SplitSeq(accept, ",") {
-		media, _, _ := strings.Cut(strings.TrimSpace(part), ";")
+		media, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		alone, known := wantsAlone(params)
 		switch {
-		case media == contentProtobuf && (kind == nil || kind.builtin):
-			return encoder{kind, true}
+		case !known:
+		case media == contentProtobuf && (kind == nil || kind.builtin || alone):
+			return encoder{kind: kind, protobuf: true, alone: alone}
 		case media == contentJSON, media == "*/*":
-			return encoder{kind, false}
+			return encoder{kind: kind, alone: alone}
 		}
 	}
-	return encoder{kind, false}
+	return encoder{kind: kind}
 }
 
 func (e encoder) contentType() string {
@@ -52,6 +55,9 @@ func (e encoder) object(obj *object) ([]byte, error) { return e.plain(e.kind.sho
 
 // plain is one object with its kind.
 func (e encoder) plain(obj *object) ([]byte, error) {
+	if e.alone {
+		return e.metadata(obj)
+	}
 	if e.protobuf {
 		raw, err := e.message(obj)
 		if err != nil {
@@ -66,6 +72,9 @@ func (e encoder) plain(obj *object) ([]byte, error) {
 
 // list is a page. Items of built-in kinds do not repeat what kind they are.
 func (e encoder) list(meta metav1.ListMeta, items []*object) ([]byte, error) {
+	if e.alone {
+		return e.metadataList(meta, items)
+	}
 	version, kind := e.kind.GroupVersion().String(), e.kind.Kind+"List"
 	if e.protobuf {
 		head, err := meta.Marshal()

@@ -1,0 +1,252 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// errTapped interrupts a stream because a tap wants to join. Its Reflector goes
+// on from where it was.
+var errTapped = errors.New("another informer joins the watch")
+
+// tee stands between a Reflector and its sink, and gives all that passes to the
+// taps too, as metadata.
+//
+//	Reflector ──▶ tee ──▶ DeltaFIFO of the full objects
+//	               └────▶ tap ──▶ DeltaFIFO of their metadata
+//
+// Only the Reflector's goroutine writes and adopts; taps join from others.
+type tee[T Object] struct {
+	sink[T]
+	taps   []*tap        // used by the Reflector's goroutine alone
+	listed bool          // as taps: a whole list has passed
+	joined chan struct{} // has a token when a tap waits
+	mu     struct {
+		sync.Mutex
+		joining   []*tap
+		interrupt func(error) // of the stream that is being read; nil: there is none
+		ended     bool
+	}
+}
+
+func newTee[T Object](into sink[T]) *tee[T] {
+	return &tee[T]{sink: into, joined: make(chan struct{}, 1)}
+}
+
+// join has t fed from the next time on that the Reflector is between two steps.
+// It is false when the Reflector has ended. It does not block.
+func (e *tee[T]) join(t *tap) bool {
+	e.mu.Lock()
+	if e.mu.ended {
+		e.mu.Unlock()
+		return false
+	}
+	e.mu.joining = append(e.mu.joining, t)
+	interrupt := e.mu.interrupt
+	e.mu.Unlock()
+	select {
+	case e.joined <- struct{}{}:
+	default:
+	}
+	if interrupt != nil {
+		interrupt(errTapped)
+	}
+	return true
+}
+
+// during has a tap that joins interrupt a stream, until over is called.
+func (e *tee[T]) during(interrupt func(error)) (over func()) {
+	e.mu.Lock()
+	e.mu.interrupt = interrupt
+	waits := len(e.mu.joining) > 0
+	e.mu.Unlock()
+	if waits {
+		interrupt(errTapped)
+	}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.mu.interrupt = nil
+	}
+}
+
+// adopt feeds the taps that wait. One that comes after the first list is given
+// what scope holds at version last, where the Reflector stands, as its list.
+func (e *tee[T]) adopt(ctx context.Context, scope ScopeID, last string) {
+	e.mu.Lock()
+	joining := e.mu.joining
+	e.mu.joining = nil
+	e.mu.Unlock()
+	for _, t := range joining {
+		if e.listed && !e.show(ctx, t, scope, ParseVersion(last)) {
+			t.end("")
+			continue
+		}
+		e.taps = append(e.taps, t)
+	}
+}
+
+// show gives t what scope holds. It is false when the scope has ended: then it
+// may hold less than it did.
+func (e *tee[T]) show(ctx context.Context, t *tap, scope ScopeID, at Version) bool {
+	list := t.replace()
+	for d := range e.present(scope) {
+		list.add(metadataDelta(d))
+	}
+	// The context ends before the scope does.
+	if ctx.Err() != nil {
+		list.list.Abort()
+		return false
+	}
+	list.commit(at)
+	return true
+}
+
+// pause sleeps for d, adopting meanwhile, and reports whether ctx is alive.
+func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope ScopeID, last string) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-e.joined:
+			e.adopt(ctx, scope, last)
+		}
+	}
+}
+
+// end lets the taps go: nothing comes any more after version last.
+func (e *tee[T]) end(last string) {
+	e.mu.Lock()
+	joining := e.mu.joining
+	e.mu.joining, e.mu.ended = nil, true
+	e.mu.Unlock()
+	for _, t := range joining {
+		t.end("")
+	}
+	if !e.listed {
+		last = ""
+	}
+	for _, t := range e.taps {
+		t.end(last)
+	}
+	e.taps = nil
+}
+
+// each gives d to the taps, and forgets those that have left.
+func (e *tee[T]) each(f func(t *tap)) {
+	if len(e.taps) == 0 {
+		return
+	}
+	e.taps = slices.DeleteFunc(e.taps, (*tap).hasLeft)
+	for _, t := range e.taps {
+		f(t)
+	}
+}
+
+// Push passes d on, and to the taps.
+func (e *tee[T]) Push(d Delta[T]) {
+	e.sink.Push(d)
+	if len(e.taps) > 0 {
+		m := metadataDelta(d)
+		e.each(func(t *tap) { t.push(m) })
+	}
+}
+
+// Bookmark passes v on, and to the taps.
+func (e *tee[T]) Bookmark(scope ScopeID, v Version) {
+	e.sink.Bookmark(scope, v)
+	e.each(func(t *tap) { t.bookmark(v) })
+}
+
+func (e *tee[T]) replace(scope ScopeID) replacement[T] {
+	r := &teeReplacement[T]{replacement: e.sink.replace(scope), tee: e}
+	e.each(func(t *tap) { r.taps = append(r.taps, t.replace()) })
+	return r
+}
+
+// teeReplacement is a list that goes to the taps too.
+type teeReplacement[T Object] struct {
+	replacement[T]
+	tee  *tee[T]
+	taps []*tapReplacement
+}
+
+func (r *teeReplacement[T]) Add(d Delta[T]) {
+	r.replacement.Add(d)
+	if len(r.taps) > 0 {
+		m := metadataDelta(d)
+		for _, t := range r.taps {
+			t.add(m)
+		}
+	}
+}
+
+func (r *teeReplacement[T]) Remove(d Delta[T]) {
+	r.replacement.Remove(d)
+	if len(r.taps) > 0 {
+		m := metadataDelta(d)
+		for _, t := range r.taps {
+			t.remove(m)
+		}
+	}
+}
+
+func (r *teeReplacement[T]) Unreadable() {
+	r.replacement.Unreadable()
+	for _, t := range r.taps {
+		t.list.Unreadable()
+	}
+}
+
+func (r *teeReplacement[T]) Epoch() {
+	r.replacement.Epoch()
+	for _, t := range r.taps {
+		t.list.Epoch()
+	}
+}
+
+func (r *teeReplacement[T]) Commit(v Version) {
+	r.replacement.Commit(v)
+	r.tee.listed = true
+	for _, t := range r.taps {
+		t.commit(v)
+	}
+}
+
+func (r *teeReplacement[T]) Abort() {
+	r.replacement.Abort()
+	for _, t := range r.taps {
+		t.list.Abort()
+	}
+}
+
+// metadataDelta is d of the metadata alone. An object that could not be decoded
+// otherwise is a good one here.
+func metadataDelta[T Object](d Delta[T]) Delta[*metav1.PartialObjectMetadata] {
+	m := Delta[*metav1.PartialObjectMetadata]{
+		Type: d.Type, Key: d.Key, UID: d.UID, Version: d.Version,
+		FinalStateUnknown: d.FinalStateUnknown, Err: d.Err,
+	}
+	switch {
+	case d.Metadata != nil:
+		m.Object, m.Err, m.FinalStateUnknown = d.Metadata, nil, false
+	case d.Err == nil && !isNil(d.Object):
+		m.Object = metadataOf(d.Object, d.Object.GetObjectKind().GroupVersionKind())
+	}
+	return m
+}
