@@ -40,8 +40,7 @@ spec:
         properties: {length: {type: integer}}
 `
 
-// wiretap notes what is asked of a server, and counts the bytes of answers that
-// have a text in them.
+// wiretap notes what is asked of a server, and in which form it answers.
 type wiretap struct {
 	mu struct {
 		sync.Mutex
@@ -53,23 +52,29 @@ type wiretap struct {
 func (w *wiretap) on(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return tapped(func(r *http.Request) (*http.Response, error) {
-			answer, err := next.RoundTrip(r)
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.mu.asked = append(w.mu.asked, r.URL.Path+"?"+r.URL.RawQuery)
-			if err == nil {
-				w.mu.media = append(w.mu.media, fmt.Sprintf("%s %d %s", r.URL.Path, answer.StatusCode, answer.Header.Get("Content-Type")))
-			}
-			return answer, err
-		})
+		return tapped{w, next}
 	})
 	return cfg
 }
 
-type tapped func(*http.Request) (*http.Response, error)
+// tapped is a transport with a wiretap on it.
+type tapped struct {
+	wire *wiretap
+	next http.RoundTripper
+}
 
-func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+func (t tapped) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := t.next.RoundTrip(r)
+	t.wire.mu.Lock()
+	defer t.wire.mu.Unlock()
+	t.wire.mu.asked = append(t.wire.mu.asked, r.URL.Path+"?"+r.URL.RawQuery)
+	if err == nil {
+		t.wire.mu.media = append(t.wire.mu.media, fmt.Sprintf("%s %d %s", r.URL.Path, answer.StatusCode, answer.Header.Get("Content-Type")))
+	}
+	return answer, err
+}
 
 // of are the requests to a resource.
 func (w *wiretap) of(resource string) (out []string) {

@@ -225,7 +225,7 @@ func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 }
 
 // A transform of the metadata is given objects of its own.
-func TestTee_TransformOfATapOwnsItsObject_B2(t *testing.T) {
+func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	main, s := newMemory(), newStage[partial]()
 	e := newTee[*corev1.ConfigMap](main)
 	e.join(newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, func(m partial) (partial, error) {
@@ -276,6 +276,7 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 		short, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { _ = alone.Run(ctx) })
+		synctest.Wait() // it takes part in the first list
 		wg.Go(func() { _ = full.Run(short) })
 		time.Sleep(time.Second)
 		s.dispatch(t, 10)

@@ -169,7 +169,7 @@ func TestInformer_MetadataJoinsAWatchThatIsOpen(t *testing.T) {
 }
 
 // What is broken behind the metadata is no trouble to who reads the metadata.
-func TestInformer_PoisonIsGoodMetadata_B1(t *testing.T) {
+func TestInformer_PoisonIsGoodMetadata_I8(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		full, alone := informer.For[*corev1.ConfigMap](w.factory), informer.ForMetadata(w.factory, configMapKind)
 		w.put(labelled("a", "1"), labelled("bad", "1"))
@@ -201,7 +201,7 @@ func TestInformer_PoisonIsGoodMetadata_B1(t *testing.T) {
 }
 
 // A transform may take metadata away, so its informer's objects are not shared.
-func TestInformer_TransformedObjectsAreNotShared_B2(t *testing.T) {
+func TestInformer_TransformedObjectsAreNotShared(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		full, alone := informer.For[*corev1.ConfigMap](w.factory), informer.ForMetadata(w.factory, configMapKind)
 		w.must(full.SetTransform(func(cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
@@ -248,7 +248,7 @@ func TestInformer_MetadataMovesOverWhenItsOwnWatchEnds(t *testing.T) {
 
 // What befalls the watch befalls the taps as well: a compaction, and a server
 // that was restored from a backup.
-func TestInformer_SharedWatchSurvives_A3_A4(t *testing.T) {
+func TestInformer_SharedWatchSurvivesWhatAWatchDoes(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		full, alone := informer.For[*corev1.ConfigMap](w.factory), informer.ForMetadata(w.factory, configMapKind)
 		w.put(labelled("a", "1"), labelled("b", "1"))
