@@ -199,21 +199,6 @@ func (r *Reflector[T]) wait(d decision, now time.Time) time.Duration {
 	return wait
 }
 
-// pause sleeps for d and reports whether ctx is still alive.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // list reads a whole list and replaces the scope's objects by it.
 func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome {
 	opts := ListOptions{Limit: max(1, r.opts.PageSize>>p.halvings)}

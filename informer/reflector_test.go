@@ -126,6 +126,21 @@ type act struct {
 	end    error         // of the stream; nil: it stays open
 }
 
+// pause sleeps for d and reports whether ctx is still alive.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 func (s *script) next(ctx context.Context, what string) act {
 	s.Lock()
 	if s.begun.IsZero() {
