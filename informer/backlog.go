@@ -128,8 +128,8 @@ func (b *backlog[T]) drop(p *pending[T]) {
 }
 
 const (
-	// freshTogether so many entries are made at a time, and freeEntries of
-	// them are kept for the next burst.
+	// freshTogether so many entries are made at a time. Of those that have been
+	// used, as many are kept as wait, and freeEntries for the next burst.
 	freshTogether, freeEntries = 8, 1024
 )
 
@@ -149,12 +149,13 @@ func (b *backlog[T]) fresh() *pending[T] {
 
 // recycle takes an entry that nobody looks at any more.
 func (b *backlog[T]) recycle(p *pending[T]) {
-	if b.frees == freeEntries {
-		return
-	}
 	*p = pending[T]{next: b.free}
 	b.free = p
 	b.frees++
+	for n := 0; n < 2 && b.frees > freeEntries+b.keys; n++ {
+		b.free = b.free.next
+		b.frees--
+	}
 }
 
 func (b *backlog[T]) mark() { b.append(&pending[T]{isMark: true}) }

@@ -265,9 +265,11 @@ func (l *deltaLog[T]) release() {
 		l.indexed = false
 		clear(l.last)
 	}
+	// Memory for a whole backlog stays while there are backlogs.
+	large := len(l.flight.Deltas) < cap(l.flight.Deltas)/4 || cap(l.flight.Deltas) > 2*mergeAbove
 	clear(l.flight.Deltas)
 	l.flight.Deltas = l.flight.Deltas[:0]
-	if cap(l.flight.Deltas) > 2*batchLimit {
+	if cap(l.flight.Deltas) > 2*batchLimit && large {
 		l.flight.Deltas = nil
 		if len(l.last) == 0 {
 			l.last = nil // a map never shrinks
@@ -282,6 +284,9 @@ func (l *deltaLog[T]) batch(limit int) Batch[T] {
 	l.release()
 	b := &l.flight
 	joined := false
+	if l.places.Front() < l.whole {
+		b.Deltas = slices.Grow(b.Deltas, min(l.live, int(l.whole-l.places.Front())))
+	}
 	for l.places.Len() > 0 {
 		p := l.places.At(l.places.Front())
 		if p.mark == epoch && len(b.Deltas)+len(b.Reached) > 0 {

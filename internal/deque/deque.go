@@ -6,7 +6,11 @@
 // copies what it holds, and gives memory back as it empties.
 package deque
 
-const chunk = 128
+const (
+	chunk = 128
+	// spares are chunks kept for what joins next, until the log is empty.
+	spares = 8
+)
 
 // Deque is empty as its zero value. Its owner's lock guards it.
 type Deque[E any] struct {
@@ -14,7 +18,7 @@ type Deque[E any] struct {
 	front  uint64 // number of the first element
 	back   uint64 // number after the last
 	base   uint64 // number of the first place of chunks[0]
-	spare  *[chunk]E
+	spare  []*[chunk]E
 }
 
 // Len is the number of elements.
@@ -31,11 +35,12 @@ func (d *Deque[E]) Back() uint64 { return d.back }
 func (d *Deque[E]) Push(e E) uint64 {
 	at := d.back - d.base
 	if at == uint64(len(d.chunks))*chunk {
-		c := d.spare
-		if c == nil {
+		var c *[chunk]E
+		if n := len(d.spare); n > 0 {
+			c, d.spare = d.spare[n-1], d.spare[:n-1]
+		} else {
 			c = new([chunk]E)
 		}
-		d.spare = nil
 		d.chunks = append(d.chunks, c)
 	}
 	d.chunks[at/chunk][at%chunk] = e
@@ -57,7 +62,9 @@ func (d *Deque[E]) Pop() E {
 	*p = zero
 	d.front++
 	if d.front-d.base == chunk {
-		d.spare = d.chunks[0]
+		if len(d.spare) < spares {
+			d.spare = append(d.spare, d.chunks[0])
+		}
 		d.chunks[0] = nil
 		d.chunks = d.chunks[1:]
 		d.base += chunk
