@@ -61,7 +61,17 @@ func (x *indexer[T]) Resync() error               { return nil }
 
 func (x *indexer[T]) LastStoreSyncResourceVersion() string { return x.informer.Reached().String() }
 
-func (x *indexer[T]) List() []any { return anys(x.lister.All()) }
+func (x *indexer[T]) List() []any {
+	objects, err := x.lister.List(informer.QueryOptions{})
+	if err != nil {
+		return []any{} // there is no such error without an index
+	}
+	out := make([]any, len(objects))
+	for i, obj := range objects {
+		out[i] = obj
+	}
+	return out
+}
 
 func (x *indexer[T]) ListKeys() []string {
 	var keys []string
