@@ -17,7 +17,9 @@ type HandlerOptions struct {
 	// the kind. Negative: never.
 	Resync time.Duration
 	// EveryEvent gives each event in the order of the stream instead of merging
-	// per key; the backlog of a slow handler then grows with the events.
+	// per key. Above 200 waiting events, consecutive updates of a key merge all
+	// the same; additions and deletions never do, and the backlog of a slow
+	// handler grows with them.
 	EveryEvent bool
 }
 
