@@ -263,7 +263,7 @@ func indexFunc[T informer.Object](f cache.IndexFunc) informer.IndexFunc[T] {
 }
 
 func anys[T informer.Object](objects iter.Seq[T]) []any {
-	out := []any{}
+	out := make([]any, 0, 16)
 	for obj := range objects {
 		out = append(out, obj)
 	}
