@@ -47,34 +47,27 @@ func (b Batch[T]) without(ended func(ScopeID) bool) Batch[T] {
 	}
 }
 
-// end blanks the places of a scope and ties the others together anew.
+// end blanks the places of a scope, and ties the others together anew where they
+// are tied.
 func (l *deltaLog[T]) end(id ScopeID) {
 	*l.scope(id) = scopeLog{ended: true}
-	last := make(map[Key]uint64)
-	if front := l.places.Front(); front > 0 {
-		for _, d := range l.flight.Deltas {
-			last[d.Key] = front - 1 // the key still counts as waiting
-		}
-	}
 	for at := l.places.Front(); at < l.places.Back(); at++ {
 		p := l.places.At(at)
-		if p.Scope == id {
-			if p.mark == isDelta && !p.gone {
-				l.live--
-			}
-			*p = place[T]{Delta: Delta[T]{Scope: id}, gone: true}
-		}
-		if p.mark != isDelta || p.gone {
+		p.earlier = 0
+		if p.Scope != id {
 			continue
 		}
-		p.earlier = 0
-		if before, ok := last[p.Key]; ok && before >= l.places.Front() {
-			p.earlier = before + 1
+		if p.mark == isDelta && !p.gone {
+			l.live--
 		}
-		last[p.Key] = at
+		*p = place[T]{Delta: Delta[T]{Scope: id}, gone: true}
 	}
-	l.last = last
 	for l.places.Len() > 0 && l.places.At(l.places.Front()).gone {
 		l.places.Pop()
+	}
+	if l.indexed {
+		l.indexed = false
+		clear(l.last)
+		l.index()
 	}
 }
