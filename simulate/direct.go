@@ -52,10 +52,14 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 }
 
 func (s *Server) kindLocked(gvk schema.GroupVersionKind) *Kind {
-	for _, k := range s.mu.kinds {
-		if k.GroupVersionKind == gvk {
-			return k
-		}
+	return s.mu.kinds[gvk]
+}
+
+// storedLocked is the version of a resource that the log holds; nil: the
+// server does not serve it.
+func (s *Server) storedLocked(r schema.GroupResource) *Kind {
+	if f := s.mu.families[r]; f != nil {
+		return f.storage
 	}
 	return nil
 }
@@ -65,7 +69,7 @@ func (s *Server) kindLocked(gvk schema.GroupVersionKind) *Kind {
 func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.mu.kinds[r]
+	kind := s.storedLocked(r)
 	old := s.mu.log.get(r, key)
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
@@ -91,7 +95,7 @@ func (s *Server) Install(kind Kind) {
 	k := kind.completed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.kinds[k.resource()] = k
+	s.installLocked(familyOf(k))
 }
 
 // ChangeSchema gives a kind other defaults and ends its watches, as a change
@@ -99,13 +103,13 @@ func (s *Server) Install(kind Kind) {
 func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.mu.kinds[r]
+	kind := s.storedLocked(r)
 	if kind == nil {
 		return fmt.Errorf("change schema of %s: the server does not serve it", r)
 	}
 	changed := *kind
 	changed.Defaults = defaults
-	s.mu.kinds[r] = &changed
+	s.installLocked(familyOf(&changed))
 	s.endLocked(r)
 	return nil
 }
@@ -120,7 +124,7 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 		s.mu.log.remove(r, o.key())
 	}
 	s.tellLocked()
-	delete(s.mu.kinds, r)
+	s.removeFamilyLocked(r)
 	s.endLocked(r)
 }
 

@@ -81,9 +81,16 @@ func (s *Server) resources(path string) *metav1.APIResourceList {
 			list = &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: k.GroupVersion().String()}
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: k.Resource, SingularName: strings.ToLower(k.Kind), Kind: k.Kind, Namespaced: k.Namespaced,
-			Verbs: metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"},
+			Name: k.Resource, SingularName: k.singular, Kind: k.Kind, Namespaced: k.Namespaced,
+			Verbs: k.verbs, ShortNames: k.shortNames, Categories: k.categories,
 		})
+		for _, sub := range k.subresources {
+			of := metav1.APIResource{Name: k.Resource + "/" + sub.name, Kind: sub.kind.Kind, Namespaced: k.Namespaced, Verbs: sub.verbs}
+			if sub.kind.GroupVersion() != k.GroupVersion() {
+				of.Group, of.Version = sub.kind.Group, sub.kind.Version
+			}
+			list.APIResources = append(list.APIResources, of)
+		}
 	}
 	return list
 }

@@ -244,7 +244,7 @@ func (s *Server) Rewind(n int) {
 func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind, old := s.mu.kinds[r], s.mu.log.get(r, key)
+	kind, old := s.storedLocked(r), s.mu.log.get(r, key)
 	if kind == nil || old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}

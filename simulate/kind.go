@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -27,7 +24,51 @@ type Kind struct {
 	// resourceVersion. nil: none.
 	Defaults map[string]any
 
-	builtin bool // has a Go type, so protobuf too
+	builtin      bool // has a Go type, so protobuf too
+	singular     string
+	shortNames   []string
+	categories   []string
+	listKind     string
+	verbs        []string // of the kind itself
+	subresources []subresource
+	status       bool        // has a status that only its subresource writes
+	scale        *scalePaths // nil: cannot be scaled
+	schema       objectSchema
+	columns      []column
+	selectable   []string // further field labels, as paths
+	family       *family
+}
+
+// family is one resource in all its versions.
+type family struct {
+	resource schema.GroupResource
+	versions []*Kind   // the preferred one first
+	storage  *Kind     // the one the log holds
+	uid      types.UID // of its CRD, if any
+	// convert changes an object of one version into one of another, in place.
+	// nil: only the apiVersion changes.
+	convert func(fields map[string]any, from, to *Kind) error
+}
+
+// subresource is what can be asked for below one object.
+type subresource struct {
+	name  string
+	kind  schema.GroupVersionKind // of what is sent and answered
+	verbs []string
+}
+
+// scalePaths are where a kind keeps what its scale subresource shows.
+type scalePaths struct {
+	spec, status, selector []string
+	builtin                bool // the selector is an object, not a text
+	plainSelector          bool // that object is labels alone
+}
+
+// column is one of a table.
+type column struct {
+	name, typ, format, description string
+	priority                       int32
+	path                           string // a JSON path; empty: made by code
 }
 
 func (k *Kind) resource() schema.GroupResource {
@@ -44,21 +85,51 @@ func groupPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// builtins are the kinds that are always there.
-func builtins() []Kind {
-	namespaced := func(gv schema.GroupVersion, kinds ...string) (out []Kind) {
-		for _, kind := range kinds {
-			out = append(out, Kind{GroupVersionKind: gv.WithKind(kind), Namespaced: true})
-		}
-		return out
+// subresource is the subresource of a name as built-in kinds have it.
+func (k *Kind) subresource(name string) subresource {
+	s := subresource{name: name, kind: k.GroupVersionKind, verbs: []string{"get", "patch", "update"}}
+	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
+	switch name {
+	case "finalize":
+		s.verbs = []string{"update"}
+	case "log":
+		s.verbs = []string{"get"}
+	case "scale":
+		s.kind = schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "Scale"}
+	case "binding":
+		s.kind, s.verbs = core("Binding"), []string{"create"}
+	case "eviction":
+		s.kind, s.verbs = schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "Eviction"}, []string{"create"}
+	case "token":
+		s.kind, s.verbs = schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenRequest"}, []string{"create"}
+	case "attach", "exec", "portforward":
+		words := map[string]string{"attach": "PodAttachOptions", "exec": "PodExecOptions", "portforward": "PodPortForwardOptions"}
+		s.kind, s.verbs = core(words[name]), []string{"create", "get"}
+	case "proxy":
+		s.kind, s.verbs = core(k.Kind+"ProxyOptions"), []string{"create", "delete", "get", "patch", "update"}
 	}
-	return slices.Concat(
-		[]Kind{{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Namespace")}, {GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node")}},
-		namespaced(corev1.SchemeGroupVersion, "ConfigMap", "Secret", "Pod", "Service", "ServiceAccount", "Event"),
-		namespaced(appsv1.SchemeGroupVersion, "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet"),
-		namespaced(batchv1.SchemeGroupVersion, "Job", "CronJob"),
-		namespaced(coordinationv1.SchemeGroupVersion, "Lease"),
-	)
+	return s
+}
+
+func (k *Kind) hasSubresource(name string) bool { return k.subresourceOf(name) != nil }
+
+// subresourceOf is the subresource of a name; nil: there is none.
+func (k *Kind) subresourceOf(name string) *subresource {
+	for i := range k.subresources {
+		if k.subresources[i].name == name {
+			return &k.subresources[i]
+		}
+	}
+	return nil
+}
+
+// allows reports whether a verb can be asked for.
+func (k *Kind) allows(subresource, verb string) bool {
+	if subresource == "" {
+		return slices.Contains(k.verbs, verb)
+	}
+	s := k.subresourceOf(subresource)
+	return s != nil && slices.Contains(s.verbs, verb)
 }
 
 // completed is the kind with what it leaves out filled in.
@@ -66,8 +137,44 @@ func (k Kind) completed() *Kind {
 	if k.Resource == "" {
 		k.Resource = strings.ToLower(k.Kind) + "s"
 	}
+	if k.singular == "" {
+		k.singular = strings.ToLower(k.Kind)
+	}
+	if k.listKind == "" {
+		k.listKind = k.Kind + "List"
+	}
+	if k.verbs == nil {
+		k.verbs = split(allVerbs)
+	}
 	k.builtin = clientscheme.Scheme.Recognizes(k.GroupVersionKind)
 	return &k
+}
+
+// installLocked serves kinds as the versions of one resource, in place of those
+// that were there. The first is preferred; storage is the one that is held.
+func (s *Server) installLocked(f *family) {
+	s.removeFamilyLocked(f.resource)
+	s.mu.families[f.resource] = f
+	for _, k := range f.versions {
+		k.family = f
+		s.mu.kinds[k.GroupVersionKind] = k
+	}
+}
+
+func (s *Server) removeFamilyLocked(r schema.GroupResource) {
+	old := s.mu.families[r]
+	if old == nil {
+		return
+	}
+	for _, k := range old.versions {
+		delete(s.mu.kinds, k.GroupVersionKind)
+	}
+	delete(s.mu.families, r)
+}
+
+// familyOf is the family of kinds that are the versions of one resource.
+func familyOf(kinds ...*Kind) *family {
+	return &family{resource: kinds[0].resource(), versions: kinds, storage: kinds[0]}
 }
 
 // shown is obj as a reader sees it: with its kind and the defaults.

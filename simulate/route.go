@@ -20,6 +20,7 @@ type call struct {
 	verb            string
 	kind            *Kind
 	namespace, name string
+	subresource     string
 	encoder         encoder
 }
 
@@ -35,7 +36,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.discover(answer, r)
 		return
 	}
-	var err error
+	if err := s.authorize(c); err != nil {
+		refuse(answer, c.encoder, err)
+		return
+	}
+	if err := s.serve(answer, c); err != nil {
+		refuse(answer, c.encoder, err)
+	}
+}
+
+// serve answers a request that is let in.
+func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
+	if !c.kind.allows(c.subresource, c.verb) {
+		return apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
+	}
+	if handle := handlerOf(c); handle != nil {
+		return handle(s, answer, c)
+	}
 	switch c.verb {
 	case "list":
 		err = s.list(answer, c)
@@ -48,9 +65,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		err = apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
 	}
-	if err != nil {
-		refuse(answer, c.encoder, err)
-	}
+	return err
 }
 
 // route finds out what r asks for. A call without a kind is not of a resource.
@@ -66,10 +81,10 @@ func (s *Server) route(r *http.Request) *call {
 	default:
 		return c
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 {
+	if parts[0] == "namespaces" && len(parts) > 2 && !ofNamespace(gv, parts[2]) {
 		c.namespace, parts = parts[1], parts[2:]
 	}
-	if len(parts) > 2 {
+	if len(parts) > 3 {
 		return c
 	}
 	kind := s.lookup(gv, parts[0])
@@ -77,8 +92,14 @@ func (s *Server) route(r *http.Request) *call {
 		return c
 	}
 	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
-	if len(parts) == 2 {
+	if len(parts) > 1 {
 		c.name = parts[1]
+	}
+	if len(parts) > 2 {
+		if c.subresource = parts[2]; !kind.hasSubresource(c.subresource) {
+			c.kind = nil
+			return c
+		}
 	}
 	c.verb = verbOf(c)
 	return c
@@ -99,6 +120,10 @@ func verbOf(c *call) string {
 		return "create"
 	case http.MethodPut:
 		return "update"
+	case http.MethodDelete:
+		if c.name == "" {
+			return "deletecollection"
+		}
 	}
 	return strings.ToLower(c.Method)
 }
@@ -106,11 +131,22 @@ func verbOf(c *call) string {
 func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.mu.kinds[schema.GroupResource{Group: gv.Group, Resource: resource}]
-	if k == nil || k.GroupVersion() != gv {
+	f := s.mu.families[schema.GroupResource{Group: gv.Group, Resource: resource}]
+	if f == nil {
 		return nil
 	}
-	return k
+	for _, k := range f.versions {
+		if k.GroupVersion() == gv {
+			return k
+		}
+	}
+	return nil
+}
+
+// ofNamespace reports whether a word below a namespace is its subresource and
+// not a kind in it.
+func ofNamespace(gv schema.GroupVersion, word string) bool {
+	return gv == schema.GroupVersion{Version: "v1"} && (word == "status" || word == "finalize")
 }
 
 // refuse answers with the Status of err.

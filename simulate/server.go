@@ -26,13 +26,15 @@ type Options struct {
 // Server is a Kubernetes API server: its store, and the requests it answers.
 // It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
-	user    string
-	changed *sync.Cond // on mu; something happened that a request may wait for
-	mu      struct {
+	user      string
+	admission admission  // nil: all is admitted
+	changed   *sync.Cond // on mu; something happened that a request may wait for
+	mu        struct {
 		sync.Mutex
-		log     *revisionLog
-		kinds   map[schema.GroupResource]*Kind
-		watches map[*watch]struct{}
+		log      *revisionLog
+		kinds    map[schema.GroupVersionKind]*Kind
+		families map[schema.GroupResource]*family
+		watches  map[*watch]struct{}
 		// told is the last revision that open watches were given. Lists from the
 		// cache and watches know no more either.
 		told int64
@@ -54,13 +56,14 @@ func New(opts Options) *Server {
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = newRevisionLog()
 	s.mu.told = s.mu.log.revision
-	s.mu.kinds = map[schema.GroupResource]*Kind{}
+	s.mu.kinds = map[schema.GroupVersionKind]*Kind{}
+	s.mu.families = map[schema.GroupResource]*family{}
 	s.mu.watches = map[*watch]struct{}{}
 	s.mu.names = map[string]int{}
 	s.mu.faults = newFaults()
-	for _, kind := range append(builtins(), opts.Kinds...) {
-		k := kind.completed()
-		s.mu.kinds[k.resource()] = k
+	s.installBuiltins()
+	for _, kind := range opts.Kinds {
+		s.Install(kind)
 	}
 	return s
 }

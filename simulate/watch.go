@@ -121,7 +121,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		return
 	}
 	s.mu.watches[w] = struct{}{}
-	if s.mu.kinds[w.kind.resource()] != w.kind {
+	if s.mu.kinds[w.kind.GroupVersionKind] != w.kind {
 		w.over = true // removed or changed meanwhile
 		return
 	}
