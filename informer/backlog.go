@@ -20,6 +20,11 @@ type waiting[T Object] interface {
 	// the mark is reached.
 	take(buf []Event[T]) (events []Event[T], marked bool)
 	len() int
+	// clock says what time it is for what is pushed from now on, in milliseconds;
+	// it may wrap.
+	clock(now uint32)
+	// oldest is the time of the first that waits.
+	oldest() (at uint32, ok bool)
 }
 
 // backlog is what waits for a level-triggered handler: for each key, in the
@@ -33,24 +38,51 @@ type backlog[T Object] struct {
 	// free are entries to be used again, one by the next of the other.
 	free  *pending[T]
 	frees int
+	// undecodable: the handler asks for what cannot be decoded.
+	undecodable bool
+	time        uint32 // in milliseconds, it may wrap
 }
 
-// pending is one key that waits, or the mark.
+// pending is one key that waits, or the mark. There is one per key and handler,
+// so it is kept small.
 type pending[T Object] struct {
 	prev, next *pending[T]
 	key        Key
 	slot       uint32
-	given, now T // nil: none
+	at         uint32 // when it began to wait
+	given, now T      // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
+	bad        *spell // nil: decodable before and now, or nobody asks
 	hasGiven   bool
 	hasNow     bool
-	unknown    bool // what was given is gone, and its end was not seen
-	left       bool // or it left the scopes
-	resync     bool
-	initial    bool
-	isMark     bool
+	how        manner
 }
+
+// spell is a time of a key in quarantine, beside its objects.
+type spell struct {
+	given, now *Undecodable // nil: it can be decoded, or there is none
+}
+
+// manner is a set of what else is known of a pending key.
+type manner uint8
+
+const (
+	endUnseen manner = 1 << iota // what was given is gone, and its end was not seen
+	endLeft                      // or it left the scopes
+	isResync
+	isInitial
+	isMark
+)
+
+func (m *manner) set(flag manner, on bool) {
+	*m &^= flag
+	if on {
+		*m |= flag
+	}
+}
+
+func (m manner) has(flag manner) bool { return m&flag != 0 }
 
 func newBacklog[T Object]() *backlog[T] {
 	b := &backlog[T]{}
@@ -62,6 +94,10 @@ func (b *backlog[T]) len() int { return b.keys }
 
 func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
+	var wasBad, isBad *Undecodable
+	if b.undecodable {
+		wasBad, isBad = c.trouble.seenBy(filter)
+	}
 	p := b.slots.Get(c.slot)
 	if p != nil && p.key != c.key {
 		// The slot has passed to another key. What waits of the key before ends
@@ -69,21 +105,26 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 		p = nil
 	}
 	switch {
-	case !was && !is, was && is && c.same, c.resync && p != nil:
+	case wasBad == isBad && (!was && !is || was && is && c.same), c.resync && p != nil:
 		return
 	case p == nil:
 		p = b.fresh()
-		p.key, p.slot, p.initial, p.resync = c.key, c.slot, initial, c.resync
+		p.key, p.slot, p.at = c.key, c.slot, b.time
+		p.how.set(isInitial, initial)
+		p.how.set(isResync, c.resync)
 		if was {
 			p.given, p.givenUID, p.hasGiven = c.old, c.oldUID, true
+		}
+		if wasBad != nil {
+			p.bad = &spell{given: wasBad}
 		}
 		b.slots.Set(c.slot, p)
 		b.keys++
 		b.append(p)
 	default:
-		p.resync = false
+		p.how.set(isResync, false)
 	}
-	p.turn(c, is)
+	p.turn(c, is, isBad)
 	if p.settled() {
 		b.drop(p)
 		b.recycle(p)
@@ -91,10 +132,21 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 }
 
 // turn brings p to what c says is now.
-func (p *pending[T]) turn(c change[T], is bool) {
-	if p.hasGiven && c.oldUID == p.givenUID && (!is || c.newUID != c.oldUID) {
-		_, p.unknown = c.end()
-		p.left = c.leftScope
+func (p *pending[T]) turn(c change[T], is bool, isBad *Undecodable) {
+	gone := !is
+	if !p.hasGiven {
+		gone = gone && isBad == nil
+	}
+	if uid, ok := p.knew(); ok && c.oldUID == uid && (gone || c.newUID != c.oldUID) {
+		_, unseen := c.end()
+		p.how.set(endUnseen, unseen)
+		p.how.set(endLeft, c.leftScope)
+	}
+	if p.bad == nil && isBad != nil {
+		p.bad = &spell{}
+	}
+	if p.bad != nil {
+		p.bad.now = isBad
 	}
 	p.now, p.nowUID, p.hasNow = c.new, c.newUID, is
 	if !is {
@@ -103,12 +155,23 @@ func (p *pending[T]) turn(c change[T], is bool) {
 	}
 }
 
+// knew is the UID of what the handler was last told of.
+func (p *pending[T]) knew() (uid types.UID, ok bool) {
+	switch {
+	case p.hasGiven:
+		return p.givenUID, true
+	case p.bad != nil && p.bad.given != nil:
+		return p.bad.given.UID, true
+	}
+	return "", false
+}
+
 // settled: there is nothing to give any more.
 func (p *pending[T]) settled() bool {
-	if p.hasGiven != p.hasNow {
+	if p.hasGiven != p.hasNow || p.bad != nil && p.bad.given != p.bad.now {
 		return false
 	}
-	return !p.hasNow || !p.resync && p.givenUID == p.nowUID && any(p.given) == any(p.now)
+	return !p.hasNow || !p.how.has(isResync) && p.givenUID == p.nowUID && any(p.given) == any(p.now)
 }
 
 func (b *backlog[T]) append(p *pending[T]) {
@@ -118,7 +181,7 @@ func (b *backlog[T]) append(p *pending[T]) {
 
 func (b *backlog[T]) drop(p *pending[T]) {
 	p.prev.next, p.next.prev = p.next, p.prev
-	if p.isMark {
+	if p.how.has(isMark) {
 		return
 	}
 	b.keys--
@@ -158,7 +221,11 @@ func (b *backlog[T]) recycle(p *pending[T]) {
 	}
 }
 
-func (b *backlog[T]) mark() { b.append(&pending[T]{isMark: true}) }
+func (b *backlog[T]) mark() { b.append(&pending[T]{how: isMark, at: b.time}) }
+
+func (b *backlog[T]) clock(now uint32) { b.time = now }
+
+func (b *backlog[T]) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 
 func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	p := b.ring.next
@@ -166,7 +233,7 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 		return buf, false
 	}
 	b.drop(p)
-	if p.isMark {
+	if p.how.has(isMark) {
 		return buf, true
 	}
 	events = p.events(buf)
@@ -175,19 +242,39 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 }
 
 // events is what the handler is told: one event, or two when the object was
-// deleted and another has its name. Old is what the handler was given, not the
-// last state: whoever it named by that is to hear of the end.
+// deleted and another has its name, and one more when what is now cannot be
+// decoded. Old is what the handler was given, not the last state: whoever it
+// named by that is to hear of the end.
 func (p *pending[T]) events(buf []Event[T]) []Event[T] {
-	if p.hasGiven && p.hasNow && p.givenUID == p.nowUID {
-		return append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync})
+	var bad spell
+	if p.bad != nil {
+		bad = *p.bad
 	}
-	if p.hasGiven {
+	knew, ok := p.knew()
+	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
+	if ended {
+		e := Event[T]{
+			Type: EventDeleted, Key: p.key, Old: p.given,
+			FinalStateUnknown: p.how.has(endUnseen), LeftScope: p.how.has(endLeft),
+		}
+		if !p.hasGiven {
+			e.Undecodable = bad.given
+		}
+		buf = append(buf, e)
+	}
+	initial := p.how.has(isInitial) && !p.hasGiven
+	switch known := p.hasGiven && !ended; {
+	case !p.hasNow:
+	case !known:
+		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: initial})
+	case bad.now == nil || any(p.given) != any(p.now):
+		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.how.has(isResync)})
+	}
+	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
 		buf = append(buf, Event[T]{
-			Type: EventDeleted, Key: p.key, Old: p.given, FinalStateUnknown: p.unknown, LeftScope: p.left,
+			Type: EventUndecodable, Key: p.key, Old: p.now, Undecodable: bad.now,
+			Initial: initial, Resync: p.how.has(isResync),
 		})
-	}
-	if p.hasNow {
-		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: p.initial && !p.hasGiven})
 	}
 	return buf
 }

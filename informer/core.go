@@ -176,13 +176,14 @@ func (c *core[T]) snapshot() Snapshot {
 	for _, choice := range s.Scopes {
 		s.Synced = s.Synced && choice.Synced
 	}
+	quarantine := c.indexer.spoilsOf()
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	for _, w := range c.critical.byID {
+	for id, w := range c.critical.byID {
 		if w == nil {
 			continue
 		}
-		state := w.reflector.State()
+		state := w.reflector.State().spoiled(quarantine[ScopeID(id)])
 		state.Synced = w.synced
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)

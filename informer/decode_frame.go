@@ -54,7 +54,9 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 	}
 	if kind := string(e.kind); !d.isKind(kind) {
 		id, idErr := protobufIdentity(e.raw)
-		frame.Item = broken[T](id, d.wrongKind(kind), idErr)
+		if frame.Item = broken[T](id, d.wrongKind(kind), idErr); !frame.Item.unreadable() {
+			frame.Item.Metadata = d.protobufMetadata(e.raw)
+		}
 		return frame, nil
 	}
 	frame.Item = d.protobufItem(e.raw)

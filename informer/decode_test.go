@@ -299,6 +299,21 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	}
 }
 
+// What a watch brings of another kind is an error with that kind's name, never
+// an object.
+func TestDecode_AnotherKindInAFrameIsNoObject_I8(t *testing.T) {
+	d, _ := newDecoder[*Site](siteKind, false)
+	for name, tc := range map[string]struct{ object, want string }{
+		"a Table":        {`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"rows":[]}`, `"Table"`},
+		"another object": {`{"kind":"Page","apiVersion":"web.example.com/v1","metadata":{"name":"a","namespace":"prod","resourceVersion":"7"}}`, `"Page"`},
+	} {
+		frame, err := d.frame(false, []byte(`{"type":"ADDED","object":`+tc.object+"}"))
+		if err != nil || frame.Item.Object != nil || frame.Item.Err == nil || !strings.Contains(frame.Item.Err.Error(), tc.want) {
+			t.Errorf("%s: got %+v and %v, want an item with an error that names %s", name, frame.Item, err, tc.want)
+		}
+	}
+}
+
 // panicky panics on some JSON, as a user's own UnmarshalJSON may.
 type panicky struct{ Site }
 

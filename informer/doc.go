@@ -77,6 +77,19 @@
 // of for a second holds up no other. What waits says so in its ScopeState.
 // Writes and leases go through other clients, which this gate does not hold.
 //
+// # Quarantine
+//
+// An object that cannot be decoded, or that the transform refuses, is set apart
+// by its key, with its metadata and the error, until its next version. Get of
+// the key answers an *UndecodableError, All leaves it out, Lister.Undecodable
+// lists all of them. A handler with HandlerOptions.Undecodable is told of them
+// too: EventUndecodable for each version, EventUpdated when it heals if the
+// handler was given an object of the same UID before, else EventAdded, and
+// EventDeleted at its end. Old of that is zero when the handler was never given
+// an object; Event.Undecodable then has the metadata. Other handlers keep the
+// state they were last given until it heals or ends. A scope that has such
+// objects is in StateDecodingErrors, and otherwise works as a live one.
+//
 // # Own writes
 //
 // Observe gives the informer what the server answered to a write of this

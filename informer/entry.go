@@ -3,7 +3,10 @@
 
 package informer
 
-import "k8s.io/apimachinery/pkg/types"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // change is what one step did to one object, as the Indexer shows it.
 type change[T Object] struct {
@@ -25,6 +28,7 @@ type change[T Object] struct {
 	handler int
 	// finalStateUnknown and leftScope say more of an object that is gone.
 	finalStateUnknown, leftScope bool
+	trouble                      *trouble // nil: it could be decoded, and can be
 }
 
 // end is the last state known of old, for those who see it go; unknown: it may
@@ -78,11 +82,13 @@ func (r *row[T]) shown() *scopeSet {
 // step is one piece of news with its object.
 type step[T Object] struct {
 	news
-	key     Key
-	object  T
-	err     error
-	handler int        // again: for this one
-	values  [][]string // of the object, per index after the first
+	key    Key
+	object T
+	err    error
+	// metadata of an object with err, where it is known.
+	metadata *metav1.PartialObjectMetadata
+	handler  int        // again: for this one
+	values   [][]string // of the object, per index after the first
 }
 
 // ofDelta is the step that d makes. list is the version of the list that it
@@ -90,7 +96,7 @@ type step[T Object] struct {
 func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 	s := step[T]{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown},
-		key:  d.Key, object: d.Object, err: d.Err,
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata,
 	}
 	switch d.Type {
 	case Deleted:

@@ -23,10 +23,14 @@ func (e *NotServedError) Error() string {
 func (e *NotServedError) Unwrap() error { return e.Err }
 
 // UndecodableError: the object exists, but what the server holds is not a
-// valid object of its type. It heals with the object's next version.
+// valid object of its type, or the informer's transform refuses it. It heals with
+// the object's next version.
 type UndecodableError struct {
 	Kind schema.GroupVersionKind
 	Key  Key
+	// Live: read from the server and not from an informer, so that no handler
+	// need hear of the healing.
+	Live bool
 	Err  error
 }
 

@@ -13,6 +13,9 @@ const (
 	EventUpdated
 	// EventDeleted is an object that is gone, or left the handler's scope.
 	EventDeleted
+	// EventUndecodable is an object of which another version cannot be decoded.
+	// Only a handler that asks for it in its HandlerOptions is told.
+	EventUndecodable
 )
 
 // String is the type in lower case, as logs and metrics show it.
@@ -24,6 +27,8 @@ func (t EventType) String() string {
 		return "updated"
 	case EventDeleted:
 		return "deleted"
+	case EventUndecodable:
+		return "undecodable"
 	}
 	return "unknown"
 }
@@ -36,11 +41,17 @@ type Event[T Object] struct {
 	// Old is what this handler was last given. Zero when Added. A deletion that
 	// an EveryEvent handler is told of has the final state instead.
 	Old T
-	// New is the current state. Zero when Deleted.
+	// New is the current state. Zero when Deleted and when Undecodable.
 	New T
-	// Initial: Added, and part of what was there when the handler joined.
+	// Undecodable says what is known of an object that cannot be decoded: of an
+	// EventUndecodable, and of an EventDeleted without Old, which ends an object
+	// that the handler was only ever told to be undecodable. Nil otherwise.
+	Undecodable *Undecodable
+	// Initial: Added or Undecodable, and part of what was there when the handler
+	// joined.
 	Initial bool
-	// Resync: Updated, nothing changed; the handler's resync period has passed.
+	// Resync: Updated or Undecodable, nothing changed; the handler's resync period
+	// has passed.
 	Resync bool
 	// FinalStateUnknown: Deleted, but the watch missed the end; Old may not be
 	// the last state the object had.
@@ -50,9 +61,10 @@ type Event[T Object] struct {
 	LeftScope bool
 }
 
-// Latest is New, or Old when Deleted.
+// Latest is New, or Old when Deleted or Undecodable. It is zero where the
+// handler was never given an object.
 func (e Event[T]) Latest() T {
-	if e.Type == EventDeleted {
+	if e.Type == EventDeleted || e.Type == EventUndecodable {
 		return e.Old
 	}
 	return e.New

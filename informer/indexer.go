@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"errors"
 	"iter"
 	"maps"
 	"math"
@@ -37,9 +38,9 @@ type Indexer[T Object] struct {
 		rows    vector.Vector[row[T]]
 		slots   slots // of the rows
 		sets    scopeSets
-		indices []*index[T]   // the first is by namespace
-		bad     map[Key]error // of rows that are bad
-		reached []Version     // by scope
+		indices []*index[T]          // the first is by namespace
+		bad     map[Key]*Undecodable // of rows that are bad
+		reached []Version            // by scope
 		tombs   ageing[types.UID, tombstone]
 		floors  ageing[Key, Version] // newest known versions of keys that are gone
 		awaited ageing[Key, Version]
@@ -56,7 +57,7 @@ func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
 	x := &Indexer[T]{kind: kind}
 	x.mu.at = make(map[Key]uint32)
 	x.mu.indices = []*index[T]{newIndex[T]("", nil)}
-	x.mu.bad = make(map[Key]error)
+	x.mu.bad = make(map[Key]*Undecodable)
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.floors.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
@@ -186,7 +187,14 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 	x.bookLocked(s, o)
 
 	c = change[T]{key: s.key, slot: r.slot, old: r.object, oldUID: h.uid, before: r.shown()}
+	var was *Undecodable
+	if h.bad {
+		was = x.mu.bad[s.key]
+	}
 	if s.kind == again {
+		if h.bad {
+			c.trouble = &trouble{before: h.scopes, after: h.scopes, was: was, is: was}
+		}
 		c.new, c.newUID, c.after, c.resync, c.handler = r.object, h.uid, c.before, true, s.handler
 		return c, h.scopes.has(s.scope) && c.before != nil
 	}
@@ -210,6 +218,12 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 		}
 	}
 	x.wakeLocked(s.key, h, o.next)
+	if h.bad || o.next.bad {
+		c.trouble = &trouble{before: h.scopes, after: o.next.scopes, was: was, is: x.mu.bad[s.key]}
+		if was != c.trouble.is || h.scopes != o.next.scopes {
+			return c, true
+		}
+	}
 	if c.before == nil && c.after == nil || c.same && c.before == c.after {
 		return c, false
 	}
@@ -267,7 +281,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 		delete(x.mu.bad, s.key)
 		x.shelveLocked(at, s.key.Namespace, s.values)
 	} else if o.take {
-		x.mu.bad[s.key] = s.err
+		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key])
 		if other && !r.blank {
 			// What was shown is gone, and nothing can be shown in its place.
 			obj, uid = r.object, r.uid
@@ -316,7 +330,7 @@ func (x *Indexer[T]) get(key Key) (obj T, scopes *scopeSet, err error) {
 	}
 	r := x.mu.rows.At(int(at))
 	if r.bad {
-		return obj, r.scopes, &UndecodableError{Kind: x.kind, Key: key, Err: x.mu.bad[key]}
+		return obj, r.scopes, x.mu.bad[key].Err
 	}
 	return r.object, r.scopes, nil
 }
@@ -334,13 +348,19 @@ func (x *Indexer[T]) Len() int { return x.view().Len() }
 // present is everything a filter sees, as changes from nothing: what a handler
 // that joins is given. It is the state at the time of the call.
 func (x *Indexer[T]) present(filter *scopeSet) iter.Seq[change[T]] {
-	rows := x.view()
+	x.mu.RLock()
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	x.mu.RUnlock()
 	return func(yield func(change[T]) bool) {
 		for r := range rows.All() {
-			if !r.shown().seenBy(filter) {
+			if !r.scopes.seenBy(filter) {
 				continue
 			}
-			if !yield(change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid, after: r.scopes}) {
+			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid, after: r.shown()}
+			if r.bad {
+				c.trouble = &trouble{after: r.scopes, is: bad[r.key]}
+			}
+			if !yield(c) {
 				return
 			}
 		}
@@ -387,5 +407,9 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 func (x *Indexer[T]) trouble(key Key) (*metav1.PartialObjectMetadata, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return nil, x.mu.bad[key]
+	u := x.mu.bad[key]
+	if u == nil {
+		return nil, nil
+	}
+	return u.Metadata, errors.Unwrap(u.Err)
 }

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -26,6 +27,25 @@ func newThing(key Key, uid types.UID, v Version, label string) thing {
 		Labels: map[string]string{"label": label},
 	}}
 }
+
+// spoiled marks o as what an informer cannot decode.
+func spoiled(o thing) thing {
+	o.Annotations = map[string]string{"spoiled": "yes"}
+	return o
+}
+
+func isSpoiled(o thing) bool { return o != nil && o.Annotations != nil }
+
+// deltaOf carries o, or what can be known of it when it is spoiled.
+func deltaOf(o thing) Delta[thing] {
+	d := Delta[thing]{Key: KeyOf(o), UID: o.UID, Version: versionOf(o), Object: o}
+	if isSpoiled(o) {
+		d.Object, d.Err, d.Metadata = nil, errSpoiled, o
+	}
+	return d
+}
+
+var errSpoiled = errors.New("spoiled")
 
 func versionOf(o thing) Version { return ParseVersion(o.ResourceVersion) }
 
@@ -74,7 +94,9 @@ type slowReader struct {
 	filter *scopeSet
 	queue  waiting[thing]
 	every  bool
+	asks   bool // for what cannot be decoded
 	holds  map[Key]thing
+	bad    map[Key]*Undecodable
 	newest map[Key]Version
 }
 
@@ -97,16 +119,28 @@ func newDull(t *testing.T, scopes []scopeModel) *dull {
 		t.Fatal(err)
 	}
 	d.fifo = NewDeltaFIFO[thing](d.store)
-	add := func(name string, filter *scopeSet, queue waiting[thing], every bool) {
-		d.readers = append(d.readers, &slowReader{name, filter, queue, every, map[Key]thing{}, map[Key]Version{}})
+	add := func(name string, filter *scopeSet, every bool) {
+		for _, asks := range []bool{false, true} {
+			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]thing{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
+			level := newBacklog[thing]()
+			level.undecodable = asks
+			r.queue = level
+			if every {
+				r.queue = &eventStream[thing]{undecodable: asks}
+			}
+			if asks {
+				r.name += ", undecodable too"
+			}
+			d.readers = append(d.readers, r)
+		}
 	}
-	add("all", nil, newBacklog[thing](), false)
-	add("all, every event", nil, &eventStream[thing]{}, true)
+	add("all", nil, false)
+	add("all, every event", nil, true)
 	for id := range scopes {
 		d.store.begin(ScopeID(id))
-		add(fmt.Sprintf("scope %d", id), scopesOf(ScopeID(id)), newBacklog[thing](), false)
+		add(fmt.Sprintf("scope %d", id), scopesOf(ScopeID(id)), false)
 	}
-	add("last scope, every event", scopesOf(ScopeID(len(scopes)-1)), &eventStream[thing]{}, true)
+	add("last scope, every event", scopesOf(ScopeID(len(scopes)-1)), true)
 	return d
 }
 
@@ -132,8 +166,9 @@ func (d *dull) at(key Key, n int) thing {
 	return nil
 }
 
-func (d *dull) write(key Key, label string, remove, own, versionless bool) {
+func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool) {
 	now := d.at(key, len(d.log))
+	own = own && !spoil // who writes it could read the answer
 	v := Version(len(d.log) + 1)
 	var s state
 	switch {
@@ -146,6 +181,9 @@ func (d *dull) write(key Key, label string, remove, own, versionless bool) {
 		s = state{key: key, obj: newThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
 	default:
 		s = state{key: key, obj: newThing(key, now.UID, v, label)}
+	}
+	if spoil && s.obj != nil {
+		spoiled(s.obj)
 	}
 	d.log = append(d.log, s)
 	d.note("server %d: %s %s, own %v", v, key, sketch(s.obj), own)
@@ -206,21 +244,24 @@ func (d *dull) watch(id ScopeID) {
 	d.cursors[id]++
 	s, was := d.log[n], d.at(d.log[n].key, n)
 	v := Version(n + 1)
-	delta := Delta[thing]{Key: s.key, Scope: id, Version: v}
+	var delta Delta[thing]
 	scope := d.kind[id]
 	switch {
 	case scope.has(s.obj) && scope.has(was):
-		delta.Type, delta.Object = Updated, s.obj
+		delta = deltaOf(s.obj)
+		delta.Type = Updated
 	case scope.has(s.obj):
-		delta.Type, delta.Object = Added, s.obj
+		delta = deltaOf(s.obj)
+		delta.Type = Added
 	case scope.has(was):
-		delta.Type, delta.Object = Deleted, newThing(s.key, was.UID, v, was.Labels["label"])
+		delta = deltaOf(newThing(s.key, was.UID, v, was.Labels["label"]))
+		delta.Type = Deleted
 	default:
 		d.fifo.Bookmark(id, v)
 		return
 	}
-	delta.UID = delta.Object.UID
-	d.note("scope %d: %s %s %s", id, delta.Type, s.key, sketch(delta.Object))
+	delta.Scope = id
+	d.note("scope %d: %s %s %s %v", id, delta.Type, s.key, sketch(delta.Object), delta.Err)
 	d.fifo.Push(delta)
 }
 
@@ -239,7 +280,7 @@ func (d *dull) relist(id ScopeID, n int, failing bool) {
 		if !d.kind[id].has(obj) {
 			continue
 		}
-		r.Add(Delta[thing]{Key: key, UID: obj.UID, Version: versionOf(obj), Object: obj})
+		r.Add(deltaOf(obj))
 		if failing {
 			r.Abort()
 			return
@@ -288,16 +329,34 @@ func (d *dull) dispatch() bool {
 			if !scope.has(want) {
 				want = nil
 			}
-			obj, scopes, _ := d.store.get(key)
-			if !scopes.has(ScopeID(id)) {
-				obj = nil
-			}
+			obj := d.stored(key, scopesOf(ScopeID(id)))
 			if d.told[key] <= n && obj != want {
 				d.failf("I3: scope %d says it is at version %d, where %s is %s, but the store has %s", id, n, key, sketch(want), sketch(obj))
 			}
 		}
 	}
 	return true
+}
+
+// stored is what the store holds of key, decodable or not, as filter sees it.
+func (d *dull) stored(key Key, filter *scopeSet) thing {
+	obj, scopes, err := d.store.get(key)
+	if !scopes.seenBy(filter) {
+		return nil
+	}
+	if err == nil {
+		return obj
+	}
+	if _, ok := errors.AsType[*UndecodableError](err); !ok || obj != nil {
+		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, sketch(obj), err)
+	}
+	for u := range listerOf(d.store, &sight{scopes: filter}).Undecodable() {
+		if u.Key == key && u.UID == u.Metadata.UID && u.Version == versionOf(u.Metadata) {
+			return u.Metadata
+		}
+	}
+	d.failf("I8: %s cannot be decoded, and the listing has it not", key)
+	return nil
 }
 
 func (d *dull) tell(changes []change[thing], err error) {
@@ -318,10 +377,17 @@ func (d *dull) tell(changes []change[thing], err error) {
 func (d *dull) read(r *slowReader) bool {
 	events, _ := r.queue.take(nil)
 	for _, e := range events {
-		held := r.holds[e.Key]
+		held, bad := r.holds[e.Key], r.bad[e.Key]
 		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, sketch(e.Old), sketch(e.New))
+		delete(r.bad, e.Key)
 		switch e.Type {
+		case EventUndecodable:
+			d.readUndecodable(r, e, held, bad)
+			continue
 		case EventAdded:
+			if bad != nil && bad.UID != e.New.UID {
+				d.failf("I8: %s: added %s, but it was told of %s, which cannot be decoded, and not of its end", r.name, sketch(e.New), bad.UID)
+			}
 			if held != nil {
 				d.failf("I4: %s: added %s, but it has %s", r.name, sketch(e.New), sketch(held))
 			}
@@ -329,10 +395,16 @@ func (d *dull) read(r *slowReader) bool {
 			if held != e.Old || held == nil || held.UID != e.New.UID {
 				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, sketch(e.Old), sketch(e.New), sketch(held))
 			}
-			if e.Old.ResourceVersion == e.New.ResourceVersion && !e.Resync {
+			if e.Old.ResourceVersion == e.New.ResourceVersion && !e.Resync && bad == nil {
 				d.failf("I6: %s: %s was given again though nothing changed", r.name, sketch(e.New))
 			}
 		case EventDeleted:
+			if e.Old == nil {
+				if held != nil || bad == nil || e.Undecodable == nil || e.Undecodable.UID != bad.UID {
+					d.failf("I8: %s: deleted what it was never told of: it has %s and %v", r.name, sketch(held), bad)
+				}
+				break
+			}
 			if held == nil || held.UID != e.Old.UID || held != e.Old && !r.every {
 				d.failf("I4: %s: deleted %s, but it has %s", r.name, sketch(e.Old), sketch(held))
 			}
@@ -347,6 +419,20 @@ func (d *dull) read(r *slowReader) bool {
 		}
 	}
 	return len(events) > 0
+}
+
+// readUndecodable gives a handler that asks an object that cannot be decoded.
+func (d *dull) readUndecodable(r *slowReader, e Event[thing], held thing, bad *Undecodable) {
+	u := e.Undecodable
+	switch {
+	case !r.asks:
+		d.failf("I8: %s: told of %s, which cannot be decoded, and has not asked", r.name, e.Key)
+	case held != e.Old || held != nil && held.UID != u.UID || bad != nil && bad.UID != u.UID:
+		d.failf("I8: %s: told that %s of %s cannot be decoded, before that %s; it has %s", r.name, u.UID, e.Key, sketch(e.Old), sketch(held))
+	case u == bad && !e.Resync:
+		d.failf("I6: %s: told again that %s cannot be decoded", r.name, e.Key)
+	}
+	r.bad[e.Key] = u
 }
 
 func (d *dull) wait(key Key) {
@@ -369,7 +455,7 @@ func (d *dull) step(op, arg byte) {
 	id := ScopeID(int(arg) % len(d.kind))
 	switch op % 16 {
 	case 0, 1, 2, 3:
-		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, arg&0x20 != 0)
+		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, arg&0x20 != 0, arg&0x88 == 0x88)
 	case 4, 5, 6:
 		d.watch(id)
 	case 7:
@@ -387,7 +473,13 @@ func (d *dull) step(op, arg byte) {
 		}
 		r := d.readers[int(arg)%len(d.readers)]
 		for c := range d.store.present(r.filter) {
+			if c.after == nil {
+				continue // nothing was ever shown
+			}
 			c.old, c.oldUID, c.before, c.resync = c.new, c.newUID, c.after, true
+			if c.trouble != nil {
+				c.trouble.before, c.trouble.was = c.trouble.after, c.trouble.is
+			}
 			r.queue.push(c, r.filter, false)
 		}
 	}
@@ -415,10 +507,8 @@ func (d *dull) settle() {
 			if !slices.ContainsFunc(slices.Collect(maps.Keys(d.seen(r.filter))), func(s scopeModel) bool { return s.has(want) }) {
 				want = nil
 			}
-			if got := r.holds[key]; got != want {
-				d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
-			}
-			if got, _ := lister.Get(key); got != want {
+			d.compareEnd(r, key, want)
+			if got := d.stored(key, r.filter); got != want {
 				d.failf("%s: Get %s is %s, but the server has %s", r.name, key, sketch(got), sketch(want))
 			}
 		}
@@ -432,6 +522,22 @@ func (d *dull) settle() {
 	}
 	if s := d.store.snapshot(); s.Awaiting != 0 {
 		d.failf("%d keys still await an own write, though every watch is past it", s.Awaiting)
+	}
+}
+
+// compareEnd holds what a handler has been told of key in the end against the
+// server. Of what cannot be decoded it may have the last state that could be.
+func (d *dull) compareEnd(r *slowReader, key Key, want thing) {
+	got, bad := r.holds[key], r.bad[key]
+	switch {
+	case !isSpoiled(want):
+		if got != want || bad != nil {
+			d.failf("I4: %s ended with %s as %s (undecodable: %v), but the server has %s", r.name, key, sketch(got), bad, sketch(want))
+		}
+	case got != nil && got.UID != want.UID:
+		d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
+	case r.asks && (bad == nil || bad.Metadata != want):
+		d.failf("I8: %s ended with %s as undecodable %v, but the server has %s", r.name, key, bad, sketch(want))
 	}
 }
 

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"iter"
+	"maps"
 	"math"
 	"slices"
 
@@ -123,17 +124,27 @@ func (t *scopeSets) forget(id ScopeID) {
 // seenDifferently is what one who looked through the filter was and looks
 // through is from now on sees come and go.
 func (x *Indexer[T]) seenDifferently(was, is *scopeSet) iter.Seq[change[T]] {
-	rows := x.view()
+	x.mu.RLock()
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	x.mu.RUnlock()
 	return func(yield func(change[T]) bool) {
 		for r := range rows.All() {
-			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid}
-			switch before, after := r.shown().seenBy(was), r.shown().seenBy(is); {
-			case before == after:
+			before, after := r.scopes.seenBy(was), r.scopes.seenBy(is)
+			if before == after {
 				continue
+			}
+			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid}
+			if before {
+				c.old, c.oldUID, c.before, c.leftScope = r.object, r.uid, r.shown(), true
+			} else {
+				c.after = r.shown()
+			}
+			switch u := bad[r.key]; {
+			case !r.bad:
 			case before:
-				c.old, c.oldUID, c.before, c.leftScope = r.object, r.uid, r.scopes, true
+				c.trouble = &trouble{before: r.scopes, was: u}
 			default:
-				c.after = r.scopes
+				c.trouble = &trouble{after: r.scopes, is: u}
 			}
 			if !yield(c) {
 				return

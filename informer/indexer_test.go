@@ -160,6 +160,15 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 	want("b deleted", "[x]", "[]")
 }
 
+// toldOf is what a handler is told that does not ask for what cannot be decoded.
+func toldOf(changes []change[thing]) []string {
+	level := newBacklog[thing]()
+	for _, c := range changes {
+		level.push(c, nil, false)
+	}
+	return tell(drain(level))
+}
+
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
 	lister := listerOf(x, &sight{})
@@ -167,8 +176,8 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 		return Delta[thing]{Type: Updated, Key: named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
 	mustApply(t, x, seenDelta("a", "u", 1, ""), seenDelta("b", "v", 2, ""))
-	if changes := mustApply(t, x, broken("a", "u", 3), broken("new", "n", 4)); len(changes) != 0 {
-		t.Errorf("%d changes are told of what cannot be shown, want none", len(changes))
+	if got := toldOf(mustApply(t, x, broken("a", "u", 3), broken("new", "n", 4))); len(got) != 0 {
+		t.Errorf("told %q of what cannot be shown, want nothing", got)
 	}
 	_, err := lister.Get(named("a"))
 	if e, ok := errors.AsType[*UndecodableError](err); !ok || e.Key != named("a") {
@@ -187,8 +196,8 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 	if changes := mustApply(t, x, broken("a", "w", 7)); len(changes) != 1 || !changes[0].after.empty() || changes[0].old == nil {
 		t.Error("another object that cannot be decoded has the name: the one before is not told as deleted")
 	}
-	if changes := mustApply(t, x, delta(Deleted, "a", "w", 8)); len(changes) != 0 || x.snapshot().Undecodable != 0 {
-		t.Error("the end of what was never shown is told, or its quarantine stays")
+	if got := toldOf(mustApply(t, x, delta(Deleted, "a", "w", 8))); len(got) != 0 || x.snapshot().Undecodable != 0 {
+		t.Errorf("told %q of the end of what was never shown, or its quarantine stays", got)
 	}
 }
 

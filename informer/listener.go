@@ -10,6 +10,7 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 )
@@ -23,9 +24,14 @@ type listener[T Object] struct {
 	log    logr.Logger
 	woken  *sync.Cond // on mu: something waits, or the run is to end
 	ready  chan struct{}
+	made   time.Time
+	every  bool // event is given, so that the backlog has no bound
 	mu     struct {
 		sync.Mutex
 		waiting   waiting[T]
+		tempo     tempo
+		alarm     *time.Timer // looks at a long call; nil: not running
+		armed     bool
 		filter    *scopeSet // the scopes that the handler sees; nil: all
 		marked    bool      // the initial objects are in
 		synced    bool      // and the handler has returned from them
@@ -39,14 +45,16 @@ type listener[T Object] struct {
 func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
 		id: id, handle: handle, name: opts.Name, log: log,
-		ready: make(chan struct{}),
+		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent,
 	}
 	l.woken = sync.NewCond(&l.mu)
 	l.mu.filter = filter
 	if opts.EveryEvent {
-		l.mu.waiting = &eventStream[T]{}
+		l.mu.waiting = &eventStream[T]{undecodable: opts.Undecodable}
 	} else {
-		l.mu.waiting = newBacklog[T]()
+		b := newBacklog[T]()
+		b.undecodable = opts.Undecodable
+		l.mu.waiting = b
 	}
 	return l
 }
@@ -56,11 +64,20 @@ func (l *listener[T]) push(changes []change[T]) {
 	if len(changes) == 0 {
 		return
 	}
+	if n := l.add(changes); n > 0 {
+		l.log.Info("Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
+	}
+}
+
+// add returns the size of the backlog when it is to be logged, else 0.
+func (l *listener[T]) add(changes []change[T]) (behind int) {
+	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
-		return
+		return 0
 	}
+	l.mu.waiting.clock(millis(now))
 	for i := range changes {
 		if c := &changes[i]; c.resync && c.handler != l.id {
 			continue
@@ -68,6 +85,19 @@ func (l *listener[T]) push(changes []change[T]) {
 		l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
 	}
 	l.woken.Signal()
+	if n := l.mu.waiting.len(); l.every && l.mu.tempo.behind(n, l.oldestLocked(now)) {
+		return n
+	}
+	return 0
+}
+
+// oldestLocked is how long the first that waits has been waiting.
+func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
+	at, ok := l.mu.waiting.oldest()
+	if !ok {
+		return 0
+	}
+	return ageOf(at, now)
 }
 
 // look has the handler see through filter from now on, and tells it what comes
@@ -97,6 +127,7 @@ func (l *listener[T]) give(changes []change[T]) {
 	if l.mu.removed {
 		return
 	}
+	l.mu.waiting.clock(millis(time.Since(l.made)))
 	for _, c := range changes {
 		l.mu.waiting.push(c, nil, !l.mu.marked)
 	}
@@ -125,14 +156,15 @@ func (l *listener[T]) run(ctx context.Context) error {
 		defer l.mu.Unlock()
 		l.woken.Broadcast()
 	})()
-	var buf [2]Event[T]
+	defer l.watch()()
+	var buf [3]Event[T]
 	for {
 		events, marked, ok := l.next(ctx, buf[:0])
 		if !ok {
 			return nil
 		}
-		for _, e := range events {
-			if !l.call(e) {
+		for i, e := range events {
+			if i > 0 && !l.begin(e.Key) || !l.call(e) {
 				return nil
 			}
 		}
@@ -143,10 +175,13 @@ func (l *listener[T]) run(ctx context.Context) error {
 	}
 }
 
-// next waits for the next events, or the mark. Not ok: the run is to end.
+// next waits for the next events, and begins the call of the first, or for the
+// mark. Not ok: the run is to end.
 func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[T], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Since(l.made) // asked for once for the end of a call and the next one's beginning
+	l.mu.tempo.end(now)
 	for {
 		if l.mu.removed || ctx.Err() != nil {
 			return nil, false, false
@@ -155,19 +190,20 @@ func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[
 		if marked {
 			l.mu.synced = true
 		}
+		if len(events) > 0 {
+			l.beginLocked(events[0].Key, now)
+		}
 		if marked || len(events) > 0 {
 			return events, marked, true
 		}
 		l.woken.Wait()
+		now = time.Since(l.made)
 	}
 }
 
-// call gives the handler one event. A panic costs that event alone. Not ok:
-// the listener has been removed.
+// call gives the handler one event, whose call has begun. A panic costs that
+// event alone. Not ok: the listener has been removed.
 func (l *listener[T]) call(e Event[T]) (ok bool) {
-	if !l.begin() {
-		return false
-	}
 	defer func() {
 		p := recover()
 		if ok {
@@ -187,14 +223,58 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 	return true
 }
 
-func (l *listener[T]) begin() bool {
+// begin ends a call and begins the one for key. False: the listener has been
+// removed.
+func (l *listener[T]) begin(key Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
 		return false
 	}
-	l.mu.delivered++
+	now := time.Since(l.made)
+	l.mu.tempo.end(now)
+	l.beginLocked(key, now)
 	return true
+}
+
+func (l *listener[T]) beginLocked(key Key, now time.Duration) {
+	l.mu.delivered++
+	l.mu.tempo.begin(key, now)
+	if !l.mu.armed && l.mu.alarm != nil {
+		l.mu.armed = true
+		l.mu.alarm.Reset(longCall)
+	}
+}
+
+// watch has a call that does not end logged. The alarm is set by the first call
+// after it has rung, and not for each, so that calls cost nothing more.
+func (l *listener[T]) watch() (stop func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.alarm = time.AfterFunc(longCall, l.rung)
+	l.mu.armed = true
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.mu.alarm.Stop()
+		l.mu.alarm = nil
+	}
+}
+
+// rung looks at the present call.
+func (l *listener[T]) rung() {
+	l.mu.Lock()
+	now := time.Since(l.made)
+	report, again := l.mu.tempo.overrun(now)
+	key, running, backlog := l.mu.tempo.key, l.mu.tempo.running(now), l.mu.waiting.len()
+	if l.mu.armed = again > 0 && l.mu.alarm != nil; l.mu.armed {
+		l.mu.alarm.Reset(again)
+	}
+	l.mu.Unlock()
+	if report {
+		l.log.Info("Handler has not returned from a call; let it hand long work to a queue of its own, and bound its waits",
+			"handler", l.name, "key", key.String(), "running", running.String(), "backlog", backlog)
+	}
 }
 
 func (l *listener[T]) panicked() {
@@ -211,6 +291,7 @@ func (l *listener[T]) remove() {
 		return
 	}
 	l.mu.removed = true
+	l.mu.tempo.calling = false       // whether it returns is its own affair now
 	l.mu.waiting = &eventStream[T]{} // what waited is given back
 	l.woken.Broadcast()
 }
@@ -221,8 +302,11 @@ func (l *listener[T]) synced() <-chan struct{} { return l.ready }
 func (l *listener[T]) snapshot() HandlerSnapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Since(l.made)
+	running := l.mu.tempo.running(now)
 	return HandlerSnapshot{
 		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
+		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.tempo.longest, running),
 	}
 }

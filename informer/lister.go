@@ -19,8 +19,8 @@ import (
 // shared by all readers and must not be changed: Copy it first. Each loop over
 // an iterator sees the objects as they were when the loop began, in no
 // particular order, and holds no lock. Objects that cannot be decoded are left
-// out, save for Get, which says so. A Lister is a value, safe for concurrent
-// use; it never blocks and never asks the server.
+// out, save for Get, which says so, and Undecodable, which lists them. A Lister
+// is a value, safe for concurrent use; it never blocks and never asks the server.
 type Lister[T Object] struct{ v *view[T] }
 
 // view is what a Lister looks at, and through.
@@ -180,9 +180,7 @@ func (l Lister[T]) IndexKeys(name, value string) ([]Key, error) {
 	for r := range l.rows(name, value) {
 		keys = append(keys, r.key)
 	}
-	slices.SortFunc(keys, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(keys, compareKeys)
 	return keys, nil
 }
 

@@ -291,6 +291,8 @@ func TestREST_Stories(t *testing.T) {
 		{"401", paged, 0, []answer{refusal(t, apierrors.NewUnauthorized("expired"))}, "list", "", StateUnauthorized, "expired"},
 		{"404 as text", paged, 0, []answer{body(404, "text/plain", "404 page not found\n")}, "list", "", StateNotServed, "404 page not found"},
 		{"HTML with 200 for a list", paged, 0, []answer{body(200, "text/html", "<html>log in</html>")}, "list", "", StateStale, "log in"},
+		{"a Table for a list", paged, 0, []answer{body(200, "application/json", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"10"},"columnDefinitions":[],"rows":[{"cells":["a"]}]}`)}, "list", "", StateStale, `of kind "Table", not a list of`},
+		{"an object for a list", paged, 0, []answer{body(200, "application/json", `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"10"}}`)}, "list", "", StateStale, "not a list of"},
 		{"HTML with 200 for a watch", paged, 0, []answer{page(t, "10", "", a), body(200, "text/html", "<html>log in</html>")}, "list, watch 10, watch 10", "a@1", StateStale, "log in"},
 		{"JSON that is cut short", paged, 0, []answer{body(200, contentJSON, `{"kind":"ConfigMapList","items":[{"meta`), page(t, "10", "", a), watch(stay)},
 			"list, list, watch 10", "a@1", StateLive, ""},

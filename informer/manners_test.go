@@ -49,7 +49,7 @@ func TestReflector_OversizedPageIsAskedForInSmallerOnes_A15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &script{steps: []act{{err: &TooLargeError{Limit: maxFrame}}, {err: &TooLargeError{Limit: maxFrame}}, pageOf("10", "", item("a", "1")), frames(nil)}}
 		limits := &limited{script: lw}
-		m, _ := reflectFor(t, 10*time.Minute, limits, Options{PagedLists: true, PageSize: 400})
+		m, _ := reflectFor(t, time.Minute, limits, Options{PagedLists: true, PageSize: 400})
 		if got := fmt.Sprint(limits.limits); got != "[400 200 100]" || m.held() != "a@1" {
 			t.Errorf("got pages of %s objects and %q, want 400, 200, 100 and a", got, m.held())
 		}

@@ -21,6 +21,11 @@ type HandlerOptions struct {
 	// the same; additions and deletions never do, and the backlog of a slow
 	// handler grows with them.
 	EveryEvent bool
+	// Undecodable also tells of objects that cannot be decoded: that they are
+	// there when the handler joins, each version, and their end. Their healing is
+	// an update if the handler was given an object of the same UID before, else an
+	// addition. Everything else is told as without it.
+	Undecodable bool
 }
 
 // HandlerSnapshot says how far one handler is.
@@ -30,6 +35,13 @@ type HandlerSnapshot struct {
 	Backlog   int    // keys (EveryEvent: events) waiting
 	Delivered uint64 // events given to the handler
 	Panics    uint64 // calls that panicked or ended their goroutine
+	// Running is how long the present call has been running; 0: there is none.
+	Running time.Duration
+	// Oldest is how long the first that waits has been waiting, to the
+	// millisecond; 0: nothing waits.
+	Oldest time.Duration
+	// Longest call so far, the present one included.
+	Longest time.Duration
 }
 
 // Registration is one handler's place in an informer.

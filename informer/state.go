@@ -28,6 +28,10 @@ const (
 	StateStreaming State = "Streaming"
 	// StateLive: the watch is open.
 	StateLive State = "Live"
+	// StateDecodingErrors: the watch is open, as in Live, but some objects of the
+	// scope cannot be decoded, or not even their names be read. Reason says how
+	// many, and names the first.
+	StateDecodingErrors State = "DecodingErrors"
 	// StateStale: the objects are from before; the server cannot be reached or
 	// answers with errors.
 	StateStale State = "Stale"
@@ -44,6 +48,8 @@ func (s State) hint() string {
 		return "grant list and watch of it by a Role or ClusterRole; it is asked for again"
 	case StateStale:
 		return "what is known stays readable; the server is asked again"
+	case StateDecodingErrors:
+		return "correct the objects; Lister.Undecodable lists those that have a name"
 	case StateUnauthorized:
 		return "check the credentials of the kubeconfig or the service account; they are tried again"
 	}
@@ -58,7 +64,8 @@ type ScopeState struct {
 	// it is a list and watch of the kind.
 	NamespaceSelector string
 	State             State
-	// Reason is the last error in the server's words; empty when Live.
+	// Reason is the last error in the server's words, or what cannot be decoded;
+	// empty when Live.
 	Reason string
 	// Since when the state holds.
 	Since time.Time
@@ -80,6 +87,8 @@ type ScopeState struct {
 	// PagedUntil is until when lists go by pages because of that, found out by
 	// this scope or by another of the kind. Zero: they are not held to pages.
 	PagedUntil time.Time
+	// Undecodable objects of the scope, which are in quarantine.
+	Undecodable int
 	// Unreadable objects in the last list and on the watch since: not even their
 	// names could be read. While a list has some, it deletes nothing.
 	Unreadable int

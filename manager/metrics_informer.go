@@ -17,6 +17,7 @@ type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
 	state, contact, relists, watches      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
+	running, oldest, longest              *prometheus.Desc
 	indexPanics                           *prometheus.Desc
 }
 
@@ -35,6 +36,9 @@ func newInformerMetrics() informerMetrics {
 		watches:     desc("watches_total", "Watches opened."),
 		backlog:     desc("handler_backlog", "Keys (or events) that wait for a handler.", "handler"),
 		delivered:   desc("handler_events_total", "Events given to a handler.", "handler"),
+		running:     desc("handler_running_seconds", "Seconds that the present call of a handler has been running.", "handler"),
+		oldest:      desc("handler_oldest_event_seconds", "Seconds that the first event which waits for a handler has waited.", "handler"),
+		longest:     desc("handler_longest_call_seconds", "Seconds that the longest call of a handler took.", "handler"),
 		panics:      desc("handler_panics_total", "Calls of a handler that panicked.", "handler"),
 		indexPanics: desc("index_panics_total", "Calls of an index function that panicked."),
 	}
@@ -50,7 +54,7 @@ type informerCollector struct {
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.objects, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
-		c.backlog, c.delivered, c.panics, c.indexPanics,
+		c.backlog, c.delivered, c.panics, c.running, c.oldest, c.longest, c.indexPanics,
 	} {
 		ch <- d
 	}
@@ -74,6 +78,9 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		for _, h := range i.Handlers {
 			s.add(c.backlog, prometheus.GaugeValue, float64(h.Backlog), kind, h.Name)
 			s.add(c.delivered, prometheus.CounterValue, float64(h.Delivered), kind, h.Name)
+			s.peak(c.running, prometheus.GaugeValue, h.Running.Seconds(), kind, h.Name)
+			s.peak(c.oldest, prometheus.GaugeValue, h.Oldest.Seconds(), kind, h.Name)
+			s.peak(c.longest, prometheus.GaugeValue, h.Longest.Seconds(), kind, h.Name)
 			s.add(c.panics, prometheus.CounterValue, float64(h.Panics), kind, h.Name)
 		}
 	}

@@ -6,6 +6,7 @@ package simulate_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,15 +53,23 @@ func poisoned[T informer.Object](t *testing.T, w *world, i *informer.SharedInfor
 		if n := i.Snapshot().Undecodable; n != 1 {
 			t.Errorf("%s: %d undecodable objects counted, want 1", when, n)
 		}
+		listed(t, i, when, "bad")
 	}
 	check("in the first list", "a=1 c=1")
+	h, late := undecodableToldTo(w, i), ""
+	pass(time.Second)
+	if got, want := h(), "added a, added c, undecodable bad of bad"; got != want {
+		t.Errorf("a handler that joins and asks is told %q, want %q", got, want)
+	}
 	w.put(make("bad", "2"))
 	pass(time.Second)
+	late = h()
 	holds(t, i, "a=1 bad=2 c=1", "the next version does not heal it")
 	w.must(w.Poison(r, key("bad")))
 	w.put(make("c", "2"))
 	pass(time.Second)
 	check("in the watch", "a=1 c=2")
+	late += ", " + h()
 	if n := w.lists(r); n > 4 { // pages
 		t.Errorf("%d lists: one bad object leads to relists", n)
 	}
@@ -68,6 +77,51 @@ func poisoned[T informer.Object](t *testing.T, w *world, i *informer.SharedInfor
 	pass(time.Second)
 	if _, err := i.Lister().Get(key("bad")); !apierrors.IsNotFound(err) {
 		t.Errorf("get the bad object after its deletion: got %v, want NotFound", err)
+	}
+	listed(t, i, "after its deletion")
+	late += ", " + h()
+	if want := "added bad, undecodable bad of bad, updated c, deleted bad"; late != want {
+		t.Errorf("a handler that asks is told %q, want %q", late, want)
+	}
+}
+
+// listed fails the test when the listing of what cannot be decoded has other
+// names, or one without its metadata.
+func listed[T informer.Object](t *testing.T, i *informer.SharedInformer[T], when string, want ...string) {
+	t.Helper()
+	var got []string
+	for u := range i.Lister().Undecodable() {
+		got = append(got, u.Key.Name)
+		m := u.Metadata
+		if _, ok := errors.AsType[*informer.UndecodableError](u.Err); !ok || m == nil || m.UID != u.UID || m.UID == "" || informer.ParseVersion(m.ResourceVersion) != u.Version || m.Kind != i.Kind().Kind {
+			t.Errorf("%s: %s is listed with error %v and metadata %+v, want its own", when, u.Key, u.Err, m)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: %q are listed as undecodable, want %q", when, got, want)
+	}
+}
+
+// undecodableToldTo has a handler of i write down each event as "added a", of
+// what cannot be decoded with the name in its metadata; sorted, what came at once.
+func undecodableToldTo[T informer.Object](w *world, i *informer.SharedInformer[T]) (next func() string) {
+	w.t.Helper()
+	told := make(chan string, 100)
+	_, err := i.AddHandler(func(e informer.Event[T]) {
+		text := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
+		if e.Undecodable != nil {
+			text += " of " + e.Undecodable.Metadata.Name
+		}
+		told <- text
+	}, informer.HandlerOptions{Undecodable: true})
+	w.must(err)
+	return func() string {
+		var out []string
+		for len(told) > 0 {
+			out = append(out, <-told)
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
 	}
 }
 
@@ -92,6 +146,7 @@ func TestInformer_BrokenTransformHarmsOnlyItsObject_B2(t *testing.T) {
 				if _, ok := errors.AsType[*informer.UndecodableError](err); !ok || !strings.Contains(err.Error(), "cannot") {
 					t.Errorf("got %v, want an *informer.UndecodableError with the cause", err)
 				}
+				listed(t, i, "refused by the transform", "b")
 				w.put(configMap("a", "broken"), configMap("b", "2"))
 				holds(t, i, "b=2", "the next version does not heal it")
 				w.put(configMap("a", "3"))

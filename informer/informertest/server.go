@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -57,7 +59,19 @@ func (s *Server[T]) Write(obj T) T {
 func (s *Server[T]) Spoil(key informer.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.storeLocked(informer.Item[T]{Key: key, Err: err})
+	s.storeLocked(informer.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})
+}
+
+// metadataLocked is that of the object of key, or a new one's.
+func (s *Server[T]) metadataLocked(key informer.Key) *metav1.PartialObjectMetadata {
+	item := s.mu.objects[key]
+	switch {
+	case item.Metadata != nil:
+		return item.Metadata.DeepCopy()
+	case item.Key.Name != "":
+		return meta.AsPartialObjectMetadata(informer.Copy(item.Object))
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
 // storeLocked gives item its UID and the next revision, keeps it, and tells
@@ -72,6 +86,9 @@ func (s *Server[T]) storeLocked(item informer.Item[T]) {
 		item.UID = types.UID("uid-" + item.ResourceVersion)
 	}
 	s.mu.objects[item.Key] = item
+	if item.Metadata != nil {
+		item.Metadata.UID, item.Metadata.ResourceVersion = item.UID, item.ResourceVersion
+	}
 	if item.Err == nil {
 		item.Object.SetUID(item.UID)
 		item.Object.SetResourceVersion(item.ResourceVersion)
@@ -84,8 +101,8 @@ func (s *Server[T]) storeLocked(item informer.Item[T]) {
 	s.wakeLocked()
 }
 
-// Delete removes the object of key at once and returns its last state. There
-// must be one.
+// Delete removes the object of key at once and returns its last state, zero
+// when it cannot be decoded. There must be one.
 func (s *Server[T]) Delete(key informer.Key) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,9 +110,12 @@ func (s *Server[T]) Delete(key informer.Key) T {
 	delete(s.mu.objects, key)
 	s.mu.revision++
 	last.ResourceVersion = strconv.Itoa(s.mu.revision)
-	last.Object.SetResourceVersion(last.ResourceVersion)
 	s.mu.history = append(s.mu.history, informer.Frame[T]{Type: informer.FrameDeleted, Item: last})
 	s.wakeLocked()
+	if last.Err != nil {
+		return last.Object
+	}
+	last.Object.SetResourceVersion(last.ResourceVersion)
 	return informer.Copy(last.Object)
 }
 

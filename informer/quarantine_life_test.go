@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// A scope with undecodable objects says so, works on, and is Live when they
+// have healed.
+func TestInformer_ScopeWithUndecodableObjectsSaysSo_I9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("a", "1")
+		i := informer.New[cmap](s, configMaps, informer.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go i.Run(ctx)
+		<-i.Synced()
+		stands := func(when string, state informer.State, n int, since time.Time, parts ...string) {
+			t.Helper()
+			synctest.Wait()
+			snapshot := i.Snapshot()
+			got := snapshot.Scopes[0]
+			if got.State != state || got.Undecodable != n || !got.Synced || !snapshot.Synced || !got.Since.Equal(since) || (len(parts) == 0) != (got.Reason == "") {
+				t.Errorf("%s: got %s, %d undecodable, synced %v; want %s since %v, %d, synced", when, got, got.Undecodable, got.Synced, state, since, n)
+			}
+			for _, part := range parts {
+				if !strings.Contains(got.String(), part) {
+					t.Errorf("%s: got %q, want it to say %q", when, got, part)
+				}
+			}
+		}
+		key := func(name string) informer.Key { return informer.Key{Namespace: "ns", Name: name} }
+		live := time.Now()
+		stands("at first", informer.StateLive, 0, live)
+		time.Sleep(time.Minute)
+		s.Spoil(key("b"), errors.New("bad bytes"))
+		spoilt := time.Now()
+		stands("one cannot be decoded", informer.StateDecodingErrors, 1, spoilt, "1 undecodable, the first is ns/b: bad bytes", "correct the objects")
+		time.Sleep(time.Minute)
+		s.Spoil(key("a"), errors.New("other bad bytes"))
+		s.Spoil(key("b"), errors.New("bad bytes again"))
+		stands("two cannot", informer.StateDecodingErrors, 2, spoilt, "2 undecodable, the first is ns/b: bad bytes again")
+		s.put("b", "1")
+		stands("the first has healed", informer.StateDecodingErrors, 1, spoilt.Add(time.Minute), "1 undecodable, the first is ns/a: other bad bytes")
+		s.Delete(key("a"))
+		stands("the last has gone", informer.StateLive, 0, live)
+
+		s.Spoil(key("b"), errors.New("bad bytes"))
+		s.Fail(errors.New("away"))
+		s.Cut(errors.New("cut"))
+		synctest.Wait()
+		if got := i.Snapshot().Scopes[0]; got.State == informer.StateDecodingErrors || got.State == informer.StateLive {
+			t.Errorf("got %s while the server is away; what cannot be decoded must not hide it", got)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// story is the life of key a in a store, told step by step: "u@1" is a version
+// that can be decoded, "!u@2" one that cannot, "" an end.
+func story(t *testing.T, steps ...string) (x *Indexer[thing], changes [][]change[thing]) {
+	t.Helper()
+	x = NewIndexer[thing](thingKind)
+	var uid string
+	for n, step := range steps {
+		var v Version
+		d := delta(Updated, "a", "", 0)
+		bad := len(step) > 0 && step[0] == '!'
+		if step == "" {
+			d.Type, d.UID, d.Version = Deleted, types.UID(uid), Version(n+1)
+			d.Object = nil
+		} else {
+			if _, err := fmt.Sscanf(step[len(step)-3:], "%1s@%d", &uid, &v); err != nil {
+				t.Fatal(err)
+			}
+			d = deltaOf(newThing(d.Key, types.UID(uid), v, ""))
+			d.Type = Updated
+			if bad {
+				d.Metadata, d.Object, d.Err = d.Object, nil, errSpoiled
+			}
+		}
+		changes = append(changes, slices.Clone(mustApply(t, x, d)))
+	}
+	return x, changes
+}
+
+// tellUndecodable is tell with what is known of the undecodable.
+func tellUndecodable(events []Event[thing]) []string {
+	out := tell(events)
+	for i, e := range events {
+		if u := e.Undecodable; u != nil {
+			out[i] += fmt.Sprintf(" bad %s@%s", u.UID, u.Metadata.ResourceVersion)
+			if failed, ok := errors.AsType[*UndecodableError](u.Err); !ok || failed.Key != e.Key {
+				out[i] += " without its error"
+			}
+		}
+	}
+	return out
+}
+
+// What a handler that asks is told of a key in quarantine, as things happen and
+// merged; and that another handler is told of none of it.
+func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
+	tests := []struct {
+		name  string
+		steps []string
+		want  []string // as things happen
+		level []string // merged from the end of the first step
+		deaf  []string // who does not ask, as things happen
+	}{
+		{"turns undecodable", []string{"u@1", "!u@2"},
+			[]string{"added a to u@1", "undecodable a from u@1 bad u@2"},
+			[]string{"undecodable a from u@1 bad u@2"},
+			[]string{"added a to u@1"}},
+		{"another undecodable version", []string{"!u@1", "!u@2"},
+			[]string{"undecodable a bad u@1", "undecodable a bad u@2"},
+			[]string{"undecodable a bad u@2"}, nil},
+		{"heals", []string{"u@1", "!u@2", "u@3"},
+			[]string{"added a to u@1", "undecodable a from u@1 bad u@2", "updated a from u@1 to u@3"},
+			[]string{"updated a from u@1 to u@3"},
+			[]string{"added a to u@1", "updated a from u@1 to u@3"}},
+		{"heals for the first time", []string{"!u@1", "u@2"},
+			[]string{"undecodable a bad u@1", "added a to u@2"},
+			[]string{"added a to u@2"},
+			[]string{"added a to u@2"}},
+		{"heals, and not for long", []string{"u@1", "!u@2", "u@3", "!u@4"},
+			[]string{"added a to u@1", "undecodable a from u@1 bad u@2", "updated a from u@1 to u@3", "undecodable a from u@3 bad u@4"},
+			[]string{"updated a from u@1 to u@3", "undecodable a from u@3 bad u@4"},
+			[]string{"added a to u@1", "updated a from u@1 to u@3"}},
+		{"ends", []string{"u@1", "!u@2", ""},
+			[]string{"added a to u@1", "undecodable a from u@1 bad u@2", "deleted a from u@1"},
+			[]string{"deleted a from u@1"},
+			[]string{"added a to u@1", "deleted a from u@1"}},
+		{"ends, never decoded", []string{"!u@1", ""},
+			[]string{"undecodable a bad u@1", "deleted a bad u@1"},
+			[]string{"deleted a bad u@1"}, nil},
+		{"another one takes its name", []string{"u@1", "!v@2"},
+			[]string{"added a to u@1", "deleted a from u@1 unknown", "undecodable a bad v@2"},
+			[]string{"deleted a from u@1 unknown", "undecodable a bad v@2"},
+			[]string{"added a to u@1", "deleted a from u@1 unknown"}},
+		{"another one takes its name, never decoded", []string{"!u@1", "v@2"},
+			[]string{"undecodable a bad u@1", "deleted a unknown bad u@1", "added a to v@2"},
+			[]string{"deleted a unknown bad u@1", "added a to v@2"},
+			[]string{"added a to v@2"}},
+		{"neither can be decoded", []string{"!u@1", "!v@2"},
+			[]string{"undecodable a bad u@1", "deleted a unknown bad u@1", "undecodable a bad v@2"},
+			[]string{"deleted a unknown bad u@1", "undecodable a bad v@2"}, nil},
+		{"passes by", []string{"u@1", "", "!v@3", ""},
+			[]string{"added a to u@1", "deleted a from u@1", "undecodable a bad v@3", "deleted a bad v@3"},
+			[]string{"deleted a from u@1"},
+			[]string{"added a to u@1", "deleted a from u@1"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, changes := story(t, test.steps...)
+			busy := newBacklog[thing]()
+			busy.undecodable = true
+			for kind, w := range map[string]func() waiting[thing]{
+				"level-triggered": func() waiting[thing] { b := newBacklog[thing](); b.undecodable = true; return b },
+				"every event":     func() waiting[thing] { return &eventStream[thing]{undecodable: true} },
+			} {
+				queue := w()
+				var got []string
+				for _, batch := range changes {
+					for _, c := range batch {
+						queue.push(c, nil, false)
+					}
+					got = append(got, tellUndecodable(drain(queue))...)
+				}
+				if !slices.Equal(got, test.want) {
+					t.Errorf("%s:\n got %q\nwant %q", kind, got, test.want)
+				}
+			}
+			deaf, every := newBacklog[thing](), &eventStream[thing]{}
+			var got, gotEvery []string
+			for n, batch := range changes {
+				for _, c := range batch {
+					if n > 0 {
+						busy.push(c, nil, false)
+					}
+					deaf.push(c, nil, false)
+					every.push(c, nil, false)
+				}
+				got = append(got, tellUndecodable(drain(deaf))...)
+				gotEvery = append(gotEvery, tellUndecodable(drain(every))...)
+			}
+			if got := tellUndecodable(drain(busy)); !slices.Equal(got, test.level) {
+				t.Errorf("merged:\n got %q\nwant %q", got, test.level)
+			}
+			if !slices.Equal(got, test.deaf) || !slices.Equal(gotEvery, test.deaf) {
+				t.Errorf("who has not asked:\n got %q\n and %q\nwant %q", got, gotEvery, test.deaf)
+			}
+		})
+	}
+}
+
+// Above the bound, undecodable versions of a key merge as updates do.
+func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
+	s := &eventStream[thing]{undecodable: true}
+	for i := range streamMergeAbove {
+		s.push(became(fmt.Sprint(i), "", "u@1"), nil, false)
+	}
+	steps := []string{"u@1"}
+	for i := range 7 {
+		steps = append(steps, fmt.Sprintf("!u@%d", i+2))
+	}
+	_, changes := story(t, append(steps, "u@9")...)
+	for _, batch := range changes {
+		for _, c := range batch {
+			s.push(c, nil, false)
+		}
+	}
+	var got []string
+	for _, e := range tellUndecodable(drain(s)[streamMergeAbove:]) {
+		got = append(got, e)
+	}
+	if want := []string{"added a to u@1", "undecodable a from u@1 bad u@8", "updated a from u@1 to u@9"}; !slices.Equal(got, want) {
+		t.Errorf("told %q, want %q", got, want)
+	}
+}
+
+// Who looks through another filter sees the undecodable come and go by that.
+func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
+	for name, steps := range map[string][]string{
+		"known before":  {"u@1", "!u@2"},
+		"never decoded": {"!u@2"},
+	} {
+		x, _ := story(t, steps...)
+		for _, asks := range []bool{false, true} {
+			var got []string
+			for _, sights := range [][2]*scopeSet{{scopesOf(1), scopesOf(0)}, {scopesOf(0), scopesOf(1)}} {
+				b := newBacklog[thing]()
+				b.undecodable = asks
+				for c := range x.seenDifferently(sights[0], sights[1]) {
+					b.push(c, nil, false)
+				}
+				got = append(got, tellUndecodable(drain(b))...)
+			}
+			want := map[string][]string{
+				"known before false":  {"added a to u@1", "deleted a from u@1 left"},
+				"known before true":   {"added a to u@1", "undecodable a from u@1 bad u@2", "deleted a from u@1 left"},
+				"never decoded false": nil,
+				"never decoded true":  {"undecodable a bad u@2", "deleted a left bad u@2"},
+			}[fmt.Sprintf("%s %v", name, asks)]
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, asks %v: told %q, want %q", name, asks, got, want)
+			}
+		}
+	}
+}
+
+// A listing has what its scopes hold, sorted, and is one moment.
+func TestLister_ListsTheQuarantine_I8(t *testing.T) {
+	x := NewIndexer[thing](thingKind)
+	bad := func(scope ScopeID, name string, v Version) Delta[thing] {
+		d := deltaOf(spoiled(newThing(named(name), "u", v, "")))
+		d.Type, d.Scope = Updated, scope
+		return d
+	}
+	mustApply(t, x, bad(0, "b", 1), bad(0, "a", 2), bad(1, "c", 3), seenDelta("good", "g", 4, ""))
+	list := func(l Lister[thing]) (out []string) {
+		for u := range l.Undecodable() {
+			failed, ok := errors.AsType[*UndecodableError](u.Err)
+			if !ok || failed.Key != u.Key || !errors.Is(u.Err, errSpoiled) || u.Since.IsZero() {
+				t.Errorf("%s has the error %v since %v, want an *UndecodableError with its key and cause", u.Key, u.Err, u.Since)
+			}
+			out = append(out, fmt.Sprintf("%s %s@%s %s", u.Key.Name, u.UID, u.Version, u.Metadata.Name))
+			mustApply(t, x, seenDelta(u.Key.Name, "u", 9, "")) // heals while it is listed
+		}
+		return out
+	}
+	if got, want := list(listerOf(x, &sight{scopes: scopesOf(0)})), []string{"a u@2 a", "b u@1 b"}; !slices.Equal(got, want) {
+		t.Errorf("one scope lists %q, want %q", got, want)
+	}
+	if got, want := list(listerOf(x, &sight{})), []string{"c u@3 c"}; !slices.Equal(got, want) {
+		t.Errorf("after the others have healed %q are listed, want %q", got, want)
+	}
+	if got := list(Lister[thing]{}); got != nil {
+		t.Errorf("an empty Lister lists %q", got)
+	}
+}
