@@ -211,5 +211,5 @@ func undecodable(at *call, item answer, err error) error {
 	if item.decode(&named) != nil {
 		named.ObjectMeta = metav1.ObjectMeta{}
 	}
-	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Err: err}
+	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Live: true, Err: err}
 }

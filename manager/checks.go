@@ -111,7 +111,7 @@ func syncCheck(r member) (check, bool) {
 func behind(s reconcile.Snapshot) string {
 	var names []string
 	for _, source := range s.Sources {
-		if !source.Synced {
+		if !source.Synced && !source.Optional {
 			names = append(names, source.Source)
 		}
 	}

@@ -12,10 +12,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
 )
 
 // Terminal marks err as one that no retry can heal, such as a spec that makes no
 // sense: the key waits for its next event. It is counted and logged as an error.
+// An *informer.UndecodableError that a Lister has returned is terminal by itself: a
+// source of its kind brings the event that heals it.
 // Terminal(nil) is nil. Where errors are joined, one that can be retried wins.
 func Terminal(err error) error {
 	if err == nil {
@@ -101,7 +105,12 @@ func every(err error, is func(error) bool) bool {
 	return false
 }
 
+// isTerminal: marked so, or an informer holds an object that cannot be decoded.
+// Its next version is an event of each source of its kind.
 func isTerminal(err error) bool {
+	if u, ok := err.(*informer.UndecodableError); ok {
+		return !u.Live
+	}
 	_, ok := err.(*terminalError)
 	return ok
 }

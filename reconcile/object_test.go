@@ -57,6 +57,40 @@ func TestObject_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	})
 }
 
+// A Reconcile that returns what Get said is run once for each undecodable version,
+// not again and again, and once more when the object heals.
+func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		key := informer.Key{Namespace: "prod", Name: "a"}
+		s.Spoil(key, errors.New("replicas is a text"))
+		i := watch(t, s)
+		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
+			_, err := i.Lister().Get(key)
+			return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+		}, reconcile.Options{})
+		c.Watch(source.Kind(i, source.Self))
+		start(t, c)
+		for n, step := range []struct {
+			do             func()
+			terminal, done uint64
+		}{
+			{func() {}, 1, 0},
+			{func() { s.Spoil(key, errors.New("replicas is a text still")) }, 2, 0},
+			{func() { s.Write(deployment("a")) }, 2, 1},
+			{func() { s.Spoil(key, errors.New("replicas is a text")) }, 3, 1},
+			{func() { s.Delete(key) }, 3, 2},
+		} {
+			step.do()
+			time.Sleep(time.Hour)
+			got := c.Snapshot().Outcomes
+			if got[reconcile.OutcomeTerminal] != step.terminal || got[reconcile.OutcomeDone] != step.done || got[reconcile.OutcomeError] != 0 {
+				t.Errorf("step %d: outcomes %v, want %d terminal, %d done and no error that is retried", n, got, step.terminal, step.done)
+			}
+		}
+	})
+}
+
 func TestObject_BeforeTheFirstListIsAnErrorThatIsRetried(t *testing.T) {
 	i := newInformer(newServer())
 	f := reconcile.Object(i.Lister(), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {

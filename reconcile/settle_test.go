@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
 )
 
 var websites = schema.GroupResource{Group: "web.example.com", Resource: "websites"}
@@ -68,6 +70,8 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 		{"terminal of nothing", Result{}, Terminal(nil), nil, action{outcome: OutcomeDone, forget: true}},
 		{"terminal joined with terminal", Result{}, errors.Join(Terminal(fault), Terminal(fault)), nil, action{outcome: OutcomeTerminal, forget: true}},
 		{"terminal joined with what can be retried", Result{}, errors.Join(Terminal(fault), fault), nil, action{outcome: OutcomeError, backoff: true}},
+		{"undecodable in an informer", Result{}, wrapped(&informer.UndecodableError{Err: fault}), nil, action{outcome: OutcomeTerminal, forget: true}},
+		{"undecodable on the server", Result{}, wrapped(&informer.UndecodableError{Live: true, Err: fault}), nil, action{outcome: OutcomeError, backoff: true}},
 		{"terminal after the hard deadline", Result{}, Terminal(fault), hard, action{outcome: OutcomeTerminal, forget: true}},
 
 		{"stale conflict", Result{}, staleConflict(), nil, action{outcome: OutcomeConflict, backoff: true}},

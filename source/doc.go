@@ -32,6 +32,7 @@
 // pass whatever the interests say, also inside And, Or and Not:
 //
 //   - a deletion;
+//   - a version that cannot be decoded;
 //   - a deletionTimestamp that appears;
 //   - a change of finalizers or of owner references, and another UID.
 //
@@ -40,6 +41,16 @@
 // Where keeps objects out for good, since it speaks of the object and not of the
 // change; an update passes it when the old or the new object does, so that an
 // object that leaves is seen to leave. What was dropped is counted in Snapshot.
+//
+// # Objects that cannot be decoded
+//
+// Each version of an object that cannot be decoded is an event, and so are its
+// healing and its end: a reconcile of its key runs, reads an
+// *informer.UndecodableError, and returns it, which the controller takes as
+// terminal until the next event. Mappers are asked for the last state that could
+// be decoded and for the metadata, as a *metav1.PartialObjectMetadata: Self and
+// the owners need no more. Mapped needs the type, and so the last state. Where
+// judges the last state too, and lets pass what it knows nothing of.
 //
 // # Panics
 //

@@ -106,7 +106,7 @@ func (c change) plainUpdate() bool {
 
 // vital reports that e must not be lost because of what changed.
 func vital(e informer.Event[informer.Object]) bool {
-	if e.Type == informer.EventDeleted {
+	if e.Type == informer.EventDeleted || e.Type == informer.EventUndecodable {
 		return true
 	}
 	if e.Type != informer.EventUpdated {

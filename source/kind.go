@@ -25,7 +25,8 @@ type KindSource[T informer.Object, K comparable] struct {
 }
 
 // Kind is the source of i's events: m names the keys, and every one of preds must
-// let an event pass. It registers a handler with the informer when it runs, and
+// let an event pass. Versions of an object that cannot be decoded are such events
+// too, with its metadata for m; see the package comment. It registers a handler with the informer when it runs, and
 // removes it at the end; it does not run the informer. Nil arguments, predicates for
 // another type and the informer's own misuse are remembered, and Run returns them.
 func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
@@ -60,7 +61,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 		return err
 	}
 	f := feed[T, K]{source: s, add: add, log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
-	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name})
+	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -151,7 +152,7 @@ func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Obj
 	var none T
 	u := informer.Event[informer.Object]{
 		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync,
-		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
+		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Undecodable: e.Undecodable,
 	}
 	if any(e.Old) != any(none) {
 		u.Old = e.Old
@@ -162,9 +163,16 @@ func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Obj
 	return u
 }
 
-// states are the objects that keys are asked of: the old and the new one. An event
-// that knows neither still has its key.
+// states are the objects that keys are asked of: the old and the new one, and of
+// one that cannot be decoded its metadata. An event that knows none still has its
+// key.
 func states(e informer.Event[informer.Object]) []informer.Object {
+	if e.Undecodable != nil && e.Undecodable.Metadata != nil {
+		if e.Old == nil {
+			return []informer.Object{e.Undecodable.Metadata}
+		}
+		return []informer.Object{e.Old, e.Undecodable.Metadata}
+	}
 	switch {
 	case e.Old == nil && e.New == nil:
 		return []informer.Object{&metav1.PartialObjectMetadata{
@@ -183,8 +191,11 @@ func causeOf(name string, e informer.Event[informer.Object]) Cause {
 	if e.Old != nil {
 		c.OldGeneration = e.Old.GetGeneration()
 	}
-	if e.New != nil {
+	switch {
+	case e.New != nil:
 		c.Generation = e.New.GetGeneration()
+	case e.Type == informer.EventUndecodable && e.Undecodable.Metadata != nil:
+		c.Generation = e.Undecodable.Metadata.GetGeneration()
 	}
 	return c
 }

@@ -7,8 +7,8 @@ import "context"
 
 // Optional is s, but a controller does not wait for it to be synced before it
 // starts to work: Synced is closed from the start. Use it for a kind that may not
-// be served or permitted; a Lister of it then answers that it has not synced. All
-// else is as s does it.
+// be served or permitted; a Lister of it then answers that it has not synced.
+// Snapshot shows whether s itself has synced. All else is as s does it.
 func Optional[K comparable](s Source[K]) Source[K] {
 	if s == nil {
 		return nil
@@ -33,4 +33,8 @@ func (o optional[K]) String() string { return o.source.String() }
 
 func (o optional[K]) Err() error { return ErrOf(o.source) }
 
-func (o optional[K]) Snapshot() Snapshot { return SnapshotOf(o.source) }
+func (o optional[K]) Snapshot() Snapshot {
+	s := SnapshotOf(o.source)
+	s.Optional = true
+	return s
+}

@@ -51,7 +51,11 @@ type change struct {
 // only a plain no drops.
 func passes(p Predicate, e informer.Event[informer.Object]) bool {
 	c := change{e, vital(e)}
-	for _, obj := range states(e) {
+	known := states(e)
+	if e.Type == informer.EventUndecodable {
+		known = known[:1] // the last state that could be decoded speaks for it
+	}
+	for _, obj := range known {
 		if p.judge(c, obj) != no {
 			return true
 		}

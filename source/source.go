@@ -53,6 +53,8 @@ type Snapshot struct {
 	Source string
 	// Synced: the keys of the start have been added.
 	Synced bool
+	// Optional: its controller does not wait for that.
+	Optional bool
 	// Events that arrived: of objects, of a channel, or ticks.
 	Events uint64
 	// Dropped are those of the events that the predicates held back.

@@ -154,7 +154,7 @@ func TestOptional_IsSyncedFromTheStart(t *testing.T) {
 	default:
 		t.Error("Synced of an optional source is open; a controller would wait for it")
 	}
-	if o.String() != "ticker slow" || source.SnapshotOf(o).Synced {
+	if s := source.SnapshotOf(o); o.String() != "ticker slow" || s.Synced || !s.Optional {
 		t.Errorf("optional source %q with snapshot %+v, want the name and the state of what it wraps", o, source.SnapshotOf(o))
 	}
 	if source.Optional[string](nil) != nil {
