@@ -4,14 +4,12 @@
 package informer
 
 import (
-	"errors"
 	"iter"
 	"maps"
 	"math"
 	"slices"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -345,28 +343,6 @@ func (x *Indexer[T]) view() vector.View[row[T]] {
 // Len is the number of objects, those that cannot be decoded among them.
 func (x *Indexer[T]) Len() int { return x.view().Len() }
 
-// present is everything a filter sees, as changes from nothing: what a handler
-// that joins is given. It is the state at the time of the call.
-func (x *Indexer[T]) present(filter *scopeSet) iter.Seq[change[T]] {
-	x.mu.RLock()
-	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
-	x.mu.RUnlock()
-	return func(yield func(change[T]) bool) {
-		for r := range rows.All() {
-			if !r.scopes.seenBy(filter) {
-				continue
-			}
-			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid, after: r.shown()}
-			if r.bad {
-				c.trouble = &trouble{after: r.scopes, is: bad[r.key]}
-			}
-			if !yield(c) {
-				return
-			}
-		}
-	}
-}
-
 // objectsIn are the objects that a scope shows, as they are at the call.
 func (x *Indexer[T]) objectsIn(scope ScopeID) iter.Seq2[Key, T] {
 	rows := x.view()
@@ -402,14 +378,4 @@ func (x *Indexer[T]) knownAs(key Key, scope ScopeID) (k known[T], held bool) {
 	a := x.mu.ahead.get(key)
 	k.Ahead = a.in.has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.scopes.has(scope)
-}
-
-func (x *Indexer[T]) trouble(key Key) (*metav1.PartialObjectMetadata, error) {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	u := x.mu.bad[key]
-	if u == nil {
-		return nil, nil
-	}
-	return u.Metadata, errors.Unwrap(u.Err)
 }

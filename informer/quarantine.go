@@ -5,6 +5,7 @@ package informer
 
 import (
 	"cmp"
+	"errors"
 	"iter"
 	"slices"
 	"time"
@@ -61,6 +62,16 @@ func (x *Indexer[T]) quarantine(filter *scopeSet) []*Undecodable {
 
 func compareKeys(a, b Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+func (x *Indexer[T]) trouble(key Key) (*metav1.PartialObjectMetadata, error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	u := x.mu.bad[key]
+	if u == nil {
+		return nil, nil
+	}
+	return u.Metadata, errors.Unwrap(u.Err)
 }
 
 // undecodable is s as an entry of the quarantine. was is the one before, if any.
