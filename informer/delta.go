@@ -37,6 +37,11 @@ type Delta[T Object] struct {
 	// FinalStateUnknown: Deleted, found missing by a list; the watch did not
 	// see the end.
 	FinalStateUnknown bool
+	// Recompared: Replaced, of a list that is compared by content. The object
+	// differs from what was known, though its version may be the same.
+	Recompared bool
+	// compared: Recompared is the result of a comparison with the Indexer.
+	compared bool
 	// Handler that a Sync is for.
 	Handler int
 	// Err says why the object could not be decoded. Key, UID and Version are

@@ -15,6 +15,7 @@ type Replacement[T Object] struct {
 	whole   bool             // seen has all
 	deltas  deque.Deque[Delta[T]]
 	epoch   bool
+	content bool // compare it
 	keepAll bool
 }
 
@@ -28,6 +29,12 @@ func (f *DeltaFIFO[T]) Replace(scope ScopeID) *Replacement[T] {
 // list enters, and versions from before mean nothing. It comes before any Add.
 func (r *Replacement[T]) Epoch() { r.epoch = true }
 
+// Recompare has objects of the same version compared by content, as they are
+// after the transform: the schema of their kind may have changed. What differs
+// enters, and is told as an update; what is equal is no news. It comes before
+// any Add.
+func (r *Replacement[T]) Recompare() { r.content = true }
+
 // Unreadable notes an item without a readable key. It may be any of the known
 // objects, so this list deletes none.
 func (r *Replacement[T]) Unreadable() { r.keepAll = true }
@@ -40,7 +47,7 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 		r.seen[d.Key] = struct{}{}
 		return
 	}
-	d.Type, d.Scope = Replaced, r.scope
+	d.Type, d.Scope, d.Recompared = Replaced, r.scope, r.content
 	r.deltas.Push(d)
 }
 
@@ -64,7 +71,16 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 	k, held := r.fifo.known.knownAs(d.Key, r.scope)
 	// What is ahead enters all the same: an own write that is not in the list's
 	// batch is one that the list does not have.
-	return held && !k.Ahead && k.UID == d.UID && k.Version == d.Version && (d.Err != nil || !k.Bad)
+	if !held || k.Ahead || k.UID != d.UID || k.Version != d.Version {
+		return false
+	}
+	switch {
+	case !r.content:
+		return d.Err != nil || !k.Bad
+	case d.Err != nil:
+		return k.Bad
+	}
+	return !k.Bad && alike(k.Object, d.Object)
 }
 
 // Commit ends the list, which is of version v. What the scope held and the

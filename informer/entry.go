@@ -89,14 +89,15 @@ type step[T Object] struct {
 	metadata *metav1.PartialObjectMetadata
 	handler  int        // again: for this one
 	values   [][]string // of the object, per index after the first
+	compared bool       // recompared is the result of a comparison with what is held
 }
 
 // ofDelta is the step that d makes. list is the version of the list that it
 // is part of.
 func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 	s := step[T]{
-		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata,
+		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, compared: d.compared,
 	}
 	switch d.Type {
 	case Deleted:

@@ -29,6 +29,8 @@ type news struct {
 	bad     bool
 	list    Version // of the list that a seen object is in; 0: none
 	missing bool    // ended: a list of version no longer has it
+	// recompared: seen by a list that is compared by content, and it differs.
+	recompared bool
 	// in and unsure as in observed.
 	in, unsure *scopeSet
 }
@@ -144,6 +146,9 @@ func decideSeen(h holding, n news, w world) fate {
 	case h.uid != n.uid:
 		now.scopes = alone
 		v.next, v.take = now, true
+	case same && n.recompared:
+		// The schema has changed, not the object: whose write it was stays known.
+		v.next.scopes, v.next.bad, v.take = now.scopes, n.bad, true
 	case same && !(h.bad && !n.bad):
 		v.next.scopes = now.scopes
 	default:

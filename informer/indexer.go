@@ -71,6 +71,7 @@ func NewIndexer[T Object](kind schema.GroupVersionKind) *Indexer[T] {
 func (x *Indexer[T]) apply(b Batch[T]) ([]change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
+	x.recompare(b.Deltas)
 	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key Key, obj T, ok bool) {
 		d := &b.Deltas[i]
 		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
@@ -179,6 +180,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 	}
 	if s.kind == seen {
 		s.alone = x.mu.sets.alone(s.scope)
+		s.compareLocked(&r)
 	}
 	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid)})
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)

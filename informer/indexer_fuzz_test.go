@@ -53,7 +53,20 @@ func sketch(o thing) string {
 	if o == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%s@%s:%s", o.UID, o.ResourceVersion, o.Labels["label"])
+	return fmt.Sprintf("%s@%s:%s%s", o.UID, o.ResourceVersion, o.Labels["label"], o.Labels["schema"])
+}
+
+// equalState: the same state of the same object, whatever its schema was.
+func equalState(a, b thing) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.Labels["label"] == b.Labels["label"]
+}
+
+// sameEnd is that, and the same schema too where its content can be read.
+func sameEnd(a, b thing) bool {
+	return equalState(a, b) && (isSpoiled(b) || sketch(a) == sketch(b))
 }
 
 // dull is the model: a server that remembers every state, watches and lists of
@@ -70,6 +83,8 @@ type dull struct {
 	told    map[Key]Version // the newest version that the store was told of
 	readers []*slowReader
 	waits   []*wait
+	schema  int    // how often it has changed
+	behind  []bool // per scope, it has to be listed anew since
 	trace   []string
 }
 
@@ -113,7 +128,7 @@ var worlds = [][]scopeModel{
 }
 
 func newDull(t *testing.T, scopes []scopeModel) *dull {
-	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), told: map[Key]Version{}}
+	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}}
 	d.store = NewIndexer[thing](thingKind)
 	if err := d.store.AddIndex("label", func(o thing) []string { return []string{o.Labels["label"]} }); err != nil {
 		t.Fatal(err)
@@ -166,6 +181,30 @@ func (d *dull) at(key Key, n int) thing {
 	return nil
 }
 
+// changeSchema changes what all objects look like, and no version.
+func (d *dull) changeSchema() {
+	d.schema++
+	d.note("schema %d", d.schema)
+	for i := range d.log {
+		for _, o := range []*thing{&d.log[i].obj, &d.log[i].last} {
+			if *o != nil {
+				*o = (*o).DeepCopy()
+				d.dress(*o)
+			}
+		}
+	}
+	for id := range d.behind {
+		d.behind[id] = d.cursors[id] > 0
+	}
+}
+
+// dress gives o the look of the schema.
+func (d *dull) dress(o thing) {
+	if d.schema > 0 {
+		o.Labels["schema"] = fmt.Sprint(" schema ", d.schema)
+	}
+}
+
 func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool) {
 	now := d.at(key, len(d.log))
 	own = own && !spoil // who writes it could read the answer
@@ -181,6 +220,11 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 		s = state{key: key, obj: newThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
 	default:
 		s = state{key: key, obj: newThing(key, now.UID, v, label)}
+	}
+	for _, o := range []thing{s.obj, s.last} {
+		if o != nil {
+			d.dress(o)
+		}
 	}
 	if spoil && s.obj != nil {
 		spoiled(s.obj)
@@ -273,8 +317,14 @@ func (d *dull) relist(id ScopeID, n int, failing bool) {
 	if n == 0 {
 		return
 	}
-	d.note("scope %d: list at %d, failing %v", id, n, failing)
+	if d.behind[id] {
+		n = len(d.log) // what is compared by content is the newest state
+	}
+	d.note("scope %d: list at %d, failing %v, by content %v", id, n, failing, d.behind[id])
 	r := d.fifo.Replace(id)
+	if d.behind[id] {
+		r.Recompare()
+	}
 	for key := range d.keys() {
 		obj := d.at(key, n)
 		if !d.kind[id].has(obj) {
@@ -290,7 +340,7 @@ func (d *dull) relist(id ScopeID, n int, failing bool) {
 		r.Abort()
 		return
 	}
-	d.cursors[id] = n
+	d.cursors[id], d.behind[id] = n, false
 	r.Commit(Version(n))
 }
 
@@ -330,7 +380,7 @@ func (d *dull) dispatch() bool {
 				want = nil
 			}
 			obj := d.stored(key, scopesOf(ScopeID(id)))
-			if d.told[key] <= n && obj != want {
+			if d.told[key] <= n && !equalState(obj, want) {
 				d.failf("I3: scope %d says it is at version %d, where %s is %s, but the store has %s", id, n, key, sketch(want), sketch(obj))
 			}
 		}
@@ -395,7 +445,7 @@ func (d *dull) read(r *slowReader) bool {
 			if held != e.Old || held == nil || held.UID != e.New.UID {
 				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, sketch(e.Old), sketch(e.New), sketch(held))
 			}
-			if e.Old.ResourceVersion == e.New.ResourceVersion && !e.Resync && bad == nil {
+			if sketch(e.Old) == sketch(e.New) && !e.Resync && bad == nil {
 				d.failf("I6: %s: %s was given again though nothing changed", r.name, sketch(e.New))
 			}
 		case EventDeleted:
@@ -467,6 +517,10 @@ func (d *dull) step(op, arg byte) {
 	case 13, 14:
 		d.read(d.readers[int(arg)%len(d.readers)])
 	case 15:
+		if arg&0xe0 == 0x60 {
+			d.changeSchema()
+			return
+		}
 		if arg&0x80 != 0 {
 			d.wait(key)
 			return
@@ -495,6 +549,9 @@ func (d *dull) settle() {
 		for range len(d.log) + 1 {
 			d.watch(ScopeID(id))
 		}
+		if d.behind[id] {
+			d.relist(ScopeID(id), len(d.log), false)
+		}
 	}
 	for d.dispatch() {
 	}
@@ -508,7 +565,7 @@ func (d *dull) settle() {
 				want = nil
 			}
 			d.compareEnd(r, key, want)
-			if got := d.stored(key, r.filter); got != want {
+			if got := d.stored(key, r.filter); !sameEnd(got, want) {
 				d.failf("%s: Get %s is %s, but the server has %s", r.name, key, sketch(got), sketch(want))
 			}
 		}
@@ -531,12 +588,12 @@ func (d *dull) compareEnd(r *slowReader, key Key, want thing) {
 	got, bad := r.holds[key], r.bad[key]
 	switch {
 	case !isSpoiled(want):
-		if got != want || bad != nil {
+		if !sameEnd(got, want) || bad != nil {
 			d.failf("I4: %s ended with %s as %s (undecodable: %v), but the server has %s", r.name, key, sketch(got), bad, sketch(want))
 		}
 	case got != nil && got.UID != want.UID:
 		d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
-	case r.asks && (bad == nil || bad.Metadata != want):
+	case r.asks && (bad == nil || !sameEnd(bad.Metadata, want)):
 		d.failf("I8: %s ended with %s as undecodable %v, but the server has %s", r.name, key, bad, sketch(want))
 	}
 }
