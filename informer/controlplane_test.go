@@ -83,6 +83,12 @@ func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInforme
 	scheme := runtime.NewScheme()
 	Expect(clientscheme.AddToScheme(scheme)).To(Succeed())
 	scheme.AddKnownTypeWithName(gearKind, &gear{})
+	return factoryOf(cfg, scheme, opts)
+}
+
+// factoryOf does the same with other kinds.
+func factoryOf(cfg *rest.Config, scheme *runtime.Scheme, opts informer.Options) *informer.SharedInformerFactory {
+	GinkgoHelper()
 	f, err := informer.NewSharedInformerFactory(cfg, scheme, opts)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())

@@ -39,6 +39,7 @@ type core[T Object] struct {
 	forget           func()                                                               // the last handle is released
 	closeIdle        func()                                                               // gives connections back, after the run
 	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
+	schemas          *schemaWatch                                                         // nil: nobody looks after them
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in

@@ -102,6 +102,7 @@ type restStream[T Object] struct {
 	body    io.ReadCloser
 	frames  *frameReader
 	decoder *decoder[T]
+	server  *apiServer
 }
 
 // Next blocks for the next frame. io.EOF is a clean end.
@@ -121,4 +122,7 @@ func (s *restStream[T]) Next() (Frame[T], error) {
 }
 
 // Close ends the stream and frees its connection.
-func (s *restStream[T]) Close() error { return s.body.Close() }
+func (s *restStream[T]) Close() error {
+	s.server.distrust(s.ctx)
+	return s.body.Close()
+}

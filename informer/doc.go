@@ -90,6 +90,15 @@
 // state they were last given until it heals or ends. A scope that has such
 // objects is in StateDecodingErrors, and otherwise works as a live one.
 //
+// # Changed schemas
+//
+// When the schema of a kind changes, its objects may be read differently,
+// though no resourceVersion changes. The watch that such a change ends makes
+// the factory compare the schema's hash (/openapi/v3); the kind is then listed
+// anew and compared by content, and what differs is told as an update whose old
+// and new have the same resourceVersion. A handler that drops such updates as
+// resyncs misses it.
+//
 // # Own writes
 //
 // Observe gives the informer what the server answered to a write of this

@@ -26,6 +26,7 @@ type SharedInformerFactory struct {
 	scheme   *runtime.Scheme
 	opts     Options
 	resolver *resolver
+	schemas  *schemaWatch
 	group    nursery.Nursery
 	mu       struct {
 		sync.Mutex
@@ -69,6 +70,8 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: newResolver(server)}
 	f.mu.informers = make(map[coreID]anyCore)
+	f.schemas = newSchemaWatch(server, opts.Logger)
+	_ = f.group.Go(f.schemas.run) // Run has not ended: it has not begun
 	return f, nil
 }
 
@@ -136,7 +139,7 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 	c := newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
 		return newRESTListerWatcher[T](f.resolver, t, scope, f.opts.KeepManagedFields)
 	})
-	c.shared = true
+	c.shared, c.schemas = true, f.schemas
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
 	c.resource = func() schema.GroupResource { return f.resolver.groupResource(t) }
 	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(t) }

@@ -19,6 +19,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 )
 
@@ -154,6 +155,16 @@ func askedToWait(err error) time.Duration {
 	return time.Duration(max(status.ErrStatus.Details.RetryAfterSeconds, 0)) * time.Second
 }
 
+// distrust closes the idle connections when ctx has ended because the server
+// was silent: whatever swallowed one connection has perhaps swallowed all, and
+// the next request must not wait on one of them.
+func (s *apiServer) distrust(ctx context.Context) {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		// Of a client with wrapped transports http.Client closes nothing.
+		utilnet.CloseIdleConnectionsFor(cmp.Or(s.client.Transport, http.DefaultTransport))
+	}
+}
+
 // restListerWatcher lists and watches one kind in one scope.
 type restListerWatcher[T Object] struct {
 	server      *apiServer
@@ -186,6 +197,7 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Pag
 	alarm := time.AfterFunc(answerWithin, func() { cancel(errSilent) })
 	defer alarm.Stop()
 	page, err := lw.list(ctx, opts, alarm)
+	lw.server.distrust(ctx)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -257,6 +269,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 	}
 	answer, decoder, err := lw.get(ctx, "watch", q)
 	if err != nil {
+		lw.server.distrust(ctx)
 		return nil, lw.errorf("watch", err)
 	}
 	media := mediaType(answer)
@@ -269,6 +282,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts WatchOptions) (S
 		ctx: ctx, body: answer.Body,
 		frames:  newFrameReader(answer.Body, media == contentProtobuf, maxFrame),
 		decoder: decoder,
+		server:  lw.server,
 	}, nil
 }
 

@@ -44,6 +44,7 @@ const (
 	resultNotServed                      // 404: no such kind
 	resultOversized                      // a page or frame larger than is read
 	resultHeld                           // not sent: the gate has closed
+	resultDemanded                       // ended for a list that is wanted
 )
 
 const (
@@ -67,6 +68,8 @@ const (
 	relistNotServed = "not served"
 	relistContinue  = "continue expired"
 	relistOversized = "oversized"
+	relistSchema    = "schema changed"
+	relistAudit     = "audit"
 )
 
 // progress is all that a Reflector knows when it decides.
@@ -78,6 +81,12 @@ type progress struct {
 	consistent bool
 	// whole: the next list is asked for in one piece.
 	whole bool
+	// content: the next list is compared by content. repair: it is to repair what
+	// an audit has found.
+	content, repair bool
+	// doubt: the last watch ended early without a reason, as it does when the
+	// schema has changed. A list that follows is compared by content.
+	doubt bool
 	// failures, refusals, briefs, silences, expiries, restarts and tries of a
 	// streaming list, each in a row.
 	failures, refusals, briefs, silences, expiries, restarts, tries int
@@ -99,6 +108,7 @@ type outcome struct {
 	retryAfter time.Duration // that the server asks for
 	lived      time.Duration // of a stream
 	spoke      bool          // the stream gave at least one frame
+	early      bool          // the stream ended well before its timeout
 	continued  bool          // the list failed behind its first page
 	now        time.Time
 }
@@ -138,7 +148,7 @@ func next(p progress, o outcome) decision {
 		p.away = time.Time{}
 	}
 	if o.spoke {
-		p.silences, p.expiries = 0, 0
+		p.silences, p.expiries, p.doubt = 0, 0, false
 	}
 	switch o.result {
 	case resultCompleted:
@@ -169,6 +179,8 @@ func next(p progress, o outcome) decision {
 		return decision{next: p}
 	case resultOversized:
 		return oversized(p, o)
+	case resultDemanded:
+		return decision{next: p}
 	}
 	switch p.phase {
 	case phaseList:
@@ -186,7 +198,7 @@ func completed(p progress, o outcome) decision {
 		state = StateLive // the same stream goes on as the watch
 	}
 	p.phase, p.last = phaseWatch, o.version
-	p.consistent, p.whole = false, false
+	p.consistent, p.whole, p.content, p.repair, p.doubt = false, false, false, false, false
 	p.refusals, p.restarts, p.tries = 0, 0, 0
 	return decision{next: p, state: state}
 }
@@ -217,6 +229,7 @@ func relist(p progress, o outcome, reason string, consistent bool) decision {
 func afterWatch(p progress, o outcome) decision {
 	switch o.result {
 	case resultEnded:
+		p.doubt = p.doubt || o.early
 		if o.lived >= brief {
 			p.briefs = 0
 			return decision{next: p}
@@ -307,6 +320,17 @@ func (p progress) listPhase(now time.Time) phase {
 	return phaseStream
 }
 
+// demanded is p with a list that is wanted: of the newest state, since objects
+// may have changed at any version.
+func (p progress) demanded(d demand, now time.Time) progress {
+	p.consistent, p.content, p.repair = true, p.content || d.content, p.repair || d.repair
+	p.phase = p.listPhase(now)
+	return p
+}
+
+// byContent says whether the next list is compared by content.
+func (p progress) byContent() bool { return p.content || p.doubt }
+
 // listVersion is the resourceVersion of the next list, with its match. The
 // first is consistent, unless fromCache allows any state; a later one is never
 // older than what was seen.
@@ -355,6 +379,8 @@ func classify(err error) (r result, retryAfter time.Duration) {
 		return resultSilent, 0
 	case errors.Is(err, errOverdue):
 		return resultEnded, 0
+	case errors.Is(err, errDemanded):
+		return resultDemanded, 0
 	case isNetwork(err):
 		return resultUnreachable, 0
 	case errors.Is(err, io.ErrUnexpectedEOF):

@@ -32,6 +32,8 @@ const (
 	// silentAfter without a frame, a stream that has bookmarks is dead: they
 	// come once a minute.
 	silentAfter = 150 * time.Second
+	// earlyEnd is how long before its timeout the end of a stream needs a reason.
+	earlyEnd = 5 * time.Second
 )
 
 // sink is where a Reflector puts what it learns: the DeltaFIFO.
@@ -50,6 +52,7 @@ type replacement[T Object] interface {
 	Remove(Delta[T])
 	Unreadable()
 	Epoch()
+	Recompare()
 	Commit(Version)
 	Abort()
 }
@@ -74,6 +77,8 @@ type Reflector[T Object] struct {
 	kind   schema.GroupVersionKind
 	size   int     // objects of the scope, as far as the stream has told
 	tee    *tee[T] // the sink, with a place for taps
+	wants  demands
+	schema *schemaScope // nil: nobody looks after it
 
 	borrow  func(from Version) *tap // a watch that has the objects in full; nil: never one
 	follows atomic.Pointer[tap]     // what feeds the scope instead of a watch of its own
@@ -111,12 +116,20 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	r.status.logTo(log)
 	defer r.status.stopped()
 
+	r.schema.join()
+	defer r.schema.leave()
 	p := progress{paged: r.opts.PagedLists}
 	p.phase = p.listPhase(time.Now())
 	var open *session[T]
 	defer func() { open.close() }()
 	defer func() { r.tee.end(p.last) }()
 	for ctx.Err() == nil {
+		if d := r.wants.take(); d.reason != "" {
+			r.status.demanded(d.reason, p.phase)
+			p = p.demanded(d, time.Now())
+			open.close()
+			open = nil
+		}
 		if open == nil {
 			if after, followed := r.follow(ctx, p); followed {
 				p = after
@@ -124,6 +137,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			}
 		}
 		r.tee.adopt(ctx, r.id, p.last)
+		began := time.Now()
 		var o outcome
 		if open != nil && p.phase == phaseWatch {
 			r.status.trying(p.phase)
@@ -143,6 +157,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			continue // and on from where the stream was
 		}
 		o.now = time.Now()
+		r.note(p, o, began)
 		d := next(p, o)
 		if d.fellBack {
 			r.fellBack(d.next, o)
@@ -172,6 +187,21 @@ func (r *Reflector[T]) step(ctx context.Context, p progress) (*session[T], outco
 		return r.stream(ctx, p)
 	}
 	return r.open(ctx, r.watchOptions(p))
+}
+
+// note tells those who look after the scope how a step went.
+func (r *Reflector[T]) note(p progress, o outcome, began time.Time) {
+	switch {
+	case o.result == resultCompleted:
+		r.schema.complete(began, p.byContent())
+	case o.result == resultOpened:
+		r.schema.open()
+	case p.phase != phaseWatch, o.result == resultDemanded, o.result == resultHeld:
+	case o.result != resultEnded:
+		r.schema.broke(r.status.lastContact(), true)
+	case o.early:
+		r.schema.broke(o.now, false)
+	}
 }
 
 // wait is how long to wait before the next step. What a gate holds until the
@@ -231,6 +261,9 @@ func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome
 				r.status.wentBack(p.last, version)
 				r.order = streamOrder{}
 				replace.Epoch()
+			}
+			if p.byContent() {
+				replace.Recompare()
 			}
 		} else if page.ResourceVersion != version {
 			return outcome{result: resultExpired, continued: true, err: fmt.Errorf("list: the pages are of different versions, %s and %s", version, page.ResourceVersion)}

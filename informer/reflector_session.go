@@ -18,6 +18,7 @@ type session[T Object] struct {
 	alarm  *time.Timer   // ends ctx when the stream is silent
 	within time.Duration // the alarm's time
 	opened time.Time
+	until  time.Time // that the server was asked for
 	spoke  bool
 }
 
@@ -40,6 +41,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T]
 		return nil, failed(err, false)
 	}
 	s.Stream, s.opened = stream, time.Now()
+	s.until = s.opened.Add(opts.Timeout)
 	s.alarm.Stop()
 	switch {
 	case opts.SendInitialEvents:
@@ -94,7 +96,7 @@ func (s *session[T]) after(err error) outcome {
 	if o.result == resultCut || o.result == resultUnreachable {
 		o.err = fmt.Errorf("the connection to the server broke off: %w", err)
 	}
-	o.lived, o.spoke = time.Since(s.opened), s.spoke
+	o.lived, o.spoke, o.early = time.Since(s.opened), s.spoke, time.Until(s.until) > earlyEnd
 	return o
 }
 

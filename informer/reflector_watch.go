@@ -17,7 +17,7 @@ func (r *Reflector[T]) stream(ctx context.Context, p progress) (*session[T], out
 	if s == nil {
 		return nil, o
 	}
-	if o = r.initial(s); o.result != resultCompleted {
+	if o = r.initial(s, p.byContent()); o.result != resultCompleted {
 		s.close()
 		return nil, o
 	}
@@ -27,8 +27,11 @@ func (r *Reflector[T]) stream(ctx context.Context, p progress) (*session[T], out
 }
 
 // initial reads a stream up to the bookmark that ends its initial events.
-func (r *Reflector[T]) initial(s *session[T]) outcome {
+func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
 	replace := r.sink.replace(r.id)
+	if byContent {
+		replace.Recompare()
+	}
 	done := false
 	defer func() {
 		if !done {
@@ -96,6 +99,7 @@ func unknownFrame(typ FrameType) error { return fmt.Errorf("frame of unknown typ
 
 // watch pushes what an open stream brings, until it ends.
 func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
+	defer r.wants.during(s.cancel)()
 	for {
 		frame, err := s.Next()
 		if err != nil {

@@ -93,6 +93,20 @@ func (s *reflectorStatus) follows(lender string) {
 	s.log.V(1).Info("Sharing the watch of another informer", "of", lender)
 }
 
+// demanded: a list is wanted, where phase would have been next.
+func (s *reflectorStatus) demanded(reason string, phase phase) {
+	if phase != phaseWatch {
+		return // one is under way
+	}
+	s.mu.Lock()
+	s.mu.state.Relists[reason]++
+	s.mu.Unlock()
+	s.log.V(1).Info("Listing again", "reason", reason)
+}
+
+// lastContact is when the server last sent anything.
+func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contact.Load()) }
+
 // heard: the server has sent something.
 func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
 

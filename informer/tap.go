@@ -135,6 +135,7 @@ func (discarded) Add(Delta[*metav1.PartialObjectMetadata])    {}
 func (discarded) Remove(Delta[*metav1.PartialObjectMetadata]) {}
 func (discarded) Unreadable()                                 {}
 func (discarded) Epoch()                                      {}
+func (discarded) Recompare()                                  {}
 func (discarded) Commit(Version)                              {}
 func (discarded) Abort()                                      {}
 

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"fmt"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -109,6 +110,8 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 	}
 	changed := *kind
 	changed.Defaults = defaults
+	changed.changes++
+	changed.publish = time.Now().Add(s.mu.faults.publishAfter)
 	s.installLocked(familyOf(&changed))
 	s.endLocked(r)
 	return nil

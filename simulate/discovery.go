@@ -27,7 +27,14 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 		return
 	case "/version":
-		answer = version.Info{Major: "1", Minor: "37", GitVersion: "v1.37.0+simulated"}
+		answer = s.version()
+	case "/openapi/v3":
+		index, err := s.schemas()
+		if err != nil {
+			refuse(w, encoder{}, err)
+			return
+		}
+		answer = index
 	case "/api":
 		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
 	case "/apis":
@@ -49,6 +56,12 @@ func (s *Server) discover(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	respond(w, encoder{}, http.StatusOK, body)
+}
+
+func (s *Server) version() version.Info {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return version.Info{Major: "1", Minor: "37", GitVersion: s.mu.version}
 }
 
 func (s *Server) groups() metav1.APIGroupList {

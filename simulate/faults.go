@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,6 +29,8 @@ type faults struct {
 	held                     map[schema.GroupResource]change // to be told after the next
 	spoil, spoilFrame        map[schema.GroupResource]Spoilage
 	loseResponses            int
+	noSchemas                bool
+	publishAfter             time.Duration
 }
 
 type permission struct {
@@ -172,6 +175,17 @@ func (s *Server) Duplicate(r schema.GroupResource, times int) {
 // follows it.
 func (s *Server) Reorder(r schema.GroupResource) {
 	s.fault(func(f *faults) { f.reorder[r] = true })
+}
+
+// ForbidSchemas refuses the index of OpenAPI documents with 403, or ends that.
+func (s *Server) ForbidSchemas(forbid bool) {
+	s.fault(func(f *faults) { f.noSchemas = forbid })
+}
+
+// PublishSchemasAfter has the index of OpenAPI documents show later changes of
+// a schema so long after they are made.
+func (s *Server) PublishSchemasAfter(d time.Duration) {
+	s.fault(func(f *faults) { f.publishAfter = d })
 }
 
 // LoseResponse breaks the connection instead of answering, after the next so

@@ -156,6 +156,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 		w.put(newWidget("w", "1"))
 		widgets := informer.For[*widget](w.factory)
 		start(w)
+		pass(10 * time.Second) // the factory has asked what it asks once
 		var obj weak.Pointer[corev1.ConfigMap]
 		var i *informer.SharedInformer[cmap]
 		for range 3 {
@@ -178,7 +179,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 			if n := len(w.factory.Snapshot()); n != 1 {
 				t.Errorf("the factory knows %d informers after the last release, want 1", n)
 			}
-			if after := runtime.NumGoroutine(); after != before {
+			if after := runtime.NumGoroutine(); after > before {
 				t.Errorf("%d goroutines after the release, %d before: the informer has not given all back", after, before)
 			}
 		}
@@ -326,7 +327,7 @@ func TestInformer_MemoryFollowsTheScopesThatThereAre_I10(t *testing.T) {
 			}
 		}
 		pass(5 * time.Minute)
-		if after := runtime.NumGoroutine(); after != before {
+		if after := runtime.NumGoroutine(); after > before {
 			t.Errorf("%d goroutines, %d with the first namespace: a scope that ends stops its Reflector", after, before)
 		}
 		if got := all.Snapshot(); len(got.Scopes) != 2 || got.Objects != 1 || got.Tombstones != 0 {

@@ -37,6 +37,7 @@ type Kind struct {
 	columns      []column
 	selectable   []string // further field labels, as paths
 	family       *family
+	schemaLife
 }
 
 // family is one resource in all its versions.

@@ -44,6 +44,8 @@ type Server struct {
 		names  map[string]int // handed out for each prefix
 		faults faults
 		served []Served
+		// version that the server says it has.
+		version string
 	}
 }
 
@@ -60,6 +62,7 @@ func New(opts Options) *Server {
 	s.mu.families = map[schema.GroupResource]*family{}
 	s.mu.watches = map[*watch]struct{}{}
 	s.mu.names = map[string]int{}
+	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
 	s.installBuiltins()
 	for _, kind := range opts.Kinds {

@@ -54,6 +54,11 @@ func errForbidden(user, verb string, r schema.GroupResource, namespace string) *
 	return apierrors.NewForbidden(r, "", fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, r.Resource, r.Group, where))
 }
 
+// errForbiddenPath is a refusal of what is not a resource.
+func errForbiddenPath(user, path string) *apierrors.StatusError {
+	return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot get path %q", user, path))
+}
+
 func errNoSuchLabel(kind schema.GroupVersionKind, field string) *apierrors.StatusError {
 	return apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector \"\", field selector %q: field label not supported: %s", kind.GroupVersion(), field, field))
 }

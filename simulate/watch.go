@@ -132,7 +132,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		return
 	}
 	w.from = r.revision
-	oldest := max(s.mu.oldest, s.mu.log.compacted)
+	oldest := max(s.mu.oldest, s.mu.log.compacted, w.kind.oldest)
 	changes, ok := s.mu.log.since(r.revision, shown)
 	if !ok || r.revision < oldest {
 		w.fail(errTooOld(r.revision, oldest).ErrStatus)
