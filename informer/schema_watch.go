@@ -82,8 +82,11 @@ func (s *schemaScope) update(f func()) {
 }
 
 // join begins, and leave ends, that the scope is looked after.
-func (s *schemaScope) join()  { s.update(func() { s.of.mu.scopes[s] = struct{}{} }) }
-func (s *schemaScope) leave() { s.update(func() { delete(s.of.mu.scopes, s) }) }
+func (s *schemaScope) join()  { s.update(func() { s.of.joinLocked(s) }) }
+func (s *schemaScope) leave() { s.update(func() { s.of.leaveLocked(s) }) }
+
+func (w *schemaWatch) joinLocked(s *schemaScope)  { w.mu.scopes[s] = struct{}{} }
+func (w *schemaWatch) leaveLocked(s *schemaScope) { delete(w.mu.scopes, s) }
 
 // complete: a list that began then is stored. Only a list that is compared by
 // content, or is the first, says that the objects are of the present schema.
@@ -94,10 +97,15 @@ func (s *schemaScope) complete(began time.Time, byContent bool) {
 		} else if s.broken && s.opened.IsZero() {
 			s.opened = time.Now() // a streaming list goes on as a watch
 		}
-		if s.of.mu.first.IsZero() {
-			s.of.mu.first = time.Now().Add(lookFirst)
-		}
+		s.of.planLocked()
 	})
+}
+
+// planLocked plans the first look.
+func (w *schemaWatch) planLocked() {
+	if w.mu.first.IsZero() {
+		w.mu.first = time.Now().Add(lookFirst)
+	}
 }
 
 // broke: the watch was sound until alive. cut: not by the server's word.
