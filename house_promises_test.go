@@ -15,11 +15,13 @@ import (
 // promises are the numbers that the package comments give. Each has a test
 // whose name ends in the number and a mutant that removes the promise's guard.
 var promises = map[string][]string{
-	"workqueue": {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W9"},
-	"informer":  {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"},
-	"reconcile": {"R1", "R2", "R3", "R4", "R5", "R6"},
-	"manager":   {"M1", "M2", "M4"},
-	"simulate":  {"S1", "S2", "S3", "S4", "S5", "S6"},
+	"workqueue":                    {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W9"},
+	"informer":                     {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"},
+	"informer/clientgo":            {"G1", "G2", "G3", "G4", "G5"},
+	"informer/clientgo/byresource": {"G6", "G7"},
+	"reconcile":                    {"R1", "R2", "R3", "R4", "R5", "R6"},
+	"manager":                      {"M1", "M2", "M4"},
+	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6"},
 }
 
 func TestHouse_EachPromiseHasItsTest(t *testing.T) {

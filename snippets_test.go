@@ -31,6 +31,7 @@ const snippetHome = "examples/website"
 var snippetImports = map[string]string{
 	"client":       module + "/client",
 	"clientgo":     module + "/informer/clientgo",
+	"byresource":   module + "/informer/clientgo/byresource",
 	"factory":      module + "/informer/clientgo/factory",
 	"clientsource": module + "/source/clientgo",
 	"envtest":      module + "/envtest",

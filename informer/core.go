@@ -62,6 +62,7 @@ type core[T Object] struct {
 		lent      bool // objects go to a metadata informer too
 		onError   func(context.Context, error)
 		started   bool
+		managed   bool // managedFields stay
 		handlers  int
 		err       error // the first misuse, returned by run
 	}
@@ -91,6 +92,7 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 		forget: func() {},
 	}
 	c.fifo = NewDeltaFIFO[T](c.indexer)
+	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched[T])
 	_ = c.group.Go(c.dispatch)
 	return c

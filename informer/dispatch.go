@@ -77,7 +77,7 @@ func (c *core[T]) observe(w Written) {
 		obj, err := c.typed(w)
 		if err == nil {
 			in, unsure = c.matching(obj)
-			if !c.opts.KeepManagedFields {
+			if !c.keepsManagedFields() {
 				obj.SetManagedFields(nil)
 			}
 			o.Object = obj

@@ -125,7 +125,7 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if _, err := newMatcher(scope); err != nil {
 		return nil, err
 	}
-	return newRESTListerWatcher[T](f.resolver, target{kind: kind}, scope, false)
+	return newRESTListerWatcher[T](f.resolver, target{kind: kind}, scope, nil)
 }
 
 // coreFor is the one core of id in f.
@@ -136,8 +136,9 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 		return c.(*core[T])
 	}
 	t := id.target()
-	c := newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
-		return newRESTListerWatcher[T](f.resolver, t, scope, f.opts.KeepManagedFields)
+	var c *core[T]
+	c = newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
+		return newRESTListerWatcher[T](f.resolver, t, scope, c.keepsManagedFields)
 	})
 	c.shared, c.schemas = true, f.schemas
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -35,6 +36,10 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 	}
 	return c.handle([]Scope{{}}, nil)
 }
+
+// Logger is the one of the Options, with the kind, for what stands on the
+// informer.
+func (i *SharedInformer[T]) Logger() logr.Logger { return i.core.log }
 
 // Kind is the kind of the informer's objects. Of ForResource it is known once
 // the server's discovery has answered; before, the resource stands in.

@@ -171,19 +171,24 @@ type restListerWatcher[T Object] struct {
 	resolver    *resolver
 	of          target
 	scope       WatchScope
+	managed     func() bool  // managedFields stay
 	decoder     *decoder[T]  // of a resource, its kind still to be set
 	pageSize    atomic.Int64 // bytes of the last page, a guess at the next
 	plainAnswer atomic.Bool  // the server refuses to give the metadata alone
 }
 
 // newRESTListerWatcher lists and watches what is given in scope on the server
-// of resolver, as objects of type T. It sends nothing yet.
-func newRESTListerWatcher[T Object](resolver *resolver, of target, scope WatchScope, keepManagedFields bool) (ListerWatcher[T], error) {
-	decoder, err := newDecoder[T](of.kind, keepManagedFields)
+// of resolver, as objects of type T. It sends nothing yet. managed is asked
+// with each request whether managedFields stay; nil: they do not.
+func newRESTListerWatcher[T Object](resolver *resolver, of target, scope WatchScope, managed func() bool) (ListerWatcher[T], error) {
+	if managed == nil {
+		managed = func() bool { return false }
+	}
+	decoder, err := newDecoder[T](of.kind, false)
 	if err != nil {
 		return nil, err
 	}
-	return &restListerWatcher[T]{server: resolver.server, resolver: resolver, of: of, scope: scope, decoder: decoder}, nil
+	return &restListerWatcher[T]{server: resolver.server, resolver: resolver, of: of, scope: scope, managed: managed, decoder: decoder}, nil
 }
 
 func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
@@ -310,7 +315,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 		lw.resolver.forget(lw.of)
 		return nil, nil, &NotServedError{Kind: lw.of.named(), Err: err}
 	}
-	return answer, lw.decoder.ofKind(kind), err
+	return answer, lw.decoder.ofKind(kind).keeping(lw.managed()), err
 }
 
 // accept is what form of answer to ask for. Of the metadata alone the server

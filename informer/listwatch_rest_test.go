@@ -137,7 +137,7 @@ func listerWatcher(t *testing.T, s *httpServer, scope WatchScope) ListerWatcher[
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := newRESTListerWatcher[*corev1.ConfigMap](newResolver(server), target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, false)
+	lw, err := newRESTListerWatcher[*corev1.ConfigMap](newResolver(server), target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

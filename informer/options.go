@@ -21,7 +21,8 @@ type Options struct {
 	// ResyncByKind overrides Resync for some kinds; negative: never.
 	ResyncByKind map[schema.GroupKind]time.Duration
 	// KeepManagedFields keeps metadata.managedFields in the objects. They are
-	// stripped otherwise: a fifth of a typical object's memory.
+	// stripped otherwise: a fifth of a typical object's memory. The method of the
+	// same name keeps them for one informer.
 	KeepManagedFields bool
 	// PagedLists asks for lists page by page instead of streaming lists.
 	PagedLists bool

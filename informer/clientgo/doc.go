@@ -9,22 +9,29 @@
 //	                             └─ GetStore, GetIndexer ─▶ cache.Indexer ◀── generated listers
 //	cache.ListerWatcher ────────NewListerWatcher────────▶ informer.ListerWatcher[T] ──▶ informer.New
 //
-// The subpackage factory replaces the generated informers.SharedInformerFactory.
+// The subpackage factory replaces the generated informers.SharedInformerFactory,
+// byresource the dynamic and the metadata one.
 //
 // # Promises
 //
 // What client-go 0.37 documents of these interfaces holds. Beyond that:
 //
-//   - A handler is given every event of its scope in the order of the stream.
-//     An add or a delete is never dropped or merged, so that code which counts
-//     them against expectations works; a backlog past some thousand events
-//     merges consecutive updates of one object.
-//   - An object that was deleted and made anew is a delete and an add, never an
-//     update between two UIDs. A relist delivers what differs, and no more.
-//   - A deletion that the watch did not see is a cache.DeletedFinalStateUnknown.
-//   - The namespace index, cache.NamespaceIndex, is always there.
-//   - A panic of a handler, an index function or a transform costs that call
-//     alone; it is logged and counted by the informer.
+//	G1  a handler is given every event of its scope in the order of the stream,
+//	    and an add or a delete is never dropped or merged, so that code which
+//	    counts them works; a backlog past some thousand events merges
+//	    consecutive updates of one object
+//	G2  a deletion that the watch did not see is a cache.DeletedFinalStateUnknown
+//	G3  a registration has synced when its handler has returned from the initial
+//	    objects
+//	G4  no call begins after RemoveEventHandler has returned, and ShutdownChan is
+//	    closed when the last one has ended
+//	G5  managedFields stay in the objects, whatever the informer's Options say
+//
+// An object that was deleted and made anew is a delete and an add, never an
+// update between two UIDs. A relist delivers what differs, and no more. The
+// namespace index, cache.NamespaceIndex, is always there. A panic of a handler,
+// an index function or a transform costs that call alone; it is logged and
+// counted by the informer.
 //
 // # What is different
 //
@@ -35,9 +42,6 @@
 // Objects whose content cannot be decoded are left out of lists, and a read of
 // their key returns the error. Before the first list, and outside of the
 // informer's scopes, a key does not exist, as in client-go.
-//
-// managedFields are stripped unless the informer's Options keep them: set
-// KeepManagedFields where the code that is adapted reads them.
 //
 // A ListerWatcher from outside has decoded its objects already. So one object
 // that cannot be decoded still fails the whole list or watch it came with,

@@ -24,13 +24,18 @@ type SharedIndexInformer[T informer.Object] struct {
 	indexer  *indexer[T]
 }
 
-// NewSharedIndexInformer returns i as client-go's interface. One is enough for
-// all who use i, and they then share its indexers. Where generated code wants
-// a type-safe one, cache.NewTypedSharedIndexInformer wraps it. With a nil i,
-// what can return an error does.
+// NewSharedIndexInformer returns i as client-go's interface, and has
+// managedFields stay in the objects of i. After i started without them they
+// stay away, and the log says so: adapt before the start where they are read.
+// One adapter is enough for all who use i, and they then share its indexers.
+// Where generated code wants a type-safe one, cache.NewTypedSharedIndexInformer
+// wraps it. With a nil i, what can return an error does.
 func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T]) *SharedIndexInformer[T] {
 	if i == nil {
 		i = informer.For[T](nil)
+	}
+	if err := i.KeepManagedFields(); err != nil && i.Err() == nil {
+		i.Logger().Info("Adapted for client-go without managedFields: code that reads them finds none", "reason", err.Error())
 	}
 	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i)}
 }

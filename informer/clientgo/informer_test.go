@@ -127,7 +127,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-func TestInformer_HandlersAreToldEveryEventInTheOrderOfTheStream(t *testing.T) {
+func TestInformer_HandlersAreToldEveryEventInTheOrderOfTheStream_G1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"))
 		i := adapt(s, informer.Options{})
@@ -156,7 +156,7 @@ func TestInformer_HandlersAreToldEveryEventInTheOrderOfTheStream(t *testing.T) {
 	})
 }
 
-func TestInformer_AddsAndDeletesAreNeverDropped(t *testing.T) {
+func TestInformer_AddsAndDeletesAreNeverDropped_G1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
 		i := adapt(s, informer.Options{})
@@ -184,7 +184,7 @@ func TestInformer_AddsAndDeletesAreNeverDropped(t *testing.T) {
 	})
 }
 
-func TestInformer_UnseenDeletionIsFinalStateUnknown(t *testing.T) {
+func TestInformer_UnseenDeletionIsFinalStateUnknown_G2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"), configMap("b", "1"))
 		i := adapt(s, informer.Options{})
@@ -219,7 +219,7 @@ func TestInformer_LateHandlerIsGivenWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestInformer_HandlerHasSyncedAfterItsInitialObjects(t *testing.T) {
+func TestInformer_HandlerHasSyncedAfterItsInitialObjects_G3(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"))
 		i := adapt(s, informer.Options{})
@@ -275,7 +275,7 @@ func TestInformer_ResyncIsPerHandler(t *testing.T) {
 	})
 }
 
-func TestInformer_RemovedHandlerIsNotCalledAndShutsDown(t *testing.T) {
+func TestInformer_RemovedHandlerIsNotCalledAndShutsDown_G4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"))
 		i := adapt(s, informer.Options{})
@@ -300,8 +300,9 @@ func TestInformer_RemovedHandlerIsNotCalledAndShutsDown(t *testing.T) {
 		go func() { down <- cache.ShutDownEventHandler(i, b) }()
 		synctest.Wait()
 		select {
-		case <-down:
+		case err := <-down:
 			t.Error("the handler counts as shut down while its call runs")
+			down <- err
 		default:
 		}
 		close(hold)
