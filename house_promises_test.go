@@ -19,6 +19,7 @@ var promises = map[string][]string{
 	"informer":                     {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"},
 	"informer/clientgo":            {"G1", "G2", "G3", "G4", "G5"},
 	"informer/clientgo/byresource": {"G6", "G7"},
+	"workqueue/clientgo":           {"G8"},
 	"reconcile":                    {"R1", "R2", "R3", "R4", "R5", "R6"},
 	"manager":                      {"M1", "M2", "M4"},
 	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6"},

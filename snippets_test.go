@@ -37,6 +37,7 @@ var snippetImports = map[string]string{
 	"envtest":      module + "/envtest",
 	"informer":     module + "/informer",
 	"manager":      module + "/manager",
+	"queueadapter": module + "/workqueue/clientgo",
 	"reconcile":    module + "/reconcile",
 	"source":       module + "/source",
 	"workqueue":    module + "/workqueue",

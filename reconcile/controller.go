@@ -57,7 +57,8 @@ type Options struct {
 type Controller[K comparable] struct {
 	name         string
 	reconcile    Func[K]
-	queue        *workqueue.Queue[K]
+	queue        Queue[K] // the same once the run has begun
+	limited      bool     // by Options.RateLimiter
 	workers      []worker[K]
 	watchdog     watchdog
 	loggerKey    any // of contexts
@@ -87,6 +88,7 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		name:         name,
 		reconcile:    f,
 		queue:        workqueue.New[K](workqueue.Options{Name: name, RateLimiter: opts.RateLimiter}),
+		limited:      opts.RateLimiter != nil,
 		workers:      make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
 		watchdog:     watchdog{wake: make(chan struct{}, 1)},
 		loggerKey:    loggerKey(),

@@ -11,6 +11,7 @@
 //	               └─────── when the cache has passed a conflict
 //
 //	source.go of package source   names keys              1 goroutine per source
+//	queue.go                      what is asked of a queue
 //	controller.go                 sources, start and end  1 goroutine
 //	worker.go                     the worker pool         1 goroutine per worker
 //	run.go                        its context and logger  in the worker

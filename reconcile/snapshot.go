@@ -24,7 +24,7 @@ type Snapshot struct {
 	HardDeadline time.Duration
 	// Sources in the order of their Watch.
 	Sources []source.Snapshot
-	// Queue in numbers.
+	// Queue in numbers, as far as the queue knows them.
 	Queue workqueue.Stats
 	// Outcomes counts the reconciles that have ended by how.
 	Outcomes map[Outcome]uint64
@@ -66,7 +66,7 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		Name:          c.name,
 		Workers:       len(c.workers),
 		HardDeadline:  c.hard,
-		Queue:         c.queue.Stats(),
+		Queue:         c.queueStats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
 		Overdue:       c.counters.overdue.Load(),
 		ReconcileTime: c.counters.histogram(),

@@ -1,19 +1,24 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo publishes the numbers of a [workqueue.Queue] to a client-go workqueue.MetricsProvider.
+// Package clientgo joins a [workqueue.Queue] and client-go's workqueues: it publishes the numbers of ours to a client-go
+// workqueue.MetricsProvider, and lifts a queue of client-go's to what a controller of ours takes keys from.
 //
 //	q := workqueue.New[K](workqueue.Options{Name: name, Observer: metrics})
 //
 //	Queue ──Observer──▶ Metrics ──▶ depth, adds, retries, latency, work duration   as they happen
 //	Queue ◀───Stats──── Metrics.Run ──▶ unfinished work, longest running            twice a second
 //
-// A queue needs no adapter to be used where client-go's interfaces are asked for: it has their methods.
+//	client-go's TypedRateLimitingInterface ──NewQueue──▶ reconcile.Controller.UseQueue
+//
+// A [workqueue.Queue] needs no adapter to be used where client-go's interfaces are asked for: it has their methods.
 //
 // # Promises
 //
 //   - Every change the queue counts reaches the provider's metric once; depth ends at the number of dirty keys.
 //   - Run returns when its context ends, and starts no goroutine.
+//   - G8: a controller on client-go's queue runs each key that was added, one worker at most at a time, and again with that
+//     queue's backoff when it fails.
 //
 // # Concurrency
 //

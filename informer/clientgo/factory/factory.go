@@ -31,6 +31,10 @@ type Options struct {
 	// Client for the functions that InformerFor is given. Nil: none; a function
 	// that uses it must not be given then.
 	Client kubernetes.Interface
+	// Name under which client-go's own informers, from such functions, publish
+	// client-go's metrics. Nil: they publish none. Those of flyball have metrics
+	// of their own, in their Snapshot.
+	Name *cache.InformerName
 	// Resync of client-go's own informers, from such functions. 0: never. Those
 	// of flyball follow the Options of their factory.
 	Resync time.Duration
@@ -126,8 +130,8 @@ func (f *sharedInformers) own(t reflect.Type) cache.SharedIndexInformer {
 	return nil
 }
 
-// InformerName is nothing: flyball's informers have metrics of their own.
-func (f *sharedInformers) InformerName() *cache.InformerName { return nil }
+// InformerName is the Name of the Options.
+func (f *sharedInformers) InformerName() *cache.InformerName { return f.opts.Name }
 
 // ForResource is the informer of a built-in resource, with a generic lister.
 func (f *sharedInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {

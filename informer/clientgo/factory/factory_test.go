@@ -143,6 +143,23 @@ func TestFactory_TypeOutsideTheSchemeIsClientGosOwnInformer(t *testing.T) {
 	}
 }
 
+func TestFactory_NamesClientGosOwnInformersForTheirMetrics(t *testing.T) {
+	name, err := cache.NewInformerName("factory-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(name.Release)
+	f := factory.New(newFlyball(t, runtime.NewScheme()), factory.Options{Client: fake.NewClientset(), Name: name})
+	if f.InformerName() != name {
+		t.Errorf("InformerName is %v, want the one of the Options", f.InformerName())
+	}
+	pods := corev1.SchemeGroupVersion.WithResource("pods")
+	f.Core().V1().Pods().Informer()
+	if name.WithResource(pods).Reserved() {
+		t.Error("client-go's own informer of Pods did not take the name: it publishes no metrics")
+	}
+}
+
 func TestFactory_WaitForCacheSyncSaysWhatHasNotSynced(t *testing.T) {
 	f := factory.New(newFlyball(t, clientscheme.Scheme), factory.Options{})
 	f.Core().V1().Nodes().Informer()
