@@ -19,6 +19,7 @@ type tap struct {
 	scope     WatchScope
 	id        ScopeID
 	transform func(*metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) // nil: none
+	managed   bool                                                                       // managedFields stay
 	// The lender fills these in before the tee has the tap.
 	lender    string // the informer that the watch belongs to, for people
 	namespace string // of the lender's objects only these are in scope; empty: all
@@ -73,6 +74,9 @@ func (t *tap) mine(d Delta[*metav1.PartialObjectMetadata]) (_ Delta[*metav1.Part
 		return d, false // a namespace does not divide a kind of cluster scope
 	}
 	d.Scope = t.id
+	if !t.managed {
+		d.Object = withoutManagedFields(d.Object)
+	}
 	if t.transform != nil && d.Err == nil && d.Object != nil {
 		// A transform owns its object; this one shares maps with the full object.
 		obj, err := callTransform(t.transform, d.Object.DeepCopy())
@@ -189,7 +193,8 @@ func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap
 		c.mu.Lock()
 		transform, _ := any(c.mu.transform).(func(*metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error))
 		c.mu.Unlock()
-		if t := newTap(scope, id, into, transform); c.borrow(t, from) {
+		t := newTap(scope, id, into, transform)
+		if t.managed = c.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}
 		return nil
@@ -200,7 +205,7 @@ func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap
 // scope as the server has them. It is false when there is none, and when it is
 // not as far as version from: t's objects would go back in time.
 func (c *core[T]) lend(t *tap, from Version) bool {
-	if ofMetadata[T]() {
+	if ofMetadata[T]() || t.managed && !c.keepsManagedFields() {
 		return false
 	}
 	r, scope := c.lender(t.scope)

@@ -62,6 +62,24 @@ func TestClientGo_ManagedFieldsStayForAnAdapter_G5(t *testing.T) {
 	})
 }
 
+// Metadata that asks for managedFields has a watch of its own where the watch
+// of the full objects does without them.
+func TestClientGo_ManagedFieldsAreNotLostByASharedWatch_G5(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(managed("a"))
+		stripped := informer.For[cmap](w.factory)
+		metadata := byresource.NewMetadata(w.factory, byresource.Options{}).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+		start(w)
+		obj, err := metadata.Lister().ByNamespace("ns").Get("a")
+		if err != nil || len(obj.(*metav1.PartialObjectMetadata).ManagedFields) != 1 {
+			t.Errorf("got %v and %v, want managedFields", obj, err)
+		}
+		if full, err := stripped.Lister().Get(key("a")); err != nil || len(full.ManagedFields) != 0 {
+			t.Errorf("got %v and %v in full, want no managedFields where nobody asked", full, err)
+		}
+	})
+}
+
 func TestClientGo_DynamicFactoryHasFlyballsInformer_G6(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(newWidget("a", "1"))
