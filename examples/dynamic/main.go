@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Dynamic keeps an inventory of kinds that it learns at run time: in each
+// namespace a ConfigMap "inventory" says how many objects of each kind there
+// are. It counts the resources that -resources names, which discovery finds,
+// and the kind of every CustomResourceDefinition with the label
+//
+//	example.flyball.dev/inventory: "true"
+//
+// also of one that comes, or is given the label, while it runs.
+//
+// The lesson: discovery, metadata-only informers that begin and end during the
+// run, unstructured objects and their conversion from and to Go types, and
+// client-go's dynamic client beside flyball's informers.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+func main() {
+	var opts manager.Options
+	opts.BindFlags(flag.CommandLine)
+	resources := flag.String("resources", "deployments.apps", "built-in resources to count, as kubectl names them, separated by commas")
+	flag.Parse()
+	mgr, err := manager.New(opts)
+	exitOn(err)
+	exitOn(setup(mgr, strings.Split(*resources, ",")))
+	exitOn(mgr.Run(manager.SignalContext()))
+}
+
+func exitOn(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "dynamic:", err)
+		os.Exit(1)
+	}
+}
