@@ -78,37 +78,56 @@ type inventory struct {
 
 // reconcile makes the summary of the namespace key.Name say what is there.
 func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	counts := make(map[string]string)
+	summary, err := r.summaries.Get(reconcile.Key{Namespace: key.Name, Name: summaryName})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return reconcile.Result{}, err
+	}
+	var said map[string]string
+	if err == nil {
+		// What cannot be read is not what should be said.
+		said, _, _ = unstructured.NestedStringMap(summary.Object, "data")
+	}
+	counts, unlisted := r.count(key.Name, said)
+	err = nil
+	switch {
+	case maps.Equal(counts, said):
+	case len(counts) == 0:
+		err = r.writes.Namespace(key.Name).Delete(ctx, summaryName, metav1.DeleteOptions{})
+	default:
+		err = r.apply(ctx, key.Name, counts)
+	}
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return reconcile.Result{}, nil // the namespace goes, and its objects with it
+	}
+	if err == nil && unlisted != "" {
+		return reconcile.Retry(unlisted + " is not listed yet"), nil
+	}
+	return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+}
+
+// count is what is in a namespace. Of a kind that is not listed yet, perhaps
+// because it is not served or the right is missing, it is what was said before.
+func (r inventory) count(namespace string, said map[string]string) (counts map[string]string, unlisted string) {
+	counts = make(map[string]string)
 	for name, i := range r.kinds.now() {
+		select {
+		case <-i.Synced():
+		default:
+			unlisted = name
+			if before, ok := said[name]; ok {
+				counts[name] = before
+			}
+			continue
+		}
 		n := 0
-		for range i.Lister().Namespace(key.Name) {
+		for range i.Lister().Namespace(namespace) {
 			n++
 		}
 		if n > 0 {
 			counts[name] = strconv.Itoa(n)
 		}
 	}
-	have, err := r.summaries.Get(reconcile.Key{Namespace: key.Name, Name: summaryName})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return reconcile.Result{}, err
-	}
-	switch {
-	case len(counts) > 0 && (err != nil || !says(have, counts)):
-		err = r.apply(ctx, key.Name, counts)
-	case len(counts) == 0 && err == nil:
-		err = r.writes.Namespace(key.Name).Delete(ctx, summaryName, metav1.DeleteOptions{})
-	default:
-		return reconcile.Result{}, nil
-	}
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return reconcile.Result{}, nil // the namespace goes, and its objects with it
-	}
-	return reconcile.Result{}, reconcile.IgnoreNotFound(err)
-}
-
-func says(summary *unstructured.Unstructured, counts map[string]string) bool {
-	data, _, err := unstructured.NestedStringMap(summary.Object, "data")
-	return err == nil && maps.Equal(data, counts)
+	return counts, unlisted
 }
 
 // apply writes with client-go's dynamic client, which takes unstructured
