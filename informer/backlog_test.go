@@ -43,10 +43,10 @@ func tell(events []Event[thing]) (out []string) {
 	for _, e := range events {
 		s := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
 		if e.Old != nil {
-			s += fmt.Sprintf(" from %s@%s", e.Old.UID, e.Old.ResourceVersion)
+			s += fmt.Sprintf(" from %s@%s", e.Old.GetUID(), e.Old.GetResourceVersion())
 		}
 		if e.New != nil {
-			s += fmt.Sprintf(" to %s@%s", e.New.UID, e.New.ResourceVersion)
+			s += fmt.Sprintf(" to %s@%s", e.New.GetUID(), e.New.GetResourceVersion())
 		}
 		for flag, set := range map[string]bool{" initial": e.Initial, " resync": e.Resync, " unknown": e.FinalStateUnknown, " left": e.LeftScope} {
 			if set {

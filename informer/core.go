@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 
@@ -20,6 +21,7 @@ import (
 // Reflector per scope feeds the DeltaFIFO, dispatch takes from it, stores, and
 // tells the listeners. It ends with its last handle.
 type core[T Object] struct {
+	object  reflect.Type // of the objects: a pointer to an API type
 	kind    schema.GroupVersionKind
 	opts    Options
 	log     logr.Logger
@@ -68,8 +70,9 @@ type core[T Object] struct {
 	}
 }
 
-func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[T], error)) *core[T] {
+func newCore[T Object](object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[T], error)) *core[T] {
 	c := &core[T]{
+		object:           object,
 		kind:             kind,
 		opts:             opts,
 		log:              opts.Logger.WithValues("kind", kind.Kind),
@@ -83,7 +86,7 @@ func newCore[T Object](kind schema.GroupVersionKind, opts Options, lw func(Watch
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
 		convert: func(obj Object) (T, error) {
-			if typed, ok := obj.(T); ok {
+			if typed, ok := obj.(T); ok && reflect.TypeOf(obj) == object {
 				return Copy(typed), nil
 			}
 			var none T

@@ -66,7 +66,7 @@ func (c *core[T]) openLocked(w *watched[T]) {
 	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.at(w.lw)
 	w.reflector.borrow = c.borrower(w.scope, w.id)
-	if c.schemas != nil && !ofMetadata[T]() { // metadata has no schema of its kind
+	if c.schemas != nil && !ofMetadata(c.object) { // metadata has no schema of its kind
 		wants := &w.reflector.wants
 		w.reflector.schema = c.schemas.scope(c.kind.GroupVersion(), func() { wants.add(demand{reason: relistSchema, content: true}) })
 	}

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -13,14 +14,17 @@ import (
 // heard of the end yet, bring nothing back; and no other scope is given the
 // number meanwhile.
 func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
-	c := newCore(thingKind, Options{}, func(WatchScope) (ListerWatcher[thing], error) { return nil, nil })
+	c := newCore(reflect.TypeFor[thing](), thingKind, Options{}, func(WatchScope) (ListerWatcher[thing], error) { return nil, nil })
 	c.shared = true
-	stays := c.handle([]Scope{{LabelSelector: "stays"}}, nil)
-	i := c.handle([]Scope{{Namespaces: []string{"ns"}}}, nil)
+	view := func(scope Scope) *SharedInformer[thing] {
+		h, err := c.handle([]Scope{scope}, nil)
+		return &SharedInformer[thing]{core: c, handle: h, err: err}
+	}
+	stays, i := view(Scope{LabelSelector: "stays"}), view(Scope{Namespaces: []string{"ns"}})
 	id := i.handle.holds[0].id
 	push := func(name string) {
 		obj := newThing(named(name), "u-"+"x", 5, "")
-		c.fifo.Push(Delta[thing]{Type: Added, Key: named(name), Scope: id, UID: obj.UID, Version: 5, Object: obj})
+		c.fifo.Push(Delta[thing]{Type: Added, Key: named(name), Scope: id, UID: obj.GetUID(), Version: 5, Object: obj})
 	}
 	push("popped")
 	batch, err := c.fifo.PopBatch(t.Context())

@@ -27,6 +27,7 @@ type decoder[T Object] struct {
 	object            reflect.Type // what T points to
 	protobuf          bool         // T can be read from protobuf
 	plainMeta         bool         // T embeds ObjectMeta as its field 1
+	metadataOnly      bool
 	keepManagedFields bool
 }
 
@@ -35,14 +36,13 @@ type protobufMessage interface {
 	Unmarshal(data []byte) error
 }
 
-// newDecoder returns a decoder of objects of kind into T, a pointer to a
-// struct.
-func newDecoder[T Object](kind schema.GroupVersionKind, keepManagedFields bool) (*decoder[T], error) {
-	t := reflect.TypeFor[T]()
+// newDecoder returns a decoder of objects of kind into t, a pointer to a
+// struct, which is T or implements it.
+func newDecoder[T Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*decoder[T], error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields}
+	d := &decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: ofMetadata(t)}
 	d.setDecoded(kind)
 	_, d.protobuf = any(d.empty()).(protobufMessage)
 	meta, ok := d.object.FieldByName("ObjectMeta")

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func BenchmarkDecode_Watch(b *testing.B) {
 			wire = append(wire, form.p.frame(b, FrameAdded, benchPod(i))...)
 		}
 		b.Run(form.name+"/flyball", func(b *testing.B) {
-			d, err := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+			d, err := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -110,7 +111,7 @@ func BenchmarkDecode_List(b *testing.B) {
 		body := form.p.encode(b, list)
 		scratch := make([]byte, len(body))
 		b.Run(form.name+"/flyball", func(b *testing.B) {
-			d, err := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+			d, err := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 			if err != nil {
 				b.Fatal(err)
 			}

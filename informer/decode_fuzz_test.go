@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +37,7 @@ func FuzzDecode_Page(f *testing.F) {
 	f.Add(true, protobufPeer(s).encode(f, list))
 	f.Add(false, jsonPeer(s).encode(f, list))
 	f.Add(false, []byte(`{"kind":"PodList","items":[{"metadata":{"managedFields":[{"a":"\\""}],"name":"x"}}]}`))
-	d, err := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, err := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func FuzzDecode_Stream(f *testing.F) {
 	}
 	f.Add(true, []byte{0x07, 0xff, 0xff, 0xff, 1})
 	f.Add(false, []byte("{\"type\":\"ADDED\",\n \"object\": {}}"))
-	d, err := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, err := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	if err != nil {
 		f.Fatal(err)
 	}

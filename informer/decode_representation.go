@@ -16,12 +16,12 @@ const metadataKind = "PartialObjectMetadata"
 
 // isKind says whether an object may be of the kind that the server names.
 func (d *decoder[T]) isKind(kind string) bool {
-	return kind == d.kind.Kind || kind == metadataKind && ofMetadata[T]()
+	return kind == d.kind.Kind || kind == metadataKind && d.metadataOnly
 }
 
 // isList is isKind of a list.
 func (d *decoder[T]) isList(kind string) bool {
-	return kind == d.kind.Kind+"List" || kind == metadataKind+"List" && ofMetadata[T]()
+	return kind == d.kind.Kind+"List" || kind == metadataKind+"List" && d.metadataOnly
 }
 
 // readJSON reads raw into obj.

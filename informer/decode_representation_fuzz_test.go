@@ -23,7 +23,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
-	whole, err := newDecoder[loose](siteKind, true)
+	whole, err := newDecoder[loose](reflect.TypeFor[loose](), siteKind, true)
 	if err != nil {
 		f.Fatal(err)
 	}

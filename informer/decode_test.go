@@ -135,7 +135,7 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 	for _, p := range peers {
 		for _, keep := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s %s keepManagedFields=%v", kind.Kind, p.media, keep), func(t *testing.T) {
-				d, err := newDecoder[T](kind, keep)
+				d, err := newDecoder[T](reflect.TypeFor[T](), kind, keep)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -242,7 +242,7 @@ func jsonSite(name, spec string) string {
 }
 
 func TestDecode_BadObjectHarmsOnlyItself_I8(t *testing.T) {
-	d, err := newDecoder[*Site](siteKind, false)
+	d, err := newDecoder[*Site](reflect.TypeFor[*Site](), siteKind, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestDecode_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 
 func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	s := testScheme()
-	d, _ := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, _ := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "poison", Namespace: "prod", UID: "u", ResourceVersion: "7", Labels: map[string]string{"a": "b"}}}
 	raw, err := pod.Marshal()
 	if err != nil {
@@ -302,7 +302,7 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 // What a watch brings of another kind is an error with that kind's name, never
 // an object.
 func TestDecode_AnotherKindInAFrameIsNoObject_I8(t *testing.T) {
-	d, _ := newDecoder[*Site](siteKind, false)
+	d, _ := newDecoder[*Site](reflect.TypeFor[*Site](), siteKind, false)
 	for name, tc := range map[string]struct{ object, want string }{
 		"a Table":        {`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"7"},"rows":[]}`, `"Table"`},
 		"another object": {`{"kind":"Page","apiVersion":"web.example.com/v1","metadata":{"name":"a","namespace":"prod","resourceVersion":"7"}}`, `"Page"`},
@@ -320,7 +320,7 @@ type panicky struct{ Site }
 func (p *panicky) UnmarshalJSON([]byte) error { panic("mine") }
 
 func TestDecode_PanicOfATypeIsTheItemsError_I8(t *testing.T) {
-	d, _ := newDecoder[*panicky](siteKind, false)
+	d, _ := newDecoder[*panicky](reflect.TypeFor[*panicky](), siteKind, false)
 	item := d.jsonItem([]byte(jsonSite("a", "{}")), false)
 	if item.Err == nil || item.Key.Name != "a" {
 		t.Errorf("got %+v, want a's error", item)
@@ -328,7 +328,7 @@ func TestDecode_PanicOfATypeIsTheItemsError_I8(t *testing.T) {
 }
 
 func TestDecode_OddForms(t *testing.T) {
-	d, _ := newDecoder[*Site](siteKind, false)
+	d, _ := newDecoder[*Site](reflect.TypeFor[*Site](), siteKind, false)
 	pretty := func(s string) string {
 		var out bytes.Buffer
 		if err := json.Indent(&out, []byte(s), "", "  "); err != nil {
@@ -362,9 +362,9 @@ func TestDecode_OddForms(t *testing.T) {
 }
 
 func TestDecode_EndsOfAStream(t *testing.T) {
-	d, _ := newDecoder[*Site](siteKind, false)
+	d, _ := newDecoder[*Site](reflect.TypeFor[*Site](), siteKind, false)
 	whole := `{"type":"ADDED","object":` + jsonSite("a", "{}") + "}\n"
-	pd, _ := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	pd, _ := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	pp := protobufPeer(testScheme())
 	pod := string(pp.frame(t, FrameAdded, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Name: "a"}}))
 	for name, c := range map[string]struct {
@@ -419,7 +419,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 func TestDecode_Bookmark(t *testing.T) {
 	s := testScheme()
 	mark := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "42", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
-	d, _ := newDecoder[*corev1.Pod](corev1.SchemeGroupVersion.WithKind("Pod"), false)
+	d, _ := newDecoder[*corev1.Pod](reflect.TypeFor[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), false)
 	for _, p := range []peer{protobufPeer(s), jsonPeer(s)} {
 		frames, err := stream(d, p, bytes.NewReader(p.frame(t, FrameBookmark, mark)))
 		if err != io.EOF || len(frames) != 1 || frames[0].Type != FrameBookmark || frames[0].Item.ResourceVersion != "42" || !frames[0].InitialEventsEnd {

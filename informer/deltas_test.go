@@ -353,7 +353,7 @@ func TestDeltaFIFO_ObjectThatEndsInsideAListIsNeverHeld_I3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, _, _ := x.get(named("again")); x.Len() != 1 || got == nil || got.UID != "z" || x.reached(0) != 10 {
+	if got, _, _ := x.get(named("again")); x.Len() != 1 || got == nil || got.GetUID() != "z" || x.reached(0) != 10 {
 		t.Errorf("at version %d the store has %d objects, want only what the server has at 10", x.reached(0), x.Len())
 	}
 	for _, c := range changes {

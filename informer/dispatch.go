@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"reflect"
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
@@ -98,8 +99,8 @@ func (c *core[T]) observe(w Written) {
 // typed is the object of an own write, as the informer would have decoded it.
 func (c *core[T]) typed(w Written) (T, error) {
 	// Of metadata all versions of a kind are the same; a Go type is of one version.
-	_, ok := w.Object.(T)
-	if same := w.Kind.Version == c.kind.Version || ofMetadata[T]() || ok && !ofAnyKind[T](); !same {
+	own := reflect.TypeOf(w.Object) == c.object
+	if same := w.Kind.Version == c.kind.Version || ofMetadata(c.object) || own && !ofAnyKind(c.object); !same {
 		var none T
 		return none, errors.New("another version of the kind, which the server alone converts")
 	}

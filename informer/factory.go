@@ -30,22 +30,9 @@ type SharedInformerFactory struct {
 	group    nursery.Nursery
 	mu       struct {
 		sync.Mutex
-		informers map[coreID]anyCore
-		order     []anyCore // as asked for
+		informers map[coreID]*core[Object]
+		order     []*core[Object] // as asked for
 	}
-}
-
-// anyCore is a core of any object type.
-type anyCore interface {
-	run(ctx context.Context) error
-	gvk() schema.GroupVersionKind
-	snapshot() Snapshot
-	observe(w Written)
-	whenPassed(key Key, than Version, do func()) (stop func())
-	allSynced() <-chan struct{}
-	over() <-chan struct{}
-	misuse() error
-	lend(t *tap, from Version) bool
 }
 
 // NewSharedInformerFactory returns a factory for the kinds in scheme on the
@@ -69,7 +56,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: newResolver(server)}
-	f.mu.informers = make(map[coreID]anyCore)
+	f.mu.informers = make(map[coreID]*core[Object])
 	f.schemas = newSchemaWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.run) // Run has not ended: it has not begun
 	return f, nil
@@ -97,9 +84,9 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 		return orphan[T]()
 	}
 	for {
-		c := coreFor[T](f, id)
-		if i := c.handle(scopes, err); i != nil {
-			return i
+		c := f.core(id)
+		if h, err := c.handle(scopes, err); h != nil {
+			return &SharedInformer[T]{core: c, handle: h, err: err}
 		}
 		c.forget() // its last handle was released just now
 	}
@@ -108,7 +95,9 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 // orphan is a handle that only remembers that there was no factory.
 func orphan[T Object]() *SharedInformer[T] {
 	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
-	return newCore[T](schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil).handle(nil, err)
+	c := newCore[Object](reflect.TypeFor[T](), schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil)
+	h, err := c.handle(nil, err)
+	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 
 // NewListerWatcher lists and watches T in one scope on the server of cfg, for
@@ -125,20 +114,24 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if _, err := newMatcher(scope); err != nil {
 		return nil, err
 	}
-	return newRESTListerWatcher[T](f.resolver, target{kind: kind}, scope, nil)
+	lw, err := newRESTListerWatcher[Object](reflect.TypeFor[T](), f.resolver, target{kind: kind}, scope, nil)
+	if err != nil {
+		return nil, err
+	}
+	return listerWatcherAs[T, Object]{lw, as[T]}, nil
 }
 
-// coreFor is the one core of id in f.
-func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
+// core is the one core of id.
+func (f *SharedInformerFactory) core(id coreID) *core[Object] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c, ok := f.mu.informers[id]; ok {
-		return c.(*core[T])
+		return c
 	}
 	t := id.target()
-	var c *core[T]
-	c = newCore(id.named(), f.opts, func(scope WatchScope) (ListerWatcher[T], error) {
-		return newRESTListerWatcher[T](f.resolver, t, scope, c.keepsManagedFields)
+	var c *core[Object]
+	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
+		return newRESTListerWatcher[Object](id.object, f.resolver, t, scope, c.keepsManagedFields)
 	})
 	c.shared, c.schemas = true, f.schemas
 	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
@@ -151,9 +144,9 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 		_, m, err := f.resolver.resolve(ctx, t)
 		return m.Namespaced, err
 	}
-	c.convert = func(obj Object) (T, error) { return convertTo[T](c.gvk(), obj) }
+	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
 	c.borrow = func(t *tap, from Version) bool {
-		return slices.ContainsFunc(f.cores(), func(other anyCore) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
+		return slices.ContainsFunc(f.cores(), func(other *core[Object]) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
@@ -171,20 +164,20 @@ func coreFor[T Object](f *SharedInformerFactory, id coreID) *core[T] {
 }
 
 // forget has the next For of id make another core than c.
-func (f *SharedInformerFactory) forget(id coreID, c anyCore) {
+func (f *SharedInformerFactory) forget(id coreID, c *core[Object]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.informers[id] == c {
 		delete(f.mu.informers, id)
 	}
-	f.mu.order = slices.DeleteFunc(f.mu.order, func(other anyCore) bool { return other == c })
+	f.mu.order = slices.DeleteFunc(f.mu.order, func(other *core[Object]) bool { return other == c })
 }
 
 // KindOf is the kind that scheme knows T by. It is an error when T is not a
 // pointer to a type in scheme, or a type for objects of any kind.
 func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	t := reflect.TypeFor[T]()
-	if err := kindless[T](); err != nil {
+	if err := kindless(t); err != nil {
 		return schema.GroupVersionKind{Kind: t.String()}, err
 	}
 	if t.Kind() != reflect.Pointer {
@@ -229,7 +222,7 @@ func (f *SharedInformerFactory) Observe(w Written) {
 // already, never if there is no such informer. do must not block. stop ends
 // the waiting; calling it again does nothing.
 func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
-	cores := slices.DeleteFunc(f.cores(), func(c anyCore) bool { return c.gvk().GroupKind() != kind.GroupKind() })
+	cores := slices.DeleteFunc(f.cores(), func(c *core[Object]) bool { return c.gvk().GroupKind() != kind.GroupKind() })
 	if len(cores) == 0 {
 		return func() {}
 	}
@@ -250,7 +243,7 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 	}
 }
 
-func (f *SharedInformerFactory) cores() []anyCore {
+func (f *SharedInformerFactory) cores() []*core[Object] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.mu.order)

@@ -48,24 +48,24 @@ func (s *sight) isSynced() bool {
 }
 
 // handle is a new view on the core over scopes; with none, over the namespaces
-// of the options. misuse is of the kind. A handle with misuse never syncs. Nil:
-// the last handle has been released meanwhile.
-func (c *core[T]) handle(scopes []Scope, misuse error) *SharedInformer[T] {
+// of the options. misuse is of the kind, and what is returned is misuse too. A
+// handle with misuse never syncs. Nil: the last handle has been released
+// meanwhile.
+func (c *core[T]) handle(scopes []Scope, misuse error) (*handle[T], error) {
 	h := &handle[T]{synced: make(chan struct{}), ended: make(chan struct{})}
 	h.sight.Store(&sight{scopes: scopesOf(), namespaces: map[string]bool{}, synced: h.synced})
 	if !c.admit(h) {
-		return nil
+		return nil, misuse
 	}
-	i := &SharedInformer[T]{core: c, handle: h, err: misuse}
-	if i.err == nil {
-		i.err = c.cover(h, scopes)
+	if misuse == nil {
+		misuse = c.cover(h, scopes)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.err == nil && !c.mu.started {
-		c.mu.err = i.err // a mistake made during the run costs its own handle alone
+		c.mu.err = misuse // a mistake made during the run costs its own handle alone
 	}
-	return i
+	return h, misuse
 }
 
 func (c *core[T]) admit(h *handle[T]) bool {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-type thing = *metav1.PartialObjectMetadata
+type thing = Object
 
 var thingKind = schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Thing"}
 
@@ -30,30 +30,30 @@ func newThing(key Key, uid types.UID, v Version, label string) thing {
 
 // spoiled marks o as what an informer cannot decode.
 func spoiled(o thing) thing {
-	o.Annotations = map[string]string{"spoiled": "yes"}
+	o.SetAnnotations(map[string]string{"spoiled": "yes"})
 	return o
 }
 
-func isSpoiled(o thing) bool { return o != nil && o.Annotations != nil }
+func isSpoiled(o thing) bool { return o != nil && o.GetAnnotations() != nil }
 
 // deltaOf carries o, or what can be known of it when it is spoiled.
 func deltaOf(o thing) Delta[thing] {
-	d := Delta[thing]{Key: KeyOf(o), UID: o.UID, Version: versionOf(o), Object: o}
+	d := Delta[thing]{Key: KeyOf(o), UID: o.GetUID(), Version: versionOf(o), Object: o}
 	if isSpoiled(o) {
-		d.Object, d.Err, d.Metadata = nil, errSpoiled, o
+		d.Object, d.Err, d.Metadata = nil, errSpoiled, o.(*metav1.PartialObjectMetadata)
 	}
 	return d
 }
 
 var errSpoiled = errors.New("spoiled")
 
-func versionOf(o thing) Version { return ParseVersion(o.ResourceVersion) }
+func versionOf(o thing) Version { return ParseVersion(o.GetResourceVersion()) }
 
 func sketch(o thing) string {
 	if o == nil {
 		return "nothing"
 	}
-	return fmt.Sprintf("%s@%s:%s%s", o.UID, o.ResourceVersion, o.Labels["label"], o.Labels["schema"])
+	return fmt.Sprintf("%s@%s:%s%s", o.GetUID(), o.GetResourceVersion(), o.GetLabels()["label"], o.GetLabels()["schema"])
 }
 
 // equalState: the same state of the same object, whatever its schema was.
@@ -61,7 +61,7 @@ func equalState(a, b thing) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
-	return a.UID == b.UID && a.ResourceVersion == b.ResourceVersion && a.Labels["label"] == b.Labels["label"]
+	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetLabels()["label"] == b.GetLabels()["label"]
 }
 
 // sameEnd is that, and the same schema too where its content can be read.
@@ -94,7 +94,7 @@ type scopeModel struct {
 }
 
 func (s scopeModel) has(o thing) bool {
-	return o != nil && (s.label == "" || o.Labels["label"] == s.label)
+	return o != nil && (s.label == "" || o.GetLabels()["label"] == s.label)
 }
 
 // state is what one write left of a key.
@@ -130,7 +130,7 @@ var worlds = [][]scopeModel{
 func newDull(t *testing.T, scopes []scopeModel) *dull {
 	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}}
 	d.store = NewIndexer[thing](thingKind)
-	if err := d.store.AddIndex("label", func(o thing) []string { return []string{o.Labels["label"]} }); err != nil {
+	if err := d.store.AddIndex("label", func(o thing) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
 	}
 	d.fifo = NewDeltaFIFO[thing](d.store)
@@ -188,7 +188,7 @@ func (d *dull) changeSchema() {
 	for i := range d.log {
 		for _, o := range []*thing{&d.log[i].obj, &d.log[i].last} {
 			if *o != nil {
-				*o = (*o).DeepCopy()
+				*o = Copy(*o)
 				d.dress(*o)
 			}
 		}
@@ -201,7 +201,7 @@ func (d *dull) changeSchema() {
 // dress gives o the look of the schema.
 func (d *dull) dress(o thing) {
 	if d.schema > 0 {
-		o.Labels["schema"] = fmt.Sprint(" schema ", d.schema)
+		o.GetLabels()["schema"] = fmt.Sprint(" schema ", d.schema)
 	}
 }
 
@@ -214,12 +214,12 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 	case remove && now == nil:
 		return
 	case remove:
-		s = state{key: key, last: newThing(key, now.UID, v, now.Labels["label"])}
+		s = state{key: key, last: newThing(key, now.GetUID(), v, now.GetLabels()["label"])}
 	case now == nil:
 		d.uids++
 		s = state{key: key, obj: newThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
 	default:
-		s = state{key: key, obj: newThing(key, now.UID, v, label)}
+		s = state{key: key, obj: newThing(key, now.GetUID(), v, label)}
 	}
 	for _, o := range []thing{s.obj, s.last} {
 		if o != nil {
@@ -236,12 +236,12 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 	}
 	w := observed[thing]{Key: key, Version: v}
 	if remove {
-		w.Effect, w.UID = Removed, now.UID
+		w.Effect, w.UID = Removed, now.GetUID()
 		if versionless {
 			w.Version = 0
 		}
 	} else {
-		w.Effect, w.UID, w.Object = Stored, s.obj.UID, s.obj
+		w.Effect, w.UID, w.Object = Stored, s.obj.GetUID(), s.obj
 		w.In, w.Unsure = scopesOf(), scopesOf()
 		for id, scope := range d.kind {
 			if scope.unsure {
@@ -265,7 +265,7 @@ func (d *dull) answer(n int) {
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
 	if w.Version == 0 { // the model knows what the answer does not say
 		for i, s := range d.log {
-			if s.last != nil && s.last.UID == w.UID {
+			if s.last != nil && s.last.GetUID() == w.UID {
 				d.told[w.Key] = max(d.told[w.Key], Version(i+1))
 			}
 		}
@@ -298,7 +298,7 @@ func (d *dull) watch(id ScopeID) {
 		delta = deltaOf(s.obj)
 		delta.Type = Added
 	case scope.has(was):
-		delta = deltaOf(newThing(s.key, was.UID, v, was.Labels["label"]))
+		delta = deltaOf(newThing(s.key, was.GetUID(), v, was.GetLabels()["label"]))
 		delta.Type = Deleted
 	default:
 		d.fifo.Bookmark(id, v)
@@ -435,14 +435,14 @@ func (d *dull) read(r *slowReader) bool {
 			d.readUndecodable(r, e, held, bad)
 			continue
 		case EventAdded:
-			if bad != nil && bad.UID != e.New.UID {
+			if bad != nil && bad.UID != e.New.GetUID() {
 				d.failf("I8: %s: added %s, but it was told of %s, which cannot be decoded, and not of its end", r.name, sketch(e.New), bad.UID)
 			}
 			if held != nil {
 				d.failf("I4: %s: added %s, but it has %s", r.name, sketch(e.New), sketch(held))
 			}
 		case EventUpdated:
-			if held != e.Old || held == nil || held.UID != e.New.UID {
+			if held != e.Old || held == nil || held.GetUID() != e.New.GetUID() {
 				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, sketch(e.Old), sketch(e.New), sketch(held))
 			}
 			if sketch(e.Old) == sketch(e.New) && !e.Resync && bad == nil {
@@ -455,7 +455,7 @@ func (d *dull) read(r *slowReader) bool {
 				}
 				break
 			}
-			if held == nil || held.UID != e.Old.UID || held != e.Old && !r.every {
+			if held == nil || held.GetUID() != e.Old.GetUID() || held != e.Old && !r.every {
 				d.failf("I4: %s: deleted %s, but it has %s", r.name, sketch(e.Old), sketch(held))
 			}
 		}
@@ -477,7 +477,7 @@ func (d *dull) readUndecodable(r *slowReader, e Event[thing], held thing, bad *U
 	switch {
 	case !r.asks:
 		d.failf("I8: %s: told of %s, which cannot be decoded, and has not asked", r.name, e.Key)
-	case held != e.Old || held != nil && held.UID != u.UID || bad != nil && bad.UID != u.UID:
+	case held != e.Old || held != nil && held.GetUID() != u.UID || bad != nil && bad.UID != u.UID:
 		d.failf("I8: %s: told that %s of %s cannot be decoded, before that %s; it has %s", r.name, u.UID, e.Key, sketch(e.Old), sketch(held))
 	case u == bad && !e.Resync:
 		d.failf("I6: %s: told again that %s cannot be decoded", r.name, e.Key)
@@ -591,7 +591,7 @@ func (d *dull) compareEnd(r *slowReader, key Key, want thing) {
 		if !sameEnd(got, want) || bad != nil {
 			d.failf("I4: %s ended with %s as %s (undecodable: %v), but the server has %s", r.name, key, sketch(got), bad, sketch(want))
 		}
-	case got != nil && got.UID != want.UID:
+	case got != nil && got.GetUID() != want.GetUID():
 		d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
 	case r.asks && (bad == nil || !sameEnd(bad.Metadata, want)):
 		d.failf("I8: %s ended with %s as undecodable %v, but the server has %s", r.name, key, bad, sketch(want))
@@ -612,7 +612,7 @@ func (d *dull) compareIndex(r *slowReader, l Lister[thing]) {
 	for _, label := range []string{"a", "b"} {
 		want := map[thing]bool{}
 		for o := range l.All() {
-			if o.Labels["label"] == label {
+			if o.GetLabels()["label"] == label {
 				want[o] = true
 			}
 		}
@@ -631,7 +631,7 @@ func (d *dull) compareIndex(r *slowReader, l Lister[thing]) {
 	for _, ns := range []string{"m", "n"} {
 		want := 0
 		for o := range l.All() {
-			if o.Namespace == ns {
+			if o.GetNamespace() == ns {
 				want++
 			}
 		}

@@ -32,7 +32,7 @@ func mustApply(t *testing.T, x *Indexer[thing], deltas ...Delta[thing]) []change
 	return changes
 }
 
-func byLabel(o thing) []string { return []string{o.Labels["label"]} }
+func byLabel(o thing) []string { return []string{o.GetLabels()["label"]} }
 
 func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
@@ -40,7 +40,7 @@ func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 	if changes := mustApply(t, x, seenDelta("a", "u", 4, "old")); len(changes) != 0 {
 		t.Errorf("an older version told of %d changes, want none", len(changes))
 	}
-	if got, _, _ := x.get(named("a")); got.Labels["label"] != "new" {
+	if got, _, _ := x.get(named("a")); got.GetLabels()["label"] != "new" {
 		t.Errorf("the store has %s after version 4 came late, want version 5: it went back", sketch(got))
 	}
 }
@@ -80,11 +80,11 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 				}
 				seen, label := 0, ""
 				for o := range lister.All() {
-					if label != "" && o.Labels["label"] != label {
-						t.Errorf("a reader saw objects of batches %s and %s at once", label, o.Labels["label"])
+					if label != "" && o.GetLabels()["label"] != label {
+						t.Errorf("a reader saw objects of batches %s and %s at once", label, o.GetLabels()["label"])
 						return
 					}
-					seen, label = seen+1, o.Labels["label"]
+					seen, label = seen+1, o.GetLabels()["label"]
 				}
 				byIndex, _ := lister.ByIndex("label", label)
 				if n := len(slices.Collect(byIndex)); seen != objects || n != objects && n != 0 {
@@ -103,7 +103,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
 	mustApply(t, x, seenDelta("early", "e", 1, "bad"), seenDelta("fine", "f", 2, "good"))
 	index := func(o thing) []string {
-		if o.Labels["label"] == "bad" {
+		if o.GetLabels()["label"] == "bad" {
 			panic("no values today")
 		}
 		return byLabel(o)
@@ -134,7 +134,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 
 func TestIndexer_SeveralIndexValues(t *testing.T) {
 	x := NewIndexer[thing](thingKind)
-	words := func(o thing) []string { return strings.Fields(o.Labels["label"]) }
+	words := func(o thing) []string { return strings.Fields(o.GetLabels()["label"]) }
 	mustApply(t, x, seenDelta("a", "u", 1, "x y y z"))
 	if err := x.AddIndex("words", words); err != nil {
 		t.Fatal(err)
@@ -255,7 +255,7 @@ func TestIndexer_GivesMemoryBack(t *testing.T) {
 func listerOf(x *Indexer[thing], s *sight) Lister[thing] {
 	var at atomic.Pointer[sight]
 	at.Store(s)
-	return newLister(x, nil, &at)
+	return newLister[thing](x, nil, &at)
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
@@ -299,7 +299,7 @@ func TestLister_List(t *testing.T) {
 	for i := range 8 {
 		d := seenDelta(fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+1), string("ab"[i&1]))
 		d.Key.Namespace = string("mn"[i>>1&1])
-		d.Object.Namespace = d.Key.Namespace
+		d.Object.SetNamespace(d.Key.Namespace)
 		d.Scope = ScopeID(i >> 2 & 1)
 		deltas = append(deltas, d)
 	}
@@ -330,7 +330,7 @@ func TestLister_List(t *testing.T) {
 			objects, err := listerOf(x, &sight{scopes: test.scopes}).List(test.opts)
 			var names []string
 			for _, o := range objects {
-				names = append(names, o.Name)
+				names = append(names, o.GetName())
 			}
 			slices.Sort(names)
 			if got := strings.Join(names, " "); err != nil || got != test.want {

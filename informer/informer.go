@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,8 +17,8 @@ import (
 // scope serves any number of handles, handlers and listers. It sees the
 // objects of its own scopes. Safe for concurrent use.
 type SharedInformer[T Object] struct {
-	core   *core[T]
-	handle *handle[T]
+	core   *core[Object]
+	handle *handle[Object]
 	err    error // the misuse it was made with
 }
 
@@ -25,16 +26,17 @@ type SharedInformer[T Object] struct {
 // lw has a method CloseIdleConnections, as that of NewListerWatcher, it is called
 // when the run has ended.
 func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
-	c := newCore(kind, opts, func(WatchScope) (ListerWatcher[T], error) {
+	c := newCore(reflect.TypeFor[T](), kind, opts, func(WatchScope) (ListerWatcher[Object], error) {
 		if lw == nil {
 			return nil, errors.New("the ListerWatcher is nil; give one, for instance from NewListerWatcher")
 		}
-		return lw, nil
+		return objectsOf(lw), nil
 	})
 	if lw, ok := lw.(interface{ CloseIdleConnections() }); ok {
 		c.closeIdle = lw.CloseIdleConnections
 	}
-	return c.handle([]Scope{{}}, nil)
+	h, err := c.handle([]Scope{{}}, nil)
+	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 
 // Logger is the one of the Options, with the kind, for what stands on the
@@ -52,7 +54,7 @@ func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.cor
 // Lister returns the read side. What it returns is shared and read-only. It
 // sees the scopes that the handle has at the time of each read.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister(i.core.indexer, i.core.resource, &i.handle.sight)
+	return newLister[T](i.core.indexer, i.core.resource, &i.handle.sight)
 }
 
 // AddHandler has handle called with every change from now on, first with the
@@ -68,7 +70,7 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 	if handle == nil {
 		return nil, i.core.errorf("add handler %q: the function is nil; give one that takes an informer.Event", opts.Name)
 	}
-	return i.core.join(handle, opts, i.handle)
+	return i.core.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts, i.handle)
 }
 
 // AddIndex has every object listed under the values that f gives for it, to be
@@ -82,7 +84,7 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	if f == nil {
 		return i.core.errorf("add index %q: the function is nil; give one that returns the values of an object", name)
 	}
-	return i.core.indexer.AddIndex(name, f)
+	return i.core.indexer.AddIndex(name, func(obj Object) []string { return f(as[T](obj)) })
 }
 
 // SetTransform has f change every object before it is stored, for instance to
@@ -94,7 +96,13 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	if err := i.Err(); err != nil {
 		return err
 	}
-	return i.core.setTransform(f)
+	if f == nil {
+		return i.core.setTransform(nil)
+	}
+	return i.core.setTransform(func(obj Object) (Object, error) {
+		changed, err := f(as[T](obj))
+		return object(changed), err
+	})
 }
 
 // Observe shows the informer an own write, so that the next read has it. It

@@ -21,17 +21,17 @@ import (
 // particular order, and holds no lock. Objects that cannot be decoded are left
 // out, save for Get, which says so, and Undecodable, which lists them. A Lister
 // is a value, safe for concurrent use; it never blocks and never asks the server.
-type Lister[T Object] struct{ v *view[T] }
+type Lister[T Object] struct{ v *view }
 
 // view is what a Lister looks at, and through.
-type view[T Object] struct {
-	store    *Indexer[T]
+type view struct {
+	store    *Indexer[Object]
 	resource func() schema.GroupResource // for NotFound; nil: the kind stands in
 	sight    *atomic.Pointer[sight]
 }
 
-func newLister[T Object](store *Indexer[T], resource func() schema.GroupResource, sight *atomic.Pointer[sight]) Lister[T] {
-	return Lister[T]{&view[T]{store, resource, sight}}
+func newLister[T Object](store *Indexer[Object], resource func() schema.GroupResource, sight *atomic.Pointer[sight]) Lister[T] {
+	return Lister[T]{&view{store, resource, sight}}
 }
 
 // look reads what is there and through what it is seen, both of one moment:
@@ -70,7 +70,7 @@ func (l Lister[T]) Get(key Key) (T, error) {
 			continue
 		}
 		if scopes.seenBy(s.scopes) {
-			return obj, err
+			return as[T](obj), err
 		}
 		return none, l.missing(key, s)
 	}
@@ -104,7 +104,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 		}
 		s, rows := look(l.v.sight, l.v.store.view)
 		for r := range rows.All() {
-			if sees(s, r) && !yield(r.object) {
+			if sees(s, r) && !yield(as[T](r.object)) {
 				return
 			}
 		}
@@ -141,19 +141,19 @@ func matching[T Object](objects iter.Seq[T], s labels.Selector) iter.Seq[T] {
 func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for r := range l.rows(index, value) {
-			if !yield(r.object) {
+			if !yield(as[T](r.object)) {
 				return
 			}
 		}
 	}
 }
 
-func (l Lister[T]) rows(index, value string) iter.Seq[*row[T]] {
-	return func(yield func(*row[T]) bool) {
+func (l Lister[T]) rows(index, value string) iter.Seq[*row[Object]] {
+	return func(yield func(*row[Object]) bool) {
 		if l.v == nil {
 			return
 		}
-		s, found := look(l.v.sight, func() found[T] { return l.v.store.lookup(index, value) })
+		s, found := look(l.v.sight, func() found[Object] { return l.v.store.lookup(index, value) })
 		for at := range found.positions.All() {
 			if r := found.rows.At(int(*at)); sees(s, r) && !yield(r) {
 				return
@@ -191,7 +191,7 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	values, err := l.v.store.ask(name, like)
+	values, err := l.v.store.ask(name, object(like))
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 		return l.shelf(name, values[0]), nil
 	}
 	return func(yield func(T) bool) {
-		s, all := look(l.v.sight, func() []found[T] { return l.v.store.lookups(name, values) })
+		s, all := look(l.v.sight, func() []found[Object] { return l.v.store.lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
 			for at := range f.positions.All() {
@@ -208,7 +208,7 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 					continue
 				}
 				yielded[*at] = true
-				if !yield(r.object) {
+				if !yield(as[T](r.object)) {
 					return
 				}
 			}
@@ -256,7 +256,7 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 		if opts.Namespace != "" {
 			objects = func(yield func(T) bool) {
 				for r := range l.rows(opts.Index, opts.IndexValue) {
-					if r.key.Namespace == opts.Namespace && !yield(r.object) {
+					if r.key.Namespace == opts.Namespace && !yield(as[T](r.object)) {
 						return
 					}
 				}

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -178,13 +179,13 @@ type restListerWatcher[T Object] struct {
 }
 
 // newRESTListerWatcher lists and watches what is given in scope on the server
-// of resolver, as objects of type T. It sends nothing yet. managed is asked
+// of resolver, as objects of type t. It sends nothing yet. managed is asked
 // with each request whether managedFields stay; nil: they do not.
-func newRESTListerWatcher[T Object](resolver *resolver, of target, scope WatchScope, managed func() bool) (ListerWatcher[T], error) {
+func newRESTListerWatcher[T Object](t reflect.Type, resolver *resolver, of target, scope WatchScope, managed func() bool) (*restListerWatcher[T], error) {
 	if managed == nil {
 		managed = func() bool { return false }
 	}
-	decoder, err := newDecoder[T](of.kind, false)
+	decoder, err := newDecoder[T](t, of.kind, false)
 	if err != nil {
 		return nil, err
 	}
@@ -321,7 +322,7 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 // accept is what form of answer to ask for. Of the metadata alone the server
 // sends nothing else, where it can.
 func (lw *restListerWatcher[T]) accept(verb string) string {
-	if !ofMetadata[T]() || lw.plainAnswer.Load() {
+	if !lw.decoder.metadataOnly || lw.plainAnswer.Load() {
 		return lw.acceptPlain()
 	}
 	as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -137,7 +138,7 @@ func listerWatcher(t *testing.T, s *httpServer, scope WatchScope) ListerWatcher[
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := newRESTListerWatcher[*corev1.ConfigMap](newResolver(server), target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
+	lw, err := newRESTListerWatcher[*corev1.ConfigMap](reflect.TypeFor[*corev1.ConfigMap](), newResolver(server), target{kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

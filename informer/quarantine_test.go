@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -32,7 +33,7 @@ func story(t *testing.T, steps ...string) (x *Indexer[thing], changes [][]change
 			d = deltaOf(newThing(d.Key, types.UID(uid), v, ""))
 			d.Type = Updated
 			if bad {
-				d.Metadata, d.Object, d.Err = d.Object, nil, errSpoiled
+				d.Metadata, d.Object, d.Err = d.Object.(*metav1.PartialObjectMetadata), nil, errSpoiled
 			}
 		}
 		changes = append(changes, slices.Clone(mustApply(t, x, d)))

@@ -105,27 +105,27 @@ func (id coreID) named() schema.GroupVersionKind {
 	return id.kind
 }
 
-// kindless says why T alone does not name a kind, nil if it may.
-func kindless[T Object]() error {
-	var none T
-	switch any(none).(type) {
-	case *unstructured.Unstructured:
+// kindless says why t alone does not name a kind, nil if it may.
+func kindless(t reflect.Type) error {
+	switch t {
+	case unstructuredType:
 		return errors.New("informer for *unstructured.Unstructured: the type does not say which kind; use informer.ForKind(factory, kind)")
-	case *metav1.PartialObjectMetadata:
+	case metadataType:
 		return errors.New("informer for *metav1.PartialObjectMetadata: the type does not say which kind; use informer.ForMetadata(factory, kind)")
 	}
 	return nil
 }
 
-// ofMetadata: T holds the metadata alone.
-func ofMetadata[T Object]() bool {
-	var none T
-	_, ok := any(none).(*metav1.PartialObjectMetadata)
-	return ok
-}
+var (
+	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
+	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
+)
 
-// ofAnyKind: T does not say its kind.
-func ofAnyKind[T Object]() bool { return kindless[T]() != nil }
+// ofMetadata: t holds the metadata alone.
+func ofMetadata(t reflect.Type) bool { return t == metadataType }
+
+// ofAnyKind: t does not say its kind.
+func ofAnyKind(t reflect.Type) bool { return kindless(t) != nil }
 
 // metadataOf is the metadata of obj, which may be of any representation. It
 // shares maps and slices with obj where obj has them as such.
@@ -143,30 +143,29 @@ func metadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectM
 	return out
 }
 
-// convertTo is obj as a T that shares nothing with it.
-func convertTo[T Object](kind schema.GroupVersionKind, obj Object) (T, error) {
-	var none T
-	if ofMetadata[T]() {
-		return any(metadataOf(obj, kind).DeepCopy()).(T), nil
+// convertTo is obj as a t that shares nothing with it.
+func convertTo(t reflect.Type, kind schema.GroupVersionKind, obj Object) (Object, error) {
+	if ofMetadata(t) {
+		return metadataOf(obj, kind).DeepCopy(), nil
 	}
-	if typed, ok := obj.(T); ok {
-		return Copy(typed), nil
+	if reflect.TypeOf(obj) == t {
+		return Copy(obj), nil
 	}
 	if _, ok := obj.(*metav1.PartialObjectMetadata); ok {
-		return none, fmt.Errorf("read %T as %s: it is the metadata alone", obj, kind.Kind)
+		return nil, fmt.Errorf("read %T as %s: it is the metadata alone", obj, kind.Kind)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+		return nil, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
 	}
-	if _, ok := any(none).(*unstructured.Unstructured); ok {
+	if t == unstructuredType {
 		out := &unstructured.Unstructured{Object: content}
 		out.SetGroupVersionKind(kind)
-		return any(out).(T), nil
+		return out, nil
 	}
-	out := reflect.New(reflect.TypeFor[T]().Elem()).Interface().(T)
+	out := reflect.New(t.Elem()).Interface().(Object)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, out); err != nil {
-		return none, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
+		return nil, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
 	}
 	return out, nil
 }

@@ -6,6 +6,7 @@ package informer
 import (
 	"fmt"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -32,7 +33,7 @@ var (
 
 func decoderOf[T Object](t testing.TB, kind schema.GroupVersionKind) *decoder[T] {
 	t.Helper()
-	d, err := newDecoder[T](kind, false)
+	d, err := newDecoder[T](reflect.TypeFor[T](), kind, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,11 +260,11 @@ func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 		}
 	}
 	loosely := func(version string) loose {
-		out, err := convertTo[loose](deploymentKind, written(version))
+		out, err := convertTo(unstructuredType, deploymentKind, written(version))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return out
+		return out.(loose)
 	}
 	for _, obj := range []Object{written("5"), loosely("6")} {
 		version := obj.GetResourceVersion()

@@ -6,7 +6,6 @@ package informer
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 type tap struct {
 	scope     WatchScope
 	id        ScopeID
-	transform func(*metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error) // nil: none
-	managed   bool                                                                       // managedFields stay
+	transform func(Object) (Object, error) // nil: none
+	managed   bool                         // managedFields stay
 	// The lender fills these in before the tee has the tap.
 	lender    string // the informer that the watch belongs to, for people
 	namespace string // of the lender's objects only these are in scope; empty: all
@@ -28,13 +27,13 @@ type tap struct {
 	done chan struct{} // closed when the lender's Reflector has ended
 	last string        // the version it reached; read after done
 	mu   struct {
-		sync.Mutex                                     // is held while something goes into into
-		into       sink[*metav1.PartialObjectMetadata] // nil: the tap has left
+		sync.Mutex              // is held while something goes into into
+		into       sink[Object] // nil: the tap has left
 	}
 }
 
 // newTap is a tap of scope id that feeds into. It starts nothing.
-func newTap(scope WatchScope, id ScopeID, into sink[*metav1.PartialObjectMetadata], transform func(*metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error)) *tap {
+func newTap(scope WatchScope, id ScopeID, into sink[Object], transform func(Object) (Object, error)) *tap {
 	t := &tap{scope: scope, id: id, transform: transform, done: make(chan struct{})}
 	t.mu.into = into
 	return t
@@ -60,7 +59,7 @@ func (t *tap) end(last string) {
 }
 
 // feed has f put something into the sink, unless the tap has left.
-func (t *tap) feed(f func(into sink[*metav1.PartialObjectMetadata])) {
+func (t *tap) feed(f func(into sink[Object])) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.into != nil {
@@ -69,19 +68,20 @@ func (t *tap) feed(f func(into sink[*metav1.PartialObjectMetadata])) {
 }
 
 // mine is d for this scope. ok: the object is in it.
-func (t *tap) mine(d Delta[*metav1.PartialObjectMetadata]) (_ Delta[*metav1.PartialObjectMetadata], ok bool) {
+func (t *tap) mine(d Delta[Object]) (_ Delta[Object], ok bool) {
 	if t.namespace != "" && d.Key.Namespace != "" && d.Key.Namespace != t.namespace {
 		return d, false // a namespace does not divide a kind of cluster scope
 	}
 	d.Scope = t.id
-	if !t.managed {
-		d.Object = withoutManagedFields(d.Object)
+	if m, ok := d.Object.(*metav1.PartialObjectMetadata); ok && !t.managed {
+		d.Object = withoutManagedFields(m)
 	}
 	if t.transform != nil && d.Err == nil && d.Object != nil {
 		// A transform owns its object; this one shares maps with the full object.
-		obj, err := callTransform(t.transform, d.Object.DeepCopy())
+		obj, err := callTransform(t.transform, Copy(d.Object))
 		if err != nil {
-			d.Metadata, d.Err = d.Object, fmt.Errorf("transform: %w", err)
+			d.Metadata, _ = d.Object.(*metav1.PartialObjectMetadata)
+			d.Err = fmt.Errorf("transform: %w", err)
 		}
 		d.Object = obj
 		if err != nil {
@@ -91,57 +91,57 @@ func (t *tap) mine(d Delta[*metav1.PartialObjectMetadata]) (_ Delta[*metav1.Part
 	return d, true
 }
 
-func (t *tap) push(d Delta[*metav1.PartialObjectMetadata]) {
+func (t *tap) push(d Delta[Object]) {
 	if d, ok := t.mine(d); ok {
 		if d.Type == Deleted && d.Err != nil {
 			d.Err, d.FinalStateUnknown = nil, true
 		}
-		t.feed(func(into sink[*metav1.PartialObjectMetadata]) { into.Push(d) })
+		t.feed(func(into sink[Object]) { into.Push(d) })
 	}
 }
 
 func (t *tap) bookmark(v Version) {
-	t.feed(func(into sink[*metav1.PartialObjectMetadata]) { into.Bookmark(t.id, v) })
+	t.feed(func(into sink[Object]) { into.Bookmark(t.id, v) })
 }
 
 // tapReplacement is a list on its way to a tap.
 type tapReplacement struct {
 	tap  *tap
-	list replacement[*metav1.PartialObjectMetadata]
+	list replacement[Object]
 }
 
 func (t *tap) replace() *tapReplacement {
 	r := &tapReplacement{tap: t, list: discarded{}}
-	t.feed(func(into sink[*metav1.PartialObjectMetadata]) { r.list = into.replace(t.id) })
+	t.feed(func(into sink[Object]) { r.list = into.replace(t.id) })
 	return r
 }
 
-func (r *tapReplacement) add(d Delta[*metav1.PartialObjectMetadata]) {
+func (r *tapReplacement) add(d Delta[Object]) {
 	if d, ok := r.tap.mine(d); ok {
 		r.list.Add(d)
 	}
 }
 
-func (r *tapReplacement) remove(d Delta[*metav1.PartialObjectMetadata]) {
+func (r *tapReplacement) remove(d Delta[Object]) {
 	if d, ok := r.tap.mine(d); ok {
 		r.list.Remove(d)
 	}
 }
 
 func (r *tapReplacement) commit(v Version) {
-	r.tap.feed(func(sink[*metav1.PartialObjectMetadata]) { r.list.Commit(v) })
+	r.tap.feed(func(sink[Object]) { r.list.Commit(v) })
 }
 
 // discarded is a list that nobody wants any more.
 type discarded struct{}
 
-func (discarded) Add(Delta[*metav1.PartialObjectMetadata])    {}
-func (discarded) Remove(Delta[*metav1.PartialObjectMetadata]) {}
-func (discarded) Unreadable()                                 {}
-func (discarded) Epoch()                                      {}
-func (discarded) Recompare()                                  {}
-func (discarded) Commit(Version)                              {}
-func (discarded) Abort()                                      {}
+func (discarded) Add(Delta[Object])    {}
+func (discarded) Remove(Delta[Object]) {}
+func (discarded) Unreadable()          {}
+func (discarded) Epoch()               {}
+func (discarded) Recompare()           {}
+func (discarded) Commit(Version)       {}
+func (discarded) Abort()               {}
 
 // follow has the scope fed by another informer's watch for as long as there is
 // one that has its objects in full. It returns where to go on from with a list
@@ -185,13 +185,13 @@ func (t *tap) shared(own ScopeState) ScopeState {
 // borrower is how the Reflector of a scope of a metadata informer finds a tap:
 // fed by an informer that has the objects in full, at version from or later.
 func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap {
-	into, ok := any(fifoSink[T]{c.fifo}).(sink[*metav1.PartialObjectMetadata])
-	if !ok || c.borrow == nil {
+	into, ok := any(fifoSink[T]{c.fifo}).(sink[Object])
+	if !ok || c.borrow == nil || !ofMetadata(c.object) {
 		return nil
 	}
 	return func(from Version) *tap {
 		c.mu.Lock()
-		transform, _ := any(c.mu.transform).(func(*metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error))
+		transform, _ := any(c.mu.transform).(func(Object) (Object, error))
 		c.mu.Unlock()
 		t := newTap(scope, id, into, transform)
 		if t.managed = c.keepsManagedFields(); c.borrow(t, from) {
@@ -205,14 +205,14 @@ func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap
 // scope as the server has them. It is false when there is none, and when it is
 // not as far as version from: t's objects would go back in time.
 func (c *core[T]) lend(t *tap, from Version) bool {
-	if ofMetadata[T]() || t.managed && !c.keepsManagedFields() {
+	if ofMetadata(c.object) || t.managed && !c.keepsManagedFields() {
 		return false
 	}
 	r, scope := c.lender(t.scope)
 	if r == nil || from > Version(r.status.version.Load()) {
 		return false
 	}
-	t.lender, t.state = fmt.Sprintf("%s %s", reflect.TypeFor[T](), scope), r.State
+	t.lender, t.state = fmt.Sprintf("%s %s", c.object, scope), r.State
 	if scope != t.scope {
 		t.namespace = t.scope.Namespace
 	}

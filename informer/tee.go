@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // errTapped interrupts a stream because a tap wants to join. Its Reflector goes
@@ -237,8 +235,8 @@ func (r *teeReplacement[T]) Abort() {
 
 // metadataDelta is d of the metadata alone. An object that could not be decoded
 // otherwise is a good one here.
-func metadataDelta[T Object](d Delta[T]) Delta[*metav1.PartialObjectMetadata] {
-	m := Delta[*metav1.PartialObjectMetadata]{
+func metadataDelta[T Object](d Delta[T]) Delta[Object] {
+	m := Delta[Object]{
 		Type: d.Type, Key: d.Key, UID: d.UID, Version: d.Version,
 		FinalStateUnknown: d.FinalStateUnknown, Err: d.Err,
 	}

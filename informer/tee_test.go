@@ -72,7 +72,7 @@ type teeProgram struct {
 	full    stage[*corev1.ConfigMap]
 	tee     *tee[*corev1.ConfigMap]
 	taps    []*tap
-	stages  []stage[partial]
+	stages  []stage[Object]
 }
 
 func (p *teeProgram) change() Delta[*corev1.ConfigMap] {
@@ -135,8 +135,8 @@ func (p *teeProgram) fill(epoch bool) {
 }
 
 func (p *teeProgram) join() {
-	s := newStage[partial]()
-	tap := newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, nil)
+	s := newStage[Object]()
+	tap := newTap(WatchScope{}, 0, fifoSink[Object]{s.fifo}, nil)
 	if p.rnd.IntN(2) == 0 {
 		tap.namespace = "a"
 	}
@@ -205,9 +205,9 @@ func TestTee_TapsHoldWhatTheFullScopeHolds_I3(t *testing.T) {
 }
 
 func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
-	main, s := newMemory(), newStage[partial]()
+	main, s := newMemory(), newStage[Object]()
 	e := newTee[*corev1.ConfigMap](main)
-	tap := newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, nil)
+	tap := newTap(WatchScope{}, 0, fifoSink[Object]{s.fifo}, nil)
 	e.join(tap)
 	e.adopt(t.Context(), 0, "")
 	list := e.replace(0)
@@ -226,9 +226,10 @@ func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 
 // A transform of the metadata is given objects of its own.
 func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
-	main, s := newMemory(), newStage[partial]()
+	main, s := newMemory(), newStage[Object]()
 	e := newTee[*corev1.ConfigMap](main)
-	e.join(newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, func(m partial) (partial, error) {
+	e.join(newTap(WatchScope{}, 0, fifoSink[Object]{s.fifo}, func(o Object) (Object, error) {
+		m := o.(partial)
 		if m.Name == "bad" {
 			return nil, errors.New("not this one")
 		}
@@ -244,7 +245,7 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	list.Commit(2)
 	s.dispatch(t, 10)
 	got, _, err := s.store.get(KeyOf(full))
-	if err != nil || got.Labels["by"] != "transform" {
+	if err != nil || got.GetLabels()["by"] != "transform" {
 		t.Errorf("got %v and %v, want the transformed metadata", got, err)
 	}
 	if full.Labels["by"] != "server" {
@@ -262,10 +263,10 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 		fullWatch := &script{steps: []act{pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, frame(FrameModified, "a", "11"))}}
 		full := newReflector(fullWatch, WatchScope{}, 0, newStage[*corev1.ConfigMap]().fifo, Options{PagedLists: true})
 		own := &metadataScript{script: &script{steps: []act{frames(nil, frame(FrameModified, "b", "12"))}}}
-		s := newStage[partial]()
-		alone := newReflector[partial](own, WatchScope{}, 0, s.fifo, Options{PagedLists: true})
+		s := newStage[Object]()
+		alone := newReflector[Object](own, WatchScope{}, 0, s.fifo, Options{PagedLists: true})
 		alone.borrow = func(Version) *tap {
-			tap := newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, nil)
+			tap := newTap(WatchScope{}, 0, fifoSink[Object]{s.fifo}, nil)
 			tap.lender, tap.state = "full", full.State
 			if !full.tee.join(tap) {
 				return nil
@@ -306,22 +307,22 @@ func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 // metadataScript is a script of metadata.
 type metadataScript struct{ *script }
 
-func (s *metadataScript) List(ctx context.Context, o ListOptions) (Page[partial], error) {
+func (s *metadataScript) List(ctx context.Context, o ListOptions) (Page[Object], error) {
 	_, err := s.script.List(ctx, o)
-	return Page[partial]{}, err
+	return Page[Object]{}, err
 }
 
-func (s *metadataScript) Watch(ctx context.Context, o WatchOptions) (Stream[partial], error) {
+func (s *metadataScript) Watch(ctx context.Context, o WatchOptions) (Stream[Object], error) {
 	stream, err := s.script.Watch(ctx, o)
 	return metadataStream{stream}, err
 }
 
 type metadataStream struct{ of Stream[*corev1.ConfigMap] }
 
-func (s metadataStream) Next() (Frame[partial], error) {
+func (s metadataStream) Next() (Frame[Object], error) {
 	f, err := s.of.Next()
-	out := Frame[partial]{Type: f.Type, InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}
-	out.Item = Item[partial]{Key: f.Item.Key, ResourceVersion: f.Item.ResourceVersion, Err: f.Item.Err}
+	out := Frame[Object]{Type: f.Type, InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}
+	out.Item = Item[Object]{Key: f.Item.Key, ResourceVersion: f.Item.ResourceVersion, Err: f.Item.Err}
 	if f.Item.Object != nil {
 		out.Item.Object = metadataOf(f.Item.Object, configMapKind)
 	}
@@ -345,8 +346,8 @@ func TestTee_TapJoinsDuringAPause(t *testing.T) {
 		defer cancel()
 		synctest.Wait()
 		before := slices.Clone(lw.at)
-		s := newStage[partial]()
-		full.tee.join(newTap(WatchScope{}, 0, fifoSink[partial]{s.fifo}, nil))
+		s := newStage[Object]()
+		full.tee.join(newTap(WatchScope{}, 0, fifoSink[Object]{s.fifo}, nil))
 		synctest.Wait()
 		s.dispatch(t, 10)
 		if v := s.store.reached(0); v != 10 {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
@@ -43,6 +42,9 @@ func TestManager_AddDuringRunStartsAtOnce(t *testing.T) {
 	})
 }
 
+// unregistered is of no scheme.
+type unregistered struct{ corev1.ConfigMap }
+
 func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 	nothing := func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }
 	var none *reconcile.Controller[string]
@@ -67,9 +69,9 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 		}, `add controller "": the name is empty; name what it reconciles`},
 		{"type that is not in the scheme", func(m *manager.Manager) error {
 			c := reconcile.New("strange", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
-			c.Watch(source.Kind(informer.For[*metav1.PartialObjectMetadata](m.Informers()), source.Self))
+			c.Watch(source.Kind(informer.For[*unregistered](m.Informers()), source.Self))
 			return m.Add(c)
-		}, `add controller "strange": watch: source kind PartialObjectMetadata: informer for *v1.PartialObjectMetadata: the type is not in the scheme; call its package's AddToScheme(scheme) first`},
+		}, `add controller "strange": watch: source kind unregistered: informer for *manager_test.unregistered: the type is not in the scheme; call its package's AddToScheme(scheme) first`},
 		{"malformed selector", func(m *manager.Manager) error {
 			c := reconcile.New("picky", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
 			c.Watch(source.Kind(informer.For[*corev1.ConfigMap](m.Informers(), informer.Scope{LabelSelector: "a==(("}), source.Self))

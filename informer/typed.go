@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import "context"
+
+// Inside, the informer works on Objects, so that one compiled form serves all
+// kinds: a binary does not grow, nor its build slow down, with each kind that
+// it watches. What users hold is typed. Here the one becomes the other.
+
+// as is obj as a T; zero where there is none.
+func as[T Object](obj Object) T {
+	typed, _ := obj.(T)
+	return typed
+}
+
+// object is obj as an Object. A nil pointer is none: nil.
+func object[T Object](obj T) Object {
+	if isNil(obj) {
+		return nil
+	}
+	return obj
+}
+
+func eventAs[T Object](e Event[Object]) Event[T] {
+	return Event[T]{
+		Type: e.Type, Key: e.Key, Old: as[T](e.Old), New: as[T](e.New), Undecodable: e.Undecodable,
+		Initial: e.Initial, Resync: e.Resync, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
+	}
+}
+
+func itemAs[To, From Object](i Item[From], convert func(From) To) Item[To] {
+	out := Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Err: i.Err}
+	if !isNil(i.Object) {
+		out.Object = convert(i.Object)
+	}
+	return out
+}
+
+func pageAs[To, From Object](p Page[From], convert func(From) To) Page[To] {
+	out := Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
+	if p.Items != nil {
+		out.Items = make([]Item[To], 0, len(p.Items))
+	}
+	for _, i := range p.Items {
+		out.Items = append(out.Items, itemAs(i, convert))
+	}
+	return out
+}
+
+// listerWatcherAs is a ListerWatcher of another representation in Go of the
+// same objects.
+type listerWatcherAs[To, From Object] struct {
+	from    ListerWatcher[From]
+	convert func(From) To
+}
+
+// objectsOf is lw as the informer reads it.
+func objectsOf[T Object](lw ListerWatcher[T]) ListerWatcher[Object] {
+	if typed, ok := lw.(listerWatcherAs[T, Object]); ok {
+		return typed.from
+	}
+	return listerWatcherAs[Object, T]{lw, object[T]}
+}
+
+func (l listerWatcherAs[To, From]) List(ctx context.Context, opts ListOptions) (Page[To], error) {
+	page, err := l.from.List(ctx, opts)
+	return pageAs(page, l.convert), err
+}
+
+func (l listerWatcherAs[To, From]) Watch(ctx context.Context, opts WatchOptions) (Stream[To], error) {
+	stream, err := l.from.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return streamAs[To, From]{stream, l.convert}, nil
+}
+
+// CloseIdleConnections closes the connections that no request uses, where from
+// can.
+func (l listerWatcherAs[To, From]) CloseIdleConnections() {
+	if c, ok := l.from.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// IsWatchListSemanticsUnSupported says what from says of streaming lists.
+func (l listerWatcherAs[To, From]) IsWatchListSemanticsUnSupported() bool {
+	p, ok := l.from.(pagedOnly)
+	return ok && p.IsWatchListSemanticsUnSupported()
+}
+
+type streamAs[To, From Object] struct {
+	from    Stream[From]
+	convert func(From) To
+}
+
+func (s streamAs[To, From]) Next() (Frame[To], error) {
+	f, err := s.from.Next()
+	return Frame[To]{Type: f.Type, Item: itemAs(f.Item, s.convert), InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}, err
+}
+
+func (s streamAs[To, From]) Close() error { return s.from.Close() }
