@@ -3,9 +3,7 @@
 
 package simulate
 
-import (
-	"context"
-)
+import "context"
 
 // admission decides about writes after they are decoded and before they are
 // stored. It is called without the server's lock, and more than once for a
@@ -28,16 +26,26 @@ type admissionCall struct {
 	warn func(text string)
 }
 
-func (s *Server) mutating(call *admissionCall) error {
+// mutated is obj as mutating admission leaves it, with its defaults.
+func (s *Server) mutated(q *writing, operation string, obj, old *object) (*object, error) {
 	if s.admission == nil {
-		return nil
+		return obj, nil
 	}
-	return s.admission.mutate(call.Context(), call)
+	call := &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, warn: q.warn}
+	if err := s.admission.mutate(q.Context(), call); err != nil {
+		return nil, err
+	}
+	if call.object != nil && q.kind.schema != nil {
+		q.kind.schema.prune(call.object.fields)
+		q.kind.schema.setDefaults(call.object.fields)
+	}
+	return call.object, nil
 }
 
-func (s *Server) validating(call *admissionCall) error {
+// validated asks validating admission.
+func (s *Server) validated(q *writing, operation string, obj, old *object) error {
 	if s.admission == nil {
 		return nil
 	}
-	return s.admission.validate(call.Context(), call)
+	return s.admission.validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, warn: q.warn})
 }

@@ -45,7 +45,7 @@ func builtins() (out []Kind) {
 	return out
 }
 
-// installBuiltins serves them. Of a resource with several versions the last in
+// installBuiltins serves them. Of a resource with several versions the first in
 // the table is held.
 func (s *Server) installBuiltins() {
 	s.mu.Lock()
@@ -54,7 +54,7 @@ func (s *Server) installBuiltins() {
 		k := kind.completed()
 		f := familyOf(k)
 		if old := s.mu.families[k.resource()]; old != nil {
-			f.versions = append(old.versions, k)
+			f.versions, f.storage = append(old.versions, k), old.storage
 		}
 		s.installLocked(f)
 	}

@@ -75,7 +75,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
-	_, _, err := s.deleteLocked(kind, old, nil)
+	_, _, err := s.deleteLocked(kind, old, &metav1.DeleteOptions{})
 	return err
 }
 

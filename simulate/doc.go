@@ -14,7 +14,14 @@
 //	   ├──▶ discovery.go       which kinds there are
 //	   ├──▶ read.go            get; list with pages, versions, selectors
 //	   ├──▶ watch.go           one per request, fed from a queue of its own
-//	   └──▶ write.go ─▶ store.go   create, update, patch, delete
+//	   ├──▶ write.go, write_body.go   create, update, patch
+//	   │      decode or patch    write_decode.go, patch.go, apply.go
+//	   │      who owns what      managed_fields.go
+//	   │      admission          admission.go
+//	   │      prepare, fill      prepare.go, fill.go, defaults*.go
+//	   │      validate           validate*.go
+//	   │      commit             create.go, update.go
+//	   └──▶ delete.go, subresource.go, scale.go
 //	              │  change
 //	              ▼
 //	        revision_log.go    one counter for all kinds; history, compaction
@@ -36,13 +43,11 @@
 //	    after Run nothing is left of it
 //	S6  without a fault verb nothing is lost, doubled, late or refused
 //
-// # What it is not yet
+// # What it is not
 //
-// Served are get, list, watch, create, update, JSON merge patch and delete, of
-// each kind in one version. There are no subresources, no strategic and apply
-// patches, no validation of content, no admission, no garbage collection, no
-// namespaces that must exist first. Rights are an open door with a list of
-// who is turned away (Deny).
+// Some fields of built-in kinds have no rule here, and what controllers and
+// kubelets do is done only by actors, when they run. Rights are an open door
+// with a list of who is turned away (Deny).
 //
 // # Concurrency
 //

@@ -21,13 +21,22 @@ type handler func(s *Server, w http.ResponseWriter, c *call) error
 
 // handlerOf is who answers c instead of the ordinary verbs; nil: those do.
 func handlerOf(c *call) handler {
-	key := handlerKey{c.kind.resource(), c.subresource, c.verb}
-	switch key {
+	core := func(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
+	switch (handlerKey{c.kind.resource(), c.subresource, c.verb}) {
+	case handlerKey{core("pods"), "binding", "create"}, handlerKey{core("bindings"), "", "create"}:
+		return (*Server).bind
+	case handlerKey{core("pods"), "eviction", "create"}:
+		return (*Server).evict
+	case handlerKey{core("namespaces"), "finalize", "update"}:
+		return (*Server).finalizeNamespace
 	}
-	if c.subresource != "" && c.subresource != "status" {
-		return func(*Server, http.ResponseWriter, *call) error {
-			return apierrors.NewInternalError(fmt.Errorf("the simulated server does not serve %s/%s", c.kind.Resource, c.subresource))
-		}
+	switch {
+	case c.subresource == "scale" && c.kind.scale != nil:
+		return map[string]handler{"get": (*Server).getScale, "update": (*Server).putScale, "patch": (*Server).patchScale}[c.verb]
+	case c.subresource == "", c.subresource == "status", c.subresource == "approval", c.subresource == "ephemeralcontainers", c.subresource == "resize":
+		return nil
 	}
-	return nil
+	return func(*Server, http.ResponseWriter, *call) error {
+		return apierrors.NewInternalError(fmt.Errorf("the simulated server does not serve %s/%s", c.kind.Resource, c.subresource))
+	}
 }

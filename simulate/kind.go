@@ -38,6 +38,7 @@ type Kind struct {
 	selectable   []string // further field labels, as paths
 	family       *family
 	schemaLife
+	managers *fieldManagers
 }
 
 // family is one resource in all its versions.
@@ -148,6 +149,10 @@ func (k Kind) completed() *Kind {
 		k.verbs = split(allVerbs)
 	}
 	k.builtin = clientscheme.Scheme.Recognizes(k.GroupVersionKind)
+	k.managers = newFieldManagers()
+	if k.builtin && k.schema == nil {
+		k.schema = builtinSchema{&k}
+	}
 	return &k
 }
 

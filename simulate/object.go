@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -45,6 +46,15 @@ func (o *object) at(revision int64) *object {
 	fields["metadata"] = metadata
 	return &object{fields: fields, poison: o.poison}
 }
+
+// revision is the version of a stored object.
+func (o *object) revision() int64 {
+	n, _ := strconv.ParseInt(o.meta().GetResourceVersion(), 10, 64)
+	return n
+}
+
+// labelSet are the labels of an object.
+func labelSet(o *object) labels.Set { return o.meta().GetLabels() }
 
 // objectOf is obj, typed or unstructured, as the server holds it.
 func objectOf(obj runtime.Object) (*object, error) {

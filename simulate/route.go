@@ -60,8 +60,12 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 		err = s.watch(answer, c)
 	case "get":
 		err = s.get(answer, c)
-	case "create", "update", "patch", "delete":
+	case "create", "update", "patch":
 		err = s.write(answer, c)
+	case "delete":
+		err = s.deleteOne(answer, c)
+	case "deletecollection":
+		err = s.deleteCollection(answer, c)
 	default:
 		err = apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
 	}

@@ -21,12 +21,15 @@ type Options struct {
 	Kinds []Kind
 	// User is who clients are, in refusals. Empty: "simulated".
 	User string
+	// Seed decides what the server draws, as the ends of generated names.
+	Seed uint64
 }
 
 // Server is a Kubernetes API server: its store, and the requests it answers.
 // It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
 	user      string
+	seed      uint64
 	admission admission  // nil: all is admitted
 	changed   *sync.Cond // on mu; something happened that a request may wait for
 	mu        struct {
@@ -42,16 +45,18 @@ type Server struct {
 		oldest int64
 		uids   int            // handed out; never goes back
 		names  map[string]int // handed out for each prefix
-		faults faults
-		served []Served
 		// version that the server says it has.
 		version string
+		// addresses and ports that were handed out to Services
+		addresses, ports int
+		faults           faults
+		served           []Served
 	}
 }
 
 // New returns a server with an empty store. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{user: opts.User}
+	s := &Server{user: opts.User, seed: opts.Seed}
 	if s.user == "" {
 		s.user = "simulated"
 	}

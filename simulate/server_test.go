@@ -265,7 +265,7 @@ func TestServer_Writes(t *testing.T) {
 	}{
 		{"create", "POST", "", js, `{"kind":"ConfigMap","metadata":{"name":"b"}}`, 201, `"resourceVersion":"4"`},
 		{"create again", "POST", "", js, `{"metadata":{"name":"a"}}`, 409, "AlreadyExists"},
-		{"create by prefix", "POST", "", js, `{"metadata":{"generateName":"p-"}}`, 201, `"name":"p-00001"`},
+		{"create by prefix", "POST", "", js, `{"metadata":{"generateName":"p-"}}`, 201, `"name":"p-f42j5"`},
 		{"create without a name", "POST", "", js, `{}`, 422, "Required value"},
 		{"create with a version", "POST", "", js, `{"metadata":{"name":"b","resourceVersion":"1"}}`, 400, "BadRequest"},
 		{"create of another kind", "POST", "", js, `{"kind":"Secret","metadata":{"name":"b"}}`, 400, "BadRequest"},
@@ -280,7 +280,7 @@ func TestServer_Writes(t *testing.T) {
 		{"update of another name", "PUT", "/a", js, `{"metadata":{"name":"z"}}`, 400, "BadRequest"},
 		{"patch", "PATCH", "/a", merge, `{"data":{"v":null,"w":"1"}}`, 200, `"data":{"w":"1"}`},
 		{"patch of the past", "PATCH", "/a", merge, `{"metadata":{"resourceVersion":"1"}}`, 409, "Conflict"},
-		{"strategic patch", "PATCH", "/a", "application/strategic-merge-patch+json", `{}`, 415, "UnsupportedMediaType"},
+		{"strategic patch", "PATCH", "/a", "application/strategic-merge-patch+json", `{"data":{"w":"1"}}`, 200, `"data":{"v":"1","w":"1"}`},
 		{"delete", "DELETE", "/a", js, "", 200, `"status":"Success"`},
 		{"delete another UID", "DELETE", "/a", js, `{"preconditions":{"uid":"other"}}`, 409, "Precondition failed: UID"},
 		{"delete of a missing one", "DELETE", "/z", js, "", 404, "NotFound"},

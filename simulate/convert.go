@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// sibling is the kind in another version; nil: there is none.
+func (k *Kind) sibling(gv schema.GroupVersion) *Kind {
+	if k.GroupVersion() == gv {
+		return k
+	}
+	if k.family == nil {
+		return nil
+	}
+	for _, other := range k.family.versions {
+		if other.GroupVersion() == gv {
+			return other
+		}
+	}
+	return nil
+}
+
+// toStorage is obj, which is of k, in the version that the log holds.
+func (k *Kind) toStorage(obj *object) (*object, error) {
+	if k.family == nil {
+		return obj, nil
+	}
+	return convert(obj, k, k.family.storage)
+}
+
+// fromStorage is what the log holds as an object of k.
+func (k *Kind) fromStorage(obj *object) (*object, error) {
+	if k.family == nil || obj == nil {
+		return obj, nil
+	}
+	return convert(obj, k.family.storage, k)
+}
+
+// convert is obj, of one version, as an object of another. It shares what does
+// not differ.
+func convert(obj *object, from, to *Kind) (*object, error) {
+	if from == to {
+		return obj, nil
+	}
+	if from.family == nil || from.family.convert == nil {
+		out := &object{fields: loose(obj, to).Object, poison: obj.poison}
+		return out, nil
+	}
+	out := obj.copy()
+	if err := from.family.convert(out.fields, from, to); err != nil {
+		return nil, err
+	}
+	out.fields["apiVersion"], out.fields["kind"] = to.GroupVersion().String(), to.Kind
+	return out, nil
+}

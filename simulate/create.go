@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// nameAttempts is how often a generated name is drawn anew when it is taken.
+const nameAttempts = 8
+
+// create stores the object of a POST.
+func (s *Server) create(q *writing) (*object, error) {
+	obj, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	return s.createObject(q, obj)
+}
+
+// createObject takes a decoded object through the hops of a create.
+func (s *Server) createObject(q *writing, obj *object) (stored *object, err error) {
+	for n := range nameAttempts {
+		attempt := obj.copy()
+		stored, err = s.createOnce(q, attempt)
+		if obj.meta().GetName() != "" || !apierrors.IsAlreadyExists(err) || n == nameAttempts-1 {
+			break
+		}
+	}
+	return stored, err
+}
+
+func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
+	s.beginCreate(obj)
+	if err := q.own(nil, obj); err != nil {
+		return nil, err
+	}
+	obj, err := s.mutated(q, "CREATE", obj, nil)
+	if err != nil {
+		return nil, err
+	}
+	q.kind.prepareCreate(obj)
+	if err := s.fill(q, obj); err != nil {
+		return nil, err
+	}
+	if errs := q.kind.validateCreate(obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(q.kind.GroupKind(), obj.meta().GetName(), errs)
+	}
+	if err := s.validated(q, "CREATE", obj, nil); err != nil {
+		return nil, err
+	}
+	if version := obj.meta().GetResourceVersion(); version != "" && version != "0" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	return s.commitCreate(q, obj)
+}
+
+// beginCreate gives a new object what only the server decides about.
+func (s *Server) beginCreate(obj *object) {
+	m := obj.meta()
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+	m.SetCreationTimestamp(now())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m.SetUID(s.uidLocked())
+	if m.GetName() == "" && m.GetGenerateName() != "" {
+		m.SetName(s.nameLocked(m.GetGenerateName()))
+	}
+}
+
+// commitCreate stores a new object, unless the request is a rehearsal.
+func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
+	stored, err := q.kind.toStorage(obj)
+	if err != nil {
+		return nil, err
+	}
+	r := q.kind.resource()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.log.get(r, stored.key()) != nil {
+		return nil, apierrors.NewAlreadyExists(r, stored.meta().GetName())
+	}
+	if q.dryRun {
+		return obj, nil
+	}
+	stored = s.mu.log.put(r, stored.key(), stored)
+	s.tellLocked()
+	return obj.at(stored.revision()), nil
+}
+
+// uidLocked is an identity that no other object has.
+func (s *Server) uidLocked() types.UID {
+	s.mu.uids++
+	var b [36]byte
+	copy(b[:], "00000000-0000-4000-8000-000000000000")
+	for i, n := len(b)-1, s.mu.uids; n > 0 && b[i] != '-'; i, n = i-1, n/16 {
+		b[i] = "0123456789abcdef"[n%16]
+	}
+	return types.UID(b[:])
+}
+
+const (
+	nameLetters = "bcdfghjklmnpqrstvwxz2456789"
+	nameSuffix  = 5
+	longestBase = 63 - nameSuffix
+)
+
+// nameLocked appends five characters that the server's seed, the prefix and how
+// often it was asked for decide.
+func (s *Server) nameLocked(prefix string) string {
+	s.mu.names[prefix]++
+	if len(prefix) > longestBase {
+		prefix = prefix[:longestBase]
+	}
+	draw := keyedRandom(s.seed, "name", prefix, s.mu.names[prefix])
+	var b strings.Builder
+	b.WriteString(prefix)
+	for range nameSuffix {
+		b.WriteByte(nameLetters[draw.IntN(len(nameLetters))])
+	}
+	return b.String()
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// defaultTyped fills in what the maker of an object may leave out.
+func defaultTyped(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		defaultPodSpec(&o.Spec)
+		defaultRequests(&o.Spec)
+		orElse(&o.Spec.EnableServiceLinks, true)
+	case *corev1.PodTemplate:
+		defaultPodSpec(&o.Template.Spec)
+	case *corev1.ReplicationController:
+		defaultReplicationController(o)
+	case *corev1.Service:
+		defaultService(o)
+	case *corev1.Secret:
+		defaultSecret(o)
+	case *corev1.Namespace:
+		defaultNamespace(o)
+	case *corev1.PersistentVolumeClaim:
+		orElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	case *corev1.PersistentVolume:
+		orElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		zeroElse(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+	case *corev1.Endpoints:
+		defaultEndpoints(o)
+	case *appsv1.Deployment:
+		defaultDeployment(o)
+	case *appsv1.ReplicaSet:
+		orElse(&o.Spec.Replicas, 1)
+		defaultPodSpec(&o.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		defaultStatefulSet(o)
+	case *appsv1.DaemonSet:
+		defaultDaemonSet(o)
+	case *batchv1.Job:
+		defaultJob(o)
+	case *batchv1.CronJob:
+		defaultCronJob(o)
+	case *networkingv1.NetworkPolicy:
+		defaultNetworkPolicy(o)
+	case *discoveryv1.EndpointSlice:
+		for i := range o.Ports {
+			orElse(&o.Ports[i].Name, "")
+			orElse(&o.Ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	case *rbacv1.RoleBinding:
+		defaultBinding(&o.RoleRef, o.Subjects)
+	case *rbacv1.ClusterRoleBinding:
+		defaultBinding(&o.RoleRef, o.Subjects)
+	case *storagev1.StorageClass:
+		orElse(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+		orElse(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	}
+}
+
+// orElse sets what a pointer is to when it is to nothing.
+func orElse[T any](to **T, value T) {
+	if *to == nil {
+		*to = &value
+	}
+}
+
+// zeroElse sets what is still zero.
+func zeroElse[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}
+
+func defaultBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	zeroElse(&role.APIGroup, rbacv1.GroupName)
+	for i := range subjects {
+		if subjects[i].APIGroup == "" && (subjects[i].Kind == rbacv1.UserKind || subjects[i].Kind == rbacv1.GroupKind) {
+			subjects[i].APIGroup = rbacv1.GroupName
+		}
+	}
+}
+
+func defaultNetworkPolicy(o *networkingv1.NetworkPolicy) {
+	ports := func(ports []networkingv1.NetworkPolicyPort) {
+		for i := range ports {
+			orElse(&ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	}
+	for _, rule := range o.Spec.Ingress {
+		ports(rule.Ports)
+	}
+	for _, rule := range o.Spec.Egress {
+		ports(rule.Ports)
+	}
+	if len(o.Spec.PolicyTypes) == 0 {
+		o.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+		if len(o.Spec.Egress) > 0 {
+			o.Spec.PolicyTypes = append(o.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+		}
+	}
+}
+
+func defaultEndpoints(o *corev1.Endpoints) {
+	for i := range o.Subsets {
+		for j := range o.Subsets[i].Ports {
+			zeroElse(&o.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
+		}
+	}
+}
+
+func percent(text string) intstr.IntOrString { return intstr.FromString(text) }

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// affinitySeconds is how long a client stays with one endpoint.
+const affinitySeconds = 10800
+
+func defaultSecret(o *corev1.Secret) {
+	for name, text := range o.StringData {
+		if o.Data == nil {
+			o.Data = map[string][]byte{}
+		}
+		o.Data[name] = []byte(text)
+	}
+	o.StringData = nil
+	zeroElse(&o.Type, corev1.SecretTypeOpaque)
+}
+
+func defaultNamespace(o *corev1.Namespace) {
+	zeroElse(&o.Status.Phase, corev1.NamespaceActive)
+	if o.Name == "" {
+		return // generated later
+	}
+	if o.Labels == nil {
+		o.Labels = map[string]string{}
+	}
+	o.Labels[corev1.LabelMetadataName] = o.Name
+}
+
+func defaultService(o *corev1.Service) {
+	zeroElse(&o.Spec.SessionAffinity, corev1.ServiceAffinityNone)
+	zeroElse(&o.Spec.Type, corev1.ServiceTypeClusterIP)
+	if o.Spec.SessionAffinity == corev1.ServiceAffinityClientIP {
+		if o.Spec.SessionAffinityConfig == nil || o.Spec.SessionAffinityConfig.ClientIP == nil || o.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds == nil {
+			o.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(int32(affinitySeconds))}}
+		}
+	} else {
+		o.Spec.SessionAffinityConfig = nil
+	}
+	for i := range o.Spec.Ports {
+		p := &o.Spec.Ports[i]
+		zeroElse(&p.Protocol, corev1.ProtocolTCP)
+		if p.TargetPort == intstr.FromInt32(0) || p.TargetPort == intstr.FromString("") {
+			p.TargetPort = intstr.FromInt32(p.Port)
+		}
+	}
+	external := o.Spec.Type == corev1.ServiceTypeNodePort || o.Spec.Type == corev1.ServiceTypeLoadBalancer
+	if external {
+		zeroElse(&o.Spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
+	}
+	if o.Spec.Type != corev1.ServiceTypeExternalName {
+		orElse(&o.Spec.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster)
+	}
+	if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
+		orElse(&o.Spec.AllocateLoadBalancerNodePorts, true)
+	}
+}
+
+// qualityOf is the class that the resources of a Pod's containers give it.
+func qualityOf(obj *object) string {
+	pod, err := typedOf[corev1.Pod](obj)
+	if err != nil {
+		return string(corev1.PodQOSBestEffort)
+	}
+	return string(podQuality(pod))
+}
+
+func podQuality(pod *corev1.Pod) corev1.PodQOSClass {
+	asks, guaranteed := false, true
+	containers := append(append([]corev1.Container{}, pod.Spec.Containers...), pod.Spec.InitContainers...)
+	for _, c := range containers {
+		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+			limit, limited := c.Resources.Limits[name]
+			request, requested := c.Resources.Requests[name]
+			limited, requested = limited && !limit.IsZero(), requested && !request.IsZero()
+			asks = asks || limited || requested
+			if !limited || requested && limit.Cmp(request) != 0 {
+				guaranteed = false
+			}
+		}
+	}
+	switch {
+	case !asks:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}

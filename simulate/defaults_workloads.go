@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+const (
+	revisions       = 10
+	progressSeconds = 600
+	backoffLimit    = 6
+)
+
+func defaultDeployment(o *appsv1.Deployment) {
+	s := &o.Spec
+	orElse(&s.Replicas, 1)
+	orElse(&s.RevisionHistoryLimit, revisions)
+	orElse(&s.ProgressDeadlineSeconds, progressSeconds)
+	zeroElse(&s.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+	if s.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType {
+		orElse(&s.Strategy.RollingUpdate, appsv1.RollingUpdateDeployment{})
+		orElse(&s.Strategy.RollingUpdate.MaxUnavailable, percent("25%"))
+		orElse(&s.Strategy.RollingUpdate.MaxSurge, percent("25%"))
+	}
+	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultReplicationController(o *corev1.ReplicationController) {
+	orElse(&o.Spec.Replicas, 1)
+	if o.Spec.Template == nil {
+		return
+	}
+	if len(o.Spec.Selector) == 0 {
+		o.Spec.Selector = o.Spec.Template.Labels
+	}
+	if len(o.Labels) == 0 {
+		o.Labels = o.Spec.Template.Labels
+	}
+	defaultPodSpec(&o.Spec.Template.Spec)
+}
+
+func defaultStatefulSet(o *appsv1.StatefulSet) {
+	s := &o.Spec
+	zeroElse(&s.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
+	zeroElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
+	if s.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+		orElse(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+		orElse(&s.UpdateStrategy.RollingUpdate.Partition, 0)
+	}
+	orElse(&s.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
+	zeroElse(&s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	zeroElse(&s.PersistentVolumeClaimRetentionPolicy.WhenScaled, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
+	orElse(&s.Replicas, 1)
+	orElse(&s.RevisionHistoryLimit, revisions)
+	for i := range s.VolumeClaimTemplates {
+		claim := &s.VolumeClaimTemplates[i]
+		claim.APIVersion, claim.Kind = "v1", "PersistentVolumeClaim"
+		zeroElse(&claim.Status.Phase, corev1.ClaimPending)
+		orElse(&claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	}
+	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultDaemonSet(o *appsv1.DaemonSet) {
+	s := &o.Spec
+	zeroElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
+	if s.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+		orElse(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
+		orElse(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
+		orElse(&s.UpdateStrategy.RollingUpdate.MaxSurge, intstr.FromInt32(0))
+	}
+	orElse(&s.RevisionHistoryLimit, revisions)
+	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultJob(o *batchv1.Job) {
+	defaultJobSpec(&o.Spec)
+	if len(o.Labels) == 0 {
+		o.Labels = o.Spec.Template.Labels
+	}
+}
+
+func defaultJobSpec(s *batchv1.JobSpec) {
+	if s.Completions == nil && s.Parallelism == nil {
+		s.Completions = new(int32(1))
+	}
+	orElse(&s.Parallelism, 1)
+	orElse(&s.BackoffLimit, backoffLimit)
+	orElse(&s.CompletionMode, batchv1.NonIndexedCompletion)
+	orElse(&s.Suspend, false)
+	if s.PodFailurePolicy != nil {
+		orElse(&s.PodReplacementPolicy, batchv1.Failed)
+	} else {
+		orElse(&s.PodReplacementPolicy, batchv1.TerminatingOrFailed)
+	}
+	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultCronJob(o *batchv1.CronJob) {
+	s := &o.Spec
+	zeroElse(&s.ConcurrencyPolicy, batchv1.AllowConcurrent)
+	orElse(&s.Suspend, false)
+	orElse(&s.SuccessfulJobsHistoryLimit, 3)
+	orElse(&s.FailedJobsHistoryLimit, 1)
+	defaultPodSpec(&s.JobTemplate.Spec.Template.Spec)
+}

@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// podGrace is how many seconds a Pod has to end when nobody says.
+const podGrace = 30
+
+// deletionOptions reads the options of a delete: from the body, or without one
+// from the query.
+func (c *call) deletionOptions(body []byte) (opts metav1.DeleteOptions, err error) {
+	if len(body) == 0 {
+		opts, err = deletionQuery(c.URL.Query())
+	} else {
+		opts, err = decodeDeletion(mediaOf(c.Header.Get("Content-Type")), body)
+	}
+	if err != nil {
+		return opts, err
+	}
+	if errs := metav1validation.ValidateDeleteOptions(&opts); len(errs) > 0 {
+		return opts, apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "DeleteOptions"}, "", errs)
+	}
+	return opts, nil
+}
+
+func deletionQuery(query url.Values) (opts metav1.DeleteOptions, err error) {
+	if text := query.Get("gracePeriodSeconds"); text != "" {
+		seconds, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
+		opts.GracePeriodSeconds = &seconds
+	}
+	if text := query.Get("propagationPolicy"); text != "" {
+		opts.PropagationPolicy = new(metav1.DeletionPropagation(text))
+	}
+	if text := query.Get("orphanDependents"); text != "" {
+		orphan, err := strconv.ParseBool(text)
+		if err != nil {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
+		opts.OrphanDependents = &orphan
+	}
+	opts.DryRun = query["dryRun"]
+	return opts, nil
+}
+
+func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err error) {
+	switch media {
+	case contentYAML:
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
+	case contentJSON:
+	case contentProtobuf:
+		kind := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
+		decoded, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(body, &kind, nil)
+		if err != nil {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
+		if read, ok := decoded.(*metav1.DeleteOptions); ok {
+			return *read, nil
+		}
+		return opts, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	default:
+		return opts, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
+	}
+	if nesting(body) > deepest {
+		return opts, apierrors.NewBadRequest("exceeded max depth")
+	}
+	if err := json.Unmarshal(body, &opts); err != nil {
+		return opts, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
+	}
+	if opts.Kind != "" && opts.Kind != "DeleteOptions" {
+		return opts, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+	}
+	return opts, nil
+}
+
+// deleteOne answers a DELETE of one object.
+func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
+	q := &writing{call: c}
+	body, err := readBody(c.Body)
+	if err != nil {
+		return err
+	}
+	opts, err := c.deletionOptions(body)
+	if err != nil {
+		return err
+	}
+	q.dryRun = len(opts.DryRun) > 0
+	obj, gone, err := s.deleteObject(q, &opts)
+	if err != nil {
+		return err
+	}
+	code := http.StatusOK
+	if !gone && opts.OrphanDependents != nil && !*opts.OrphanDependents {
+		code = http.StatusAccepted
+	}
+	var answer []byte
+	if gone && !c.kind.answersDeleted() {
+		answer, err = c.encoder.status(metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
+			Name: c.name, Group: c.kind.Group, Kind: c.kind.Resource, UID: obj.meta().GetUID(),
+		}})
+	} else {
+		answer, err = c.encoder.object(obj)
+	}
+	if err != nil {
+		return err
+	}
+	return s.answer(w, q, code, answer)
+}
+
+// deleteObject deletes the object of q's path, or marks it.
+func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, bool, error) {
+	for {
+		held, old, err := s.current(q)
+		if err != nil {
+			return nil, false, err
+		}
+		if held == nil {
+			return nil, false, apierrors.NewNotFound(q.kind.resource(), q.name)
+		}
+		if err := s.deletable(q, old); err != nil {
+			return nil, false, err
+		}
+		s.mu.Lock()
+		if s.mu.log.get(q.kind.resource(), q.key()) != held {
+			s.mu.Unlock()
+			continue
+		}
+		obj, gone, err := s.deleteLocked(q.kind, held, opts)
+		s.mu.Unlock()
+		if err != nil {
+			return nil, false, err
+		}
+		if obj, err = q.kind.fromStorage(obj); err != nil {
+			return nil, false, err
+		}
+		return obj, gone, nil
+	}
+}
+
+func (s *Server) deletable(q *writing, old *object) error {
+	if _, err := s.mutated(q, "DELETE", nil, old); err != nil {
+		return err
+	}
+	return s.validated(q, "DELETE", nil, old)
+}
+
+// deleteLocked removes old, or marks it as being deleted while something keeps
+// it. gone: it was removed.
+func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOptions) (obj *object, gone bool, err error) {
+	m, r := old.meta(), kind.resource()
+	if only := opts.Preconditions; only != nil {
+		if only.UID != nil && *only.UID != m.GetUID() {
+			return nil, false, errPrecondition(r, m.GetName(), "UID", string(*only.UID), string(m.GetUID()))
+		}
+		if only.ResourceVersion != nil && *only.ResourceVersion != m.GetResourceVersion() {
+			return nil, false, errPrecondition(r, m.GetName(), "ResourceVersion", *only.ResourceVersion, m.GetResourceVersion())
+		}
+	}
+	next := kind.marked(old, opts)
+	dryRun := len(opts.DryRun) > 0
+	if next == nil {
+		if dryRun {
+			return old, true, nil
+		}
+		obj = s.mu.log.remove(r, old.key())
+		s.tellLocked()
+		return obj, true, nil
+	}
+	if next == old || dryRun {
+		return next, false, nil
+	}
+	obj = s.mu.log.put(r, old.key(), next)
+	s.tellLocked()
+	return obj, false, nil
+}
+
+// marked is what becomes of an object that is to be deleted: nil when it goes at
+// once, old itself when it waits already.
+func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
+	next := old.copy()
+	m := next.meta()
+	grace := k.graceOf(old, opts)
+	if deleting := m.GetDeletionTimestamp(); !unset(deleting) && k.graceful() {
+		pending := m.GetDeletionGracePeriodSeconds()
+		if pending != nil && *pending > 0 && (opts.GracePeriodSeconds == nil || *opts.GracePeriodSeconds >= *pending) {
+			return old // only a shorter time is news
+		}
+	}
+	changed := setPropagation(next, k, opts)
+	if grace == 0 && len(m.GetFinalizers()) == 0 {
+		return nil
+	}
+	was := m.GetDeletionTimestamp()
+	if unset(was) {
+		if m.GetGeneration() > 0 {
+			m.SetGeneration(m.GetGeneration() + 1)
+		}
+		m.SetDeletionTimestamp(new(metav1.NewTime(now().Add(time.Duration(grace) * time.Second))))
+		m.SetDeletionGracePeriodSeconds(&grace)
+		return next
+	}
+	if pending := m.GetDeletionGracePeriodSeconds(); pending != nil && grace < *pending {
+		end := metav1.NewTime(was.Add(time.Duration(grace-*pending) * time.Second))
+		if at := now(); end.Before(&at) {
+			end = at
+		}
+		m.SetDeletionTimestamp(&end)
+		m.SetDeletionGracePeriodSeconds(&grace)
+		return next
+	}
+	if changed {
+		return next
+	}
+	return old
+}
+
+// graceOf is how many seconds the object has to end.
+func (k *Kind) graceOf(old *object, opts *metav1.DeleteOptions) int64 {
+	if !k.graceful() {
+		return 0
+	}
+	spec, _ := old.fields["spec"].(map[string]any)
+	grace := int64(podGrace)
+	if own, ok := spec["terminationGracePeriodSeconds"].(int64); ok {
+		grace = own
+	}
+	if opts.GracePeriodSeconds != nil {
+		grace = *opts.GracePeriodSeconds
+	}
+	if grace < 0 {
+		grace = 1
+	}
+	// What runs nowhere, or has ended, needs no time.
+	status, _ := old.fields["status"].(map[string]any)
+	if node, _ := spec["nodeName"].(string); node == "" || status["phase"] == "Failed" || status["phase"] == "Succeeded" {
+		return 0
+	}
+	return grace
+}
+
+// setPropagation puts in the finalizers that say what becomes of dependents,
+// and reports whether that changed anything.
+func setPropagation(obj *object, k *Kind, opts *metav1.DeleteOptions) bool {
+	m := obj.meta()
+	was := m.GetFinalizers()
+	is := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	switch propagationOf(was, opts) {
+	case metav1.DeletePropagationOrphan:
+		is = append(is, metav1.FinalizerOrphanDependents)
+	case metav1.DeletePropagationForeground:
+		is = append(is, metav1.FinalizerDeleteDependents)
+	}
+	if sameMembers(was, is) {
+		return false
+	}
+	m.SetFinalizers(is)
+	return true
+}
+
+func sameMembers(a, b []string) bool {
+	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+// propagationOf is what becomes of dependents: as the request says, else as the
+// object's finalizers say already.
+func propagationOf(finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
+	switch {
+	case opts.PropagationPolicy != nil:
+		return *opts.PropagationPolicy
+	case opts.OrphanDependents != nil && *opts.OrphanDependents:
+		return metav1.DeletePropagationOrphan
+	case opts.OrphanDependents != nil:
+		return metav1.DeletePropagationBackground
+	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
+		return metav1.DeletePropagationOrphan
+	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// deleteCollection answers a DELETE of all that is selected: each is deleted as
+// if it were asked for alone, and the answer is what there was.
+func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
+	q := &writing{call: c}
+	body, err := readBody(c.Body)
+	if err != nil {
+		return err
+	}
+	opts, err := c.deletionOptions(body)
+	if err != nil {
+		return err
+	}
+	q.dryRun = len(opts.DryRun) > 0
+	sel, err := parseSelection(c.kind, c.namespace, c.URL.Query())
+	if err != nil {
+		return err
+	}
+	objects, revision, err := s.state(c, page{newest: true})
+	if err != nil {
+		return err
+	}
+	objects = slices.DeleteFunc(objects, func(o *object) bool { return !sel.has(o) })
+	for _, obj := range objects {
+		key := obj.key()
+		each := *c
+		each.namespace, each.name = key.Namespace, key.Name
+		if _, _, err := s.deleteObject(&writing{call: &each, dryRun: q.dryRun}, &opts); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete %s %s: %w", c.kind.Resource, key, err)
+		}
+	}
+	answer, err := c.encoder.list(metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}, objects)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, q, http.StatusOK, answer)
+}

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"net/netip"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// fill gives a new object what the server allots: addresses, ports, and
+// what is made of its identity.
+func (s *Server) fill(q *writing, obj *object) error {
+	m := obj.meta()
+	switch q.kind.resource().String() {
+	case "services":
+		return s.fillService(obj, nil)
+	case "namespaces":
+		setIn(obj.fields, []any{"kubernetes"}, "spec", "finalizers")
+		setIn(obj.fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
+	case "jobs.batch":
+		return fillJob(obj)
+	}
+	return nil
+}
+
+// fillUpdate gives an object that is written again what the server allots.
+func (s *Server) fillUpdate(q *writing, old, obj *object) error {
+	if q.kind.resource().String() == "services" && q.subresource == "" {
+		return s.fillService(obj, old)
+	}
+	if q.kind.resource().String() == "namespaces" && q.subresource == "" {
+		spec, _ := old.fields["spec"].(map[string]any)
+		if finalizers, ok := spec["finalizers"]; ok {
+			setIn(obj.fields, finalizers, "spec", "finalizers")
+		}
+	}
+	return nil
+}
+
+// setIn sets a value at a path, making what lacks on the way.
+func setIn(fields map[string]any, value any, path ...string) {
+	for _, name := range path[:len(path)-1] {
+		inner, ok := fields[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			fields[name] = inner
+		}
+		fields = inner
+	}
+	fields[path[len(path)-1]] = value
+}
+
+// typedOf is obj in its Go type.
+func typedOf[T any](obj *object) (*T, error) {
+	typed := new(T)
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.fields, typed)
+}
+
+// retype writes a typed object back into obj.
+func retype(obj *object, typed any) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return err
+	}
+	fields["apiVersion"], fields["kind"] = obj.fields["apiVersion"], obj.fields["kind"]
+	obj.fields = fields
+	return nil
+}
+
+// The addresses and ports that Services get, one after the other.
+const (
+	serviceNetwork = "10.96.0.0"
+	firstNodePort  = 30000
+	nodePorts      = 2768
+)
+
+// fillService allots an address and ports, or carries over those of old.
+func (s *Server) fillService(obj, old *object) error {
+	service, err := typedOf[corev1.Service](obj)
+	if err != nil {
+		return err
+	}
+	before := &corev1.Service{}
+	if old != nil {
+		if before, err = typedOf[corev1.Service](old); err != nil {
+			return err
+		}
+	}
+	spec := &service.Spec
+	if spec.Type == corev1.ServiceTypeExternalName {
+		spec.ClusterIP, spec.ClusterIPs, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, nil, nil
+		return retype(obj, service)
+	}
+	if spec.ClusterIP == "" {
+		if spec.ClusterIP = before.Spec.ClusterIP; spec.ClusterIP == "" {
+			spec.ClusterIP = s.serviceAddress()
+		}
+	}
+	spec.ClusterIPs = []string{spec.ClusterIP}
+	if len(spec.IPFamilies) == 0 {
+		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	orElse(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && *spec.AllocateLoadBalancerNodePorts
+	for i := range spec.Ports {
+		p := &spec.Ports[i]
+		if !external {
+			if before.Spec.Type != spec.Type && old != nil {
+				p.NodePort = 0
+			}
+			continue
+		}
+		for _, was := range before.Spec.Ports {
+			if was.Port == p.Port && was.Protocol == p.Protocol && p.NodePort == 0 {
+				p.NodePort = was.NodePort
+			}
+		}
+		if p.NodePort == 0 {
+			p.NodePort = s.nodePort()
+		}
+	}
+	return retype(obj, service)
+}
+
+func (s *Server) serviceAddress() string {
+	s.mu.Lock()
+	s.mu.addresses++
+	n := s.mu.addresses
+	s.mu.Unlock()
+	base := netip.MustParseAddr(serviceNetwork).As4()
+	n += 9 // the first few are the cluster's own
+	return netip.AddrFrom4([4]byte{base[0], base[1] + byte(n>>16), byte(n >> 8), byte(n)}).String()
+}
+
+func (s *Server) nodePort() int32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.ports++
+	return firstNodePort + int32(s.mu.ports%nodePorts)
+}
+
+// fillJob gives a Job the selector and the labels by which it knows its Pods.
+func fillJob(obj *object) error {
+	job, err := typedOf[batchv1.Job](obj)
+	if err != nil {
+		return err
+	}
+	if job.Spec.ManualSelector != nil && *job.Spec.ManualSelector {
+		return nil
+	}
+	uid := string(job.UID)
+	if job.Spec.Template.Labels == nil {
+		job.Spec.Template.Labels = map[string]string{}
+	}
+	for _, prefix := range []string{"", "batch.kubernetes.io/"} {
+		job.Spec.Template.Labels[prefix+"job-name"] = job.Name
+		job.Spec.Template.Labels[prefix+"controller-uid"] = uid
+	}
+	if job.Spec.Selector == nil {
+		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
+	}
+	return retype(obj, job)
+}

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// fieldManagers are those of one kind, one for the kind itself and one for each
+// subresource, made when they are first asked for.
+type fieldManagers struct {
+	mu struct {
+		sync.Mutex
+		of map[string]*managedfields.FieldManager
+	}
+}
+
+func newFieldManagers() *fieldManagers {
+	m := &fieldManagers{}
+	m.mu.of = map[string]*managedfields.FieldManager{}
+	return m
+}
+
+func (m *fieldManagers) get(k *Kind, subresource string) (*managedfields.FieldManager, error) {
+	m.mu.Lock()
+	known := m.mu.of[subresource]
+	m.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := k.newFieldManager(subresource)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.of[subresource] = made
+	return made, nil
+}
+
+func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager, error) {
+	var types managedfields.TypeConverter
+	if k.schema != nil {
+		types = k.schema.typeConverter()
+	}
+	if types == nil {
+		types = managedfields.NewDeducedTypeConverter()
+	}
+	make := managedfields.NewDefaultCRDFieldManager
+	if k.builtin {
+		make = managedfields.NewDefaultFieldManager
+	}
+	return make(types, versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
+}
+
+// notOwned are the fields that a write cannot change, so nobody comes to own
+// them by it.
+func (k *Kind) notOwned(subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	version := fieldpath.APIVersion(k.GroupVersion().String())
+	except := func(paths ...fieldpath.Path) {
+		filters[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(paths...))
+	}
+	switch {
+	case subresource == "" && k.status && k.resetsStatus():
+		except(fieldpath.MakePathOrDie("status"))
+	case subresource == "status" && !k.builtin:
+		filters[version] = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
+	case subresource == "status":
+		paths := []fieldpath.Path{fieldpath.MakePathOrDie("spec")}
+		for _, name := range k.keptByStatus() {
+			paths = append(paths, fieldpath.MakePathOrDie("metadata", name))
+		}
+		except(paths...)
+	}
+	return filters
+}
+
+// versions converts, completes and makes objects of one kind as a field manager
+// asks for them.
+type versions struct{ kind *Kind }
+
+func (v versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
+	u, ok := in.(*unstructured.Unstructured)
+	if !ok {
+		return nil, fmt.Errorf("convert a %T", in)
+	}
+	from := u.GroupVersionKind()
+	to, ok := target.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
+	if !ok || to == from {
+		return in, nil
+	}
+	kind, was := v.kind.sibling(to.GroupVersion()), v.kind.sibling(from.GroupVersion())
+	if kind == nil || was == nil {
+		return nil, runtime.NewNotRegisteredErrForKind("simulated", to)
+	}
+	obj, err := convert(&object{fields: u.Object}, was, kind)
+	if err != nil {
+		return nil, err
+	}
+	obj.fields["apiVersion"] = to.GroupVersion().String()
+	return obj.meta(), nil
+}
+
+func (versions) Convert(any, any, any) error { return errors.New("not asked for") }
+
+func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string) (string, string, error) {
+	return label, value, nil
+}
+
+func (v versions) Default(in runtime.Object) {
+	if u, ok := in.(*unstructured.Unstructured); ok && v.kind.schema != nil {
+		v.kind.schema.setDefaults(u.Object)
+	}
+}
+
+func (versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(gvk)
+	return u, nil
+}
+
+// loose is an object whose metadata can be changed without harm to obj.
+func loose(obj *object, k *Kind) *unstructured.Unstructured {
+	fields := maps.Clone(obj.fields)
+	metadata, _ := fields["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	fields["metadata"] = metadata
+	fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
+	return &unstructured.Unstructured{Object: fields}
+}
+
+// own notes in obj who has written what of it since old; nil: all of it.
+func (q *writing) own(old, obj *object) error {
+	fields, err := q.kind.managers.get(q.kind, q.subresource)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	live := &unstructured.Unstructured{}
+	live.SetGroupVersionKind(q.kind.GroupVersionKind)
+	if old != nil {
+		live = loose(old, q.kind)
+	}
+	next, err := fields.Update(live, obj.meta(), q.manager)
+	if err != nil {
+		// As a real server: the write goes on with the entries there were.
+		obj.meta().SetManagedFields(live.GetManagedFields())
+		return nil
+	}
+	if u, ok := next.(*unstructured.Unstructured); ok {
+		obj.fields = u.Object
+	}
+	if old != nil {
+		keepTimes(old, obj)
+	}
+	return nil
+}
+
+// keepTimes takes back a new time of an entry when nothing else has changed.
+func keepTimes(old, obj *object) {
+	a, _ := old.fields["metadata"].(map[string]any)
+	b, _ := obj.fields["metadata"].(map[string]any)
+	was, _ := a["managedFields"].([]any)
+	is, _ := b["managedFields"].([]any)
+	if len(was) != len(is) || len(is) == 0 || !sameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") || !sameBut(a, b, "managedFields") {
+		return
+	}
+	for i := range is {
+		x, _ := was[i].(map[string]any)
+		y, _ := is[i].(map[string]any)
+		if !sameBut(x, y, "time") {
+			return
+		}
+	}
+	b["managedFields"] = was
+}
+
+// sameBut reports whether two objects are equal but for some of their fields.
+func sameBut(a, b map[string]any, but ...string) bool {
+	for _, pair := range [][2]map[string]any{{a, b}, {b, a}} {
+		for name, value := range pair[0] {
+			if contains(but, name) {
+				continue
+			}
+			other, ok := pair[1][name]
+			if !ok || !reflect.DeepEqual(value, other) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func contains(list []string, one string) bool {
+	for _, each := range list {
+		if each == one {
+			return true
+		}
+	}
+	return false
+}

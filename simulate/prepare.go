@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"reflect"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// now is the time as objects hold it.
+func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
+
+// prepareCreate drops from a new object what its maker cannot decide.
+func (k *Kind) prepareCreate(obj *object) {
+	if k.status && k.resetsStatus() {
+		delete(obj.fields, "status")
+		if k.builtin {
+			obj.fields["status"] = k.firstStatus(obj)
+		}
+	}
+	m := obj.meta()
+	m.SetGeneration(0)
+	if k.countsFromCreation(obj) {
+		m.SetGeneration(1)
+	}
+}
+
+// prepareUpdate carries over from old what the writer of obj cannot change.
+func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
+	was, m := old.meta(), obj.meta()
+	if subresource == "status" {
+		k.keepForStatus(old, obj)
+		m = obj.meta()
+	} else if k.status && (subresource != "" || k.keepsStatus()) {
+		keepField(old.fields, obj.fields, "status")
+	}
+	m.SetUID(was.GetUID())
+	m.SetCreationTimestamp(was.GetCreationTimestamp())
+	m.SetSelfLink(was.GetSelfLink())
+	m.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	if m.GetDeletionGracePeriodSeconds() == nil || unset(was.GetDeletionTimestamp()) {
+		m.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
+	}
+	m.SetResourceVersion(was.GetResourceVersion())
+	if m.GetGenerateName() == "" {
+		m.SetGenerateName(was.GetGenerateName())
+	}
+	m.SetGeneration(was.GetGeneration())
+	if subresource != "status" && k.counts(old, obj) {
+		m.SetGeneration(was.GetGeneration() + 1)
+	}
+}
+
+// keepForStatus leaves of obj only what a write of its status can change.
+func (k *Kind) keepForStatus(old, obj *object) {
+	if !k.builtin {
+		status, has := obj.fields["status"]
+		managed := obj.meta().GetManagedFields()
+		version := obj.meta().GetResourceVersion()
+		obj.fields = runtime.DeepCopyJSON(old.fields)
+		delete(obj.fields, "status")
+		if has {
+			obj.fields["status"] = status
+		}
+		obj.meta().SetManagedFields(managed)
+		obj.meta().SetResourceVersion(version)
+		return
+	}
+	for name := range obj.fields {
+		if name != "status" && name != "metadata" && name != "kind" && name != "apiVersion" {
+			keepField(old.fields, obj.fields, name)
+		}
+	}
+	for name := range old.fields {
+		if name != "status" && name != "metadata" {
+			keepField(old.fields, obj.fields, name)
+		}
+	}
+	was, _ := old.fields["metadata"].(map[string]any)
+	is, _ := obj.fields["metadata"].(map[string]any)
+	for _, name := range k.keptByStatus() {
+		keepField(was, is, name)
+	}
+}
+
+// keepField gives to the field that from has, or takes it away.
+func keepField(from, to map[string]any, name string) {
+	if value, ok := from[name]; ok {
+		to[name] = value
+	} else if to != nil {
+		delete(to, name)
+	}
+}
+
+// counts reports whether the change from old to obj is counted in the
+// generation.
+func (k *Kind) counts(old, obj *object) bool {
+	if old.meta().GetGeneration() == 0 && !k.countsFromCreation(obj) {
+		return false
+	}
+	but := []string{"metadata", "kind", "apiVersion"}
+	if k.status {
+		but = append(but, "status")
+	}
+	if !sameBut(old.fields, obj.fields, but...) {
+		return true
+	}
+	return k.countsAnnotations() && !reflect.DeepEqual(old.meta().GetAnnotations(), obj.meta().GetAnnotations())
+}
+
+// same reports whether two objects are equal in all that is stored.
+func same(a, b *object) bool {
+	return !a.poison && !b.poison && sameBut(a.fields, b.fields, "kind", "apiVersion")
+}

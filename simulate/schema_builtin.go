@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/applyconfigurations"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// builtinSchema is that of a kind that has a Go type: the type says which
+// fields there are, and code what their defaults and their rules are.
+type builtinSchema struct{ kind *Kind }
+
+// unknown is empty: a body that has such fields is read through the Go type,
+// which finds them.
+func (builtinSchema) unknown(map[string]any) []string { return nil }
+
+// prune drops what the Go type does not have, and adds what it always shows.
+func (b builtinSchema) prune(fields map[string]any) { b.through(fields, func(runtime.Object) {}) }
+
+func (b builtinSchema) setDefaults(fields map[string]any) { b.through(fields, defaultTyped) }
+
+// through reads fields into the Go type, has it changed, and writes it back.
+// Fields that the type cannot hold stay as they are.
+func (b builtinSchema) through(fields map[string]any, change func(runtime.Object)) {
+	typed, err := b.typed(fields)
+	if err != nil {
+		return
+	}
+	change(typed)
+	obj, err := objectOfTyped(b.kind, typed)
+	if err != nil {
+		return
+	}
+	clear(fields)
+	maps.Copy(fields, obj.fields)
+}
+
+func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
+	typed, err := clientscheme.Scheme.New(b.kind.GroupVersionKind)
+	if err != nil {
+		return nil, err
+	}
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed)
+}
+
+func (b builtinSchema) validate(fields, old map[string]any) field.ErrorList {
+	if !hasRules(b.kind) {
+		return nil
+	}
+	typed, err := b.typed(fields)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	if old == nil {
+		return validateTyped(typed, nil)
+	}
+	was, err := b.typed(old)
+	if err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return validateTyped(typed, was)
+}
+
+// typeConverter reads objects by the schemas that apply configurations are
+// made of.
+func (b builtinSchema) typeConverter() managedfields.TypeConverter {
+	return applyconfigurations.NewTypeConverter(clientscheme.Scheme)
+}
+
+// openAPI is nil: what is shown of built-in kinds is made of their Go types.
+func (builtinSchema) openAPI() *spec.Schema { return nil }

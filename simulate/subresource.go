@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// decodeOwn reads the body of a subresource that has a kind of its own.
+func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
+	if nesting(q.body) > deepest && q.media != contentProtobuf {
+		return nil, apierrors.NewBadRequest("exceeded max depth")
+	}
+	info, ok := runtime.SerializerInfoForMediaType(clientscheme.Codecs.SupportedMediaTypes(), q.media)
+	if !ok {
+		return nil, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
+	}
+	decoded, given, err := info.Serializer.Decode(q.body, &gvk, nil)
+	if err != nil {
+		return nil, (&Kind{GroupVersionKind: gvk}).unrecognized(q.body, err)
+	}
+	typed, ok := decoded.(any).(*T)
+	if !ok {
+		return nil, unreadableAs(*given, gvk.Kind, fmt.Errorf("it is a %T", decoded))
+	}
+	return typed, nil
+}
+
+// respondTyped answers with an object that has a Go type.
+func (s *Server) respondTyped(w http.ResponseWriter, q *writing, code int, gvk schema.GroupVersionKind, typed runtime.Object) error {
+	kind := Kind{GroupVersionKind: gvk}.completed()
+	obj, err := objectOfTyped(kind, typed)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	q.encoder = encoderFor(kind, q.Header.Get("Accept"))
+	body, err := q.encoder.plain(obj)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, q, code, body)
+}
+
+// success answers with a Status that says that something was done.
+func (s *Server) success(w http.ResponseWriter, q *writing) error {
+	body, err := q.encoder.status(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	if err != nil {
+		return err
+	}
+	return s.answer(w, q, http.StatusCreated, body)
+}
+
+// bind answers the creation of a Pod's binding: it says on which node the Pod
+// runs.
+func (s *Server) bind(w http.ResponseWriter, c *call) error {
+	q, err := c.writing()
+	if err != nil {
+		return err
+	}
+	binding, err := decodeOwn[corev1.Binding](q, corev1.SchemeGroupVersion.WithKind("Binding"))
+	if err != nil {
+		return err
+	}
+	if c.name == "" {
+		c.name = binding.Name
+	}
+	if binding.Target.Name == "" {
+		return apierrors.NewBadRequest("target.name: Required value")
+	}
+	each := *c
+	each.subresource = ""
+	part := &writing{call: &each, manager: q.manager, dryRun: q.dryRun}
+	_, _, err = s.change(part, false, func(old *object) (*object, error) {
+		obj := old.copy()
+		spec, _ := obj.fields["spec"].(map[string]any)
+		if node, _ := spec["nodeName"].(string); node != "" {
+			return nil, apierrors.NewConflict(c.kind.resource(), c.name, fmt.Errorf("pod %s is already assigned to node %q", c.name, node))
+		}
+		setIn(obj.fields, binding.Target.Name, "spec", "nodeName")
+		for name, value := range binding.Annotations {
+			setIn(obj.fields, value, "metadata", "annotations", name)
+		}
+		scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(timeForm)}
+		setIn(obj.fields, []any{scheduled}, "status", "conditions")
+		return obj, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.success(w, q)
+}
+
+const timeForm = "2006-01-02T15:04:05Z"
+
+// evict answers the creation of a Pod's eviction: the Pod is deleted, unless a
+// disruption budget forbids it.
+func (s *Server) evict(w http.ResponseWriter, c *call) error {
+	q, err := c.writing()
+	if err != nil {
+		return err
+	}
+	eviction, err := decodeOwn[policyv1.Eviction](q, policyv1.SchemeGroupVersion.WithKind("Eviction"))
+	if err != nil {
+		return err
+	}
+	if eviction.Name != c.name {
+		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Eviction object: %s vs %s", c.name, eviction.Name))
+	}
+	opts := eviction.DeleteOptions
+	if opts == nil {
+		opts = &metav1.DeleteOptions{}
+	}
+	if q.dryRun && len(opts.DryRun) == 0 {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	if err := s.disrupt(q); err != nil {
+		return err
+	}
+	each := *c
+	each.subresource = ""
+	if _, _, err := s.deleteObject(&writing{call: &each, dryRun: len(opts.DryRun) > 0}, opts); err != nil {
+		return err
+	}
+	return s.success(w, q)
+}
+
+// disrupt asks the budgets of a Pod that is to be evicted.
+func (s *Server) disrupt(q *writing) error {
+	s.mu.Lock()
+	pod := s.mu.log.get(q.kind.resource(), q.key())
+	budgets, _ := s.mu.log.list(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, s.mu.log.revision)
+	s.mu.Unlock()
+	if pod == nil {
+		return apierrors.NewNotFound(q.kind.resource(), q.name)
+	}
+	for _, held := range budgets {
+		budget, err := typedOf[policyv1.PodDisruptionBudget](held)
+		if err != nil || budget.Namespace != q.namespace {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || selector.Empty() || !selector.Matches(labelSet(pod)) {
+			continue
+		}
+		if budget.Status.DisruptionsAllowed <= 0 {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+				Type:    policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
+			})
+			return refusal
+		}
+	}
+	return nil
+}
+
+// finalizeNamespace answers a PUT of a namespace's finalize: without finalizers
+// in its spec a namespace that is being deleted goes.
+func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
+	q, err := c.writing()
+	if err != nil {
+		return err
+	}
+	given, err := q.decode()
+	if err != nil {
+		return err
+	}
+	spec, _ := given.fields["spec"].(map[string]any)
+	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
+		obj := old.copy()
+		if finalizers, ok := spec["finalizers"].([]any); ok && len(finalizers) > 0 {
+			setIn(obj.fields, finalizers, "spec", "finalizers")
+		} else {
+			setIn(obj.fields, map[string]any{}, "spec")
+		}
+		return obj, q.own(old, obj)
+	})
+	if err != nil {
+		return err
+	}
+	answer, err := c.encoder.object(obj)
+	if err != nil {
+		return err
+	}
+	return s.answer(w, q, http.StatusOK, answer)
+}

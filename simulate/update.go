@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// update stores the object of a PUT.
+func (s *Server) update(q *writing) (*object, bool, error) {
+	given, err := q.decode()
+	if err != nil {
+		return nil, false, err
+	}
+	return s.change(q, q.kind.createsOnUpdate() && q.subresource == "", func(old *object) (*object, error) {
+		obj := given.copy()
+		if old == nil {
+			return obj, nil
+		}
+		if uid := obj.meta().GetUID(); uid != "" && uid != old.meta().GetUID() {
+			return nil, errPrecondition(q.kind.resource(), q.name, "UID", string(uid), string(old.meta().GetUID()))
+		}
+		return obj, q.own(old, obj)
+	})
+}
+
+// change takes an object through the hops of a write that starts from what is
+// stored. next makes the new object of the old one, which is nil when there is
+// none and creates allows one. It is asked again when another write was faster.
+func (s *Server) change(q *writing, creates bool, next func(old *object) (*object, error)) (*object, bool, error) {
+	for q.Context().Err() == nil {
+		held, old, err := s.current(q)
+		if err != nil {
+			return nil, false, err
+		}
+		if held == nil {
+			if !creates {
+				return nil, false, apierrors.NewNotFound(q.kind.resource(), q.name)
+			}
+			obj, err := next(nil)
+			if err != nil {
+				return nil, false, err
+			}
+			obj, err = s.createInstead(q, obj)
+			if apierrors.IsAlreadyExists(err) {
+				continue
+			}
+			return obj, true, err
+		}
+		obj, err := next(old)
+		if err != nil {
+			return nil, false, err
+		}
+		if obj, err = s.finish(q, old, obj); err != nil {
+			return nil, false, err
+		}
+		stored, done, err := s.commitChange(q, held, old, obj)
+		if done || err != nil {
+			return stored, false, err
+		}
+	}
+	return nil, false, apierrors.NewTimeoutError("the request was given up", 0)
+}
+
+// createInstead stores the object of a PUT or an apply that finds nothing.
+func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
+	m := obj.meta()
+	switch {
+	case m.GetUID() != "":
+		return nil, apierrors.NewConflict(q.kind.resource(), q.name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
+	case m.GetResourceVersion() != "":
+		return nil, apierrors.NewNotFound(q.kind.resource(), q.name)
+	}
+	return s.createOnce(q, obj)
+}
+
+// current is the object of q's path as it is held, and in q's version.
+func (s *Server) current(q *writing) (held, old *object, err error) {
+	s.mu.Lock()
+	held = s.mu.log.get(q.kind.resource(), q.key())
+	s.mu.Unlock()
+	if held == nil {
+		return nil, nil, nil
+	}
+	old, err = q.kind.fromStorage(held)
+	return held, old, err
+}
+
+// finish takes an object through the hops between its making and its storing.
+func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
+	if err := q.check(obj); err != nil {
+		return nil, err
+	}
+	obj, err := s.mutated(q, "UPDATE", obj, old)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.checkVersion(old, obj); err != nil {
+		return nil, err
+	}
+	q.kind.prepareUpdate(q.subresource, old, obj)
+	if err := s.fillUpdate(q, old, obj); err != nil {
+		return nil, err
+	}
+	if same(old, obj) {
+		return old, nil
+	}
+	if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(q.kind.GroupKind(), q.name, errs)
+	}
+	return obj, s.validated(q, "UPDATE", obj, old)
+}
+
+// checkVersion is optimistic locking.
+func (q *writing) checkVersion(old, obj *object) error {
+	was, m := old.meta(), obj.meta()
+	switch version := m.GetResourceVersion(); {
+	case (version == "" || version == "0") && q.kind.needsVersion():
+		return apierrors.NewInvalid(q.kind.GroupKind(), q.name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), "0x0", "must be specified for an update"),
+		})
+	case version != "" && version != "0" && version != was.GetResourceVersion():
+		return errConflict(q.kind.resource(), q.name)
+	case m.GetUID() != "" && m.GetUID() != was.GetUID():
+		return errPrecondition(q.kind.resource(), q.name, "UID", string(m.GetUID()), string(was.GetUID()))
+	}
+	return nil
+}
+
+// commitChange stores obj in place of held, if that is still what is stored.
+func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *object, done bool, err error) {
+	if obj == old {
+		return old, true, nil // not even a new version
+	}
+	stored, err := q.kind.toStorage(obj)
+	if err != nil {
+		return nil, false, err
+	}
+	r := q.kind.resource()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.log.get(r, q.key()) != held {
+		return nil, false, nil
+	}
+	if q.dryRun {
+		return obj, true, nil
+	}
+	if deletesWithUpdate(old.meta(), obj.meta()) {
+		// The answer to a write that takes the last finalizer has the old version.
+		s.mu.log.remove(r, q.key())
+		s.tellLocked()
+		return obj, true, nil
+	}
+	stored = s.mu.log.put(r, q.key(), stored)
+	s.tellLocked()
+	return obj.at(stored.revision()), true, nil
+}
+
+// deletesWithUpdate reports whether an update takes away what an object that is
+// being deleted was still kept for.
+func deletesWithUpdate(was, is metav1.Object) bool {
+	grace := was.GetDeletionGracePeriodSeconds()
+	return !unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+}
+
+// invalidPatch is what is said of an object that a patch has made unreadable.
+func invalidPatch(patched []byte, cause error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(patched), cause.Error()),
+	})
+}

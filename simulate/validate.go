@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateCreate says what is wrong with a new object.
+func (k *Kind) validateCreate(obj *object) field.ErrorList {
+	m := obj.meta()
+	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, k.nameRule(), field.NewPath("metadata"))
+	if k.schema != nil && !obj.poison {
+		errs = append(errs, k.schema.validate(obj.fields, nil)...)
+	}
+	return errs
+}
+
+// validateUpdate says what is wrong with an object that is to replace old.
+func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorList {
+	was, m, path := old.meta(), obj.meta(), field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
+	if k.schema != nil && !obj.poison && (subresource == "" || !k.builtin) {
+		errs = append(errs, k.schema.validate(obj.fields, old.fields)...)
+	}
+	return errs
+}
+
+// nameRule is how objects of k may be called.
+func (k *Kind) nameRule() apivalidation.ValidateNameFunc {
+	switch k.resource().String() {
+	case "namespaces":
+		return apivalidation.NameIsDNSLabel
+	case "services":
+		return apivalidation.NameIsDNS1035Label
+	case "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io":
+		return pathSegment
+	}
+	return apivalidation.NameIsDNSSubdomain
+}
+
+// pathSegment lets a name be anything that can stand in a path.
+func pathSegment(name string, prefix bool) (problems []string) {
+	if !prefix {
+		if name == "." || name == ".." {
+			return []string{"may not be '" + name + "'"}
+		}
+	}
+	for _, illegal := range []string{"/", "%"} {
+		if strings.Contains(name, illegal) {
+			problems = append(problems, "may not contain '"+illegal+"'")
+		}
+	}
+	return problems
+}
+
+// validateData holds the names in a ConfigMap or Secret, and how much is in it.
+func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]byte) (errs field.ErrorList) {
+	total := 0
+	for _, name := range sortedKeys(data) {
+		for _, problem := range utilvalidation.IsConfigMapKey(name) {
+			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, problem))
+		}
+		if _, twice := binary[name]; twice {
+			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, "duplicate of key present in binaryData"))
+		}
+		total += len(data[name])
+	}
+	for _, name := range sortedKeys(binary) {
+		for _, problem := range utilvalidation.IsConfigMapKey(name) {
+			errs = append(errs, field.Invalid(field.NewPath("binaryData").Key(name), name, problem))
+		}
+		total += len(binary[name])
+	}
+	if total > corev1.MaxSecretSize {
+		errs = append(errs, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
+	}
+	return errs
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"reflect"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ruled are the built-in kinds that have rules here beyond those of metadata.
+var ruled = []string{
+	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
+	"jobs.batch", "cronjobs.batch", "leases.coordination.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+}
+
+func hasRules(k *Kind) bool { return slices.Contains(ruled, k.resource().String()) }
+
+// was is the old object in its type; nil: there is none.
+func was[T any](old runtime.Object) *T {
+	typed, _ := any(old).(*T)
+	return typed
+}
+
+// validateTyped says what is wrong with the content of an object. old is nil
+// for a new one.
+func validateTyped(obj, old runtime.Object) field.ErrorList {
+	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		return validateConfigMap(o, was[corev1.ConfigMap](old))
+	case *corev1.Secret:
+		return validateSecret(o, was[corev1.Secret](old))
+	case *corev1.Pod:
+		return validatePod(o, was[corev1.Pod](old))
+	case *corev1.Service:
+		return validateService(o, was[corev1.Service](old))
+	case *appsv1.Deployment:
+		return validateDeployment(o, was[appsv1.Deployment](old))
+	case *appsv1.ReplicaSet:
+		return validateReplicaSet(o, was[appsv1.ReplicaSet](old))
+	case *appsv1.StatefulSet:
+		return validateStatefulSet(o, was[appsv1.StatefulSet](old))
+	case *appsv1.DaemonSet:
+		return validateDaemonSet(o, was[appsv1.DaemonSet](old))
+	case *batchv1.Job:
+		return validateJob(o, was[batchv1.Job](old))
+	case *batchv1.CronJob:
+		return validateCronJob(o)
+	case *coordinationv1.Lease:
+		return validateLease(o)
+	case *rbacv1.RoleBinding:
+		if before := was[rbacv1.RoleBinding](old); before != nil {
+			return immutable(before.RoleRef, o.RoleRef, field.NewPath("roleRef"), "cannot change roleRef")
+		}
+	case *rbacv1.ClusterRoleBinding:
+		if before := was[rbacv1.ClusterRoleBinding](old); before != nil {
+			return immutable(before.RoleRef, o.RoleRef, field.NewPath("roleRef"), "cannot change roleRef")
+		}
+	}
+	return nil
+}
+
+func immutable(old, now any, path *field.Path, message string) field.ErrorList {
+	if reflect.DeepEqual(old, now) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, now, message)}
+}
+
+func validateConfigMap(o, old *corev1.ConfigMap) field.ErrorList {
+	errs := validateData(o.Data, o.BinaryData)
+	if old == nil || old.Immutable == nil || !*old.Immutable {
+		return errs
+	}
+	if o.Immutable == nil || !*o.Immutable {
+		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
+	}
+	if !reflect.DeepEqual(o.Data, old.Data) {
+		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
+	}
+	if !reflect.DeepEqual(o.BinaryData, old.BinaryData) {
+		errs = append(errs, field.Forbidden(field.NewPath("binaryData"), "field is immutable when `immutable` is set"))
+	}
+	return errs
+}
+
+// secretKeys are what Secrets of a type must have.
+var secretKeys = map[corev1.SecretType][]string{
+	corev1.SecretTypeDockercfg:        {corev1.DockerConfigKey},
+	corev1.SecretTypeDockerConfigJson: {corev1.DockerConfigJsonKey},
+	corev1.SecretTypeSSHAuth:          {corev1.SSHAuthPrivateKey},
+	corev1.SecretTypeTLS:              {corev1.TLSCertKey, corev1.TLSPrivateKeyKey},
+}
+
+func validateSecret(o, old *corev1.Secret) field.ErrorList {
+	errs := validateData(o.Data, nil)
+	for _, name := range secretKeys[o.Type] {
+		if _, ok := o.Data[name]; !ok {
+			errs = append(errs, field.Required(field.NewPath("data").Key(name), ""))
+		}
+	}
+	if o.Type == corev1.SecretTypeServiceAccountToken && o.Annotations[corev1.ServiceAccountNameKey] == "" {
+		errs = append(errs, field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), ""))
+	}
+	if old == nil {
+		return errs
+	}
+	errs = append(errs, apivalidation.ValidateImmutableField(o.Type, old.Type, field.NewPath("type"))...)
+	if old.Immutable == nil || !*old.Immutable {
+		return errs
+	}
+	if o.Immutable == nil || !*o.Immutable {
+		errs = append(errs, field.Forbidden(field.NewPath("immutable"), "field is immutable when `immutable` is set"))
+	}
+	if !reflect.DeepEqual(o.Data, old.Data) {
+		errs = append(errs, field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set"))
+	}
+	return errs
+}
+
+func validateLease(o *coordinationv1.Lease) (errs field.ErrorList) {
+	spec := field.NewPath("spec")
+	if o.Spec.LeaseDurationSeconds != nil && *o.Spec.LeaseDurationSeconds <= 0 {
+		errs = append(errs, field.Invalid(spec.Child("leaseDurationSeconds"), *o.Spec.LeaseDurationSeconds, "must be greater than 0"))
+	}
+	if o.Spec.LeaseTransitions != nil && *o.Spec.LeaseTransitions < 0 {
+		errs = append(errs, field.Invalid(spec.Child("leaseTransitions"), *o.Spec.LeaseTransitions, "must be greater than or equal to 0"))
+	}
+	return errs
+}

@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// shownOfBody is how much of a body that means nothing is shown, in bytes.
+const shownOfBody = 30
+
+// deepest is how deeply the objects and lists of a body may be nested. What
+// reads them calls itself for each level.
+const deepest = 10000
+
+// decode reads the object of a request, with its defaults.
+func (q *writing) decode() (*object, error) {
+	obj, problems, err := decodeAs(q.kind, q.media, q.body)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.report(problems); err != nil {
+		return nil, q.kind.unreadable(runtime.NewStrictDecodingError(problems))
+	}
+	return obj, q.check(obj)
+}
+
+// report treats what is wrong with the fields of a body as q asks for. An error
+// is to be answered.
+func (q *writing) report(problems []error) error {
+	switch {
+	case len(problems) == 0 || q.validation == metav1.FieldValidationIgnore:
+	case q.validation == metav1.FieldValidationStrict:
+		return runtime.NewStrictDecodingError(problems)
+	default:
+		for _, p := range problems {
+			q.warn(p.Error())
+		}
+	}
+	return nil
+}
+
+func (k *Kind) unreadable(cause error) error { return unreadableAs(k.GroupVersionKind, k.Kind, cause) }
+
+func unreadableAs(given schema.GroupVersionKind, want string, cause error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", given.Kind, given.Version, want, cause))
+}
+
+// unrecognized is what is said of a body that has not even a kind.
+func (k *Kind) unrecognized(body []byte, cause error) error {
+	shown := "<empty>"
+	if len(body) > 0 {
+		shown = fmt.Sprintf("%x", body[:min(len(body), shownOfBody)])
+		if len(body) > shownOfBody {
+			shown += " ..."
+		}
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", k.Kind, cause, shown))
+}
+
+// decodeAs reads an object of a kind, with its defaults. problems are fields
+// that the kind does not have, or that are there twice.
+func decodeAs(k *Kind, media string, body []byte) (obj *object, problems []error, err error) {
+	if media != contentProtobuf && nesting(body) > deepest {
+		return nil, nil, k.unrecognized(body, fmt.Errorf("couldn't get version/kind; json parse error: exceeded max depth"))
+	}
+	if k.builtin {
+		return decodeTyped(k, media, body)
+	}
+	return decodeFields(k, media, body)
+}
+
+// nesting is how deeply brackets are nested in a text, at most.
+func nesting(text []byte) (most int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// decodeTyped reads an object of a kind that has a Go type, through that type.
+func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
+	info, ok := runtime.SerializerInfoForMediaType(clientscheme.Codecs.SupportedMediaTypes(), media)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
+	}
+	serializer := info.StrictSerializer
+	if serializer == nil {
+		serializer = info.Serializer
+	}
+	typed, given, err := serializer.Decode(body, &k.GroupVersionKind, nil)
+	var problems []error
+	if strict, is := runtime.AsStrictDecodingError(err); is && typed != nil {
+		problems, err = strict.Errors(), nil
+	}
+	switch {
+	case err != nil && (given == nil || given.Kind == ""):
+		return nil, nil, k.unrecognized(body, err)
+	case err != nil:
+		return nil, nil, unreadableAs(*given, k.Kind, err)
+	case given.Kind != k.Kind || given.Group != k.Group:
+		return nil, nil, unreadableAs(*given, k.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", goType(*given), goInternalType(k.GroupVersionKind)))
+	case given.GroupVersion() != k.GroupVersion():
+		return nil, nil, otherVersion(given.GroupVersion(), k)
+	}
+	defaultTyped(typed)
+	obj, err := objectOfTyped(k, typed)
+	if err != nil {
+		return nil, nil, k.unreadable(err)
+	}
+	return obj, problems, nil
+}
+
+func otherVersion(given schema.GroupVersion, k *Kind) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", given, k.GroupVersion()))
+}
+
+// objectOfTyped is a typed object as the server holds it.
+func objectOfTyped(k *Kind, typed runtime.Object) (*object, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return nil, err
+	}
+	fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
+	return &object{fields: fields}, nil
+}
+
+// goType is what Kubernetes calls a type of one version, goInternalType the one
+// that all versions become.
+func goType(gvk schema.GroupVersionKind) string { return gvk.Version + "." + gvk.Kind }
+
+func goInternalType(gvk schema.GroupVersionKind) string {
+	group, _, _ := strings.Cut(gvk.Group, ".")
+	if group == "" {
+		group = "core"
+	}
+	return group + "." + gvk.Kind
+}
+
+// decodeFields reads an object of a kind that has no Go type.
+func decodeFields(k *Kind, media string, body []byte) (*object, []error, error) {
+	if media == contentYAML {
+		text, err := yaml.YAMLToJSON(body)
+		if err != nil {
+			return nil, nil, k.unrecognized(body, err)
+		}
+		body = text
+	}
+	var fields map[string]any
+	problems, err := kjson.UnmarshalStrict(body, &fields)
+	if err != nil {
+		return nil, nil, k.unrecognized(body, fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
+	}
+	if fields == nil {
+		fields = map[string]any{}
+	}
+	obj := &object{fields: fields}
+	given := obj.meta().GroupVersionKind()
+	if given.Kind == "" {
+		given.Kind = k.Kind
+	}
+	if given.Version == "" {
+		given.Group, given.Version = k.Group, k.Version
+	}
+	switch {
+	case given.Kind != k.Kind || given.Group != k.Group:
+		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is of %s, not of %s", given, k.GroupVersionKind))
+	case given.GroupVersion() != k.GroupVersion():
+		return nil, nil, otherVersion(given.GroupVersion(), k)
+	}
+	fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
+	unknown, err := coerceMetadata(fields)
+	if err != nil {
+		return nil, nil, k.unreadable(err)
+	}
+	problems = append(problems, unknown...)
+	if k.schema != nil {
+		for _, path := range k.schema.unknown(fields) {
+			problems = append(problems, fmt.Errorf("unknown field %q", path))
+		}
+		k.schema.prune(fields)
+		k.schema.setDefaults(fields)
+	}
+	return obj, problems, nil
+}
+
+// coerceMetadata brings metadata into the form that every kind's has, and
+// returns what it drops.
+func coerceMetadata(fields map[string]any) (dropped []error, err error) {
+	given, ok := fields["metadata"]
+	if !ok || given == nil {
+		fields["metadata"] = map[string]any{}
+		return nil, nil
+	}
+	raw, err := json.Marshal(map[string]any{"metadata": given})
+	if err != nil {
+		return nil, err
+	}
+	var typed struct {
+		Metadata metav1.ObjectMeta `json:"metadata"`
+	}
+	if dropped, err = kjson.UnmarshalStrict(raw, &typed); err != nil {
+		return nil, err
+	}
+	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed.Metadata)
+	if err != nil {
+		return nil, err
+	}
+	if metadata["creationTimestamp"] == nil {
+		delete(metadata, "creationTimestamp")
+	}
+	fields["metadata"] = metadata
+	return dropped, nil
+}
+
+// check holds the object of a request against its path.
+func (c *call) check(obj *object) error {
+	m := obj.meta()
+	if m.GetNamespace() == "" && c.kind.Namespaced {
+		m.SetNamespace(c.namespace)
+	}
+	switch {
+	case !c.kind.Namespaced && m.GetNamespace() != "":
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	case m.GetNamespace() != c.namespace && c.kind.Namespaced:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	case c.name != "" && m.GetName() != c.name:
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.name))
+	}
+	return nil
+}
+
+func (c *call) key() types.NamespacedName {
+	if !c.kind.Namespaced {
+		return types.NamespacedName{Name: c.name}
+	}
+	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
+}
