@@ -21,7 +21,7 @@ func (s *Server) apply(q *writing) (*object, bool, error) {
 		return nil, false, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
 	}
 	if err := unmarshalYAML(q.body, &given, false); err != nil {
-		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 	}
 	if given == nil {
 		given = map[string]any{}
@@ -72,21 +72,20 @@ func (q *writing) applied(given map[string]any, old *object) (obj *object, err e
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	live := &unstructured.Unstructured{Object: map[string]any{}}
-	live.SetGroupVersionKind(q.kind.GroupVersionKind)
+	live := q.kind.nothing()
 	if old != nil {
 		live = loose(old, q.kind)
 	}
 	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(given)}
 	if given := patch.GroupVersionKind(); given.Kind != "" && given.Kind != q.kind.Kind {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s cannot be handled as a %s", given.Kind, q.kind.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %s", given))
 	}
 	next, err := fields.Apply(live, patch, q.manager, q.force)
 	if err != nil {
 		if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 			return nil, err
 		}
-		return nil, apierrors.NewInternalError(err)
+		return nil, errPlain(err)
 	}
 	u, ok := next.(*unstructured.Unstructured)
 	if !ok {

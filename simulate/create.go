@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"errors"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,8 +37,10 @@ func (s *Server) createObject(q *writing, obj *object) (stored *object, err erro
 
 func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 	s.beginCreate(obj)
-	if err := q.own(nil, obj); err != nil {
-		return nil, err
+	if !q.applies() { // which has said who owns what
+		if err := q.own(nil, obj); err != nil {
+			return nil, err
+		}
 	}
 	obj, err := s.mutated(q, "CREATE", obj, nil)
 	if err != nil {
@@ -54,7 +57,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, err
 	}
 	if version := obj.meta().GetResourceVersion(); version != "" && version != "0" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return nil, errPlain(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	return s.commitCreate(q, obj)
 }

@@ -51,6 +51,7 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 	if s.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
 		orElse(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
 		orElse(&s.UpdateStrategy.RollingUpdate.Partition, 0)
+		orElse(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 	}
 	orElse(&s.PersistentVolumeClaimRetentionPolicy, appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy{})
 	zeroElse(&s.PersistentVolumeClaimRetentionPolicy.WhenDeleted, appsv1.RetainPersistentVolumeClaimRetentionPolicyType)
@@ -68,6 +69,12 @@ func defaultStatefulSet(o *appsv1.StatefulSet) {
 
 func defaultDaemonSet(o *appsv1.DaemonSet) {
 	s := &o.Spec
+	if _, given := o.Annotations[appsv1.DeprecatedTemplateGeneration]; !given {
+		if o.Annotations == nil {
+			o.Annotations = map[string]string{}
+		}
+		o.Annotations[appsv1.DeprecatedTemplateGeneration] = "0"
+	}
 	zeroElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateDaemonSetStrategyType)
 	if s.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 		orElse(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateDaemonSet{})
@@ -91,6 +98,7 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 	}
 	orElse(&s.Parallelism, 1)
 	orElse(&s.BackoffLimit, backoffLimit)
+	orElse(&s.ManualSelector, false)
 	orElse(&s.CompletionMode, batchv1.NonIndexedCompletion)
 	orElse(&s.Suspend, false)
 	if s.PodFailurePolicy != nil {

@@ -90,7 +90,7 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 		return opts, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
 	}
 	if opts.Kind != "" && opts.Kind != "DeleteOptions" {
-		return opts, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		return opts, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is registered for version %q in scheme \"pkg/runtime/scheme.go:111\"", opts.Kind, opts.APIVersion))
 	}
 	return opts, nil
 }
@@ -172,10 +172,10 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 	m, r := old.meta(), kind.resource()
 	if only := opts.Preconditions; only != nil {
 		if only.UID != nil && *only.UID != m.GetUID() {
-			return nil, false, errPrecondition(r, m.GetName(), "UID", string(*only.UID), string(m.GetUID()))
+			return nil, false, errRecord(kind, m.GetName(), "UID", string(*only.UID), string(m.GetUID()), "deleted and then recreated")
 		}
 		if only.ResourceVersion != nil && *only.ResourceVersion != m.GetResourceVersion() {
-			return nil, false, errPrecondition(r, m.GetName(), "ResourceVersion", *only.ResourceVersion, m.GetResourceVersion())
+			return nil, false, errRecord(kind, m.GetName(), "ResourceVersion", *only.ResourceVersion, m.GetResourceVersion(), "modified")
 		}
 	}
 	next := kind.marked(old, opts)

@@ -5,7 +5,11 @@ package simulate
 
 import (
 	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,20 +28,33 @@ func (s *Server) fill(q *writing, obj *object) error {
 		setIn(obj.fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 	case "jobs.batch":
 		return fillJob(obj)
+	case "pods":
+		return fillPod(obj)
+	case "daemonsets.apps":
+		setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
 	return nil
 }
 
 // fillUpdate gives an object that is written again what the server allots.
 func (s *Server) fillUpdate(q *writing, old, obj *object) error {
-	if q.kind.resource().String() == "services" && q.subresource == "" {
-		return s.fillService(obj, old)
+	if q.subresource != "" {
+		return nil
 	}
-	if q.kind.resource().String() == "namespaces" && q.subresource == "" {
-		spec, _ := old.fields["spec"].(map[string]any)
+	spec, _ := old.fields["spec"].(map[string]any)
+	switch q.kind.resource().String() {
+	case "services":
+		return s.fillService(obj, old)
+	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
 			setIn(obj.fields, finalizers, "spec", "finalizers")
 		}
+	case "daemonsets.apps":
+		count, _ := strconv.Atoi(old.meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
+		if is, _ := obj.fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {
+			count++
+		}
+		setIn(obj.fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
 	return nil
 }
@@ -102,6 +119,9 @@ func (s *Server) fillService(obj, old *object) error {
 		}
 	}
 	spec.ClusterIPs = []string{spec.ClusterIP}
+	if spec.ClusterIP == corev1.ClusterIPNone && len(spec.Selector) == 0 && spec.IPFamilyPolicy == nil {
+		spec.IPFamilies, spec.IPFamilyPolicy = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, new(corev1.IPFamilyPolicyRequireDualStack)
+	}
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
@@ -164,5 +184,33 @@ func fillJob(obj *object) error {
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
 	}
+	if len(job.Labels) == 0 {
+		job.Labels = job.Spec.Template.Labels
+	}
 	return retype(obj, job)
+}
+
+// leaveSeconds is how long a Pod stays on a node that is away.
+const leaveSeconds = 300
+
+// fillPod gives a Pod the priority and the tolerations that all have.
+func fillPod(obj *object) error {
+	pod, err := typedOf[corev1.Pod](obj)
+	if err != nil {
+		return err
+	}
+	if pod.Spec.PriorityClassName == "" {
+		orElse(&pod.Spec.Priority, 0)
+	}
+	orElse(&pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		tolerated := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+		if !tolerated {
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{
+				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(leaveSeconds))})
+		}
+	}
+	return retype(obj, pod)
 }

@@ -24,21 +24,22 @@ type Kind struct {
 	// resourceVersion. nil: none.
 	Defaults map[string]any
 
-	builtin      bool // has a Go type, so protobuf too
-	singular     string
-	shortNames   []string
-	categories   []string
-	listKind     string
-	verbs        []string // of the kind itself
-	subresources []subresource
-	status       bool        // has a status that only its subresource writes
-	scale        *scalePaths // nil: cannot be scaled
-	schema       objectSchema
-	columns      []column
-	selectable   []string // further field labels, as paths
-	family       *family
+	builtin       bool // has a Go type, so protobuf too
+	singular      string
+	shortNames    []string
+	categories    []string
+	listKind      string
+	verbs         []string // of the kind itself
+	subresources  []subresource
+	status        bool        // has a status that only its subresource writes
+	scale         *scalePaths // nil: cannot be scaled
+	schema        objectSchema
+	columns       []column
+	selectable    []string // further field labels, as paths
+	family        *family
+	managers      *fieldManagers
+	scaleManagers *fieldManagers // of the Scale of an object
 	schemaLife
-	managers *fieldManagers
 }
 
 // family is one resource in all its versions.
@@ -149,7 +150,7 @@ func (k Kind) completed() *Kind {
 		k.verbs = split(allVerbs)
 	}
 	k.builtin = clientscheme.Scheme.Recognizes(k.GroupVersionKind)
-	k.managers = newFieldManagers()
+	k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
 	if k.builtin && k.schema == nil {
 		k.schema = builtinSchema{&k}
 	}

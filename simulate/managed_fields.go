@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -58,11 +59,11 @@ func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager,
 	if types == nil {
 		types = managedfields.NewDeducedTypeConverter()
 	}
-	make := managedfields.NewDefaultCRDFieldManager
+	build := managedfields.NewDefaultCRDFieldManager
 	if k.builtin {
-		make = managedfields.NewDefaultFieldManager
+		build = managedfields.NewDefaultFieldManager
 	}
-	return make(types, versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
+	return build(types, versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
 }
 
 // notOwned are the fields that a write cannot change, so nobody comes to own
@@ -126,11 +127,7 @@ func (v versions) Default(in runtime.Object) {
 	}
 }
 
-func (versions) New(gvk schema.GroupVersionKind) (runtime.Object, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(gvk)
-	return u, nil
-}
+func (v versions) New(schema.GroupVersionKind) (runtime.Object, error) { return v.kind.nothing(), nil }
 
 // loose is an object whose metadata can be changed without harm to obj.
 func loose(obj *object, k *Kind) *unstructured.Unstructured {
@@ -144,14 +141,27 @@ func loose(obj *object, k *Kind) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: fields}
 }
 
+// nothing is an object before anybody has written anything of it.
+func (k *Kind) nothing() *unstructured.Unstructured {
+	if k.builtin {
+		if typed, err := clientscheme.Scheme.New(k.GroupVersionKind); err == nil {
+			if obj, err := objectOfTyped(k, typed); err == nil {
+				return obj.meta()
+			}
+		}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{}}
+	u.SetGroupVersionKind(k.GroupVersionKind)
+	return u
+}
+
 // own notes in obj who has written what of it since old; nil: all of it.
 func (q *writing) own(old, obj *object) error {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	live := &unstructured.Unstructured{}
-	live.SetGroupVersionKind(q.kind.GroupVersionKind)
+	live := q.kind.nothing()
 	if old != nil {
 		live = loose(old, q.kind)
 	}

@@ -50,6 +50,9 @@ func (q *writing) readPatch() (patching, error) {
 	if nesting(q.body) > deepest {
 		return nil, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
 	}
+	if !json.Valid(q.body) {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
 	switch types.PatchType(q.media) {
 	case types.JSONPatchType:
 		return readJSONPatch(q.body)
@@ -78,7 +81,8 @@ func strictly(body []byte, into any) ([]error, error) { return kjson.UnmarshalSt
 func readJSONPatch(body []byte) (patching, error) {
 	var steps []map[string]any
 	if _, err := strictly(body, &steps); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		text := strings.ReplaceAll(err.Error(), "[]map[string]interface {}", "[]handlers.jsonPatchOp")
+		return nil, apierrors.NewBadRequest("error decoding patch: " + text)
 	}
 	patch, err := jsonpatch.DecodePatch(body)
 	if err != nil {
@@ -90,22 +94,22 @@ func readJSONPatch(body []byte) (patching, error) {
 	return func(_ *Kind, original []byte) (patched []byte, err error) {
 		defer func() {
 			// The library indexes what the patch's author says is there.
-			if broken := recover(); broken != nil {
-				err = unprocessable(fmt.Errorf("the patch cannot be applied: %v", broken))
+			if recover() != nil {
+				err = errUnprocessable()
 			}
 		}()
 		if patched, err = patch.Apply(original); err != nil {
-			return nil, unprocessable(err)
+			return nil, errUnprocessable()
 		}
 		return patched, nil
 	}, nil
 }
 
-func unprocessable(err error) error {
+// errUnprocessable is all that is said of a JSON patch that cannot be applied.
+func errUnprocessable() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
-		Message: fmt.Sprintf("the server rejected our request due to an error in our request: %v", err),
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse, Message: err.Error()}}},
+		Message: "the server rejected our request due to an error in our request", Details: &metav1.StatusDetails{},
 	}}
 }
 
@@ -130,6 +134,9 @@ func (q *writing) readStrategicPatch() (patching, error) {
 		merged, err := strategicMerge(fields, runtime.DeepCopyJSON(patch), typed)
 		if err != nil {
 			return nil, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(merged, typed); err != nil {
+			return nil, invalidPatch(fmt.Appendf(nil, "%+v", patch), err)
 		}
 		return json.Marshal(merged)
 	}, nil

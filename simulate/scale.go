@@ -4,7 +4,7 @@
 package simulate
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -72,54 +72,79 @@ func (s *Server) putScale(w http.ResponseWriter, c *call) error {
 	if given.Name != "" && given.Name != c.name {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", given.Name, c.name))
 	}
-	return s.rescale(w, q, func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error) { return given, nil })
+	only := &writing{call: &call{Request: c.Request, kind: scaleOnly(c.kind), namespace: c.namespace, name: c.name, subresource: "scale"}, manager: q.manager}
+	return s.rescale(w, q, func(live *object) (*object, error) {
+		obj, err := objectOfTyped(only.kind, given)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return obj, only.own(live, obj)
+	})
 }
 
 // patchScale answers a PATCH of an object's scale.
 func (s *Server) patchScale(w http.ResponseWriter, c *call) error {
-	typed := Kind{GroupVersionKind: scaleKind, Resource: c.kind.Resource, Namespaced: c.kind.Namespaced}.completed()
-	typed.schema = builtinSchema{typed}
 	of := *c
-	of.kind = typed
+	of.kind = scaleOnly(c.kind)
 	q, err := of.writing()
 	if err != nil {
 		return err
 	}
+	whole := &writing{call: c, media: q.media, body: q.body, dryRun: q.dryRun, manager: q.manager, force: q.force, validation: q.validation}
 	if q.applies() {
-		return apierrors.NewBadRequest("the simulated server does not apply to scale; patch or update it")
+		given := map[string]any{}
+		if err := unmarshalYAML(q.body, &given, false); err != nil || nesting(q.body) > deepest {
+			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		}
+		return s.rescale(w, whole, func(live *object) (*object, error) { return q.applied(given, live) })
 	}
 	patch, err := q.readPatch()
 	if err != nil {
 		return err
 	}
-	whole := &writing{call: c, media: q.media, body: q.body, dryRun: q.dryRun, manager: q.manager, validation: q.validation}
-	return s.rescale(w, whole, func(old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
-		text, err := json.Marshal(old)
+	return s.rescale(w, whole, func(live *object) (*object, error) {
+		obj, err := q.patched(patch, live)
 		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		if text, err = patch(typed, text); err != nil {
 			return nil, err
 		}
-		scale := &autoscalingv1.Scale{}
-		if err := json.Unmarshal(text, scale); err != nil {
-			return nil, invalidPatch(text, err)
-		}
-		return scale, nil
+		return obj, q.own(live, obj)
 	})
 }
 
+// scaleOnly is the kind Scale, as the subresource of k.
+func scaleOnly(k *Kind) *Kind {
+	typed := Kind{GroupVersionKind: scaleKind, Resource: k.Resource, Namespaced: k.Namespaced}.completed()
+	typed.managers = k.scaleManagers
+	return typed
+}
+
 // rescale gives the object the number of replicas that next makes of its Scale.
-func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(*autoscalingv1.Scale) (*autoscalingv1.Scale, error)) error {
+func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *object) (*object, error)) error {
+	only := scaleOnly(q.kind)
 	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
 		was := q.kind.scaleOf(old)
-		scale, err := next(was)
+		owners, err := q.kind.scaleOwners(old)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		if was.ManagedFields, err = owners.ToSubresource(); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		live, err := objectOfTyped(only, was)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		made, err := next(live)
 		if err != nil {
 			return nil, err
 		}
+		scale, err := typedOf[autoscalingv1.Scale](made)
+		if err != nil {
+			return nil, invalidPatch(nil, err)
+		}
 		switch {
 		case scale.UID != "" && scale.UID != was.UID:
-			return nil, errPrecondition(q.kind.resource(), q.name, "UID", string(scale.UID), string(was.UID))
+			return nil, errOtherUID(q.kind, q.key(), scale.UID, was.UID)
 		case scale.ResourceVersion != "" && scale.ResourceVersion != was.ResourceVersion:
 			return nil, errConflict(q.kind.resource(), q.name)
 		case scale.Spec.Replicas < 0:
@@ -130,7 +155,12 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(*autoscali
 		if err := unstructured.SetNestedField(obj.fields, int64(scale.Spec.Replicas), q.kind.scale.spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		return obj, q.ownReplicas(old, obj)
+		entries, err := owners.ToParent(scale.ManagedFields)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		obj.meta().SetManagedFields(entries)
+		return obj, nil
 	})
 	if err != nil {
 		return err
@@ -138,30 +168,19 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(*autoscali
 	return s.respondTyped(w, q, http.StatusOK, scaleKind, q.kind.scaleOf(obj))
 }
 
-// ownReplicas notes who has set the number of replicas, as an entry of the scale
-// subresource.
-func (q *writing) ownReplicas(old, obj *object) error {
-	if numberAt(old.fields, q.kind.scale.spec) == numberAt(obj.fields, q.kind.scale.spec) {
-		return nil
+// scaleOwners translates between who owns fields of an object and who owns
+// those of its Scale.
+func (k *Kind) scaleOwners(obj *object) (*managedfields.ScaleHandler, error) {
+	if len(k.scale.spec) == 0 {
+		return nil, errors.New("the kind says nowhere how many replicas it has")
 	}
-	path := fieldpath.Path{}
-	for _, name := range q.kind.scale.spec {
+	var path fieldpath.Path
+	for _, name := range k.scale.spec {
 		path = append(path, fieldpath.PathElement{FieldName: &name})
 	}
-	version := q.kind.GroupVersion()
-	mapping := managedfields.NewScaleHandler(old.meta().GetManagedFields(), version, managedfields.ResourcePathMappings{version.String(): path})
-	mine, err := fieldpath.NewSet(fieldpath.MakePathOrDie("spec", "replicas")).ToJSON()
-	if err != nil {
-		return apierrors.NewInternalError(err)
+	paths := managedfields.ResourcePathMappings{}
+	for _, version := range k.family.versions {
+		paths[version.GroupVersion().String()] = path
 	}
-	entry := metav1.ManagedFieldsEntry{
-		Manager: q.manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: scaleKind.GroupVersion().String(), Time: new(now()),
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: mine}, Subresource: "scale",
-	}
-	entries, err := mapping.ToParent([]metav1.ManagedFieldsEntry{entry})
-	if err != nil {
-		return apierrors.NewInternalError(err)
-	}
-	obj.meta().SetManagedFields(entries)
-	return nil
+	return managedfields.NewScaleHandler(obj.meta().GetManagedFields(), k.GroupVersion(), paths), nil
 }

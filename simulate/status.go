@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // What the API server says when it says no.
@@ -29,13 +30,27 @@ func errTooLarge(revision, current int64) *apierrors.StatusError {
 	return err
 }
 
+// errPlain is an error that has no reason of its own.
+func errPlain(err error) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}}
+}
+
 func errConflict(r schema.GroupResource, name string) *apierrors.StatusError {
 	return apierrors.NewConflict(r, name, errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 }
 
-func errPrecondition(r schema.GroupResource, name, field, want, got string) *apierrors.StatusError {
-	//lint:ignore ST1005 the server's words
-	return apierrors.NewConflict(r, name, fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", field, want, field, got))
+// errOtherUID is said of an update of an object that is another one by now.
+func errOtherUID(k *Kind, key types.NamespacedName, want, got types.UID) *apierrors.StatusError {
+	where := k.Resource
+	if !k.builtin {
+		where = k.Group + "/" + k.Resource
+	}
+	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, storeKey(key), want, got))
+}
+
+// errRecord is said of a deletion of an object that is another one by now.
+func errRecord(k *Kind, name, field, want, got, happened string) *apierrors.StatusError {
+	return apierrors.NewConflict(schema.GroupResource{Group: k.Group, Resource: k.Kind}, name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", field, want, field, got, happened))
 }
 
 func errInvalid(kind schema.GroupKind, name, field, message string) *apierrors.StatusError {

@@ -71,8 +71,11 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.name == "" {
+	switch {
+	case c.name == "":
 		c.name = binding.Name
+	case c.name != binding.Name:
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if binding.Target.Name == "" {
 		return apierrors.NewBadRequest("target.name: Required value")

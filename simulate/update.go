@@ -24,7 +24,7 @@ func (s *Server) update(q *writing) (*object, bool, error) {
 			return obj, nil
 		}
 		if uid := obj.meta().GetUID(); uid != "" && uid != old.meta().GetUID() {
-			return nil, errPrecondition(q.kind.resource(), q.name, "UID", string(uid), string(old.meta().GetUID()))
+			return nil, errOtherUID(q.kind, q.key(), uid, old.meta().GetUID())
 		}
 		return obj, q.own(old, obj)
 	})
@@ -128,7 +128,7 @@ func (q *writing) checkVersion(old, obj *object) error {
 	case version != "" && version != "0" && version != was.GetResourceVersion():
 		return errConflict(q.kind.resource(), q.name)
 	case m.GetUID() != "" && m.GetUID() != was.GetUID():
-		return errPrecondition(q.kind.resource(), q.name, "UID", string(m.GetUID()), string(was.GetUID()))
+		return errOtherUID(q.kind, q.key(), m.GetUID(), was.GetUID())
 	}
 	return nil
 }

@@ -38,10 +38,8 @@ func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorL
 // nameRule is how objects of k may be called.
 func (k *Kind) nameRule() apivalidation.ValidateNameFunc {
 	switch k.resource().String() {
-	case "namespaces":
+	case "namespaces", "services":
 		return apivalidation.NameIsDNSLabel
-	case "services":
-		return apivalidation.NameIsDNS1035Label
 	case "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io":
 		return pathSegment

@@ -25,13 +25,13 @@ func validateService(o, old *corev1.Service) (errs field.ErrorList) {
 		}
 	default:
 		errs = append(errs, field.NotSupported(spec.Child("type"), o.Spec.Type, []corev1.ServiceType{
-			corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName}))
+			corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort}))
 	}
 	errs = append(errs, metav1validation.ValidateLabels(o.Spec.Selector, spec.Child("selector"))...)
 	errs = append(errs, validateServicePorts(o.Spec.Ports, spec.Child("ports"))...)
 	if old != nil && old.Spec.ClusterIP != "" && o.Spec.ClusterIP != old.Spec.ClusterIP &&
 		o.Spec.Type != corev1.ServiceTypeExternalName && old.Spec.Type != corev1.ServiceTypeExternalName {
-		errs = append(errs, field.Invalid(spec.Child("clusterIPs").Index(0), o.Spec.ClusterIP, "may not change once set"))
+		errs = append(errs, field.Invalid(spec.Child("clusterIPs").Index(0), []string{o.Spec.ClusterIP}, "may not change once set"))
 	}
 	return errs
 }

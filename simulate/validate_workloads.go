@@ -37,13 +37,13 @@ func (w workload) validate() (errs field.ErrorList) {
 		if len(w.selector.MatchLabels)+len(w.selector.MatchExpressions) == 0 {
 			errs = append(errs, field.Invalid(path, w.selector, "empty selector is invalid for "+w.kind))
 		}
-		selector, err := metav1.LabelSelectorAsSelector(w.selector)
-		switch {
-		case err != nil:
-			errs = append(errs, field.Invalid(path, w.selector, "invalid label selector"))
-		case !selector.Empty() && !selector.Matches(labels.Set(w.template.Labels)):
-			errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"), w.template.Labels, "`selector` does not match template `labels`"))
-		}
+	}
+	selector, err := metav1.LabelSelectorAsSelector(w.selector)
+	switch {
+	case err != nil:
+		errs = append(errs, field.Invalid(path, w.selector, "invalid label selector"))
+	case !selector.Empty() && !selector.Matches(labels.Set(w.template.Labels)):
+		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"), w.template.Labels, "`selector` does not match template `labels`"))
 	}
 	return append(errs, validateTemplate(w.template, corev1.RestartPolicyAlways)...)
 }
@@ -108,7 +108,8 @@ func validateStatefulSet(o, old *appsv1.StatefulSet) field.ErrorList {
 	}
 	is, was := o.Spec.DeepCopy(), old.Spec.DeepCopy()
 	is.Replicas, is.Template, is.UpdateStrategy, is.MinReadySeconds = was.Replicas, was.Template, was.UpdateStrategy, was.MinReadySeconds
-	is.Ordinals, is.PersistentVolumeClaimRetentionPolicy, is.RevisionHistoryLimit = was.Ordinals, was.PersistentVolumeClaimRetentionPolicy, was.RevisionHistoryLimit
+	errs = append(errs, apivalidation.ValidateImmutableField(o.Spec.ServiceName, old.Spec.ServiceName, field.NewPath("spec", "serviceName"))...)
+	is.ServiceName, is.Ordinals, is.PersistentVolumeClaimRetentionPolicy, is.RevisionHistoryLimit = was.ServiceName, was.Ordinals, was.PersistentVolumeClaimRetentionPolicy, was.RevisionHistoryLimit
 	if !reflect.DeepEqual(is, was) {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 	}

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -91,6 +90,12 @@ func (q *writing) checkMedia() error {
 	if slices.Contains(accepted, q.media) {
 		return nil
 	}
+	if q.verb == "patch" && q.kind.builtin {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+			Message: "415: Unsupported Media Type", Details: &metav1.StatusDetails{},
+		}}
+	}
 	return unsupportedMedia(accepted...)
 }
 
@@ -114,12 +119,9 @@ func (q *writing) options(query url.Values) error {
 	if q.validation == "" {
 		q.validation = metav1.FieldValidationWarn
 	}
-	if force := query.Get("force"); force != "" {
-		given, err := strconv.ParseBool(force)
-		if err != nil {
-			return apierrors.NewBadRequest(fmt.Sprintf("strconv.ParseBool: parsing %q: invalid syntax", force))
-		}
-		if q.force = given; q.verb == "patch" && !q.applies() {
+	if force := strings.ToLower(query.Get("force")); force != "" && q.verb == "patch" {
+		q.force = force != "false" && force != "0"
+		if !q.applies() {
 			errs = append(errs, field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
 		}
 	}

@@ -62,7 +62,11 @@ func unreadableAs(given schema.GroupVersionKind, want string, cause error) error
 func (k *Kind) unrecognized(body []byte, cause error) error {
 	shown := "<empty>"
 	if len(body) > 0 {
-		shown = fmt.Sprintf("%x", body[:min(len(body), shownOfBody)])
+		form := "%x"
+		if body[0] == '{' {
+			form = "%s"
+		}
+		shown = fmt.Sprintf(form, body[:min(len(body), shownOfBody)])
 		if len(body) > shownOfBody {
 			shown += " ..."
 		}
@@ -248,6 +252,8 @@ func (c *call) check(obj *object) error {
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	case m.GetNamespace() != c.namespace && c.kind.Namespaced:
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	case c.name != "" && m.GetName() == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", c.name))
 	case c.name != "" && m.GetName() != c.name:
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", m.GetName(), c.name))
 	}
