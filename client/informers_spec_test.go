@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
 var _ client.Observer = (*informer.SharedInformerFactory)(nil)
@@ -24,7 +25,9 @@ var _ client.Observer = (*informer.SharedInformerFactory)(nil)
 var _ = Describe("with informers that observe", func() {
 	It("shows each write to the next read of a Lister (R4)", func(ctx SpecContext) {
 		inNamespace(ctx, "shown")
-		informers, err := informer.NewSharedInformerFactory(env.Config(), specScheme(), informer.Options{})
+		informers, err := informer.NewSharedInformerFactory(env.Config(), specScheme(), informer.Options{
+			DetectMutations: informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) }),
+		})
 		Expect(err).NotTo(HaveOccurred())
 		c, err := client.New(env.Config(), specScheme(), client.Options{Observer: informers, FieldOwner: "spec"})
 		Expect(err).NotTo(HaveOccurred())

@@ -26,6 +26,7 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -89,6 +90,7 @@ func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInforme
 // factoryOf does the same with other kinds.
 func factoryOf(cfg *rest.Config, scheme *runtime.Scheme, opts informer.Options) *informer.SharedInformerFactory {
 	GinkgoHelper()
+	opts.DetectMutations = informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) })
 	f, err := informer.NewSharedInformerFactory(cfg, scheme, opts)
 	Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())

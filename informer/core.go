@@ -30,6 +30,7 @@ type core[T Object] struct {
 	fifo    *DeltaFIFO[T]
 	indexer *Indexer[T]
 	group   nursery.Nursery
+	guard   *mutationGuard // nil: off
 
 	newListerWatcher func(WatchScope) (ListerWatcher[T], error)
 	namespaced       func() (namespaced, known bool)
@@ -98,6 +99,7 @@ func newCore[T Object](object reflect.Type, kind schema.GroupVersionKind, opts O
 	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched[T])
 	_ = c.group.Go(c.dispatch)
+	c.guarded()
 	return c
 }
 
@@ -147,6 +149,9 @@ func (c *core[T]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.guard != nil {
+		defer c.guard.leave()
+	}
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 
@@ -178,6 +183,9 @@ func (c *core[T]) whenPassed(key Key, than Version, do func()) (stop func()) {
 func (c *core[T]) snapshot() Snapshot {
 	s := c.indexer.snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
+	if c.guard != nil {
+		s.Mutations = c.guard.found.Load()
+	}
 	s.Scopes = c.choices()
 	for _, choice := range s.Scopes {
 		s.Synced = s.Synced && choice.Synced

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
@@ -19,7 +20,9 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
-		c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(c.livingLocked(batch)) })
+		offered := c.offer(batch.Deltas)
+		changes := c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(c.livingLocked(batch)) })
+		c.settled(offered, changes)
 		c.reportUndecodable(batch.Deltas)
 	}
 }
@@ -49,12 +52,15 @@ func (c *core[T]) reportUndecodable(deltas []Delta[T]) {
 
 // store runs apply in the critical section: first the Indexer, then the
 // listeners, then those who wait for sync, and after it those who wait for a
-// version.
-func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
+// version. With a mutation detector it returns what was done.
+func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) (done []change[T]) {
 	c.critical.Lock()
 	changes, err := apply()
 	for _, l := range c.critical.members {
 		l.push(changes)
+	}
+	if c.guard != nil {
+		done = slices.Clone(changes) // the Indexer uses its slice again
 	}
 	clear(changes)
 	for _, scope := range synced {
@@ -67,6 +73,7 @@ func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) {
 	if err != nil {
 		c.log.Error(err, "An index function panicked; the objects are stored without its values, and ByIndex does not find them by it")
 	}
+	return done
 }
 
 // observe stores an own write, by the rules of own writes, and tells the
@@ -90,10 +97,12 @@ func (c *core[T]) observe(w Written) {
 			o.Effect = Touched // the watch's own delivery says what is wrong with it
 		}
 	}
-	c.store(nil, func() ([]change[T], error) {
+	offered := c.offerWrite(o)
+	changes := c.store(nil, func() ([]change[T], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		return c.indexer.observe(o)
 	})
+	c.settled(offered, changes)
 }
 
 // typed is the object of an own write, as the informer would have decoded it.

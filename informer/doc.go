@@ -107,6 +107,13 @@
 // that this process has deleted stays hidden, by its UID, until the watch
 // confirms it.
 //
+// # Changes of shared objects
+//
+// Who changes an object of the cache changes it for all. Options.DetectMutations
+// keeps copies of all objects (in tests), or of a sample (in production), and
+// names kind, key, fields, and the handlers and reconcilers that had the object in
+// hand; the store gets the copy back. What it costs is said at MutationDetection.
+//
 // # Concurrency
 //
 // New and For start nothing; Run starts all and returns when all has ended.

@@ -59,6 +59,10 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	f.mu.informers = make(map[coreID]*core[Object])
 	f.schemas = newSchemaWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.run) // Run has not ended: it has not begun
+	if d := newMutationDetector(opts); d != nil {
+		f.opts.detector = d
+		_ = f.group.Go(d.run)
+	}
 	return f, nil
 }
 
@@ -201,6 +205,10 @@ func (f *SharedInformerFactory) Run(ctx context.Context) error {
 	defer f.resolver.server.closeIdle()
 	return f.group.Run(ctx)
 }
+
+// MutationDetector is what compares the objects of all informers with copies,
+// nil where Options.DetectMutations is off.
+func (f *SharedInformerFactory) MutationDetector() *MutationDetector { return f.opts.detector }
 
 // Snapshot says where each informer stands, in the order they were asked for.
 func (f *SharedInformerFactory) Snapshot() []Snapshot {

@@ -21,7 +21,8 @@ import (
 // snapshot under the same lock, which costs nothing, and walk it without.
 // Make one with NewIndexer. Safe for concurrent use.
 type Indexer[T Object] struct {
-	kind schema.GroupVersionKind
+	kind  schema.GroupVersionKind
+	guard *mutationGuard // notes what Listers give; nil: none
 	// turn is held by a writer from end to end, also while it calls index
 	// functions, which may read: mu is held only for the change itself.
 	turn struct {

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
 type cmap = *corev1.ConfigMap
@@ -30,6 +31,7 @@ var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 // stops it. The bubble then proves that no goroutine is left.
 func run(t *testing.T, s server, opts informer.Options) (i *informer.SharedInformer[cmap], stop func()) {
 	t.Helper()
+	opts.DetectMutations = informertest.NoMutations(t.Error)
 	i = informer.New[cmap](s, configMaps, opts)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)

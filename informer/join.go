@@ -43,6 +43,7 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T])
 	c.mu.Unlock()
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	m := &member[T]{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
+	m.guard = c.guard
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
 	if m.running, err = c.group.Spawn(m.run); err == nil && opts.Resync > 0 {

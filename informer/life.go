@@ -39,6 +39,16 @@ func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 // still be read.
 func (i *SharedInformer[T]) Ended() <-chan struct{} { return i.handle.ended }
 
+// MutationDetector is what compares the informer's objects with copies, nil
+// where Options.DetectMutations is off. Informers of a factory have the
+// factory's.
+func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
+	if i.core.guard == nil {
+		return nil
+	}
+	return i.core.guard.MutationDetector
+}
+
 // Reached is the resourceVersion that the store has reached in every scope of
 // this handle, the lowest of several. It is 0 before the first lists, and where
 // resourceVersions are not numbers.

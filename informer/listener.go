@@ -22,7 +22,8 @@ type listener[T Object] struct {
 	handle func(Event[T])
 	name   string
 	log    logr.Logger
-	woken  *sync.Cond // on mu: something waits, or the run is to end
+	guard  *mutationGuard // compares what the handler was given; nil: none
+	woken  *sync.Cond     // on mu: something waits, or the run is to end
 	ready  chan struct{}
 	made   time.Time
 	every  bool // event is given, so that the backlog has no bound
@@ -219,6 +220,10 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 		ok = true
 		log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event")
 	}()
+	if l.guard != nil {
+		v := l.guard.begin(handlerName{l.name, l.guard.kind().Kind}, e.Old, e.New)
+		defer l.guard.end(v)
+	}
 	l.handle(e)
 	return true
 }

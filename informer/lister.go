@@ -70,6 +70,9 @@ func (l Lister[T]) Get(key Key) (T, error) {
 			continue
 		}
 		if scopes.seenBy(s.scopes) {
+			if l.v.store.guard != nil {
+				l.v.store.guard.touch(obj)
+			}
 			return as[T](obj), err
 		}
 		return none, l.missing(key, s)
@@ -104,14 +107,23 @@ func (l Lister[T]) All() iter.Seq[T] {
 		}
 		s, rows := look(l.v.sight, l.v.store.view)
 		for r := range rows.All() {
-			if sees(s, r) && !yield(as[T](r.object)) {
+			if l.v.sees(s, r) && !yield(as[T](r.object)) {
 				return
 			}
 		}
 	}
 }
 
-func sees[T Object](s *sight, r *row[T]) bool { return !r.bad && r.scopes.seenBy(s.scopes) }
+// sees also notes that the row's object is read.
+func (v *view) sees(s *sight, r *row[Object]) bool {
+	if r.bad || !r.scopes.seenBy(s.scopes) {
+		return false
+	}
+	if v.store.guard != nil {
+		v.store.guard.touch(r.object)
+	}
+	return true
+}
 
 // Namespace yields the objects of one namespace; empty: all objects.
 func (l Lister[T]) Namespace(namespace string) iter.Seq[T] {
@@ -155,7 +167,7 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*row[Object]] {
 		}
 		s, found := look(l.v.sight, func() found[Object] { return l.v.store.lookup(index, value) })
 		for at := range found.positions.All() {
-			if r := found.rows.At(int(*at)); sees(s, r) && !yield(r) {
+			if r := found.rows.At(int(*at)); l.v.sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -204,7 +216,7 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 		for _, f := range all {
 			for at := range f.positions.All() {
 				r := f.rows.At(int(*at))
-				if !sees(s, r) || yielded[*at] {
+				if !l.v.sees(s, r) || yielded[*at] {
 					continue
 				}
 				yielded[*at] = true

@@ -36,8 +36,13 @@ type Options struct {
 	// hand (resourceVersion 0), as older clients do. It may be older than what
 	// this process or another has seen.
 	ListFromCache bool
+	// DetectMutations finds who changes the objects that all readers share. Zero:
+	// off.
+	DetectMutations MutationDetection
 	// Logger for what a person must know. Zero: nothing is logged.
 	Logger logr.Logger
+
+	detector *MutationDetector // of the factory
 }
 
 // resyncOf is the resync period of kind; 0: never.

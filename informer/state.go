@@ -41,6 +41,14 @@ const (
 	StateStopped State = "Stopped"
 )
 
+// States are all that there are.
+func States() []State {
+	return []State{
+		StateWaiting, StateNotServed, StateForbidden, StateUnauthorized, StateListing, StateStreaming, StateLive,
+		StateDecodingErrors, StateStale, StateMisuse, StateStopped,
+	}
+}
+
 // hint is what a person can do where the server's words do not say it.
 func (s State) hint() string {
 	switch s {
@@ -144,6 +152,8 @@ type Snapshot struct {
 	// NotOverlaid counts own writes that only the watch shows, because the
 	// server gives no versions that can be compared.
 	NotOverlaid uint64
+	// Mutations of shared objects that the MutationDetector has found.
+	Mutations uint64
 	// Waiting deltas on their way to the Indexer.
 	Waiting  int
 	Handlers []HandlerSnapshot

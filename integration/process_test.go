@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
@@ -47,7 +48,10 @@ func newProcess(cfg *rest.Config, namespace string) *process {
 	var err error
 	p.Manager, err = manager.New(manager.Options{
 		Config: cfg, Scheme: scheme, Logger: p.logger(), HealthAddress: "127.0.0.1:0", MetricsAddress: "0",
-		Informers: informer.Options{Namespaces: []string{namespace}},
+		Informers: informer.Options{
+			Namespaces:      []string{namespace},
+			DetectMutations: informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) }),
+		},
 	})
 	Expect(err).NotTo(HaveOccurred())
 	return p

@@ -29,6 +29,8 @@ import (
 //	Snapshot() reconcile.Snapshot  a controller: its name is its own, its numbers
 //	                               are metrics, a stuck reconcile is not alive
 //	Snapshot() informer.Snapshot   an informer that nobody shares
+//	ReportTo(reconcile.Witness)    is given the informers' mutation detector,
+//	                               where that is on
 type Runnable interface {
 	Run(ctx context.Context) error
 }
@@ -46,6 +48,7 @@ type (
 	starter        interface{ Started() <-chan struct{} }
 	controller     interface{ Snapshot() reconcile.Snapshot }
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
+	reporter       interface{ ReportTo(w reconcile.Witness) }
 )
 
 // Add has r, a controller as a rule, run in the last stage: when Run starts, or
@@ -80,6 +83,9 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	}
 	if err := m.reserve(r, name); err != nil {
 		return err
+	}
+	if c, ok := r.(reporter); ok && m.informers.MutationDetector() != nil {
+		c.ReportTo(m.informers.MutationDetector())
 	}
 	if err := m.groups[i].join(r, name, m.fault); err != nil {
 		m.release(r, name)

@@ -66,6 +66,7 @@ type Controller[K comparable] struct {
 	drain        time.Duration
 	log          logr.Logger // of Options, until Run
 	crashOnPanic bool
+	witness      Witness // from Run on; nil: none
 
 	group    nursery.Nursery
 	synced   chan struct{}
@@ -77,6 +78,7 @@ type Controller[K comparable] struct {
 		misuse  []error
 		sources []source.Source[K]
 		waits   map[K]func() // for the cache, after a conflict
+		witness Witness      // nil: none
 	}
 }
 
@@ -197,6 +199,9 @@ func (c *Controller[K]) begin(ctx context.Context) error {
 	c.mu.Lock()
 	again := c.mu.began
 	c.mu.began = true
+	if !again {
+		c.witness = c.mu.witness
+	}
 	c.mu.Unlock()
 	if again {
 		return fmt.Errorf("controller %q: run: it runs or has run already; make a new one", c.name)

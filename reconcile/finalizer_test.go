@@ -101,7 +101,7 @@ func crashAt(point string) func(string) {
 func finalized(t *testing.T, crash func(string)) (server, *outside, *reconcile.Controller[reconcile.Key]) {
 	s := newServer()
 	o := &outside{t: t, server: s, crash: crash}
-	i := newInformer(s)
+	i := newInformer(t, s)
 	c := reconcile.New("test", reconcile.WithFinalizer(ours, i.Lister(), writer{s, crash, nil}, o.body, o.cleanup), reconcile.Options{})
 	c.Watch(source.Kind(i, source.Self, source.SpecChanged))
 	run(t, i)
@@ -218,7 +218,7 @@ func TestWithFinalizer_MisuseIsATerminalError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		o := &outside{t: t, server: s, crash: crashAt("")}
-		lister, w := newInformer(s).Lister(), writer{s, o.crash, nil}
+		lister, w := newInformer(t, s).Lister(), writer{s, o.crash, nil}
 		for name, tc := range map[string]struct {
 			f    reconcile.Func[reconcile.Key]
 			want string

@@ -92,7 +92,7 @@ func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.
 }
 
 func TestObject_BeforeTheFirstListIsAnErrorThatIsRetried(t *testing.T) {
-	i := newInformer(newServer())
+	i := newInformer(t, newServer())
 	f := reconcile.Object(i.Lister(), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
 	})

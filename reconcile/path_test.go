@@ -33,7 +33,7 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			s := newServer()
-			i := newInformer(s)
+			i := newInformer(t, s)
 			lister := i.Lister()
 			seen := make([]atomic.Int64, 3)
 			c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
@@ -79,7 +79,7 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 func TestController_OwnWriteIsVisibleToTheNextReconcile_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		i := newInformer(s)
+		i := newInformer(t, s)
 		lister := i.Lister()
 		var read []int64
 		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
@@ -142,7 +142,7 @@ func (c *cacheConflict) WhenPassed(do func()) func() {
 func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		i := newInformer(s)
+		i := newInformer(t, s)
 		lister := i.Lister()
 		var read []string
 		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {

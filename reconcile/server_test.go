@@ -47,13 +47,15 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 // watch is a running informer of s; it ends with the test.
 func watch(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
 	t.Helper()
-	i := newInformer(s)
+	i := newInformer(t, s)
 	run(t, i)
 	return i
 }
 
-func newInformer(s server) *informer.SharedInformer[*appsv1.Deployment] {
-	return informer.New[*appsv1.Deployment](s, appsv1.SchemeGroupVersion.WithKind("Deployment"), informer.Options{PagedLists: true})
+func newInformer(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
+	return informer.New[*appsv1.Deployment](s, appsv1.SchemeGroupVersion.WithKind("Deployment"), informer.Options{
+		PagedLists: true, DetectMutations: informertest.NoMutations(t.Error),
+	})
 }
 
 func run(t *testing.T, i *informer.SharedInformer[*appsv1.Deployment]) {

@@ -128,6 +128,7 @@ func TestInformer_MetadataSharesTheFullWatch(t *testing.T) {
 		if b.Labels["probe"] != "x" {
 			t.Error("the labels are held twice; the two objects were to share them")
 		}
+		delete(a.Labels, "probe")
 	})
 }
 

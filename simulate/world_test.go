@@ -116,8 +116,17 @@ func newWorld(t *testing.T, opts informer.Options) *world {
 		defer w.journal.Unlock()
 		w.journal.lines = append(w.journal.lines, prefix+args)
 	}, funcr.Options{})
-	w.connect(w.cfg, opts)
+	w.connect(w.cfg, w.detecting(opts))
 	return w
+}
+
+// detecting is opts with an eye on every object: no test of this package may
+// change one that is shared, unless it says what it does about it.
+func (w *world) detecting(opts informer.Options) informer.Options {
+	if d := &opts.DetectMutations; d.Rate == 0 {
+		d.Rate, d.OnMutation = 1, func(m informer.Mutation) { w.t.Error(m) }
+	}
+	return opts
 }
 
 // connect makes the process's informers anew, with another way to the server.

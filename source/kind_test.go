@@ -90,7 +90,7 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 		var c collector
 		s := newServer()
 		s.Write(deployment("a"))
-		i := newInformer(s)
+		i := newInformer(t, s)
 		kind := source.Kind(i, source.Self)
 		stop := follow(t, kind, c.addKey)
 		if kind.Snapshot().Synced {
@@ -272,7 +272,7 @@ func TestKind_KeepsTheContract(t *testing.T) {
 	sourcetest.Run(t, func() source.Source[source.Key] {
 		s := newServer()
 		s.Write(deployment("a"))
-		i := newInformer(s)
+		i := newInformer(t, s)
 		return running{source.Kind(i, source.Self), i}
 	})
 }
@@ -291,7 +291,7 @@ func (r running) Run(ctx context.Context, add func(source.Key, source.Cause)) er
 }
 
 func TestKind_MisuseIsRememberedAndReturnedByRun(t *testing.T) {
-	i := newInformer(newServer())
+	i := newInformer(t, newServer())
 	var none *informer.SharedInformer[*appsv1.Deployment]
 	for name, tc := range map[string]struct {
 		s    source.Source[source.Key]
@@ -339,7 +339,7 @@ func TestKind_ManyKeysOfOneEventAreAddedOnce(t *testing.T) {
 func TestKind_EndsWithTheHandleOfItsInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector
-		i := newInformer(newServer())
+		i := newInformer(t, newServer())
 		before := source.Kind(i, source.Self)
 		ended := make(chan error, 2)
 		go func() { ended <- before.Run(t.Context(), c.addKey) }()
@@ -350,7 +350,7 @@ func TestKind_EndsWithTheHandleOfItsInformer(t *testing.T) {
 			t.Errorf("Run of a source that waits for sync: %v, want a ReleasedError: nobody would ever hear of it", err)
 		}
 
-		i = newInformer(newServer())
+		i = newInformer(t, newServer())
 		run(t, i)
 		after := source.Kind(i, source.Self)
 		go func() { ended <- after.Run(t.Context(), c.addKey) }()

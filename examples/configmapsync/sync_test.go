@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -36,7 +39,10 @@ var _ = Describe("configmapsync", func() {
 		kubectl("create", "clusterrolebinding", "syncer", "--clusterrole=syncer", "--user=syncer")
 		cfg, err := env.User("syncer")
 		Expect(err).NotTo(HaveOccurred())
-		mgr, err := manager.New(manager.Options{Config: cfg, MetricsAddress: "0", HealthAddress: "0"})
+		mgr, err := manager.New(manager.Options{
+			Config: cfg, MetricsAddress: "0", HealthAddress: "0",
+			Informers: informer.Options{DetectMutations: informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) })},
+		})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(setup(mgr)).To(Succeed())
 		runs, stop := context.WithCancel(ctx)

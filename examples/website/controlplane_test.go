@@ -23,6 +23,8 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -43,7 +45,10 @@ var _ = BeforeSuite(func(ctx context.Context) {
 
 // testOptions know the kinds, and need no ports.
 func testOptions() manager.Options {
-	return manager.Options{Scheme: testScheme(), MetricsAddress: "0", HealthAddress: "0"}
+	return manager.Options{
+		Scheme: testScheme(), MetricsAddress: "0", HealthAddress: "0",
+		Informers: informer.Options{DetectMutations: informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) })},
+	}
 }
 
 // operate runs the operator as main does, until the spec ends.
@@ -175,7 +180,7 @@ var _ = Describe("website", Ordered, func() {
 		go func() { done <- mgr.Run(runs) }()
 		short, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
-		_, err := mgr.Informers().WaitForSync(short)
+		_, err = mgr.Informers().WaitForSync(short)
 		Expect(err).To(MatchError(ContainSubstring("is its CustomResourceDefinition installed?")))
 		crds, err := envtest.ParseCRDs(bytes.NewReader(crd))
 		Expect(err).NotTo(HaveOccurred())

@@ -1,0 +1,317 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+const (
+	mutationPass   = time.Minute // between comparisons of all that is kept, a quarter more or less
+	sampleLimit    = 256         // objects of an informer, of a sample
+	retiredLimit   = 4096        // replaced objects that are still kept
+	readsLimit     = 16384       // remembered reads of what runs
+	handLimit      = 1000        // objects compared when a visit ends; the next pass compares others
+	pastLimit      = 256         // ended visits that are remembered
+	bystanderLimit = 8           // named
+	saidLimit      = 1024        // fields of objects that are not logged again
+)
+
+var errChanged = errors.New("a shared object was changed")
+
+// MutationDetector compares what informers have given out with copies of it,
+// and knows who ran meanwhile. A SharedInformerFactory has one for all its
+// informers, an informer of New its own. Safe for concurrent use.
+type MutationDetector struct {
+	detection MutationDetection
+	log       logr.Logger
+	kept      sync.Map      // from the shared object to its *kept
+	clock     atomic.Uint64 // counts beginnings and ends of visits
+	visitors  atomic.Int64  // that run
+	mu        struct {
+		sync.Mutex
+		running  []*visit // and those whose objects are being compared
+		past     deque.Deque[visit]
+		reads    deque.Deque[read]
+		retired  deque.Deque[*kept]
+		said     map[string]bool
+		lastPass uint64 // by the clock
+	}
+}
+
+// visit is a handler's call or a reconcile, from its beginning to its end.
+type visit struct {
+	who      fmt.Stringer
+	from, to uint64 // by the clock; to is 0 while it runs
+	given    []*kept
+}
+
+// read is an object that a Lister gave while something ran.
+type read struct {
+	object *kept
+	at     uint64
+}
+
+// newMutationDetector is nil where nothing is to be detected.
+func newMutationDetector(opts Options) *MutationDetector {
+	detection := opts.DetectMutations.completed()
+	if !(detection.Rate > 0) {
+		return nil
+	}
+	d := &MutationDetector{detection: detection, log: opts.Logger}
+	d.clock.Store(1)
+	d.mu.said = make(map[string]bool)
+	return d
+}
+
+// Begin notes that who runs, such as a reconciler for its key, until it calls
+// end. What Listers gave meanwhile is then compared.
+func (d *MutationDetector) Begin(who fmt.Stringer) (end func()) {
+	v := d.begin(who)
+	return func() { d.end(v) }
+}
+
+func (d *MutationDetector) begin(who fmt.Stringer, given ...Object) *visit {
+	v := &visit{who: who}
+	for _, obj := range given {
+		if k := d.find(obj); k != nil {
+			v.given = append(v.given, k)
+		}
+	}
+	d.visitors.Add(1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v.from = d.clock.Add(1)
+	d.mu.running = append(d.mu.running, v)
+	return v
+}
+
+func (d *MutationDetector) end(v *visit) {
+	d.visitors.Add(-1)
+	for _, k := range d.inHand(v) {
+		d.check(k)
+	}
+	d.forget(v)
+}
+
+// inHand ends v, and is what it was given and what was read while it ran.
+func (d *MutationDetector) inHand(v *visit) []*kept {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	v.to = d.clock.Add(1)
+	hand := slices.Clone(v.given)
+	seen := make(map[*kept]bool)
+	for i := d.mu.reads.Back(); i > d.mu.reads.Front() && len(hand) < handLimit; i-- {
+		r := d.mu.reads.At(i - 1)
+		if r.at < v.from {
+			break
+		}
+		if !seen[r.object] {
+			seen[r.object] = true
+			hand = append(hand, r.object)
+		}
+	}
+	return hand
+}
+
+// forget lets go of v, and of the reads that nothing needs that still runs.
+func (d *MutationDetector) forget(v *visit) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.mu.running = slices.DeleteFunc(d.mu.running, func(other *visit) bool { return other == v })
+	if d.mu.past.Len() == pastLimit {
+		d.mu.past.Pop()
+	}
+	d.mu.past.Push(visit{who: v.who, from: v.from, to: v.to})
+	oldest := d.clock.Load()
+	for _, other := range d.mu.running {
+		oldest = min(oldest, other.from)
+	}
+	for d.mu.reads.Len() > 0 && d.mu.reads.At(d.mu.reads.Front()).at < oldest {
+		d.mu.reads.Pop()
+	}
+}
+
+// touch notes that obj was read by one of those who run.
+func (d *MutationDetector) touch(obj Object) {
+	if d.visitors.Load() == 0 {
+		return
+	}
+	k := d.find(obj)
+	if k == nil || k.read.Load() == d.clock.Load() {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.clock.Load()
+	k.read.Store(now)
+	if d.mu.reads.Len() == readsLimit {
+		d.mu.reads.Pop()
+	}
+	d.mu.reads.Push(read{k, now})
+}
+
+func (d *MutationDetector) find(obj Object) *kept {
+	if k, ok := d.kept.Load(obj); ok {
+		return k.(*kept)
+	}
+	return nil
+}
+
+// check compares k with its copy.
+func (d *MutationDetector) check(k *kept) {
+	start := d.clock.Load()
+	fields := differences(k.truth, k.object)
+	if len(fields) == 0 {
+		for was := k.good.Load(); was < start && !k.good.CompareAndSwap(was, start); was = k.good.Load() {
+		}
+		return
+	}
+	if !k.found.CompareAndSwap(false, true) {
+		return
+	}
+	k.drop()
+	m := Mutation{
+		Kind: k.guard.kind(), Key: k.key, UID: k.truth.GetUID(), Version: k.truth.GetResourceVersion(), Fields: fields,
+	}
+	had, ran := d.whoRan(k)
+	m.Suspects, m.Bystanders = texts(had), texts(ran)
+	m.Repaired = k.guard.mend(k)
+	k.guard.found.Add(1)
+	d.report(m)
+}
+
+// whoRan are those who ran since k was last seen unchanged: who had it in hand,
+// and the others.
+func (d *MutationDetector) whoRan(k *kept) (had, ran []fmt.Stringer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	good := k.good.Load()
+	for _, v := range d.mu.running {
+		switch {
+		case v.to != 0 && v.to <= good:
+		case slices.Contains(v.given, k) || d.readLocked(k, v):
+			had = append(had, v.who)
+		default:
+			ran = append(ran, v.who)
+		}
+	}
+	for i := d.mu.past.Back(); i > d.mu.past.Front() && d.mu.past.At(i-1).to > good; i-- {
+		ran = append(ran, d.mu.past.At(i-1).who)
+	}
+	return had, ran
+}
+
+// readLocked: k was read while v ran.
+func (d *MutationDetector) readLocked(k *kept, v *visit) bool {
+	for i := d.mu.reads.Front(); i < d.mu.reads.Back(); i++ {
+		if r := d.mu.reads.At(i); r.object == k && r.at >= v.from && (v.to == 0 || r.at < v.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// texts names each once, and not too many.
+func texts(who []fmt.Stringer) (out []string) {
+	for _, w := range who {
+		if text := fmt.Sprint(w); !slices.Contains(out, text) && len(out) < bystanderLimit {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func (d *MutationDetector) report(m Mutation) {
+	if d.news(m) {
+		d.log.Error(errChanged, "Objects from handlers and Listers are read-only; informer.Copy gives one's own",
+			"kind", m.Kind.Kind, "key", m.Key.String(), "fields", m.Fields, "suspects", m.Suspects,
+			"bystanders", m.Bystanders, "repaired", m.Repaired)
+	}
+	if d.detection.OnMutation == nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			d.log.Error(fmt.Errorf("panic: %v", p), "OnMutation panicked")
+		}
+	}()
+	d.detection.OnMutation(m)
+}
+
+// news: a field of m has not been told of yet.
+func (d *MutationDetector) news(m Mutation) (news bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.mu.said) > saidLimit {
+		clear(d.mu.said)
+	}
+	for _, field := range m.Fields {
+		text := m.Kind.String() + " " + m.Key.String() + " " + field
+		news = news || !d.mu.said[text]
+		d.mu.said[text] = true
+	}
+	return news
+}
+
+// run compares all that is kept from time to time, until ctx ends.
+func (d *MutationDetector) run(ctx context.Context) error {
+	for {
+		timer := time.NewTimer(mutationPass*3/4 + rand.N(mutationPass/2))
+		select {
+		case <-timer.C:
+			d.pass()
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// pass compares all that is kept, and lets go of what was replaced, or is of a
+// sample, since before the last pass.
+func (d *MutationDetector) pass() {
+	last := d.nextPass()
+	d.kept.Range(func(_, v any) bool {
+		k := v.(*kept)
+		d.check(k)
+		switch {
+		case d.detection.Rate < 1 && k.since < last:
+			k.drop()
+		case k.since < last && !k.guard.holds(k):
+			k.retire() // its scope has ended
+		}
+		return true
+	})
+	for _, k := range d.retiredBefore(last) {
+		k.drop()
+	}
+}
+
+func (d *MutationDetector) nextPass() (last uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	last, d.mu.lastPass = d.mu.lastPass, d.clock.Add(1)
+	return last
+}
+
+func (d *MutationDetector) retiredBefore(last uint64) (out []*kept) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.mu.retired.Len() > 0 && (*d.mu.retired.At(d.mu.retired.Front())).retired.Load() < last {
+		out = append(out, d.mu.retired.Pop())
+	}
+	return out
+}
