@@ -18,7 +18,10 @@ type informerMetrics struct {
 	state, contact, relists, watches      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
 	running, oldest, longest              *prometheus.Desc
-	indexPanics                           *prometheus.Desc
+	indexPanics, mutations, unreadable    *prometheus.Desc
+	tombstones, forgotten                 *prometheus.Desc
+	awaited, notOverlaid, anomalies       *prometheus.Desc
+	fallbacks                             *prometheus.Desc
 }
 
 func newInformerMetrics() informerMetrics {
@@ -30,7 +33,7 @@ func newInformerMetrics() informerMetrics {
 		undecodable: desc("undecodable_objects", "Objects held of which only the metadata could be decoded."),
 		waiting:     desc("waiting_deltas", "Changes on their way into the store."),
 		synced:      desc("synced", "1 if the first list of every scope is stored."),
-		state:       desc("state", "1 for the state in which a scope's list and watch stands.", "scope", "state"),
+		state:       desc("state", "1 for the state in which a scope's list and watch stands, 0 for the others.", "scope", "state"),
 		contact:     desc("last_contact_seconds", "Seconds since the server last sent anything to a scope.", "scope"),
 		relists:     desc("relists_total", "Lists after the first, by reason.", "reason"),
 		watches:     desc("watches_total", "Watches opened."),
@@ -41,6 +44,14 @@ func newInformerMetrics() informerMetrics {
 		longest:     desc("handler_longest_call_seconds", "Seconds that the longest call of a handler took.", "handler"),
 		panics:      desc("handler_panics_total", "Calls of a handler that panicked.", "handler"),
 		indexPanics: desc("index_panics_total", "Calls of an index function that panicked."),
+		mutations:   desc("mutations_total", "Shared objects that somebody was found to have changed."),
+		unreadable:  desc("unreadable_objects", "Objects of which not even the names can be read; while a list has some, it deletes nothing."),
+		tombstones:  desc("tombstones", "Deletions that are remembered until each watch has passed them."),
+		forgotten:   desc("tombstones_forgotten_total", "Tombstones given up because there were too many; a late watch may show such an object once more."),
+		awaited:     desc("own_writes_awaited", "Keys with an own write that is shown when the watch brings it."),
+		notOverlaid: desc("own_writes_not_overlaid_total", "Own writes that only the watch shows, since the server's versions cannot be compared."),
+		fallbacks:   desc("stream_fallbacks_total", "Times that paged lists took over, because the server did not end a streaming list."),
+		anomalies:   desc("anomalies_total", "Events of watches that no sound server sends: doubled, late or disordered.", "anomaly"),
 	}
 }
 
@@ -54,7 +65,9 @@ type informerCollector struct {
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.objects, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
-		c.backlog, c.delivered, c.panics, c.running, c.oldest, c.longest, c.indexPanics,
+		c.backlog, c.delivered, c.panics, c.running, c.oldest, c.longest,
+		c.indexPanics, c.mutations, c.unreadable,
+		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks,
 	} {
 		ch <- d
 	}
@@ -72,6 +85,11 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		s.add(c.undecodable, prometheus.GaugeValue, float64(i.Undecodable), kind)
 		s.add(c.indexPanics, prometheus.CounterValue, float64(i.IndexPanics), kind)
 		s.add(c.waiting, prometheus.GaugeValue, float64(i.Waiting), kind)
+		s.add(c.mutations, prometheus.CounterValue, float64(i.Mutations), kind)
+		s.add(c.tombstones, prometheus.GaugeValue, float64(i.Tombstones), kind)
+		s.add(c.forgotten, prometheus.CounterValue, float64(i.Forgotten), kind)
+		s.add(c.awaited, prometheus.GaugeValue, float64(i.Awaiting), kind)
+		s.add(c.notOverlaid, prometheus.CounterValue, float64(i.NotOverlaid), kind)
 		for _, scope := range i.Scopes {
 			c.scope(&s, kind, scope, now)
 		}
@@ -85,22 +103,28 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 	}
 	for kind, not := range unsynced {
-		value := 1.0
-		if not {
-			value = 0
-		}
-		s.add(c.synced, prometheus.GaugeValue, value, kind)
+		s.add(c.synced, prometheus.GaugeValue, oneIf(!not), kind)
 	}
 	s.send(ch)
 }
 
 func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState, now time.Time) {
 	scope := x.Scope.String()
-	if x.NamespaceSelector != "" {
-		s.peak(c.state, prometheus.GaugeValue, 1, kind, "in namespaces with labels "+x.NamespaceSelector, string(x.State))
+	choice := x.NamespaceSelector != ""
+	if choice {
+		scope = "in namespaces with labels " + x.NamespaceSelector
+	}
+	for _, state := range informer.States() {
+		s.peak(c.state, prometheus.GaugeValue, oneIf(state == x.State), kind, scope, string(state))
+	}
+	if choice {
 		return // the rest is counted with the kind Namespace
 	}
-	s.peak(c.state, prometheus.GaugeValue, 1, kind, scope, string(x.State))
+	s.add(c.fallbacks, prometheus.CounterValue, float64(x.StreamFallbacks), kind)
+	s.add(c.unreadable, prometheus.GaugeValue, float64(x.Unreadable), kind)
+	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Doubled), kind, "doubled")
+	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Late), kind, "late")
+	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Disordered), kind, "disordered")
 	if !x.LastContact.IsZero() {
 		s.peak(c.contact, prometheus.GaugeValue, now.Sub(x.LastContact).Seconds(), kind, scope)
 	}
@@ -108,4 +132,11 @@ func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState,
 		s.add(c.relists, prometheus.CounterValue, float64(n), kind, reason)
 	}
 	s.add(c.watches, prometheus.CounterValue, float64(x.Watches), kind)
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
 }

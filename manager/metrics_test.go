@@ -32,6 +32,7 @@ var wanted = []string{
 	"controller_runtime_reconcile_timeouts_total",
 	"controller_runtime_reconcile_total",
 	"controller_runtime_terminal_reconcile_errors_total",
+	"flyball_informer_anomalies_total",
 	"flyball_informer_handler_backlog",
 	"flyball_informer_handler_events_total",
 	"flyball_informer_handler_longest_call_seconds",
@@ -40,11 +41,18 @@ var wanted = []string{
 	"flyball_informer_handler_running_seconds",
 	"flyball_informer_index_panics_total",
 	"flyball_informer_last_contact_seconds",
+	"flyball_informer_mutations_total",
 	"flyball_informer_objects",
+	"flyball_informer_own_writes_awaited",
+	"flyball_informer_own_writes_not_overlaid_total",
 	"flyball_informer_relists_total",
 	"flyball_informer_state",
+	"flyball_informer_stream_fallbacks_total",
 	"flyball_informer_synced",
+	"flyball_informer_tombstones",
+	"flyball_informer_tombstones_forgotten_total",
 	"flyball_informer_undecodable_objects",
+	"flyball_informer_unreadable_objects",
 	"flyball_informer_waiting_deltas",
 	"flyball_informer_watches_total",
 	"flyball_reconcile_conflicts_total",
@@ -110,6 +118,14 @@ func TestMetrics_ShowWhatControllersAndInformersHaveDone(t *testing.T) {
 		if !slices.Equal(got, wanted) {
 			t.Errorf("metrics\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wanted, "\n"))
 		}
+		exposed := map[string]string{}
+		for _, f := range families {
+			exposed[f.GetName()] = strings.ToLower(f.GetType().String())
+			for _, l := range f.GetMetric()[0].GetLabel() {
+				exposed[f.GetName()] += " " + l.GetName()
+			}
+		}
+		isTheTable(t, exposed)
 		for _, name := range []string{"go_goroutines", "process_start_time_seconds"} {
 			if n, err := testutil.GatherAndCount(m.Metrics(), name); n != 1 {
 				t.Errorf("%d of %s (%v), want 1", n, name, err)
@@ -150,10 +166,9 @@ flyball_informer_objects{kind="ConfigMap"} 14
 # HELP flyball_informer_synced 1 if the first list of every scope is stored.
 # TYPE flyball_informer_synced gauge
 flyball_informer_synced{kind="ConfigMap"} 1
-# HELP flyball_informer_state 1 for the state in which a scope's list and watch stands.
+# HELP flyball_informer_state 1 for the state in which a scope's list and watch stands, 0 for the others.
 # TYPE flyball_informer_state gauge
-flyball_informer_state{kind="ConfigMap",scope="in all namespaces",state="Live"} 1
-`), "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
+`+states("Live")+``), "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
 			"controller_runtime_terminal_reconcile_errors_total", "controller_runtime_reconcile_panics_total",
 			"controller_runtime_max_concurrent_reconciles", "flyball_reconcile_overdue_total", "workqueue_depth",
 			"workqueue_adds_total", "flyball_informer_objects", "flyball_informer_synced", "flyball_informer_state")
