@@ -144,7 +144,7 @@ func next(p progress, o outcome) decision {
 	// A server that is restarted again and again is not the one that fails again
 	// and again: each ten seconds of a stream forget half of the failures.
 	p.failures >>= min(int(o.lived/brief), 30)
-	if o.result != resultUnreachable {
+	if o.result != resultUnreachable && o.result != resultHeld {
 		p.away = time.Time{}
 	}
 	if o.spoke {
