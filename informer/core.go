@@ -43,6 +43,7 @@ type core[T Object] struct {
 	closeIdle        func()                                                               // gives connections back, after the run
 	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
 	schemas          *schemaWatch                                                         // nil: nobody looks after them
+	auditList        auditLists
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in
@@ -56,8 +57,9 @@ type core[T Object] struct {
 		handles []*handle[T]
 		members []*member[T]
 		waits   []*syncWait[T]
-		over    bool // the run has ended
-		closed  bool // the last handle is released
+		over    bool        // the run has ended
+		closed  bool        // the last handle is released
+		touched touchedKeys // since an audit began; nil: none is under way
 	}
 	mu struct {
 		sync.Mutex

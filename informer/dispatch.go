@@ -21,7 +21,10 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 			return nil // ctx has ended
 		}
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch.Synced, func() ([]change[T], error) { return c.indexer.apply(c.livingLocked(batch)) })
+		changes := c.store(batch.Synced, func() ([]change[T], error) {
+			c.touchLocked(batch.Deltas)
+			return c.indexer.apply(c.livingLocked(batch))
+		})
 		c.settled(offered, changes)
 		c.reportUndecodable(batch.Deltas)
 	}
@@ -100,6 +103,7 @@ func (c *core[T]) observe(w Written) {
 	offered := c.offerWrite(o)
 	changes := c.store(nil, func() ([]change[T], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
+		c.hearLocked(o.Key)
 		return c.indexer.observe(o)
 	})
 	c.settled(offered, changes)

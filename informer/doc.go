@@ -90,6 +90,14 @@
 // state they were last given until it heals or ends. A scope that has such
 // objects is in StateDecodingErrors, and otherwise works as a live one.
 //
+// # Lost events
+//
+// A server that loses an event leaves the store wrong until the object changes
+// again. Options.Audit has each scope compared with a list of the server's, now
+// and then, at that list's resourceVersion. What differs is counted and logged,
+// and the scope is listed anew. Own writes and whatever else is heard of during
+// an audit are no differences; content of the same version is not compared.
+//
 // # Changed schemas
 //
 // When the schema of a kind changes, its objects may be read differently,

@@ -152,6 +152,12 @@ func (f *SharedInformerFactory) core(id coreID) *core[Object] {
 	c.borrow = func(t *tap, from Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core[Object]) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
+	c.auditList = func(scope WatchScope) (ListerWatcher[Object], error) {
+		return newRESTListerWatcher[Object](metadataType, f.resolver, t, scope, nil)
+	}
+	if f.opts.Audit > 0 {
+		_ = c.group.Go(c.audits) // its run has not begun
+	}
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
 	member, ended := f.group.Spawn(c.run)

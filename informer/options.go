@@ -36,6 +36,12 @@ type Options struct {
 	// hand (resourceVersion 0), as older clients do. It may be older than what
 	// this process or another has seen.
 	ListFromCache bool
+	// Audit is how often, on average and spread by half, each scope is compared
+	// with the server at the same resourceVersion, by a list of the metadata
+	// alone. What differs, because the server has lost an event, is counted,
+	// logged and repaired by a list. It costs as many bytes of metadata as there
+	// are objects: some hours are fit. 0: never.
+	Audit time.Duration
 	// DetectMutations finds who changes the objects that all readers share. Zero:
 	// off.
 	DetectMutations MutationDetection

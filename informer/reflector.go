@@ -191,6 +191,9 @@ func (r *Reflector[T]) step(ctx context.Context, p progress) (*session[T], outco
 
 // note tells those who look after the scope how a step went.
 func (r *Reflector[T]) note(p progress, o outcome, began time.Time) {
+	if o.result == resultCompleted && p.repair {
+		r.status.repaired()
+	}
 	switch {
 	case o.result == resultCompleted:
 		r.schema.complete(began, p.byContent())

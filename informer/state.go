@@ -107,6 +107,8 @@ type ScopeState struct {
 	SharedWith string
 	// Anomalies of the watches since the start.
 	Anomalies Anomalies
+	// Audits of the scope since the start.
+	Audits Audits
 }
 
 // String is the state in one line, with the reason, what to do and the next try.

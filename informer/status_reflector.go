@@ -157,6 +157,37 @@ func (s *reflectorStatus) anomaly(kind anomaly, e shown, last string) {
 	}
 }
 
+// audited: an audit found that keys differ, or could not be done.
+func (s *reflectorStatus) audited(keys []Key, err error) {
+	s.mu.Lock()
+	audits := &s.mu.state.Audits
+	if err != nil {
+		audits.Abandoned++
+	} else {
+		audits.Done++
+		audits.Last = time.Now()
+		audits.Differences += len(keys)
+	}
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.log.V(1).Info("The scope could not be compared with the server", "cause", err.Error())
+	case len(keys) > 0:
+		names := make([]string, 0, auditNames)
+		for _, key := range keys[:min(len(keys), auditNames)] {
+			names = append(names, key.String())
+		}
+		s.log.Info("Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew", "objects", len(keys), "keys", names)
+	}
+}
+
+// repaired: a list has made the differences good that were found.
+func (s *reflectorStatus) repaired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.state.Audits.Repaired = s.mu.state.Audits.Differences
+}
+
 // wentBack: the server's newest version is before one that was seen.
 func (s *reflectorStatus) wentBack(last, version string) {
 	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now", "seen", last, "newest", version)

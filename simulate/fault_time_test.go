@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -113,16 +114,115 @@ func TestInformer_ServerThatLagsBehindTakesNothingBack_A5(t *testing.T) {
 }
 
 func TestInformer_AuditFindsAnEventThatTheServerLost_A6(t *testing.T) {
-	t.Skip("not yet: an audit against the server at the same resourceVersion")
-	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
-		w.put(configMap("a", "1"), configMap("b", "1"))
+	labelled := configMap("a", "1")
+	labelled.Labels = map[string]string{"team": "x"}
+	changed := labelled.DeepCopy()
+	changed.Data["v"] = "2"
+	fresh := labelled.DeepCopy()
+	fresh.Name = "c"
+	for _, c := range []struct {
+		name  string
+		lose  func(*world)
+		want  string
+		event string
+	}{
+		{"a creation", func(w *world) { w.put(fresh) }, "a=1 c=1", "added c=1"},
+		{"an update", func(w *world) { w.put(changed) }, "a=2", "updated a=2"},
+		{"a deletion", func(w *world) { w.remove(configMaps, "a") }, "", "deleted a=1"},
+	} {
+		for name, scope := range map[string]informer.Scope{"": {}, " of a selection": {Namespaces: []string{"ns"}, LabelSelector: "team=x"}} {
+			t.Run(c.name+name, func(t *testing.T) {
+				simulated(t, informer.Options{Audit: 2 * time.Hour, PageSize: 1}, func(t *testing.T, w *world) {
+					w.put(labelled.DeepCopy())
+					if scope.LabelSelector != "" {
+						w.put(configMap("other", "1"))
+					}
+					i := informer.For[cmap](w.factory, scope)
+					h := told(w, i)
+					start(w)
+					pass(time.Minute)
+					h.next()
+					w.DropEvent(configMaps, 1)
+					c.lose(w)
+					pass(time.Minute)
+					if got := h.next(); got != "" {
+						t.Fatalf("told %q; this test tests nothing", got)
+					}
+					pass(4 * time.Hour)
+					holds(t, i, c.want, "an event that the server lost is never made good")
+					if got := h.next(); got != c.event {
+						t.Errorf("told %q, want %q", got, c.event)
+					}
+					s := stateOf(i)
+					if s.Audits.Differences != 1 || s.Audits.Repaired != 1 || s.Audits.Done == 0 || s.Relists["audit"] != 1 {
+						t.Errorf("got %+v and relists %v, want one difference, found and repaired by one list", s.Audits, s.Relists)
+					}
+					if n := w.logged("events were lost"); n != 1 {
+						t.Errorf("%d lines of log about it, want 1: %q", n, w.journal.lines)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Writes that go on, own ones before their echo among them, are no differences.
+func TestInformer_AuditRaisesNoFalseAlarm_A6(t *testing.T) {
+	simulated(t, informer.Options{Audit: 10 * time.Minute, PageSize: 3}, func(t *testing.T, w *world) {
+		for n := range 10 {
+			w.put(configMap(fmt.Sprint("m-", n), "0"))
+		}
 		i := informer.For[cmap](w.factory)
 		start(w)
-		w.DropEvent(configMaps, 1)
-		w.remove(configMaps, "a")
-		pass(25 * time.Hour)
-		holds(t, i, "b=1", "an event that the server lost is never made good")
+		random := rand.New(rand.NewPCG(6, 6))
+		for n := range 5000 {
+			name := fmt.Sprint("m-", random.IntN(20))
+			_, err := i.Lister().Get(key(name))
+			switch {
+			case err == nil && n%3 == 0:
+				w.remove(configMaps, name)
+			case err == nil && n%3 == 1:
+				w.writeOwn(i, name, fmt.Sprint("own ", n))
+			default:
+				w.put(configMap(name, fmt.Sprint(n)))
+			}
+			if n%500 == 0 {
+				w.CloseWatches(configMaps)
+			}
+			// Writes of other kinds let the watch fall behind the version of a list.
+			w.put(newWidget("other", fmt.Sprint(n)))
+			pass(time.Duration(random.IntN(20_000)) * time.Millisecond)
+		}
+		s := stateOf(i)
+		if s.Audits.Done < 20 {
+			t.Errorf("%d audits done, want 20 at least; this test tests nothing: %+v", s.Audits.Done, s.Audits)
+		}
+		if s.Audits.Differences != 0 || s.Relists["audit"] != 0 {
+			t.Errorf("got %+v, want no differences: no event was lost", s.Audits)
+		}
 	})
+}
+
+// It is off unless it is asked for, and gives up quietly where it cannot work.
+func TestInformer_AuditThatCannotBeDoneIsQuiet_A6(t *testing.T) {
+	for name, opts := range map[string]informer.Options{"off": {}, "on": {Audit: time.Hour}} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, opts, func(t *testing.T, w *world) {
+				w.put(configMap("a", "1"))
+				i := informer.For[cmap](w.factory)
+				start(w)
+				w.Deny("list", configMaps)
+				pass(10 * time.Hour)
+				s := stateOf(i)
+				if s.Audits.Done != 0 || s.Audits.Differences != 0 || (s.Audits.Abandoned > 0) != (opts.Audit > 0) {
+					t.Errorf("got %+v, want none done, and some given up only where they are asked for", s.Audits)
+				}
+				if n := w.logged(""); n != 0 {
+					t.Errorf("%d lines of log, want none: %q", n, w.journal.lines)
+				}
+			})
+		})
+	}
 }
 
 func TestInformer_DoubledAndLateEventsAreHarmless_A7(t *testing.T) {

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// auditPatience is how long an audit waits for the watch to reach the
+	// version of its list. Bookmarks come once a minute.
+	auditPatience = 150 * time.Second
+	// auditConfirm is how long a difference has to last.
+	auditConfirm = 10 * time.Second
+	// auditNames of keys that differ are named in the log.
+	auditNames = 5
+)
+
+// Audits counts what came of comparing a scope with the server.
+type Audits struct {
+	// Done: the scope was compared. Abandoned: it was not, since the list failed
+	// or the watch did not reach its version in time.
+	Done, Abandoned int
+	// Differences found, and of these Repaired by a list.
+	Differences, Repaired int
+	// Last is when the last one was done; zero: none was.
+	Last time.Time
+}
+
+// auditedState is all that an audit looks at of an object.
+type auditedState struct {
+	uid     types.UID
+	version Version
+}
+
+// touchedKeys are those that something has been heard of since an audit began;
+// nil: none is under way.
+type touchedKeys map[Key]struct{}
+
+func (t touchedKeys) add(key Key) {
+	if t != nil {
+		t[key] = struct{}{}
+	}
+}
+
+// lostIn are the keys of which the scope does not hold what the server had
+// at version v. What was touched since is left out, as is what is newer here.
+func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]auditedState, v Version, t touchedKeys) []Key {
+	var out []Key
+	held := make(map[Key]struct{}, len(list))
+	for r := range rows {
+		if !r.scopes.has(scope) {
+			continue
+		}
+		held[r.key] = struct{}{}
+		e, listed := list[r.key]
+		lost := listed && (e.version > r.version || e.version == r.version && e.uid != r.uid) || !listed && r.version <= v
+		if _, ok := t[r.key]; lost && !ok && r.version != 0 {
+			out = append(out, r.key)
+		}
+	}
+	for key := range list {
+		_, ok := held[key]
+		if _, since := t[key]; !ok && !since {
+			out = append(out, key)
+		}
+	}
+	slices.SortFunc(out, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+// audits compares each live scope with the server now and then, until ctx ends.
+func (c *core[T]) audits(ctx context.Context) error {
+	mean := c.opts.Audit
+	for sleep(ctx, mean/2+rand.N(mean)) {
+		c.critical.Lock()
+		scopes := slices.Clone(c.critical.byID)
+		c.critical.Unlock()
+		for _, w := range scopes {
+			if w == nil || !w.reflector.auditable() {
+				continue
+			}
+			keys, err := c.audit(ctx, w)
+			if ctx.Err() != nil {
+				return nil
+			}
+			if w.reflector.status.audited(keys, err); len(keys) > 0 {
+				w.reflector.wants.add(demand{reason: relistAudit, repair: true})
+			}
+		}
+	}
+	return nil
+}
+
+// auditable: the scope has a watch of its own, and it is open.
+func (r *Reflector[T]) auditable() bool {
+	state := r.status.snapshot().State
+	return r.follows.Load() == nil && (state == StateLive || state == StateDecodingErrors)
+}
+
+// audit returns the keys of a scope that differ from the server for good.
+func (c *core[T]) audit(ctx context.Context, w *watched[T]) ([]Key, error) {
+	defer c.beginAudit()()
+	list, v, err := c.identitiesIn(ctx, w.scope)
+	if err != nil {
+		return nil, err
+	}
+	for begun := time.Now(); c.indexer.reached(w.id) < v; {
+		if time.Since(begun) > auditPatience || !sleep(ctx, time.Second) {
+			return nil, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
+		}
+	}
+	keys, err := c.compare(w, list, v)
+	if len(keys) > 0 && sleep(ctx, auditConfirm) {
+		keys, err = c.compare(w, list, v)
+	}
+	return keys, err
+}
+
+// beginAudit has the keys noted that something is heard of, until the returned
+// function is called.
+func (c *core[T]) beginAudit() (end func()) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	c.critical.touched = make(touchedKeys)
+	return func() {
+		c.critical.Lock()
+		defer c.critical.Unlock()
+		c.critical.touched = nil
+	}
+}
+
+// touchLocked notes that something is heard of the keys of deltas.
+func (c *core[T]) touchLocked(deltas []Delta[T]) {
+	if c.critical.touched == nil {
+		return
+	}
+	for i := range deltas {
+		c.hearLocked(deltas[i].Key)
+	}
+}
+
+// hearLocked notes that something is heard of key.
+func (c *core[T]) hearLocked(key Key) { c.critical.touched.add(key) }
+
+// compare holds a scope against the list of version v.
+func (c *core[T]) compare(w *watched[T], list map[Key]auditedState, v Version) ([]Key, error) {
+	c.critical.Lock()
+	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
+	rows, since := c.indexer.view(), maps.Clone(c.critical.touched)
+	c.critical.Unlock()
+	if !same {
+		return nil, errors.New("audit: the scope has ended")
+	}
+	return lostIn(rows.All(), w.id, list, v, since), nil
+}
+
+// identitiesIn is the newest state of a scope on the server.
+func (c *core[T]) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]auditedState, Version, error) {
+	lw, err := c.auditList(scope)
+	if err != nil {
+		return nil, 0, err
+	}
+	list, version := make(map[Key]auditedState), ""
+	opts := ListOptions{Limit: cmp.Or(c.opts.PageSize, defaultPageSize)}
+	for {
+		page, err := lw.List(ctx, opts)
+		switch {
+		case err != nil:
+			return nil, 0, fmt.Errorf("audit: %w", err)
+		case page.Unreadable > 0:
+			return nil, 0, fmt.Errorf("audit: %d objects have no readable name: %w", page.Unreadable, page.UnreadableErr)
+		case ParseVersion(page.ResourceVersion) == 0, version != "" && page.ResourceVersion != version:
+			return nil, 0, errors.New("audit: the list is not of one version")
+		}
+		version = page.ResourceVersion
+		for _, item := range page.Items {
+			list[item.Key] = auditedState{item.UID, ParseVersion(item.ResourceVersion)}
+		}
+		if page.Continue == "" {
+			return list, ParseVersion(version), nil
+		}
+		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
+	}
+}
+
+// auditLists lists the metadata of what a core watches.
+type auditLists func(WatchScope) (ListerWatcher[Object], error)
+
+// sleep waits for d, and reports whether ctx is alive.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
