@@ -5,6 +5,7 @@ package simulate
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -37,6 +38,18 @@ func defaultTyped(obj runtime.Object) {
 	case *corev1.PersistentVolume:
 		orElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
 		zeroElse(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+	case *corev1.Node:
+		for name, amount := range o.Status.Capacity {
+			if _, given := o.Status.Allocatable[name]; given {
+				continue
+			}
+			if o.Status.Allocatable == nil {
+				o.Status.Allocatable = corev1.ResourceList{}
+			}
+			o.Status.Allocatable[name] = amount.DeepCopy()
+		}
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		defaultAutoscaler(o)
 	case *corev1.Endpoints:
 		defaultEndpoints(o)
 	case *appsv1.Deployment:
@@ -110,6 +123,17 @@ func defaultNetworkPolicy(o *networkingv1.NetworkPolicy) {
 		if len(o.Spec.Egress) > 0 {
 			o.Spec.PolicyTypes = append(o.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
 		}
+	}
+}
+
+// busyShare is the share of its CPU, in percent, that a Pod is kept at.
+const busyShare = 80
+
+func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
+	orElse(&o.Spec.MinReplicas, 1)
+	if len(o.Spec.Metrics) == 0 {
+		o.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(busyShare))}}}}
 	}
 }
 

@@ -184,7 +184,7 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 		if dryRun {
 			return old, true, nil
 		}
-		obj = s.mu.log.remove(r, old.key())
+		obj = kind.lastSeen(s.mu.log.remove(r, old.key()))
 		s.tellLocked()
 		return obj, true, nil
 	}
@@ -199,6 +199,9 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 // marked is what becomes of an object that is to be deleted: nil when it goes at
 // once, old itself when it waits already.
 func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
+	if next, terminates := k.terminating(old); terminates {
+		return next
+	}
 	next := old.copy()
 	m := next.meta()
 	grace := k.graceOf(old, opts)
@@ -234,6 +237,37 @@ func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
 		return next
 	}
 	return old
+}
+
+// terminating is what becomes of a namespace that is to be deleted: it stays
+// until somebody has emptied it and takes its finalizers.
+func (k *Kind) terminating(old *object) (next *object, terminates bool) {
+	spec, _ := old.fields["spec"].(map[string]any)
+	finalizers, _ := spec["finalizers"].([]any)
+	if k.resource().String() != "namespaces" || len(finalizers) == 0 {
+		return nil, false
+	}
+	if !unset(old.meta().GetDeletionTimestamp()) {
+		return old, true
+	}
+	next = old.copy()
+	next.meta().SetDeletionTimestamp(new(now()))
+	setIn(next.fields, "Terminating", "status", "phase")
+	return next, true
+}
+
+// lastSeen is a removed object as the answer to its deletion shows it: one that
+// could have been given time is marked.
+func (k *Kind) lastSeen(obj *object) *object {
+	if obj == nil || !k.graceful() || !unset(obj.meta().GetDeletionTimestamp()) {
+		return obj
+	}
+	obj = obj.copy()
+	m := obj.meta()
+	m.SetGeneration(m.GetGeneration() + 1)
+	m.SetDeletionTimestamp(new(now()))
+	m.SetDeletionGracePeriodSeconds(new(int64(0)))
+	return obj
 }
 
 // graceOf is how many seconds the object has to end.

@@ -30,6 +30,11 @@ func (s *Server) fill(q *writing, obj *object) error {
 		return fillJob(obj)
 	case "pods":
 		return fillPod(obj)
+	case "persistentvolumeclaims", "persistentvolumes":
+		name := map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind]
+		if !slices.Contains(m.GetFinalizers(), name) {
+			m.SetFinalizers(append(m.GetFinalizers(), name))
+		}
 	case "daemonsets.apps":
 		setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}

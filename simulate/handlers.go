@@ -40,3 +40,17 @@ func handlerOf(c *call) handler {
 		return apierrors.NewInternalError(fmt.Errorf("the simulated server does not serve %s/%s", c.kind.Resource, c.subresource))
 	}
 }
+
+// addressed reports whether c's path names as much as its verb needs: an object
+// or all of a kind, and a namespace to write in.
+func (c *call) addressed() bool {
+	switch c.verb {
+	case "create":
+		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || c.kind.verbs != nil && len(c.kind.verbs) == 1)
+	case "update", "patch", "delete":
+		return c.name != "" && (c.namespace != "" || !c.kind.Namespaced)
+	case "deletecollection":
+		return c.namespace != "" || !c.kind.Namespaced
+	}
+	return true
+}

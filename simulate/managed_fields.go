@@ -75,7 +75,7 @@ func (k *Kind) notOwned(subresource string) map[fieldpath.APIVersion]fieldpath.F
 		filters[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(paths...))
 	}
 	switch {
-	case subresource == "" && k.status && k.resetsStatus():
+	case subresource == "" && k.status:
 		except(fieldpath.MakePathOrDie("status"))
 	case subresource == "status" && !k.builtin:
 		filters[version] = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))

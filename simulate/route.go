@@ -21,6 +21,7 @@ type call struct {
 	kind            *Kind
 	namespace, name string
 	subresource     string
+	absent          bool // the kind has no such subresource
 	encoder         encoder
 }
 
@@ -30,6 +31,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
 	if fault := s.admit(c); fault != nil {
 		fault(answer, c)
+		return
+	}
+	if c.absent {
+		refuse(answer, c.encoder, errAbsent())
 		return
 	}
 	if c.kind == nil {
@@ -47,8 +52,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request that is let in.
 func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
-	if !c.kind.allows(c.subresource, c.verb) {
-		return apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
+	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() {
+		return errMethod()
 	}
 	if handle := handlerOf(c); handle != nil {
 		return handle(s, answer, c)
@@ -101,7 +106,7 @@ func (s *Server) route(r *http.Request) *call {
 	}
 	if len(parts) > 2 {
 		if c.subresource = parts[2]; !kind.hasSubresource(c.subresource) {
-			c.kind = nil
+			c.absent, c.kind = true, nil
 			return c
 		}
 	}

@@ -57,7 +57,7 @@ func (s *Server) updateLocked(kind *Kind, old, obj *object) (*object, error) {
 	if same(old, obj) {
 		return old, nil // not even a new version
 	}
-	if deletesWithUpdate(old.meta(), m) {
+	if deletesWithUpdate(old, obj) {
 		s.mu.log.remove(r, obj.key())
 		s.tellLocked()
 		return obj, nil

@@ -178,14 +178,9 @@ func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	spec, _ := given.fields["spec"].(map[string]any)
 	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
-		obj := old.copy()
-		if finalizers, ok := spec["finalizers"].([]any); ok && len(finalizers) > 0 {
-			setIn(obj.fields, finalizers, "spec", "finalizers")
-		} else {
-			setIn(obj.fields, map[string]any{}, "spec")
-		}
+		obj := given.copy()
+		keepField(old.fields, obj.fields, "status")
 		return obj, q.own(old, obj)
 	})
 	if err != nil {

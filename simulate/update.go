@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -122,8 +121,8 @@ func (q *writing) checkVersion(old, obj *object) error {
 	was, m := old.meta(), obj.meta()
 	switch version := m.GetResourceVersion(); {
 	case (version == "" || version == "0") && q.kind.needsVersion():
-		return apierrors.NewInvalid(q.kind.GroupKind(), q.name, field.ErrorList{
-			field.Invalid(field.NewPath("metadata", "resourceVersion"), "0x0", "must be specified for an update"),
+		return apierrors.NewInvalid(schema.GroupKind{Group: q.kind.Group, Kind: q.kind.Resource}, q.name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	case version != "" && version != "0" && version != was.GetResourceVersion():
 		return errConflict(q.kind.resource(), q.name)
@@ -151,7 +150,7 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	if q.dryRun {
 		return obj, true, nil
 	}
-	if deletesWithUpdate(old.meta(), obj.meta()) {
+	if deletesWithUpdate(old, obj) {
 		// The answer to a write that takes the last finalizer has the old version.
 		s.mu.log.remove(r, q.key())
 		s.tellLocked()
@@ -164,7 +163,11 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 
 // deletesWithUpdate reports whether an update takes away what an object that is
 // being deleted was still kept for.
-func deletesWithUpdate(was, is metav1.Object) bool {
+func deletesWithUpdate(old, obj *object) bool {
+	was, is := old.meta(), obj.meta()
+	if spec, _ := obj.fields["spec"].(map[string]any); spec["finalizers"] != nil && is.GetKind() == "Namespace" {
+		return false // not emptied yet
+	}
 	grace := was.GetDeletionGracePeriodSeconds()
 	return !unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }

@@ -59,6 +59,9 @@ func validateTemplate(t *corev1.PodTemplateSpec, policies ...corev1.RestartPolic
 			return errs
 		}
 	}
+	if len(policies) > 1 {
+		return append(errs, field.Required(path.Child("spec", "restartPolicy"), "valid values: \"OnFailure\", \"Never\""))
+	}
 	return append(errs, field.NotSupported(path.Child("spec", "restartPolicy"), t.Spec.RestartPolicy, policies))
 }
 
