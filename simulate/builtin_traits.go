@@ -117,6 +117,9 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 	case "poddisruptionbudgets.policy":
 		return map[string]any{"disruptionsAllowed": int64(0), "currentHealthy": int64(0), "desiredHealthy": int64(0), "expectedPods": int64(0)}
 	case "horizontalpodautoscalers.autoscaling":
+		if k.Version == "v2" {
+			return map[string]any{"currentMetrics": nil, "desiredReplicas": int64(0)}
+		}
 		return map[string]any{"currentReplicas": int64(0), "desiredReplicas": int64(0)}
 	}
 	return map[string]any{}

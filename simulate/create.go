@@ -25,10 +25,11 @@ func (s *Server) create(q *writing) (*object, error) {
 
 // createObject takes a decoded object through the hops of a create.
 func (s *Server) createObject(q *writing, obj *object) (stored *object, err error) {
-	for n := range nameAttempts {
-		attempt := obj.copy()
-		stored, err = s.createOnce(q, attempt)
-		if obj.meta().GetName() != "" || !apierrors.IsAlreadyExists(err) || n == nameAttempts-1 {
+	if obj.meta().GetName() != "" {
+		return s.createOnce(q, obj)
+	}
+	for range nameAttempts {
+		if stored, err = s.createOnce(q, obj.copy()); !apierrors.IsAlreadyExists(err) {
 			break
 		}
 	}

@@ -42,6 +42,18 @@
 //	S5  all waiting is such that a testing/synctest bubble's clock goes on, and
 //	    after Run nothing is left of it
 //	S6  without a fault verb nothing is lost, doubled, late or refused
+//	S7  a body that cannot be taken is refused in a real server's words, fields
+//	    that the kind does not have are warned of or refused as asked for, and a
+//	    refusal stores nothing; no body makes the server panic
+//	S8  a write of another version than the stored one is a conflict, a write
+//	    that changes nothing is none, and a patch that comes second is tried again
+//	S9  each field knows who wrote it; an apply that takes another's is refused
+//	    with each field named, unless it is forced
+//	S10 a status is written through its subresource, all else is not, and the
+//	    generation counts changes of what is not status or metadata
+//	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
+//	    goes with the last of them
+//	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
 //
 // # What it is not
 //

@@ -25,6 +25,8 @@ type fieldManagers struct {
 	mu struct {
 		sync.Mutex
 		of map[string]*managedfields.FieldManager
+		// nothing is an empty object of the kind. Nobody changes it.
+		nothing map[string]any
 	}
 }
 
@@ -143,6 +145,19 @@ func loose(obj *object, k *Kind) *unstructured.Unstructured {
 
 // nothing is an object before anybody has written anything of it.
 func (k *Kind) nothing() *unstructured.Unstructured {
+	k.managers.mu.Lock()
+	known := k.managers.mu.nothing
+	k.managers.mu.Unlock()
+	if known == nil {
+		known = k.makeNothing().Object
+		k.managers.mu.Lock()
+		k.managers.mu.nothing = known
+		k.managers.mu.Unlock()
+	}
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(known)}
+}
+
+func (k *Kind) makeNothing() *unstructured.Unstructured {
 	if k.builtin {
 		if typed, err := clientscheme.Scheme.New(k.GroupVersionKind); err == nil {
 			if obj, err := objectOfTyped(k, typed); err == nil {

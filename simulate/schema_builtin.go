@@ -55,18 +55,30 @@ func (b builtinSchema) validate(fields, old map[string]any) field.ErrorList {
 	if !hasRules(b.kind) {
 		return nil
 	}
-	typed, err := b.typed(fields)
+	typed, err := b.typed(unmanaged(fields))
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	if old == nil {
 		return validateTyped(typed, nil)
 	}
-	was, err := b.typed(old)
+	was, err := b.typed(unmanaged(old))
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
 	return validateTyped(typed, was)
+}
+
+// unmanaged is an object without its managed fields, which no rule looks at.
+func unmanaged(fields map[string]any) map[string]any {
+	metadata, _ := fields["metadata"].(map[string]any)
+	if _, has := metadata["managedFields"]; !has {
+		return fields
+	}
+	fields, metadata = maps.Clone(fields), maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	fields["metadata"] = metadata
+	return fields
 }
 
 // typeConverter reads objects by the schemas that apply configurations are
