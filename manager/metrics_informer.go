@@ -21,7 +21,7 @@ type informerMetrics struct {
 	indexPanics, mutations, unreadable    *prometheus.Desc
 	tombstones, forgotten                 *prometheus.Desc
 	awaited, notOverlaid, anomalies       *prometheus.Desc
-	fallbacks                             *prometheus.Desc
+	fallbacks, audits, differences        *prometheus.Desc
 }
 
 func newInformerMetrics() informerMetrics {
@@ -51,6 +51,8 @@ func newInformerMetrics() informerMetrics {
 		awaited:     desc("own_writes_awaited", "Keys with an own write that is shown when the watch brings it."),
 		notOverlaid: desc("own_writes_not_overlaid_total", "Own writes that only the watch shows, since the server's versions cannot be compared."),
 		fallbacks:   desc("stream_fallbacks_total", "Times that paged lists took over, because the server did not end a streaming list."),
+		audits:      desc("audits_total", "Comparisons of a scope with the server, by result: done or abandoned.", "result"),
+		differences: desc("audit_differences_total", "Objects that an audit found to differ from the server's; a list repairs them."),
 		anomalies:   desc("anomalies_total", "Events of watches that no sound server sends: doubled, late or disordered.", "anomaly"),
 	}
 }
@@ -67,7 +69,7 @@ func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 		c.objects, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
 		c.backlog, c.delivered, c.panics, c.running, c.oldest, c.longest,
 		c.indexPanics, c.mutations, c.unreadable,
-		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks,
+		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks, c.audits, c.differences,
 	} {
 		ch <- d
 	}
@@ -121,6 +123,9 @@ func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState,
 		return // the rest is counted with the kind Namespace
 	}
 	s.add(c.fallbacks, prometheus.CounterValue, float64(x.StreamFallbacks), kind)
+	s.add(c.audits, prometheus.CounterValue, float64(x.Audits.Done), kind, "done")
+	s.add(c.audits, prometheus.CounterValue, float64(x.Audits.Abandoned), kind, "abandoned")
+	s.add(c.differences, prometheus.CounterValue, float64(x.Audits.Differences), kind)
 	s.add(c.unreadable, prometheus.GaugeValue, float64(x.Unreadable), kind)
 	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Doubled), kind, "doubled")
 	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Late), kind, "late")

@@ -33,6 +33,8 @@ var wanted = []string{
 	"controller_runtime_reconcile_total",
 	"controller_runtime_terminal_reconcile_errors_total",
 	"flyball_informer_anomalies_total",
+	"flyball_informer_audit_differences_total",
+	"flyball_informer_audits_total",
 	"flyball_informer_handler_backlog",
 	"flyball_informer_handler_events_total",
 	"flyball_informer_handler_longest_call_seconds",
