@@ -4,14 +4,18 @@
 package simulate
 
 import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -50,6 +54,21 @@ func defaultTyped(obj runtime.Object) {
 		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		defaultAutoscaler(o)
+	case *autoscalingv1.HorizontalPodAutoscaler:
+		orElse(&o.Spec.MinReplicas, 1)
+	case *schedulingv1.PriorityClass:
+		orElse(&o.PreemptionPolicy, corev1.PreemptLowerPriority)
+	case *admissionv1.ValidatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+		}
+	case *admissionv1.MutatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+			orElse(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		}
 	case *corev1.Endpoints:
 		defaultEndpoints(o)
 	case *appsv1.Deployment:
@@ -134,6 +153,27 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 	if len(o.Spec.Metrics) == 0 {
 		o.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(busyShare))}}}}
+	}
+}
+
+// What an admission webhook has whose maker says nothing.
+const (
+	hookSeconds = 10
+	hookPort    = 443
+)
+
+func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, seconds **int32,
+	rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
+	orElse(failure, admissionv1.Fail)
+	orElse(match, admissionv1.Equivalent)
+	orElse(namespaces, metav1.LabelSelector{})
+	orElse(objects, metav1.LabelSelector{})
+	orElse(seconds, hookSeconds)
+	for i := range rules {
+		orElse(&rules[i].Scope, admissionv1.AllScopes)
+	}
+	if service != nil {
+		orElse(&service.Port, hookPort)
 	}
 }
 

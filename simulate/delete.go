@@ -259,13 +259,15 @@ func (k *Kind) terminating(old *object) (next *object, terminates bool) {
 // lastSeen is a removed object as the answer to its deletion shows it: one that
 // could have been given time is marked.
 func (k *Kind) lastSeen(obj *object) *object {
-	if obj == nil || !k.graceful() || !unset(obj.meta().GetDeletionTimestamp()) {
+	if obj == nil || !k.graceful() {
 		return obj
 	}
 	obj = obj.copy()
 	m := obj.meta()
-	m.SetGeneration(m.GetGeneration() + 1)
-	m.SetDeletionTimestamp(new(now()))
+	if unset(m.GetDeletionTimestamp()) {
+		m.SetGeneration(m.GetGeneration() + 1)
+		m.SetDeletionTimestamp(new(now()))
+	}
 	m.SetDeletionGracePeriodSeconds(new(int64(0)))
 	return obj
 }

@@ -23,7 +23,6 @@ func (k *Kind) prepareCreate(obj *object) {
 		}
 	}
 	m := obj.meta()
-	m.SetGeneration(0)
 	if k.countsFromCreation(obj) {
 		m.SetGeneration(1)
 	}
@@ -32,13 +31,17 @@ func (k *Kind) prepareCreate(obj *object) {
 // prepareUpdate carries over from old what the writer of obj cannot change.
 func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 	was, m := old.meta(), obj.meta()
-	if subresource == "status" {
+	if subresource == "binding" {
+		// which says of the status that the Pod is scheduled
+	} else if subresource == "status" {
 		k.keepForStatus(old, obj)
 		m = obj.meta()
 	} else if k.status && (subresource != "" || k.keepsStatus()) {
 		keepField(old.fields, obj.fields, "status")
 	}
-	m.SetUID(was.GetUID())
+	if m.GetUID() == "" {
+		m.SetUID(was.GetUID())
+	}
 	m.SetCreationTimestamp(was.GetCreationTimestamp())
 	m.SetSelfLink(was.GetSelfLink())
 	m.SetDeletionTimestamp(was.GetDeletionTimestamp())
@@ -50,7 +53,7 @@ func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 		m.SetGenerateName(was.GetGenerateName())
 	}
 	m.SetGeneration(was.GetGeneration())
-	if subresource != "status" && k.counts(old, obj) {
+	if subresource != "status" && subresource != "binding" && k.counts(old, obj) {
 		m.SetGeneration(was.GetGeneration() + 1)
 	}
 }

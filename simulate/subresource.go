@@ -81,13 +81,13 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 		return apierrors.NewBadRequest("target.name: Required value")
 	}
 	each := *c
-	each.subresource = ""
+	each.subresource = "binding"
 	part := &writing{call: &each, manager: q.manager, dryRun: q.dryRun}
 	_, _, err = s.change(part, false, func(old *object) (*object, error) {
 		obj := old.copy()
 		spec, _ := obj.fields["spec"].(map[string]any)
 		if node, _ := spec["nodeName"].(string); node != "" {
-			return nil, apierrors.NewConflict(c.kind.resource(), c.name, fmt.Errorf("pod %s is already assigned to node %q", c.name, node))
+			return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, c.name, fmt.Errorf("pod %s is already assigned to node %q", c.name, node))
 		}
 		setIn(obj.fields, binding.Target.Name, "spec", "nodeName")
 		for name, value := range binding.Annotations {
@@ -117,7 +117,7 @@ func (s *Server) evict(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	if eviction.Name != c.name {
-		return apierrors.NewBadRequest(fmt.Sprintf("name in URL does not match name in Eviction object: %s vs %s", c.name, eviction.Name))
+		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	opts := eviction.DeleteOptions
 	if opts == nil {
@@ -154,6 +154,12 @@ func (s *Server) disrupt(q *writing) error {
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
 		if err != nil || selector.Empty() || !selector.Matches(labelSet(pod)) {
 			continue
+		}
+		if budget.Status.ObservedGeneration < budget.Generation {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
+			return refusal
 		}
 		if budget.Status.DisruptionsAllowed <= 0 {
 			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)

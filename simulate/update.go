@@ -73,9 +73,10 @@ func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
 	switch {
 	case m.GetUID() != "":
 		return nil, apierrors.NewConflict(q.kind.resource(), q.name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
-	case m.GetResourceVersion() != "":
+	case m.GetResourceVersion() != "" && !q.applies():
 		return nil, apierrors.NewNotFound(q.kind.resource(), q.name)
 	}
+	m.SetResourceVersion("")
 	return s.createOnce(q, obj)
 }
 
@@ -126,8 +127,6 @@ func (q *writing) checkVersion(old, obj *object) error {
 		})
 	case version != "" && version != "0" && version != was.GetResourceVersion():
 		return errConflict(q.kind.resource(), q.name)
-	case m.GetUID() != "" && m.GetUID() != was.GetUID():
-		return errOtherUID(q.kind, q.key(), m.GetUID(), was.GetUID())
 	}
 	return nil
 }
