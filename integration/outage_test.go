@@ -65,6 +65,9 @@ var _ = Describe("informers of several kinds", func() {
 		t.write(ctx, "after")
 		t.equalServer(ctx)
 		for _, scope := range []informer.ScopeState{t.maps.scope(), t.secrets.scope(), t.widgets.scope()} {
+			// Ends before their time have it look whether the schema has changed, as it
+			// has when another spec installs a kind of the same group.
+			delete(scope.Relists, "schema changed")
 			Expect(scope.Relists).To(BeEmpty(), "what was known is enough to go on from")
 		}
 	})
