@@ -167,10 +167,7 @@ func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 			s.push(c, nil, false)
 		}
 	}
-	var got []string
-	for _, e := range tellUndecodable(drain(s)[streamMergeAbove:]) {
-		got = append(got, e)
-	}
+	got := tellUndecodable(drain(s)[streamMergeAbove:])
 	if want := []string{"added a to u@1", "undecodable a from u@1 bad u@8", "updated a from u@1 to u@9"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}

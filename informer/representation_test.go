@@ -26,7 +26,6 @@ type (
 
 var (
 	podKind        = corev1.SchemeGroupVersion.WithKind("Pod")
-	secretKind     = corev1.SchemeGroupVersion.WithKind("Secret")
 	configMapKind  = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 	deploymentKind = appsv1.SchemeGroupVersion.WithKind("Deployment")
 )
@@ -68,7 +67,7 @@ func TestRepresentation_MisuseSaysWhatToDo(t *testing.T) {
 // One kind has one informer per representation, whoever asks by whichever name.
 func TestRepresentation_OneInformerPerKindAndRepresentation(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
-	if ForKind(f, siteKind).core != ForKind(f, siteKind).core {
+	if first, second := ForKind(f, siteKind), ForKind(f, siteKind); first.core != second.core {
 		t.Error("two informers of one kind")
 	}
 	if ForKind(f, siteKind).core == ForKind(f, podKind).core {

@@ -46,7 +46,7 @@ func handlerOf(c *call) handler {
 func (c *call) addressed() bool {
 	switch c.verb {
 	case "create":
-		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || c.kind.verbs != nil && len(c.kind.verbs) == 1)
+		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || len(c.kind.verbs) == 1)
 	case "update", "patch", "delete":
 		return c.name != "" && (c.namespace != "" || !c.kind.Namespaced)
 	case "deletecollection":

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -34,8 +33,6 @@ type Kind struct {
 	status        bool        // has a status that only its subresource writes
 	scale         *scalePaths // nil: cannot be scaled
 	schema        objectSchema
-	columns       []column
-	selectable    []string // further field labels, as paths
 	family        *family
 	managers      *fieldManagers
 	scaleManagers *fieldManagers // of the Scale of an object
@@ -45,9 +42,8 @@ type Kind struct {
 // family is one resource in all its versions.
 type family struct {
 	resource schema.GroupResource
-	versions []*Kind   // the preferred one first
-	storage  *Kind     // the one the log holds
-	uid      types.UID // of its CRD, if any
+	versions []*Kind // the preferred one first
+	storage  *Kind   // the one the log holds
 	// convert changes an object of one version into one of another, in place.
 	// nil: only the apiVersion changes.
 	convert func(fields map[string]any, from, to *Kind) error
@@ -65,13 +61,6 @@ type scalePaths struct {
 	spec, status, selector []string
 	builtin                bool // the selector is an object, not a text
 	plainSelector          bool // that object is labels alone
-}
-
-// column is one of a table.
-type column struct {
-	name, typ, format, description string
-	priority                       int32
-	path                           string // a JSON path; empty: made by code
 }
 
 func (k *Kind) resource() schema.GroupResource {

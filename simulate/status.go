@@ -87,6 +87,7 @@ func errForbidden(user, verb string, r schema.GroupResource, namespace string) *
 
 // errForbiddenPath is a refusal of what is not a resource.
 func errForbiddenPath(user, path string) *apierrors.StatusError {
+	//lint:ignore ST1005 the server's words
 	return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot get path %q", user, path))
 }
 

@@ -153,8 +153,10 @@ func TestNursery_StopEndsTheRunWithoutAnError(t *testing.T) {
 			}
 		})
 		synctest.Wait()
-		if !n.Stop() || !n.Stop() {
-			t.Error("Stop of a run says that it had not begun")
+		for range 2 {
+			if !n.Stop() {
+				t.Error("Stop of a run says that it had not begun")
+			}
 		}
 		wg.Wait()
 		<-m.Done()
