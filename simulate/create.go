@@ -93,8 +93,7 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	if q.dryRun {
 		return obj, nil
 	}
-	stored = s.mu.log.put(r, stored.key(), stored)
-	s.tellLocked()
+	stored = s.putLocked(r, stored)
 	return obj.at(stored.revision()), nil
 }
 

@@ -19,7 +19,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 )
 
@@ -74,7 +73,7 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 	case contentJSON:
 	case contentProtobuf:
 		kind := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
-		decoded, _, err := clientscheme.Codecs.UniversalDeserializer().Decode(body, &kind, nil)
+		decoded, _, err := goCodecs().UniversalDeserializer().Decode(body, &kind, nil)
 		if err != nil {
 			return opts, apierrors.NewBadRequest(err.Error())
 		}
@@ -186,16 +185,12 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 		if dryRun {
 			return old, true, nil
 		}
-		obj = kind.lastSeen(s.mu.log.remove(r, old.key()))
-		s.tellLocked()
-		return obj, true, nil
+		return kind.lastSeen(s.takeLocked(r, old.key())), true, nil
 	}
 	if next == old || dryRun {
 		return next, false, nil
 	}
-	obj = s.mu.log.put(r, old.key(), next)
-	s.tellLocked()
-	return obj, false, nil
+	return s.putLocked(r, next), false, nil
 }
 
 // marked is what becomes of an object that is to be deleted: nil when it goes at

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // Put creates obj or replaces what is stored under its name, whatever its
@@ -20,7 +19,7 @@ import (
 func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
-		kinds, _, err := clientscheme.Scheme.ObjectKinds(obj)
+		kinds, _, err := goTypes().ObjectKinds(obj)
 		if err != nil {
 			return "", fmt.Errorf("put %T: %w; set its apiVersion and kind", obj, err)
 		}
@@ -124,9 +123,8 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 	defer s.mu.Unlock()
 	objects, _ := s.mu.log.list(r, s.mu.log.revision)
 	for _, o := range objects {
-		s.mu.log.remove(r, o.key())
+		s.takeLocked(r, o.key())
 	}
-	s.tellLocked()
 	s.removeFamilyLocked(r)
 	s.endLocked(r)
 }

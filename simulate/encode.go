@@ -12,7 +12,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 const (
@@ -155,7 +154,7 @@ func (e encoder) message(obj *object) ([]byte, error) {
 	if obj.poison {
 		fields = map[string]any{"metadata": obj.fields["metadata"]}
 	}
-	typed, err := clientscheme.Scheme.New(e.kind.GroupVersionKind)
+	typed, err := goTypes().New(e.kind.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}

@@ -263,8 +263,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 		return apierrors.NewNotFound(r, key.String())
 	}
 	s.mu.faults.drop[r]++
-	s.mu.log.remove(r, key)
-	s.tellLocked()
+	s.takeLocked(r, key)
 	_, err := s.createLocked(kind, old.copy())
 	return err
 }
@@ -286,7 +285,6 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 			obj.fields[name] = int64(5) // where a message or a map belongs
 		}
 	}
-	s.mu.log.put(r, key, obj)
-	s.tellLocked()
+	s.putLocked(r, obj)
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // Kind is one that the server serves, in one version.
@@ -138,7 +137,7 @@ func (k Kind) completed() *Kind {
 	if k.verbs == nil {
 		k.verbs = split(allVerbs)
 	}
-	k.builtin = clientscheme.Scheme.Recognizes(k.GroupVersionKind)
+	k.builtin = goTypes().Recognizes(k.GroupVersionKind)
 	k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
 	if k.builtin && k.schema == nil {
 		k.schema = builtinSchema{&k}

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
@@ -159,7 +158,7 @@ func (k *Kind) nothing() *unstructured.Unstructured {
 
 func (k *Kind) makeNothing() *unstructured.Unstructured {
 	if k.builtin {
-		if typed, err := clientscheme.Scheme.New(k.GroupVersionKind); err == nil {
+		if typed, err := goTypes().New(k.GroupVersionKind); err == nil {
 			if obj, err := objectOfTyped(k, typed); err == nil {
 				return obj.meta()
 			}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 )
 
@@ -123,7 +122,7 @@ func (q *writing) readStrategicPatch() (patching, error) {
 		return nil, invalidPatch(q.body, err)
 	}
 	return func(k *Kind, original []byte) ([]byte, error) {
-		typed, err := clientscheme.Scheme.New(k.GroupVersionKind)
+		typed, err := goTypes().New(k.GroupVersionKind)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/applyconfigurations"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -44,7 +43,7 @@ func (b builtinSchema) through(fields map[string]any, change func(runtime.Object
 }
 
 func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
-	typed, err := clientscheme.Scheme.New(b.kind.GroupVersionKind)
+	typed, err := goTypes().New(b.kind.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func unmanaged(fields map[string]any) map[string]any {
 // typeConverter reads objects by the schemas that apply configurations are
 // made of.
 func (b builtinSchema) typeConverter() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(clientscheme.Scheme)
+	return applyconfigurations.NewTypeConverter(goTypes())
 }
 
 // openAPI is nil: what is shown of built-in kinds is made of their Go types.

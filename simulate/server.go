@@ -38,6 +38,9 @@ type Server struct {
 		kinds    map[schema.GroupVersionKind]*Kind
 		families map[schema.GroupResource]*family
 		watches  map[*watch]struct{}
+		// observers are called for each change, in the order of revisions. They
+		// must neither block nor ask the server for anything.
+		observers []func(change)
 		// told is the last revision that open watches were given. Lists from the
 		// cache and watches know no more either.
 		told int64

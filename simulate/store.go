@@ -5,7 +5,36 @@ package simulate
 
 import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// putLocked stores obj at the next revision, and tells of it.
+func (s *Server) putLocked(r schema.GroupResource, obj *object) *object {
+	stored := s.mu.log.put(r, obj.key(), obj)
+	s.afterLocked()
+	return stored
+}
+
+// takeLocked removes the object of key at the next revision, and tells of it.
+// It returns the last state, nil if there was none.
+func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *object {
+	removed := s.mu.log.remove(r, key)
+	if removed != nil {
+		s.afterLocked()
+	}
+	return removed
+}
+
+// afterLocked does what follows the newest change: watches and observers are
+// told of it.
+func (s *Server) afterLocked() {
+	c := s.mu.log.changes[len(s.mu.log.changes)-1]
+	s.tellLocked()
+	for _, observe := range s.mu.observers {
+		observe(c)
+	}
+}
 
 // What is stored by the verbs of tests and actors, without the hops of a
 // request: nothing is filled in, and nobody is said to own it.
@@ -29,9 +58,7 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 	if kind.countsFromCreation(obj) {
 		m.SetGeneration(1)
 	}
-	stored := s.mu.log.put(r, obj.key(), obj)
-	s.tellLocked()
-	return stored, nil
+	return s.putLocked(r, obj), nil
 }
 
 // updateLocked replaces old by obj.
@@ -58,11 +85,8 @@ func (s *Server) updateLocked(kind *Kind, old, obj *object) (*object, error) {
 		return old, nil // not even a new version
 	}
 	if deletesWithUpdate(old, obj) {
-		s.mu.log.remove(r, obj.key())
-		s.tellLocked()
+		s.takeLocked(r, obj.key())
 		return obj, nil
 	}
-	stored := s.mu.log.put(r, obj.key(), obj)
-	s.tellLocked()
-	return stored, nil
+	return s.putLocked(r, obj), nil
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
 // decodeOwn reads the body of a subresource that has a kind of its own.
@@ -21,7 +20,7 @@ func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
 	if nesting(q.body) > deepest && q.media != contentProtobuf {
 		return nil, apierrors.NewBadRequest("exceeded max depth")
 	}
-	info, ok := runtime.SerializerInfoForMediaType(clientscheme.Codecs.SupportedMediaTypes(), q.media)
+	info, ok := runtime.SerializerInfoForMediaType(goCodecs().SupportedMediaTypes(), q.media)
 	if !ok {
 		return nil, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
 	}

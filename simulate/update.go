@@ -151,12 +151,10 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	}
 	if deletesWithUpdate(old, obj) {
 		// The answer to a write that takes the last finalizer has the old version.
-		s.mu.log.remove(r, q.key())
-		s.tellLocked()
+		s.takeLocked(r, q.key())
 		return obj, true, nil
 	}
-	stored = s.mu.log.put(r, q.key(), stored)
-	s.tellLocked()
+	stored = s.putLocked(r, stored)
 	return obj.at(stored.revision()), true, nil
 }
 

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -108,7 +107,7 @@ func nesting(text []byte) (most int) {
 
 // decodeTyped reads an object of a kind that has a Go type, through that type.
 func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
-	info, ok := runtime.SerializerInfoForMediaType(clientscheme.Codecs.SupportedMediaTypes(), media)
+	info, ok := runtime.SerializerInfoForMediaType(goCodecs().SupportedMediaTypes(), media)
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
 	}
