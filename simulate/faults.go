@@ -247,7 +247,9 @@ func (s *Server) RestartCache() {
 func (s *Server) Rewind(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.log.rewind(n)
+	for _, c := range s.mu.log.rewind(n) {
+		s.observedLocked(c)
+	}
 	s.mu.told = min(s.mu.told, s.mu.log.revision)
 	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
 	s.eachWatchLocked(func(w *watch) { w.over = true })

@@ -138,12 +138,15 @@ func (l *revisionLog) compact(revision int64) {
 }
 
 // rewind undoes the last n revisions, as far as they are not compacted: the
-// store after a restore from a backup. The counter goes back with them.
-func (l *revisionLog) rewind(n int) {
+// store after a restore from a backup. The counter goes back with them. It
+// returns what that changed, each at the revision that it led back to.
+func (l *revisionLog) rewind(n int) (undone []change) {
 	for ; n > 0 && len(l.changes) > 0; n-- {
 		last := l.changes[len(l.changes)-1]
 		l.changes = l.changes[:len(l.changes)-1]
 		l.set(last.resource, last.key, last.before)
 		l.revision = last.revision - 1
+		undone = append(undone, change{l.revision, last.resource, last.key, last.after, last.before})
 	}
+	return undone
 }

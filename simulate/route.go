@@ -18,6 +18,7 @@ import (
 type call struct {
 	*http.Request
 	verb            string
+	user            User
 	kind            *Kind
 	namespace, name string
 	subresource     string
@@ -28,6 +29,7 @@ type call struct {
 // ServeHTTP answers one request, as a Kubernetes API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
+	c.user = s.authenticate(c)
 	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
 	if fault := s.admit(c); fault != nil {
 		fault(answer, c)

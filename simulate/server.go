@@ -38,8 +38,9 @@ type Server struct {
 		kinds    map[schema.GroupVersionKind]*Kind
 		families map[schema.GroupResource]*family
 		watches  map[*watch]struct{}
-		// observers are called for each change, in the order of revisions. They
-		// must neither block nor ask the server for anything.
+		// observers are called for each change, in the order of revisions, and
+		// for each that a Rewind undoes, in reverse. They must neither block nor
+		// ask the server for anything. nil: one that has left.
 		observers []func(change)
 		// told is the last revision that open watches were given. Lists from the
 		// cache and watches know no more either.

@@ -4,6 +4,8 @@
 package simulate
 
 import (
+	"slices"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,9 +33,27 @@ func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *o
 func (s *Server) afterLocked() {
 	c := s.mu.log.changes[len(s.mu.log.changes)-1]
 	s.tellLocked()
+	s.observedLocked(c)
+}
+
+func (s *Server) observedLocked(c change) {
 	for _, observe := range s.mu.observers {
-		observe(c)
+		if observe != nil {
+			observe(c)
+		}
 	}
+}
+
+// observeLocked has an observer called from now on. forget, which needs the
+// lock too, ends that.
+func (s *Server) observeLocked(observe func(change)) (forgetLocked func()) {
+	i := slices.IndexFunc(s.mu.observers, func(o func(change)) bool { return o == nil })
+	if i < 0 {
+		i = len(s.mu.observers)
+		s.mu.observers = append(s.mu.observers, nil)
+	}
+	s.mu.observers[i] = observe
+	return func() { s.mu.observers[i] = nil }
 }
 
 // What is stored by the verbs of tests and actors, without the hops of a
