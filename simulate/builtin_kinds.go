@@ -31,7 +31,7 @@ func builtins() (out []Kind) {
 		}
 		k := Kind{
 			GroupVersionKind: gv.WithKind(f[2]), Resource: f[1], Namespaced: f[3] == "ns",
-			shortNames: split(f[4]), categories: split(f[5]), verbs: split(f[7]), singular: f[8],
+			place: len(out) + 1, shortNames: split(f[4]), categories: split(f[5]), verbs: split(f[7]), singular: f[8],
 		}
 		for _, name := range split(f[6]) {
 			k.subresources = append(k.subresources, k.subresource(name))

@@ -4,98 +4,108 @@
 package simulate
 
 import (
-	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/version"
 )
 
-// discover answers what is not a resource: which kinds there are, and health.
-// What there is not, is a plain text, as a real server's is.
+// discover answers what is not a resource: which kinds there are, what they
+// look like, and health. What there is not, is a plain text, as a real
+// server's is.
 func (s *Server) discover(w http.ResponseWriter, r *http.Request) {
-	var answer any
-	path := strings.TrimSuffix(r.URL.Path, "/")
-	switch path {
-	case "/healthz", "/livez", "/readyz":
-		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write([]byte("ok"))
+	switch path := r.URL.Path; path {
+	case "/", "/index.html":
+		s.paths(w)
+	case "/version", "/version/":
+		s.tellVersion(w, r)
+	case "/api", "/api/", "/apis", "/apis/":
+		s.tellGroups(w, r, strings.TrimSuffix(path, "/"))
+	default:
+		switch {
+		case strings.HasPrefix(path, "/openapi/"):
+			s.tellSchemas(w, r, path)
+		case !s.tellHealth(w, r, path):
+			s.tellKinds(w, r, strings.TrimSuffix(path, "/"))
+		}
+	}
+}
+
+func absent(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
+// tellGroups answers /api and /apis: all kinds in one document for who asks for
+// that, else the names of groups and versions.
+func (s *Server) tellGroups(w http.ResponseWriter, r *http.Request, path string) {
+	if form := aggregatedForm(r.Header.Get("Accept")); form != nil {
+		form.tell(w, r, s.aggregated(path == "/api"))
 		return
-	case "/version":
-		answer = s.version()
-	case "/openapi/v3":
-		index, err := s.schemas()
-		if err != nil {
-			refuse(w, encoder{}, err)
+	}
+	if path == "/api" {
+		tell(w, r, "APIVersions", "v1", &metav1.APIVersions{
+			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
+		})
+		return
+	}
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, g := range s.groups() {
+		if g.name != "" {
+			list.Groups = append(list.Groups, g.described())
+		}
+	}
+	tell(w, r, "APIGroupList", "v1", list)
+}
+
+// tellKinds answers for one group, or for one version of a group. Below a
+// version that has built-in kinds what is absent is a Status.
+func (s *Server) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
+	for _, g := range s.groups() {
+		if g.name != "" && path == "/apis/"+g.name {
+			group := g.described()
+			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+			tell(w, r, "APIGroup", "v1", &group)
 			return
 		}
-		answer = index
-	case "/api":
-		answer = metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
-	case "/apis":
-		answer = s.groups()
-	default:
-		if list := s.resources(path); list != nil {
-			answer = list
+		for _, v := range g.versions {
+			below, within := strings.CutPrefix(path, v.path()+"/")
+			switch {
+			case path == v.path():
+				list := v.described()
+				tell(w, r, "APIResourceList", "v1", &list)
+				return
+			case within && below != "" && v.builtin():
+				refuse(w, encoderFor(nil, r.Header.Get("Accept")), errAbsent())
+				return
+			}
 		}
 	}
-	if answer == nil {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte("404 page not found\n"))
-		return
-	}
-	body, err := json.Marshal(answer)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	respond(w, encoder{}, http.StatusOK, body)
+	absent(w)
 }
 
-func (s *Server) version() version.Info {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return version.Info{Major: "1", Minor: "37", GitVersion: s.mu.version}
-}
-
-func (s *Server) groups() metav1.APIGroupList {
-	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
-	var seen []schema.GroupVersion
-	for _, k := range s.served() {
-		gv := k.GroupVersion()
-		if gv.Group == "" || slices.Contains(seen, gv) {
-			continue
-		}
-		seen = append(seen, gv)
-		in := metav1.GroupVersionForDiscovery{GroupVersion: gv.String(), Version: gv.Version}
-		if n := len(list.Groups); n > 0 && list.Groups[n-1].Name == gv.Group {
-			list.Groups[n-1].Versions = append(list.Groups[n-1].Versions, in)
-			continue
-		}
-		list.Groups = append(list.Groups, metav1.APIGroup{Name: gv.Group, Versions: []metav1.GroupVersionForDiscovery{in}, PreferredVersion: in})
+// described is the group as the older form of discovery tells of it.
+func (g servedGroup) described() metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.name}
+	for _, v := range g.versions {
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: v.String(), Version: v.Version})
 	}
-	return list
+	out.PreferredVersion = out.Versions[0]
+	return out
 }
 
-// resources are the kinds of one group and version; nil when it is not served.
-func (s *Server) resources(path string) *metav1.APIResourceList {
-	var list *metav1.APIResourceList
-	for _, k := range s.served() {
-		if k.path() != path {
-			continue
-		}
-		if list == nil {
-			list = &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: k.GroupVersion().String()}
-		}
+// described is the kinds of a version, each followed by its subresources.
+func (v servedVersion) described() metav1.APIResourceList {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v.String()}
+	if v.Group == "" {
+		list.APIVersion = "" // as of the time before there were groups
+	}
+	for _, k := range v.kinds {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: k.Resource, SingularName: k.singular, Kind: k.Kind, Namespaced: k.Namespaced,
-			Verbs: k.verbs, ShortNames: k.shortNames, Categories: k.categories,
+			Verbs: k.verbs, ShortNames: k.shortNames, Categories: k.categories, StorageVersionHash: k.storageHash(),
 		})
 		for _, sub := range k.subresources {
 			of := metav1.APIResource{Name: k.Resource + "/" + sub.name, Kind: sub.kind.Kind, Namespaced: k.Namespaced, Verbs: sub.verbs}
@@ -108,11 +118,55 @@ func (s *Server) resources(path string) *metav1.APIResourceList {
 	return list
 }
 
-// served are the kinds in the order of their groups and names.
-func (s *Server) served() []*Kind {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.SortedFunc(maps.Values(s.mu.kinds), func(a, b *Kind) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Resource, b.Resource))
-	})
+// storedAs are the built-in kinds that a real server holds in another version
+// or group than this one does, which shows only in what storageHash is of.
+var storedAs = map[schema.GroupKind]schema.GroupVersion{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:   {Group: "apiextensions.k8s.io", Version: "v1beta1"},
+	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:          {Group: "certificates.k8s.io", Version: "v1beta1"},
+	{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:       {Group: "certificates.k8s.io", Version: "v1beta1"},
+	{Group: "events.k8s.io", Kind: "Event"}:                             {Version: "v1"},
+	{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                 {Group: "resource.k8s.io", Version: "v1beta2"},
+	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}: {Group: "storagemigration.k8s.io", Version: "v1beta1"},
+}
+
+// storageHash changes when the kind is held in another version. Empty: it is
+// not held.
+func (k *Kind) storageHash() string {
+	if !k.allows("", "watch") {
+		return ""
+	}
+	held := k.GroupVersion()
+	if k.family != nil {
+		held = k.family.storage.GroupVersion()
+	}
+	if as, ok := storedAs[k.GroupVersionKind.GroupKind()]; ok {
+		held = as
+	}
+	sum := sha256.Sum256([]byte(held.Group + "/" + held.Version + "/" + k.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}
+
+// message is what has a form in protobuf too.
+type message interface{ Marshal() ([]byte, error) }
+
+// tell answers with a message in the form that r asks for.
+func tell(w http.ResponseWriter, r *http.Request, kind, apiVersion string, m message) {
+	e := encoderFor(nil, r.Header.Get("Accept"))
+	body, err := spell(e.protobuf, kind, apiVersion, m)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	respond(w, e, http.StatusOK, body)
+}
+
+func spell(protobuf bool, kind, apiVersion string, m message) ([]byte, error) {
+	if !protobuf {
+		return json.Marshal(m)
+	}
+	raw, err := m.Marshal()
+	if err != nil {
+		return nil, err
+	}
+	return envelope(apiVersion, kind, raw)
 }

@@ -11,7 +11,7 @@
 //	   │
 //	   ▼
 //	Server           who is turned away             route.go, faults.go
-//	   ├──▶ discovery.go       which kinds there are
+//	   ├──▶ discovery*.go      which kinds there are; health.go
 //	   ├──▶ read.go            get; list with pages, versions, selectors
 //	   ├──▶ watch.go           one per request, fed from a queue of its own
 //	   ├──▶ write.go, write_body.go   create, update, patch
@@ -54,6 +54,8 @@
 //	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
 //	    goes with the last of them
 //	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
+//	S18 what discovery and the schemas tell of is what is served, from the moment
+//	    that a kind is there until it is gone
 //
 // # What it is not
 //

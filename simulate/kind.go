@@ -23,6 +23,7 @@ type Kind struct {
 	Defaults map[string]any
 
 	builtin       bool // has a Go type, so protobuf too
+	place         int  // among the built-in kinds, from 1; 0: it is none of them
 	singular      string
 	shortNames    []string
 	categories    []string

@@ -4,7 +4,9 @@
 package simulate
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -34,6 +36,30 @@ type schemaIndex struct {
 
 type schemaDocument struct {
 	URL string `json:"serverRelativeURL"`
+}
+
+// tellSchemas answers which documents there are.
+func (s *Server) tellSchemas(w http.ResponseWriter, r *http.Request, path string) {
+	switch {
+	case path == "/openapi/v3":
+	case strings.HasPrefix(path, "/openapi/v3/"):
+		w.WriteHeader(http.StatusNotFound)
+		return
+	default:
+		absent(w)
+		return
+	}
+	index, err := s.schemas()
+	if err != nil {
+		refuse(w, encoder{}, err)
+		return
+	}
+	body, err := json.Marshal(index)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	respond(w, encoder{}, http.StatusOK, body)
 }
 
 // schemas is the index of all group-versions. A real server publishes a change
