@@ -10,11 +10,12 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 const (
@@ -84,8 +85,8 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 
 // audits compares each live scope with the server now and then, until ctx ends.
 func (c *core[T]) audits(ctx context.Context) error {
-	mean := c.opts.Audit
-	for sleep(ctx, mean/2+rand.N(mean)) {
+	mean, sim := c.opts.Audit, simhook.Of(ctx)
+	for sleep(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
 		c.critical.Lock()
 		scopes := slices.Clone(c.critical.byID)
 		c.critical.Unlock()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // core is the one informer of a kind that all its handles share: one
@@ -57,9 +58,10 @@ type core[T Object] struct {
 		handles []*handle[T]
 		members []*member[T]
 		waits   []*syncWait[T]
-		over    bool        // the run has ended
-		closed  bool        // the last handle is released
-		touched touchedKeys // since an audit began; nil: none is under way
+		over    bool          // the run has ended
+		closed  bool          // the last handle is released
+		touched touchedKeys   // since an audit began; nil: none is under way
+		sim     simhook.Hooks // of the run; nil: none
 	}
 	mu struct {
 		sync.Mutex
@@ -148,6 +150,7 @@ func (c *core[T]) run(ctx context.Context) error {
 	err := c.mu.err
 	c.mu.started = true
 	c.mu.Unlock()
+	c.simulated(simhook.Of(ctx))
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,12 @@ func (c *core[T]) openLocked(w *watched[T]) {
 	placed := placing[T]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[T]{ListerWatcher: placed, tell: c.tell}
 	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector.objects = c.object.String()
 	w.reflector.at(w.lw)
 	w.reflector.borrow = c.borrower(w.scope, w.id)
 	if c.schemas != nil && !ofMetadata(c.object) { // metadata has no schema of its kind
 		wants := &w.reflector.wants
-		w.reflector.schema = c.schemas.scope(c.kind.GroupVersion(), func() { wants.add(demand{reason: relistSchema, content: true}) })
+		w.reflector.schema = c.schemas.scope(c.kind.GroupVersion(), w.reflector.name(), func() { wants.add(demand{reason: relistSchema, content: true}) })
 	}
 	w.lw = nil
 	c.critical.scopes[w.scope] = w

@@ -21,7 +21,7 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 			return nil // ctx has ended
 		}
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch.Synced, func() ([]change[T], error) {
+		changes := c.store(batch.Synced, false, func() ([]change[T], error) {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.apply(c.livingLocked(batch))
 		})
@@ -55,10 +55,14 @@ func (c *core[T]) reportUndecodable(deltas []Delta[T]) {
 
 // store runs apply in the critical section: first the Indexer, then the
 // listeners, then those who wait for sync, and after it those who wait for a
-// version. With a mutation detector it returns what was done.
-func (c *core[T]) store(synced []ScopeID, apply func() ([]change[T], error)) (done []change[T]) {
+// version. own: it follows from an own write. With a mutation detector it
+// returns what was done.
+func (c *core[T]) store(synced []ScopeID, own bool, apply func() ([]change[T], error)) (done []change[T]) {
 	c.critical.Lock()
 	changes, err := apply()
+	if c.critical.sim != nil {
+		c.noteStoredLocked(changes, own)
+	}
 	for _, l := range c.critical.members {
 		l.push(changes)
 	}
@@ -101,7 +105,7 @@ func (c *core[T]) observe(w Written) {
 		}
 	}
 	offered := c.offerWrite(o)
-	changes := c.store(nil, func() ([]change[T], error) {
+	changes := c.store(nil, true, func() ([]change[T], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
 		return c.indexer.observe(o)

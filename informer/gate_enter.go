@@ -7,9 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // errHeld: the gate has closed between passing it and sending the request,
@@ -40,6 +41,7 @@ type pass struct {
 	gate   *gate
 	ticket ticket
 	ask    ask
+	sim    simhook.Hooks // nil: none
 }
 
 type passKey struct{}
@@ -64,7 +66,7 @@ func passOf(ctx context.Context) *pass {
 func (g *gate) enter(ctx context.Context, a ask, show func(hold)) (*pass, error) {
 	g.mu.Lock()
 	g.mu.last++
-	p := &pass{gate: g, ticket: g.mu.last, ask: a}
+	p := &pass{gate: g, ticket: g.mu.last, ask: a, sim: simhook.Of(ctx)}
 	g.mu.Unlock()
 	return p, p.wait(ctx, show)
 }
@@ -152,7 +154,7 @@ func (p *pass) refused(retryAfter time.Duration, why error) {
 	retryAfter = min(retryAfter, longestRetryAfter)
 	// A little later, so that processes which were told the same do not come
 	// back together.
-	retryAfter += time.Duration(rand.Int64N(1 + int64(retryAfter)/10))
+	retryAfter += simhook.Duration(p.sim, "gate "+p.ask.group, retryAfter/10)
 	now := time.Now()
 	g := p.gate
 	g.mu.Lock()

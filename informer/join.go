@@ -8,12 +8,12 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // member is a handler that has joined by a handle, whose scopes it sees.
@@ -43,7 +43,7 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T])
 	c.mu.Unlock()
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	m := &member[T]{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
-	m.guard = c.guard
+	m.guard, m.gvk = c.guard, c.gvk
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
 	if m.running, err = c.group.Spawn(m.run); err == nil && opts.Resync > 0 {
@@ -95,7 +95,7 @@ func (m *member[T]) end() {
 // little so that many handlers do not fall into step.
 func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration) error {
 	for {
-		timer := time.NewTimer(period + time.Duration(rand.Int64N(1+int64(period)/10)))
+		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
 		select {
 		case <-timer.C:
 			for scope := range m.of.sight.Load().scopes.all() {

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // listener gives one handler its events, from a goroutine and a backlog of its
@@ -23,7 +26,8 @@ type listener[T Object] struct {
 	name   string
 	log    logr.Logger
 	guard  *mutationGuard // compares what the handler was given; nil: none
-	woken  *sync.Cond     // on mu: something waits, or the run is to end
+	gvk    func() schema.GroupVersionKind
+	woken  *sync.Cond // on mu: something waits, or the run is to end
 	ready  chan struct{}
 	made   time.Time
 	every  bool // event is given, so that the backlog has no bound
@@ -158,6 +162,7 @@ func (l *listener[T]) run(ctx context.Context) error {
 		l.woken.Broadcast()
 	})()
 	defer l.watch()()
+	sim := simhook.Of(ctx)
 	var buf [3]Event[T]
 	for {
 		events, marked, ok := l.next(ctx, buf[:0])
@@ -165,8 +170,14 @@ func (l *listener[T]) run(ctx context.Context) error {
 			return nil
 		}
 		for i, e := range events {
+			if sim != nil && !l.atOnesOwnInstant(ctx, sim, e) {
+				return nil
+			}
 			if i > 0 && !l.begin(e.Key) || !l.call(e) {
 				return nil
+			}
+			if sim != nil {
+				l.noteHeard(sim, e)
 			}
 		}
 		clear(buf[:])

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/internal/deque"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 const (
@@ -269,7 +269,7 @@ func (d *MutationDetector) news(m Mutation) (news bool) {
 // run compares all that is kept from time to time, until ctx ends.
 func (d *MutationDetector) run(ctx context.Context) error {
 	for {
-		timer := time.NewTimer(mutationPass*3/4 + rand.N(mutationPass/2))
+		timer := time.NewTimer(mutationPass*3/4 + simhook.Duration(simhook.Of(ctx), "mutation detector", mutationPass/2))
 		select {
 		case <-timer.C:
 			d.pass()

@@ -15,6 +15,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 const (
@@ -66,19 +68,22 @@ func (s fifoSink[T]) replace(scope ScopeID) replacement[T] { return s.Replace(sc
 // the DeltaFIFO, until its Run ends. What it does after each success and each
 // failure is decided by next, in phase.go.
 type Reflector[T Object] struct {
-	lw     ListerWatcher[T]
-	id     ScopeID
-	sink   sink[T]
-	opts   Options
-	random func() float64
-	status reflectorStatus
-	order  streamOrder // used by Run alone
-	server *apiServer  // whose gate the requests pass; nil: there is none
-	kind   schema.GroupVersionKind
-	size   int     // objects of the scope, as far as the stream has told
-	tee    *tee[T] // the sink, with a place for taps
-	wants  demands
-	schema *schemaScope // nil: nobody looks after it
+	lw      ListerWatcher[T]
+	id      ScopeID
+	scope   WatchScope
+	objects string // their type
+	sink    sink[T]
+	opts    Options
+	random  func() float64
+	sim     simhook.Hooks // nil: none
+	status  reflectorStatus
+	order   streamOrder // used by Run alone
+	server  *apiServer  // whose gate the requests pass; nil: there is none
+	kind    schema.GroupVersionKind
+	size    int     // objects of the scope, as far as the stream has told
+	tee     *tee[T] // the sink, with a place for taps
+	wants   demands
+	schema  *schemaScope // nil: nobody looks after it
 
 	borrow  func(from Version) *tap // a watch that has the objects in full; nil: never one
 	follows atomic.Pointer[tap]     // what feeds the scope instead of a watch of its own
@@ -94,6 +99,7 @@ func newReflectorInto[T Object](lw ListerWatcher[T], scope WatchScope, id ScopeI
 	tee := newTee(into)
 	r := &Reflector[T]{lw: lw, id: id, sink: tee, tee: tee, opts: opts, random: rand.Float64}
 	r.status.begin(scope)
+	r.scope = scope
 	return r
 }
 
@@ -115,6 +121,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	r.status.logTo(log)
 	defer r.status.stopped()
+	r.simulated(simhook.Of(ctx))
 
 	r.schema.join()
 	defer r.schema.leave()
@@ -174,6 +181,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // step asks the server for what p says, when the gate lets it.
 func (r *Reflector[T]) step(ctx context.Context, p progress) (*session[T], outcome) {
+	if r.sim != nil {
+		r.sim.Step(ctx, "ask", r.name())
+	}
 	ctx, pass := r.admitted(ctx, p)
 	defer pass.done()
 	if ctx.Err() != nil {
@@ -264,6 +274,7 @@ func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome
 				r.status.wentBack(p.last, version)
 				r.order = streamOrder{}
 				replace.Epoch()
+				r.noteEpoch()
 			}
 			if p.byContent() {
 				replace.Recompare()

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // relistSpread is the time over which the lists of a change are spread, since
@@ -32,6 +33,7 @@ const relistSpread = 3 * time.Second
 type schemaWatch struct {
 	server *apiServer
 	log    logr.Logger
+	sim    simhook.Hooks // nil: none; the run's
 	woken  chan struct{} // holds one token: there is something new to wait for
 	mu     struct {
 		sync.Mutex
@@ -49,6 +51,7 @@ type schemaWatch struct {
 type schemaScope struct {
 	of     *schemaWatch
 	path   string
+	name   string
 	relist func()
 	// What follows is guarded by of.mu.
 	suspicion
@@ -63,9 +66,9 @@ func newSchemaWatch(server *apiServer, log logr.Logger) *schemaWatch {
 	return w
 }
 
-// scope is one scope of a kind of gv, which relist has listed anew.
-func (w *schemaWatch) scope(gv schema.GroupVersion, relist func()) *schemaScope {
-	return &schemaScope{of: w, path: groupPath(gv), relist: relist}
+// scope is one scope, of that name, of a kind of gv, which relist has listed anew.
+func (w *schemaWatch) scope(gv schema.GroupVersion, name string, relist func()) *schemaScope {
+	return &schemaScope{of: w, path: groupPath(gv), name: name, relist: relist}
 }
 
 func (s *schemaScope) update(f func()) {
@@ -129,6 +132,7 @@ func (s *schemaScope) open() {
 
 // run looks when a look is due, until ctx ends.
 func (w *schemaWatch) run(ctx context.Context) error {
+	w.sim = simhook.Of(ctx)
 	for {
 		if !w.sleep(ctx) {
 			return nil
@@ -277,7 +281,7 @@ func (w *schemaWatch) learn(now time.Time, hashes map[string]string, server stri
 		if !s.broken && !upgraded || s.listed.IsZero() || !s.at.IsZero() || !s.outdated(h, w.mu.version) {
 			continue
 		}
-		s.at = now.Add(rand.N(relistSpread))
+		s.at = now.Add(simhook.Duration(w.sim, "relist "+s.name, relistSpread))
 		scopes[s.path]++
 	}
 	w.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -66,7 +67,8 @@ type Controller[K comparable] struct {
 	drain        time.Duration
 	log          logr.Logger // of Options, until Run
 	crashOnPanic bool
-	witness      Witness // from Run on; nil: none
+	witness      Witness       // from Run on; nil: none
+	sim          simhook.Hooks // from Run on; nil: none
 
 	group    nursery.Nursery
 	synced   chan struct{}
@@ -89,7 +91,6 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 	c := &Controller[K]{
 		name:         name,
 		reconcile:    f,
-		queue:        workqueue.New[K](workqueue.Options{Name: name, RateLimiter: opts.RateLimiter}),
 		limited:      opts.RateLimiter != nil,
 		workers:      make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
 		watchdog:     watchdog{wake: make(chan struct{}, 1)},
@@ -101,6 +102,7 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		crashOnPanic: opts.CrashOnPanic,
 		synced:       make(chan struct{}),
 	}
+	c.queue = workqueue.New[K](workqueue.Options{Name: name, RateLimiter: keyed(opts.RateLimiter, c.random)})
 	c.mu.waits = make(map[K]func())
 	if name == "" {
 		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
@@ -211,11 +213,15 @@ func (c *Controller[K]) begin(ctx context.Context) error {
 		log = logr.FromContextOrDiscard(ctx)
 	}
 	c.log = log.WithValues("controller", c.name)
+	c.sim = simhook.Of(ctx)
 	return nil
 }
 
 // follow runs one source. A source that panics has failed.
 func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
+	if c.sim != nil {
+		c.sim.Step(ctx, "follow", c.name+" "+s.String())
+	}
 	var err error
 	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
 		c.log.Error(p, "source panicked", "source", s.String(), "stack", p.Stack)
@@ -235,7 +241,12 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	}
 }
 
-func (c *Controller[K]) add(key K, _ source.Cause) { c.queue.Add(key) }
+func (c *Controller[K]) add(key K, cause source.Cause) {
+	if c.sim != nil {
+		c.noteAdded(key, cause)
+	}
+	c.queue.Add(key)
+}
 
 // awaitSources blocks until each source that is there by then is synced, or ctx
 // ends; then it reports false. It says from time to time whom it waits for.

@@ -6,7 +6,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ type run[K comparable] struct {
 }
 
 func (c *Controller[K]) newRun(ctx context.Context, key K) *run[K] {
-	r := &run[K]{controller: c, key: key, number: rand.Uint64() | 1<<63, since: time.Now()}
+	r := &run[K]{controller: c, key: key, number: c.draw(key), since: time.Now()}
 	r.Context, r.cancel = context.WithCancelCause(ctx)
 	return r
 }

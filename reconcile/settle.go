@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/flyball-dev/flyball/source"
 )
 
 // Outcome is how a reconcile ended.
@@ -110,6 +112,9 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 	if a.early != nil && c.queue.NumRequeues(key) <= earlyRetries {
 		c.awaitCache(key, a.early)
 	}
+	if c.sim != nil {
+		c.noteEnded(key, a)
+	}
 	c.counters.add(a.outcome)
 	c.report(r, a, res, err)
 }
@@ -128,7 +133,7 @@ func (c *Controller[K]) retry(key K) {
 // failed. The next run of key ends the waiting.
 func (c *Controller[K]) awaitCache(key K, w ConflictWaiter) {
 	var stop func()
-	if err := guarded(func() { stop = w.WhenPassed(func() { c.queue.Add(key) }) }); err != nil || stop == nil {
+	if err := guarded(func() { stop = w.WhenPassed(func() { c.add(key, source.Cause{Source: cachePassed}) }) }); err != nil || stop == nil {
 		return // the backoff stands
 	}
 	c.mu.Lock()

@@ -69,6 +69,9 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	w.mu.goroutine = goroutineHeader()
 	w.mu.Unlock()
 	for key := range c.queue.Keys() {
+		if c.sim != nil {
+			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))
+		}
 		if ctx.Err() != nil {
 			break // what waits at the end comes again after the next start
 		}
@@ -99,7 +102,15 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 			panic(p.Value)
 		}
 	}()
-	if p := guarded(func() { res, err = c.reconcile(r, key) }); p != nil {
+	if c.sim != nil {
+		c.noteBegun(key)
+	}
+	if p := guarded(func() {
+		if c.sim != nil {
+			c.sim.Reconcile(r, c.name, keyText(key))
+		}
+		res, err = c.reconcile(r, key)
+	}); p != nil {
 		err = p
 	}
 	returned = true

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -21,11 +22,12 @@ type conn struct {
 	over    *sync.Once
 }
 
-// pair is the two ends of a new connection.
-func pair(n *Network, address string, delay time.Duration, black bool) (client, server *conn) {
-	there, back := newLine(delay, black), newLine(delay, black)
+// pair is the two ends of the nth connection that from makes.
+func pair(n *Network, address, from string, nth int) (client, server *conn) {
+	name := fmt.Sprintf("%s %d", from, nth)
+	there, back := newLine(name+" there"), newLine(name+" back")
 	client = &conn{network: n, remote: addr(address), in: back, out: there, over: new(sync.Once)}
-	server = &conn{network: n, remote: addr("client"), in: there, out: back, over: new(sync.Once)}
+	server = &conn{network: n, remote: addr(from), in: there, out: back, over: new(sync.Once)}
 	client.client, server.client = client, client
 	return client, server
 }
@@ -59,30 +61,39 @@ func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // line is one direction of a connection: what was sent and not read.
 type line struct {
+	name    string
 	changed *sync.Cond
 	mu      struct {
 		sync.Mutex
 		sent     []parcel
 		err      error // of reading and writing, at once
-		finished bool  // EOF comes after what was sent
+		finished bool  // nothing is sent any more
 		black    bool  // what is sent is lost
 		delay    time.Duration
+		pace     Pacing    // nil: what is sent arrives at once
+		nth      int       // sent so far
+		last     time.Time // when the last of it arrives
 		deadline time.Time
-		alarm    *time.Timer // wakes the reader at the deadline
+		alarm    *time.Timer // wakes the reader; nil: never needed yet
 	}
 }
 
-// parcel is what one write sent.
+// parcel is what one write sent. One without bytes is the end.
 type parcel struct {
 	bytes []byte
 	due   time.Time // when it has arrived
 }
 
-func newLine(delay time.Duration, black bool) *line {
-	l := &line{}
+func newLine(name string) *line {
+	l := &line{name: name}
 	l.changed = sync.NewCond(&l.mu.Mutex)
-	l.mu.delay, l.mu.black = delay, black
 	return l
+}
+
+func (l *line) begin(delay time.Duration, black bool, pace Pacing) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.delay, l.mu.black, l.mu.pace = delay, black, pace
 }
 
 func (l *line) wake() {
@@ -102,13 +113,28 @@ func (l *line) write(p []byte) (int, error) {
 	case l.mu.black:
 		return len(p), nil
 	}
-	due := time.Now().Add(l.mu.delay)
-	l.mu.sent = append(l.mu.sent, parcel{append([]byte(nil), p...), due})
-	if l.mu.delay > 0 {
-		time.AfterFunc(l.mu.delay, l.wake)
+	if len(p) > 0 {
+		l.sendLocked(append([]byte(nil), p...))
 	}
-	l.changed.Broadcast()
 	return len(p), nil
+}
+
+// sendLocked has bytes on their way.
+func (l *line) sendLocked(bytes []byte) {
+	due := time.Now().Add(l.mu.delay)
+	if !due.After(l.mu.last) {
+		due = l.mu.last
+		if l.mu.pace != nil {
+			due = due.Add(1)
+		}
+	}
+	if l.mu.pace != nil {
+		due = l.mu.pace(l.name, l.mu.nth, due)
+	}
+	l.mu.nth++
+	l.mu.last = due
+	l.mu.sent = append(l.mu.sent, parcel{bytes, due})
+	l.changed.Broadcast()
 }
 
 func (l *line) read(p []byte) (int, error) {
@@ -122,11 +148,29 @@ func (l *line) read(p []byte) (int, error) {
 		case !l.mu.deadline.IsZero() && !now.Before(l.mu.deadline):
 			return 0, os.ErrDeadlineExceeded
 		case len(l.mu.sent) > 0 && !now.Before(l.mu.sent[0].due):
+			if len(l.mu.sent[0].bytes) == 0 {
+				return 0, io.EOF
+			}
 			return l.takeLocked(p), nil
-		case len(l.mu.sent) == 0 && l.mu.finished && !l.mu.black:
-			return 0, io.EOF
 		}
+		l.rearmLocked(now)
 		l.changed.Wait()
+	}
+}
+
+// rearmLocked has the reader woken when something arrives that is under way, or
+// at the deadline.
+func (l *line) rearmLocked(now time.Time) {
+	at := l.mu.deadline
+	if len(l.mu.sent) > 0 && (at.IsZero() || l.mu.sent[0].due.Before(at)) {
+		at = l.mu.sent[0].due
+	}
+	switch {
+	case at.IsZero():
+	case l.mu.alarm == nil:
+		l.mu.alarm = time.AfterFunc(at.Sub(now), l.wake)
+	default:
+		l.mu.alarm.Reset(at.Sub(now))
 	}
 }
 
@@ -145,12 +189,8 @@ func (l *line) setDeadline(t time.Time) {
 	l.mu.deadline = t
 	if l.mu.alarm != nil {
 		l.mu.alarm.Stop()
-		l.mu.alarm = nil
 	}
-	if !t.IsZero() {
-		l.mu.alarm = time.AfterFunc(time.Until(t), l.wake)
-	}
-	l.changed.Broadcast()
+	l.changed.Broadcast() // the reader sets the alarm
 }
 
 // end fails reading and writing from now on.
@@ -171,8 +211,11 @@ func (l *line) end(err error) {
 func (l *line) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.mu.finished || l.mu.black || l.mu.err != nil {
+		return
+	}
 	l.mu.finished = true
-	l.changed.Broadcast()
+	l.sendLocked(nil)
 }
 
 func (l *line) setBlack() {

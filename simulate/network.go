@@ -27,6 +27,8 @@ type Network struct {
 		refuse  bool            // dialling fails
 		black   bool            // what new connections carry is lost
 		delay   time.Duration   // of all that is sent from now on
+		client  string          // who dials, as the server sees it
+		pace    Pacing          // nil: what is sent arrives at once
 		dialled int
 	}
 }
@@ -36,7 +38,22 @@ func NewNetwork() *Network {
 	n := &Network{}
 	n.changed = sync.NewCond(&n.mu.Mutex)
 	n.mu.open = map[*conn]*conn{}
+	n.mu.client = "client"
 	return n
+}
+
+// Pacing says when what is sent arrives: at the given time or later. line names
+// one direction of one connection of the network, and nth counts what was sent on
+// it from 0, its end included. Each line keeps its order whatever Pacing says.
+type Pacing func(line string, nth int, earliest time.Time) time.Time
+
+// Pace has what connections carry that are made from now on arrive as p says;
+// nil: at once. client is who makes them, as the server sees it in the address of
+// a request.
+func (n *Network) Pace(client string, p Pacing) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.client, n.mu.pace = client, p
 }
 
 // Listener is where connections arrive. Closing it refuses those that come
@@ -65,11 +82,21 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr(address), Err: syscall.ECONNREFUSED}
 	}
 	n.mu.dialled++
-	client, server := pair(n, address, n.mu.delay, n.mu.black)
+	client, server := pair(n, address, n.mu.client, n.mu.dialled)
+	for _, l := range []*line{client.in, client.out} {
+		l.begin(n.mu.delay, n.mu.black, n.mu.pace)
+	}
 	n.mu.open[client] = server
 	n.mu.waiting = append(n.mu.waiting, server)
 	n.changed.Signal()
 	return client, nil
+}
+
+// Open counts the connections that no client has closed.
+func (n *Network) Open() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.mu.open)
 }
 
 // Dialled counts the connections that were made.

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // KindSource is the source of an informer's events. Make it with Kind or Mapped.
@@ -60,7 +61,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	f := feed[T, K]{source: s, add: add, log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
+	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
 	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -99,6 +100,7 @@ func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registratio
 type feed[T informer.Object, K comparable] struct {
 	source *KindSource[T, K]
 	add    func(K, Cause)
+	sim    simhook.Hooks // nil: none
 	log    logr.Logger
 	gate   gate
 	keys   []K // of the event in hand
@@ -113,6 +115,7 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 	e := untyped(typed)
 	if !f.passes(e) {
 		f.source.dropped.Add(1)
+		f.judged(e.Key, 0)
 		return
 	}
 	f.keys = f.keys[:0]
@@ -120,9 +123,18 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 		f.collect(e.Key, obj)
 	}
 	cause := causeOf(f.source.name, e)
-	for _, key := range distinct(f.keys) {
+	f.keys = distinct(f.keys)
+	f.judged(e.Key, len(f.keys))
+	for _, key := range f.keys {
 		f.source.keys.Add(1)
 		f.add(key, cause)
+	}
+}
+
+// judged tells a simulation how many keys an event leads to.
+func (f *feed[T, K]) judged(key Key, keys int) {
+	if f.sim != nil {
+		f.sim.Note(simhook.Note{What: simhook.Judged, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
 	}
 }
 

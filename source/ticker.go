@@ -8,11 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // TickerOptions of a Ticker.
@@ -64,7 +65,8 @@ func (s *TickerSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	log := logr.FromContextOrDiscard(ctx).WithValues("source", s.name)
 	s.tick(log, add)
 	close(s.synced)
-	timer := time.NewTimer(s.period())
+	sim := simhook.Of(ctx)
+	timer := time.NewTimer(s.period(sim))
 	defer timer.Stop()
 	for {
 		select {
@@ -72,13 +74,13 @@ func (s *TickerSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 			return nil
 		case <-timer.C:
 			s.tick(log, add)
-			timer.Reset(s.period())
+			timer.Reset(s.period(sim))
 		}
 	}
 }
 
-func (s *TickerSource[K]) period() time.Duration {
-	return s.every + time.Duration(float64(s.every)*s.jitter*rand.Float64())
+func (s *TickerSource[K]) period(sim simhook.Hooks) time.Duration {
+	return s.every + time.Duration(float64(s.every)*s.jitter*simhook.Float64(sim, "tick "+s.name))
 }
 
 func (s *TickerSource[K]) tick(log logr.Logger, add func(K, Cause)) {

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package simhook lets a simulation decide what is left to chance, and hear
+// what happens, so that a run can be repeated exactly.
+//
+//	production   no Hooks in the context ─▶ Of is nil ─▶ one comparison with nil
+//	simulation   With(ctx, hooks) ─▶ Run(ctx) of whatever lives ─▶ Of(ctx)
+//
+// Whoever runs looks for the Hooks once, when its Run begins. Several goroutines
+// that become ready at one moment run in an order that nobody knows: before each
+// step that others can see, they ask for an instant of their own.
+package simhook
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Hooks are what a simulation brings. All methods are safe for concurrent use.
+type Hooks interface {
+	// Step blocks until an instant that no other step has, or until ctx ends.
+	// The instant follows from point and key and from how often they came.
+	Step(ctx context.Context, point, key string)
+	// Instant is at, or the first instant after it that nobody has. The caller
+	// has it from then on.
+	Instant(at time.Time) time.Time
+	// Random is a number in [0, 1). It follows from what it is for and from how
+	// often that came.
+	Random(what string) float64
+	// Reconcile is called in place of nothing before a reconcile, where a panic is
+	// the reconcile's. It may panic, and block until ctx ends.
+	Reconcile(ctx context.Context, controller, key string)
+	// Note is told of one thing that happened. It does not block.
+	Note(Note)
+}
+
+// What a Note is about.
+type What string
+
+const (
+	// Stored: an informer's store has applied a batch.
+	Stored What = "stored"
+	// Epoch: the server's revisions went back, and the store follows them.
+	Epoch What = "epoch"
+	// Told: a handler is given an event.
+	Told What = "told"
+	// Heard: the handler has returned.
+	Heard What = "heard"
+	// Judged: a source has decided on an event.
+	Judged What = "judged"
+	// Enqueued: a key was added to a controller's queue.
+	Enqueued What = "enqueued"
+	// Begun and Ended: a reconcile.
+	Begun What = "begun"
+	Ended What = "ended"
+)
+
+// Note is one thing that happened. Which fields are set depends on What.
+type Note struct {
+	What What
+	// Kind of an informer's objects, or the name of a controller.
+	Kind string
+	// Handler, source or outcome.
+	Name string
+	// Key of an object or a reconcile.
+	Key string
+	// UID and Version of an object; 0: it is not there.
+	UID     string
+	Version uint64
+	// Reached is the version up to which a store tells everything.
+	Reached uint64
+	// Own: it follows from a write of this process.
+	Own bool
+	// Whole: of all objects of the kind, and not of a selection.
+	Whole bool
+	// Quiet: nothing changed, as in a resync.
+	Quiet bool
+	// Count of what followed.
+	Count int
+	// After is how long until the next run.
+	After time.Duration
+}
+
+type hooksKey struct{}
+
+// With is ctx for what a simulation runs.
+func With(ctx context.Context, h Hooks) context.Context {
+	return context.WithValue(ctx, hooksKey{}, h)
+}
+
+// Of are the Hooks of ctx; nil: there is no simulation.
+func Of(ctx context.Context) Hooks {
+	h, _ := ctx.Value(hooksKey{}).(Hooks)
+	return h
+}
+
+// Float64 is a random number in [0, 1), of h if that is not nil.
+func Float64(h Hooks, what string) float64 {
+	if h == nil {
+		return rand.Float64()
+	}
+	return h.Random(what)
+}
+
+// Duration is a random time in [0, n), of h if that is not nil. It is 0 if n is
+// not above 0.
+func Duration(h Hooks, what string, n time.Duration) time.Duration {
+	return time.Duration(Float64(h, what) * float64(max(n, 0)))
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"math/rand/v2"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/workqueue"
+)
+
+// cachePassed is the source of a key that waited for the cache after a conflict.
+const cachePassed = "cache"
+
+// draw is the number of a reconcile.
+func (c *Controller[K]) draw(key K) uint64 {
+	const top = 1 << 63
+	if c.sim != nil {
+		return top | uint64(c.sim.Random("reconcile "+c.name+" "+keyText(key))*top)
+	}
+	return top | rand.Uint64()
+}
+
+// random is what jitter is drawn from.
+func (c *Controller[K]) random() float64 { return simhook.Float64(c.sim, "backoff "+c.name) }
+
+// keyed is limiter with the jitter that it leaves to chance drawn from random.
+func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateLimiter {
+	switch l := limiter.(type) {
+	case workqueue.Exponential:
+		if l.Rand == nil {
+			l.Rand = random
+		}
+		return l
+	case workqueue.Longest:
+		out := make(workqueue.Longest, 0, len(l))
+		for _, one := range l {
+			out = append(out, keyed(one, random))
+		}
+		return out
+	}
+	return limiter
+}
+
+func (c *Controller[K]) noteAdded(key K, cause source.Cause) {
+	c.sim.Note(simhook.Note{
+		What: simhook.Enqueued, Kind: c.name, Key: keyText(key), Name: cause.Source,
+		Quiet: cause.Resync || cause.Type == 0 && cause.Source != cachePassed,
+	})
+}
+
+func (c *Controller[K]) noteBegun(key K) {
+	c.sim.Note(simhook.Note{What: simhook.Begun, Kind: c.name, Key: keyText(key)})
+}
+
+func (c *Controller[K]) noteEnded(key K, a action) {
+	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after})
+}
