@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 // errStopped is returned by what cannot be done after Stop.
@@ -22,7 +24,7 @@ var errStopped = errors.New("the environment has been stopped")
 
 // startAPIServer starts the API server for the first time: on a port of its choice, which it then keeps.
 func (e *Environment) startAPIServer(ctx context.Context) error {
-	admin, err := e.users.client(time.Now(), "envtest-admin", []string{"system:masters"})
+	admin, err := e.users.Client(time.Now(), "envtest-admin", "system:masters")
 	if err != nil {
 		return err
 	}
@@ -126,10 +128,10 @@ func onFreePort(try func(port int) error) error {
 }
 
 // configFor is a configuration that logs in with a certificate.
-func (e *Environment) configFor(user keyPair) *rest.Config {
+func (e *Environment) configFor(user authority.KeyPair) *rest.Config {
 	return &rest.Config{
 		Host:            e.api.base,
-		TLSClientConfig: rest.TLSClientConfig{CAData: e.users.pem, CertData: user.cert, KeyData: user.key},
+		TLSClientConfig: rest.TLSClientConfig{CAData: e.users.PEM, CertData: user.Cert, KeyData: user.Key},
 		QPS:             -1,
 	}
 }

@@ -7,12 +7,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 // An endpoint is a server that the environment itself asks: few requests, so no connection is kept, and none is left
@@ -23,16 +24,14 @@ type endpoint struct {
 }
 
 // newHTTPClient trusts the authority's servers and shows them the certificate of user.
-func newHTTPClient(trusted *authority, user keyPair) (*http.Client, error) {
-	cert, err := tls.X509KeyPair(user.cert, user.key)
+func newHTTPClient(trusted *authority.Authority, user authority.KeyPair) (*http.Client, error) {
+	cert, err := tls.X509KeyPair(user.Cert, user.Key)
 	if err != nil {
 		return nil, fmt.Errorf("read a certificate just made: %w", err)
 	}
-	roots := x509.NewCertPool()
-	roots.AddCert(trusted.cert)
 	return &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   &tls.Config{RootCAs: trusted.Pool(), Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12},
 	}}, nil
 }
 

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 // defaultStartTimeout is long for a machine that builds and tests beside it; a server usually takes two seconds.
@@ -57,8 +59,8 @@ type Environment struct {
 	assets   string // directory of the binaries
 	dir      string // of all that the environment writes
 	guard    *guard
-	users    *authority // of the API server and those who log in to it
-	storage  *authority // of etcd and those who log in to it
+	users    *authority.Authority // of the API server and those who log in to it
+	storage  *authority.Authority // of etcd and those who log in to it
 	api      endpoint
 	etcd     endpoint
 	port     int // of the API server, for life
@@ -123,25 +125,25 @@ func (e *Environment) start(ctx context.Context, crds []*unstructured.Unstructur
 
 // writeIdentities makes the authorities and writes what the servers need of them.
 func (e *Environment) writeIdentities(now time.Time) (err error) {
-	if e.users, err = newAuthority(now); err != nil {
+	if e.users, err = authority.New(now, "envtest"); err != nil {
 		return err
 	}
-	if e.storage, err = newAuthority(now); err != nil {
+	if e.storage, err = authority.New(now, "envtest"); err != nil {
 		return err
 	}
-	signing, err := newSigningKey()
+	signing, err := authority.SigningKey()
 	if err != nil {
 		return err
 	}
-	apiServer, err := e.users.server(now)
+	apiServer, err := e.users.Server(now)
 	if err != nil {
 		return err
 	}
-	etcdServer, err := e.storage.server(now)
+	etcdServer, err := e.storage.Server(now)
 	if err != nil {
 		return err
 	}
-	etcdClient, err := e.storage.client(now, "envtest", nil)
+	etcdClient, err := e.storage.Client(now, "envtest")
 	if err != nil {
 		return err
 	}
@@ -149,15 +151,15 @@ func (e *Environment) writeIdentities(now time.Time) (err error) {
 		return err
 	}
 	for name, content := range map[string][]byte{
-		"users-ca.crt":         e.users.pem,
-		"kube-apiserver.crt":   apiServer.cert,
-		"kube-apiserver.key":   apiServer.key,
+		"users-ca.crt":         e.users.PEM,
+		"kube-apiserver.crt":   apiServer.Cert,
+		"kube-apiserver.key":   apiServer.Key,
 		"service-accounts.key": signing,
-		"etcd-ca.crt":          e.storage.pem,
-		"etcd.crt":             etcdServer.cert,
-		"etcd.key":             etcdServer.key,
-		"etcd-client.crt":      etcdClient.cert,
-		"etcd-client.key":      etcdClient.key,
+		"etcd-ca.crt":          e.storage.PEM,
+		"etcd.crt":             etcdServer.Cert,
+		"etcd.key":             etcdServer.Key,
+		"etcd-client.crt":      etcdClient.Cert,
+		"etcd-client.key":      etcdClient.Key,
 	} {
 		if err := os.WriteFile(e.path(name), content, 0o600); err != nil {
 			return fmt.Errorf("write the certificates of the control plane: %w", err)

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/flyball-dev/flyball/internal/kubeconfig"
 )
 
 // WriteKubeconfig writes a kubeconfig file that logs in as cfg does, one of Config, User or TokenUser, and returns its
@@ -19,7 +19,7 @@ func (e *Environment) WriteKubeconfig(name string, cfg *rest.Config) (string, er
 	if name == "" || name != filepath.Base(name) {
 		return "", fmt.Errorf("write a kubeconfig: %q is no name of a file", name)
 	}
-	content, err := kubeconfigOf(cfg)
+	content, err := kubeconfig.Of("envtest", cfg)
 	if err != nil {
 		return "", fmt.Errorf("write the kubeconfig %q: %w", name, err)
 	}
@@ -28,22 +28,4 @@ func (e *Environment) WriteKubeconfig(name string, cfg *rest.Config) (string, er
 		return "", fmt.Errorf("write the kubeconfig %q: %w", name, err)
 	}
 	return path, nil
-}
-
-// kubeconfigOf says in kubectl's format what cfg says.
-func kubeconfigOf(cfg *rest.Config) ([]byte, error) {
-	const name = "envtest"
-	return clientcmd.Write(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server:                   cfg.Host,
-			CertificateAuthorityData: cfg.CAData,
-		}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
-			ClientCertificateData: cfg.CertData,
-			ClientKeyData:         cfg.KeyData,
-			Token:                 cfg.BearerToken,
-		}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
-		CurrentContext: name,
-	})
 }

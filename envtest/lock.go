@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/filelock"
 )
 
 // lockWait takes the lock file at path, which is made if need be, and returns what gives it back. It waits while
@@ -18,7 +20,7 @@ func lockWait(ctx context.Context, path string, out io.Writer) (unlock func(), e
 	began := time.Now()
 	told := began
 	for {
-		unlock, err := tryLock(path)
+		unlock, err := filelock.Try(path)
 		if err != nil {
 			return nil, fmt.Errorf("lock %q: %w", path, err)
 		}

@@ -5,30 +5,9 @@
 
 package envtest
 
-import (
-	"errors"
-	"os"
-	"syscall"
-)
+import "syscall"
 
 const exeSuffix = ""
-
-// tryLock takes the lock of the file at path, or returns nil if someone else has it. The system takes the lock back
-// when the holder dies. The file stays: who removed it would let two hold the lock of one name.
-func tryLock(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		file.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
-			return nil, nil
-		}
-		return nil, err
-	}
-	return func() { file.Close() }, nil
-}
 
 // ownGroup puts a child into a process group of its own, so that a signal meant for the tests, such as an interrupt
 // from the terminal, does not reach it.

@@ -4,19 +4,11 @@
 package envtest
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 func TestMergeArgs(t *testing.T) {
@@ -61,77 +53,6 @@ func TestOnFreePort_TriesAnotherOnlyWhenTaken(t *testing.T) {
 		if !errors.Is(err, tc.want) || tries != len(tc.answers) {
 			t.Errorf("%s: %v after %d tries, want %v after %d", tc.name, err, tries, tc.want, len(tc.answers))
 		}
-	}
-}
-
-func TestKubeconfig_SaysWhatTheConfigurationSays(t *testing.T) {
-	tlsOf := func(ca, cert, key string) rest.TLSClientConfig {
-		return rest.TLSClientConfig{CAData: []byte(ca), CertData: []byte(cert), KeyData: []byte(key)}
-	}
-	for name, want := range map[string]*rest.Config{
-		"certificate": {Host: "https://127.0.0.1:1", TLSClientConfig: tlsOf("ca", "cert", "key")},
-		"token":       {Host: "https://127.0.0.1:2", TLSClientConfig: tlsOf("ca", "", ""), BearerToken: "secret"},
-	} {
-		content, err := kubeconfigOf(want)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := clientcmd.RESTConfigFromKubeConfig(content)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.Host != want.Host || got.BearerToken != want.BearerToken || string(got.CAData) != string(want.CAData) ||
-			string(got.CertData) != string(want.CertData) || string(got.KeyData) != string(want.KeyData) {
-			t.Errorf("%s: read back %v, want %v", name, got, want)
-		}
-	}
-}
-
-func TestAuthority_IsTrustedForItsOwnAlone(t *testing.T) {
-	now := time.Now()
-	own, err := newAuthority(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := newAuthority(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := own.server(now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := own.client(now, "jane", []string{"a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tls.X509KeyPair(client.cert, client.key); err != nil {
-		t.Errorf("certificate and key do not belong together: %v", err)
-	}
-	verify := func(pair keyPair, by *authority, usage x509.ExtKeyUsage) (*x509.Certificate, error) {
-		block, _ := pem.Decode(pair.cert)
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		roots := x509.NewCertPool()
-		roots.AddCert(by.cert)
-		_, err = cert.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{usage}})
-		return cert, err
-	}
-	cert, err := verify(client, own, x509.ExtKeyUsageClientAuth)
-	if err != nil || cert.Subject.CommonName != "jane" || !slices.Equal(cert.Subject.Organization, []string{"a", "b"}) {
-		t.Errorf("client certificate of %v, %v, want jane of groups a and b", cert.Subject, err)
-	}
-	if _, err := verify(client, own, x509.ExtKeyUsageServerAuth); err == nil {
-		t.Error("a user's certificate is good for a server")
-	}
-	if _, err := verify(client, other, x509.ExtKeyUsageClientAuth); err == nil {
-		t.Error("another authority accepts the certificate: users of the API server could log in to etcd")
-	}
-	cert, err = verify(server, own, x509.ExtKeyUsageServerAuth)
-	if err != nil || cert.VerifyHostname("127.0.0.1") != nil || !slices.ContainsFunc(cert.IPAddresses, net.IPv6loopback.Equal) {
-		t.Errorf("server certificate for %v, %v, want one for the machine itself", cert.IPAddresses, err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/authority"
 )
 
 // tokenLife is how long the token of a TokenUser is valid.
@@ -23,7 +25,7 @@ func (e *Environment) User(name string, groups ...string) (*rest.Config, error) 
 	if name == "" {
 		return nil, errors.New("make a user: it needs a name")
 	}
-	user, err := e.users.client(time.Now(), name, groups)
+	user, err := e.users.Client(time.Now(), name, groups...)
 	if err != nil {
 		return nil, fmt.Errorf("make the user %q: %w", name, err)
 	}
@@ -38,7 +40,7 @@ func (e *Environment) TokenUser(ctx context.Context, namespace, name string) (*r
 	if err != nil {
 		return nil, fmt.Errorf("make a token of the service account %s/%s: %w", namespace, name, err)
 	}
-	cfg := e.configFor(keyPair{})
+	cfg := e.configFor(authority.KeyPair{})
 	cfg.BearerToken = token
 	return cfg, nil
 }

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package envtest
+// Package authority makes certificates that are valid for a year: for servers
+// on the machine itself, and for the users who log in to them.
+package authority
 
 import (
 	"crypto"
@@ -17,26 +19,29 @@ import (
 	"time"
 )
 
-// certLife is how long the certificates of an environment are valid.
+// certLife is how long certificates are valid.
 const certLife = 365 * 24 * time.Hour
 
-// An authority signs the certificates of one environment: of its servers and of its users.
-type authority struct {
+// Authority signs the certificates of one set of servers and of their users.
+// Safe for concurrent use.
+type Authority struct {
+	name string
 	key  crypto.Signer
 	cert *x509.Certificate
-	pem  []byte
+	// PEM is its own certificate, which those who trust it have.
+	PEM []byte
 }
 
-// A keyPair is a certificate and its private key, both PEM.
-type keyPair struct{ cert, key []byte }
+// KeyPair is a certificate and its private key, both PEM.
+type KeyPair struct{ Cert, Key []byte }
 
-// newAuthority makes an authority that nobody else trusts.
-func newAuthority(now time.Time) (*authority, error) {
+// New makes an authority that nobody trusts yet. name is in its certificates.
+func New(now time.Time, name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate authority: %w", err)
 	}
-	template := certTemplate(now, pkix.Name{CommonName: "envtest"})
+	template := certTemplate(now, pkix.Name{CommonName: name})
 	template.IsCA = true
 	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -47,40 +52,48 @@ func newAuthority(now time.Time) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate authority: %w", err)
 	}
-	return &authority{key: key, cert: cert, pem: pemBlock("CERTIFICATE", der)}, nil
+	return &Authority{name: name, key: key, cert: cert, PEM: pemBlock("CERTIFICATE", der)}, nil
 }
 
-// server signs a certificate for a server on the machine itself, which may also show it as a client.
-func (a *authority) server(now time.Time) (keyPair, error) {
-	template := certTemplate(now, pkix.Name{CommonName: "envtest-server"})
+// Server signs a certificate for a server on the machine itself, which may also
+// show it as a client.
+func (a *Authority) Server(now time.Time) (KeyPair, error) {
+	template := certTemplate(now, pkix.Name{CommonName: a.name + "-server"})
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-// client signs a certificate that logs in as the user name, a member of groups.
-func (a *authority) client(now time.Time, name string, groups []string) (keyPair, error) {
+// Client signs a certificate that logs in as the user name, a member of groups.
+func (a *Authority) Client(now time.Time, name string, groups ...string) (KeyPair, error) {
 	template := certTemplate(now, pkix.Name{CommonName: name, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }
 
-func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
+func (a *Authority) sign(template *x509.Certificate) (KeyPair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("make a key for %q: %w", template.Subject.CommonName, err)
+		return KeyPair{}, fmt.Errorf("make a key for %q: %w", template.Subject.CommonName, err)
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return keyPair{}, fmt.Errorf("sign a certificate for %q: %w", template.Subject.CommonName, err)
+		return KeyPair{}, fmt.Errorf("sign a certificate for %q: %w", template.Subject.CommonName, err)
 	}
 	keyPEM, err := keyBlock(key)
-	return keyPair{cert: pemBlock("CERTIFICATE", der), key: keyPEM}, err
+	return KeyPair{Cert: pemBlock("CERTIFICATE", der), Key: keyPEM}, err
 }
 
-// newSigningKey makes the key that service account tokens are signed with.
-func newSigningKey() ([]byte, error) {
+// Pool trusts the authority, and nobody else.
+func (a *Authority) Pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// SigningKey is a new key that service account tokens are signed with, PEM.
+func SigningKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of service account tokens: %w", err)

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !unix
+
+package filelock
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Try takes the lock that is the presence of the file at path, or returns nil
+// if someone else has it. A holder that is killed leaves the file; it is to be
+// removed by hand.
+func Try(path string) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { file.Close(); os.Remove(path) }, nil
+}

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeconfig writes files that tell kubectl how to reach a server of
+// ours.
+package kubeconfig
+
+import (
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Of says in kubectl's format what cfg says of its server, and who logs in by a
+// certificate or a token. name is that of cluster, user and context.
+func Of(name string, cfg *rest.Config) ([]byte, error) {
+	return clientcmd.Write(clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server:                   cfg.Host,
+			CertificateAuthorityData: cfg.CAData,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
+			ClientCertificateData: cfg.CertData,
+			ClientKeyData:         cfg.KeyData,
+			Token:                 cfg.BearerToken,
+		}},
+		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
+		CurrentContext: name,
+	})
+}
