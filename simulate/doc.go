@@ -8,7 +8,7 @@
 //	   │  HTTP
 //	   ▼
 //	Network          in memory; lost, late, cut     network.go, conn.go
-//	   │
+//	   │             or Loopback, for kubectl       loopback.go
 //	   ▼
 //	Server           who is turned away             route.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
@@ -56,6 +56,8 @@
 //	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
+//	S24 a server that listens takes no address but its own machine's, lets in
+//	    nobody without its certificate, and ends with watches open
 //
 // # What it is not
 //
@@ -65,7 +67,7 @@
 //
 // # Concurrency
 //
-// New and NewNetwork start nothing. Run serves until its context ends, and
+// New, NewNetwork and Listen start nothing. Run serves until its context ends, and
 // returns when every request has ended. All methods are safe for concurrent
 // use; none but Run, Accept and DialContext block.
 //

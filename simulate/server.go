@@ -83,13 +83,20 @@ func New(opts Options) *Server {
 // Run serves on ln until ctx ends, and returns when every request has ended.
 // It closes ln.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
+	return serveOn(ctx, ln, &http.Server{Handler: s})
+}
+
+// serveOn has server serve on ln until ctx ends, and returns when every request
+// has ended.
+func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 	var requests sync.WaitGroup
 	defer requests.Wait()
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	handler := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		defer requests.Done()
-		s.ServeHTTP(w, r)
-	})}
+		handler.ServeHTTP(w, r)
+	})
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

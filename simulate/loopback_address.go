@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+)
+
+// loopbackAddress is an address to listen on, if nobody outside the machine
+// reaches it.
+func loopbackAddress(address string) (string, error) {
+	address = cmp.Or(address, "127.0.0.1:0")
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("listen on %q: %w; write host and port, as 127.0.0.1:6443, or 127.0.0.1:0 for any free port", address, err)
+	}
+	if host == "localhost" {
+		host = "127.0.0.1" // whatever the machine's names say
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return "", fmt.Errorf("listen on %q: the simulated API server is for this machine alone; write 127.0.0.1:%s", address, cmp.Or(port, "0"))
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// addressError says why an address could not be taken, and what to do.
+func addressError(address string, err error) error {
+	advice := ""
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		advice = "; another program has the port, so stop it, or name another port, or 0 for any that is free"
+	case errors.Is(err, os.ErrPermission):
+		advice = "; ports below 1024 need rights, so name a higher one, or 0 for any that is free"
+	}
+	return fmt.Errorf("listen on %s for the simulated API: %w%s", address, err, advice)
+}
