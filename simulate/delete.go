@@ -350,15 +350,18 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	q.dryRun = len(opts.DryRun) > 0
-	sel, err := parseSelection(c.kind, c.namespace, c.URL.Query())
+	list, err := c.listOptions()
 	if err != nil {
 		return err
 	}
-	objects, revision, err := s.state(c, page{newest: true})
+	p, err := c.page(list)
 	if err != nil {
 		return err
 	}
-	objects = slices.DeleteFunc(objects, func(o *object) bool { return !sel.has(o) })
+	objects, meta, err := s.selected(c, p, c.selection(list))
+	if err != nil {
+		return err
+	}
 	for _, obj := range objects {
 		key := obj.key()
 		each := *c
@@ -367,7 +370,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
 			return fmt.Errorf("delete %s %s: %w", c.kind.Resource, key, err)
 		}
 	}
-	answer, err := c.encoder.list(metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}, objects)
+	answer, err := c.encoder.list(meta, objects)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@
 //	Server           who is turned away             route.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
 //	   ├──▶ read.go            get; list with pages, versions, selectors
+//	   │      what is asked for  list_options.go, continue_token.go, selection.go,
+//	   │                         field_labels.go
 //	   ├──▶ watch.go           one per request, fed from a queue of its own
 //	   ├──▶ write.go, write_body.go   create, update, patch
 //	   │      decode or patch    write_decode.go, patch.go, apply.go
@@ -25,6 +27,7 @@
 //	              │  change
 //	              ▼
 //	        revision_log.go    one counter for all kinds; history, compaction
+//	              │            past.go: what was there at a revision
 //	              │  change, dropped, doubled or late
 //	              ▼
 //	        every open watch
@@ -54,6 +57,9 @@
 //	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
 //	    goes with the last of them
 //	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
+//	S17 objects are selected by the fields that a real server selects their kind
+//	    by, and by those that a CRD names; what comes into such a selection is
+//	    added for its watch, what leaves it deleted
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
 //	S24 a server that listens takes no address but its own machine's, lets in

@@ -36,6 +36,7 @@ type Kind struct {
 	family        *family
 	managers      *fieldManagers
 	scaleManagers *fieldManagers // of the Scale of an object
+	selectable    []string       // of a CRD: JSON paths of its selectableFields
 	schemaLife
 }
 

@@ -4,16 +4,14 @@
 package simulate
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -23,69 +21,51 @@ const freshWithin = 3 * time.Second
 
 // page is which part of which state a list asks for.
 type page struct {
-	limit    int
+	span
+	limit    int   // 0: all
 	revision int64 // 0: none given
 	exact    bool  // that revision and no other
 	newest   bool  // the state of the store, not of the cache
-	start    string
+	follows  bool  // another page
 }
 
-// continueToken is what a client gives back to get the next page.
-type continueToken struct {
-	Version  string `json:"v"`
-	Revision int64  `json:"rv"`
-	Start    string `json:"start"`
-}
-
-func (t continueToken) encode() string {
-	text, _ := json.Marshal(t) // of a string and two plain values
-	return base64.RawURLEncoding.EncodeToString(text)
-}
-
-// parsePage reads limit, continue, resourceVersion and resourceVersionMatch.
-func parsePage(c *call) (p page, err error) {
-	q := c.URL.Query()
-	if text := q.Get("limit"); text != "" {
-		if p.limit, err = strconv.Atoi(text); err != nil {
-			return p, apierrors.NewBadRequest(fmt.Sprintf("strconv.ParseInt: parsing %q: invalid syntax", text))
-		}
+func (c *call) page(opts *internalversion.ListOptions) (page, error) {
+	p := page{span: spanOf(c.namespace, ""), limit: int(max(opts.Limit, 0))}
+	name, single := "", false
+	if opts.FieldSelector != nil && (c.namespace != "" || !c.kind.Namespaced) {
+		name, single = opts.FieldSelector.RequiresExactMatch("metadata.name")
 	}
-	version, match := q.Get("resourceVersion"), q.Get("resourceVersionMatch")
-	if p.revision, err = parseRevision(version); err != nil {
-		return p, err
+	if single { // which needs no pages
+		p.limit, p.span = 0, spanOfOne(types.NamespacedName{Namespace: c.namespace, Name: name})
+	} else if opts.Continue != "" {
+		return p.following(c, opts)
 	}
-	if token := q.Get("continue"); token != "" {
-		return p.following(token, version, match)
+	var err error
+	if p.revision, err = parseRevision(opts.ResourceVersion); err != nil {
+		return p, apierrors.NewBadRequest("invalid resource version: " + err.Error())
 	}
-	switch {
-	case match != "" && version == "":
-		return p, errInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", "resourceVersionMatch", "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided")
-	case match == "Exact" && p.revision == 0:
-		return p, errInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", "resourceVersionMatch", "Forbidden: resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"")
-	case match != "" && match != "Exact" && match != "NotOlderThan":
-		return p, errInvalid(metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", "resourceVersionMatch", fmt.Sprintf("Unsupported value: %q", match))
-	}
-	p.newest = version == ""
-	p.exact = match == "Exact" || match == "" && p.limit > 0 && p.revision > 0
-	if version == "0" {
+	match := opts.ResourceVersionMatch
+	p.newest = opts.ResourceVersion == ""
+	p.exact = match == metav1.ResourceVersionMatchExact || match == "" && p.limit > 0 && p.revision > 0
+	if opts.ResourceVersion == "0" {
 		p.limit = 0 // the cache gives all it has
 	}
 	return p, nil
 }
 
-func (p page) following(token, version, match string) (page, error) {
-	if version != "" && version != "0" || match != "" {
+// following is the page that a continue token leads to.
+func (p page) following(c *call, opts *internalversion.ListOptions) (page, error) {
+	revision, start, err := parseContinue(opts.Continue)
+	if err != nil {
+		return p, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
+	}
+	if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 		return p, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
-	var t continueToken
-	text, err := base64.RawURLEncoding.DecodeString(token)
-	if err == nil {
-		err = json.Unmarshal(text, &t)
+	p.follows, p.span = true, spanOf(c.namespace, start)
+	if revision > 0 {
+		p.revision, p.exact = revision, true
 	}
-	if err != nil || t.Version != "meta.k8s.io/v1" || t.Revision <= 0 {
-		return p, apierrors.NewBadRequest("continue key is not valid")
-	}
-	p.revision, p.exact, p.start = t.Revision, true, t.Start
 	return p, nil
 }
 
@@ -93,35 +73,25 @@ func parseRevision(text string) (int64, error) {
 	if text == "" {
 		return 0, nil
 	}
-	n, err := strconv.ParseUint(text, 10, 63)
+	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("Invalid value: %q: strconv.ParseUint: parsing %q: invalid syntax", text, text))
+		return 0, errPlain(fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err))
 	}
-	return int64(n), nil
+	return int64(min(n, math.MaxInt64)), nil
 }
 
 func (s *Server) list(w http.ResponseWriter, c *call) error {
-	p, err := parsePage(c)
+	opts, err := c.listOptions()
 	if err != nil {
 		return err
 	}
-	sel, err := parseSelection(c.kind, c.namespace, c.URL.Query())
+	p, err := c.page(opts)
 	if err != nil {
 		return err
 	}
-	objects, revision, err := s.state(c, p)
+	objects, meta, err := s.selected(c, p, c.selection(opts))
 	if err != nil {
 		return err
-	}
-	objects = slices.DeleteFunc(objects, func(o *object) bool { return !sel.has(o) || storeKey(o.key()) < p.start })
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}
-	if left := len(objects) - p.limit; p.limit > 0 && left > 0 {
-		objects = objects[:p.limit]
-		last := storeKey(objects[p.limit-1].key())
-		meta.Continue = continueToken{"meta.k8s.io/v1", revision, last + "\x00"}.encode()
-		if sel.labels.Empty() && sel.fields.Empty() {
-			meta.RemainingItemCount = new(int64(left))
-		}
 	}
 	body, err := c.encoder.list(meta, objects)
 	if err != nil {
@@ -135,39 +105,63 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	return nil
 }
 
-// storeKey orders keys as the store does.
-func storeKey(key types.NamespacedName) string {
-	return "/" + strings.TrimPrefix(key.String(), "/")
+// selected are the objects of one page, and where the next begins.
+func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.ListMeta, error) {
+	most := p.limit
+	if !sel.all() {
+		most = 0
+	}
+	objects, count, revision, err := s.state(c, p, most)
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}
+	taken, last := objects, len(objects)
+	if !sel.all() {
+		taken, last = sel.first(objects, p.limit)
+	}
+	if p.limit > 0 && len(taken) == p.limit && last < count {
+		meta.Continue = continueAfter(c.namespace, taken[p.limit-1].key(), revision)
+		if sel.all() {
+			meta.RemainingItemCount = new(int64(count - p.limit))
+		}
+	}
+	return taken, meta, nil
 }
 
-// state is the objects of the kind that p asks for, and at which revision they
-// were so.
-func (s *Server) state(c *call, p page) ([]*object, int64, error) {
+// state is the objects of the kind that p asks for, at most so many if not 0;
+// how many there are, and at which revision they were so.
+func (s *Server) state(c *call, p page, most int) (objects []*object, count int, revision int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.start != "" && s.mu.faults.expireContinue > 0 {
+	if p.follows && s.mu.faults.expireContinue > 0 {
 		s.mu.faults.expireContinue--
-		return nil, 0, errContinueTooOld()
+		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
 	}
 	known := s.shownLocked
-	if p.newest || p.start != "" {
+	if p.newest || p.follows {
 		known = func() int64 { return s.mu.log.revision }
 	}
 	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.revision }) {
-		return nil, 0, errTooLarge(p.revision, known())
+		return nil, 0, 0, errTooLarge(p.revision, known())
 	}
-	revision := known()
-	if p.exact {
+	if revision = known(); p.exact {
 		revision = p.revision
 	}
-	objects, ok := s.mu.log.list(c.kind.resource(), revision)
+	then, ok := s.mu.log.at(c.kind.resource(), revision)
 	switch {
-	case !ok && p.start != "":
-		return nil, 0, errContinueTooOld()
+	case !ok && p.follows:
+		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
+	case !ok && p.exact:
+		return nil, 0, 0, errListTooOld()
 	case !ok:
-		return nil, 0, errTooOld(revision, s.mu.log.compacted)
+		return nil, 0, 0, errTooOld(revision, s.mu.log.compacted)
 	}
-	return objects, revision, nil
+	count = then.count(p.span)
+	if most == 0 {
+		most = count
+	}
+	return then.take(p.span, min(most, count)), count, revision, nil
 }
 
 func (s *Server) get(w http.ResponseWriter, c *call) error {

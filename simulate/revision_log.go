@@ -5,11 +5,12 @@ package simulate
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/btree"
 )
 
 // change is what one revision did: before is nil for a creation, after for a
@@ -28,16 +29,30 @@ type revisionLog struct {
 	revision  int64
 	compacted int64    // what was before this revision can no longer be told
 	changes   []change // with revision > compacted, ascending
-	objects   map[schema.GroupResource]map[types.NamespacedName]*object
+	objects   map[schema.GroupResource]*objectMap
 }
+
+// objectMap is the objects of one kind in the order of the store.
+type objectMap = btree.Map[types.NamespacedName, *object]
 
 func newRevisionLog() *revisionLog {
 	// Revision 1 is the empty store, as in etcd.
-	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]map[types.NamespacedName]*object{}}
+	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]*objectMap{}}
+}
+
+// of is the objects of r as they are now.
+func (l *revisionLog) of(r schema.GroupResource) *objectMap {
+	known := l.objects[r]
+	if known == nil {
+		known = btree.New[types.NamespacedName, *object](compareKeys)
+		l.objects[r] = known
+	}
+	return known
 }
 
 func (l *revisionLog) get(r schema.GroupResource, key types.NamespacedName) *object {
-	return l.objects[r][key]
+	obj, _ := l.of(r).Get(key)
+	return obj
 }
 
 // put stores obj under key at the next revision, and returns it with that
@@ -66,50 +81,20 @@ func (l *revisionLog) write(r schema.GroupResource, key types.NamespacedName, af
 
 func (l *revisionLog) set(r schema.GroupResource, key types.NamespacedName, obj *object) {
 	if obj == nil {
-		delete(l.objects[r], key)
+		l.of(r).Delete(key)
 		return
 	}
-	if l.objects[r] == nil {
-		l.objects[r] = map[types.NamespacedName]*object{}
-	}
-	l.objects[r][key] = obj
+	l.of(r).Set(key, obj)
 }
 
 // list is the objects of r as they were at a revision, in the order of their
 // keys. It is false when the revision is compacted or has not been reached.
 func (l *revisionLog) list(r schema.GroupResource, revision int64) ([]*object, bool) {
-	if revision < l.compacted || revision > l.revision {
+	v, ok := l.at(r, revision)
+	if !ok {
 		return nil, false
 	}
-	then := maps.Clone(l.objects[r])
-	for _, c := range slices.Backward(l.changes) {
-		switch {
-		case c.revision <= revision:
-			return sorted(then), true
-		case c.resource != r:
-		case c.before == nil:
-			delete(then, c.key)
-		default:
-			if then == nil {
-				then = map[types.NamespacedName]*object{}
-			}
-			then[c.key] = c.before
-		}
-	}
-	return sorted(then), true
-}
-
-func sorted(objects map[types.NamespacedName]*object) []*object {
-	keys := slices.SortedFunc(maps.Keys(objects), compareKeys)
-	out := make([]*object, 0, len(keys))
-	for _, key := range keys {
-		out = append(out, objects[key])
-	}
-	return out
-}
-
-func compareKeys(a, b types.NamespacedName) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	return v.take(everything, v.count(everything)), true
 }
 
 // since is what has changed after a revision, up to another. It is false when

@@ -6,6 +6,7 @@ package simulate
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -83,11 +84,16 @@ func (d *dullLog) write(key types.NamespacedName, value string) {
 
 func FuzzRevisionLog(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 0, 40, 1, 80, 2, 120, 0, 160, 3, 200, 1})
+	f.Add([]byte{0, 5, 0, 6, 0, 11, 0, 16, 40, 6, 0, 7, 80, 5, 0, 12, 80, 11, 160, 0, 0, 17, 200, 1})
 	f.Fuzz(func(t *testing.T, program []byte) {
 		l := newRevisionLog()
 		d := &dullLog{states: []map[types.NamespacedName]string{{}, {}}, compacted: 1}
 		for n := 0; n+1 < len(program); n += 2 {
 			key, obj := thing(string('a'+rune(program[n+1]%5)), fmt.Sprint(n))
+			if namespace := []string{"", "n", "n-1", "n1"}[program[n+1]/5%4]; namespace != "" {
+				key.Namespace = namespace
+				obj.meta().SetNamespace(namespace)
+			}
 			switch program[n] / 40 {
 			case 0, 1:
 				l.put(things, key, obj)
@@ -109,8 +115,39 @@ func FuzzRevisionLog(f *testing.F) {
 				d.states = d.states[:len(d.states)-back]
 			}
 			compareLogs(t, l, d)
+			comparePages(t, l, d)
 		}
 	})
+}
+
+// comparePages holds what is asked for in parts against the whole, in the order
+// of paths.
+func comparePages(t *testing.T, l *revisionLog, d *dullLog) {
+	t.Helper()
+	for revision := d.compacted; revision < len(d.states); revision++ {
+		then, _ := l.at(things, int64(revision))
+		for _, in := range []span{everything, spanOf("n", ""), spanOf("n", "c"), spanOf("", "n-1/b"), spanOf("", "n/"), spanOf("other", ""), spanOfOne(types.NamespacedName{Namespace: "n", Name: "b"})} {
+			var want []string
+			for key := range d.states[revision] {
+				if path := pathOf(key); pathOf(in.from) <= path && path < pathOf(in.to) {
+					want = append(want, path)
+				}
+			}
+			slices.Sort(want)
+			if n := then.count(in); n != len(want) {
+				t.Fatalf("%d of %v at %d, want %d", n, in, revision, len(want))
+			}
+			for _, most := range []int{1, 2, 99} {
+				var got []string
+				for _, o := range then.take(in, most) {
+					got = append(got, pathOf(o.key()))
+				}
+				if want := want[:min(most, len(want))]; !slices.Equal(got, want) {
+					t.Fatalf("the first %d of %v at %d are %q, want %q", most, in, revision, got, want)
+				}
+			}
+		}
+	}
 }
 
 func compareLogs(t *testing.T, l *revisionLog, d *dullLog) {

@@ -23,6 +23,7 @@ type call struct {
 	namespace, name string
 	subresource     string
 	absent          bool // the kind has no such subresource
+	prefixed        bool // the path asks for a watch
 	encoder         encoder
 }
 
@@ -54,7 +55,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve answers a request that is let in.
 func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
-	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() {
+	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() || c.prefixed && c.verb != "watch" {
 		return errMethod()
 	}
 	if handle := handlerOf(c); handle != nil {
@@ -92,6 +93,9 @@ func (s *Server) route(r *http.Request) *call {
 	default:
 		return c
 	}
+	if parts[0] == "watch" && len(parts) > 1 {
+		c.prefixed, parts = true, parts[1:]
+	}
 	if parts[0] == "namespaces" && len(parts) > 2 && !ofNamespace(gv, parts[2]) {
 		c.namespace, parts = parts[1], parts[2:]
 	}
@@ -100,6 +104,7 @@ func (s *Server) route(r *http.Request) *call {
 	}
 	kind := s.lookup(gv, parts[0])
 	if kind == nil || c.namespace != "" && !kind.Namespaced {
+		c.absent = s.servesBuiltins(gv)
 		return c
 	}
 	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
@@ -113,17 +118,21 @@ func (s *Server) route(r *http.Request) *call {
 		}
 	}
 	c.verb = verbOf(c)
+	if c.prefixed && (c.subresource != "" || !kind.allows("", "watch") || c.name != "" && c.namespace == "" && kind.Namespaced) {
+		c.absent, c.kind = true, nil
+	}
 	return c
 }
 
 func verbOf(c *call) string {
 	switch c.Method {
 	case http.MethodGet:
-		watching, _ := strconv.ParseBool(c.URL.Query().Get("watch"))
 		switch {
+		case c.prefixed:
+			return "watch"
 		case c.name != "":
 			return "get"
-		case watching:
+		case c.watches():
 			return "watch"
 		}
 		return "list"
@@ -139,6 +148,12 @@ func verbOf(c *call) string {
 	return strings.ToLower(c.Method)
 }
 
+// watches reports whether the query asks for a watch.
+func (c *call) watches() bool {
+	given, ok := c.URL.Query()["watch"]
+	return ok && given[0] != "0" && !strings.EqualFold(given[0], "false")
+}
+
 func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,6 +167,19 @@ func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 		}
 	}
 	return nil
+}
+
+// servesBuiltins reports whether a group's version has kinds that are not of
+// CRDs. It then answers for those that it lacks too.
+func (s *Server) servesBuiltins(gv schema.GroupVersion) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.mu.kinds {
+		if k.GroupVersion() == gv && !k.custom() {
+			return true
+		}
+	}
+	return false
 }
 
 // ofNamespace reports whether a word below a namespace is its subresource and

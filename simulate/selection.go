@@ -4,50 +4,72 @@
 package simulate
 
 import (
-	"net/url"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
 // selection is which objects of a kind a list or watch asks for.
 type selection struct {
-	namespace string // empty: all
-	labels    labels.Selector
-	fields    fields.Selector
+	kind      *Kind
+	namespace string          // empty: all
+	labels    labels.Selector // nil: any
+	fields    fields.Selector // nil: any
 }
 
-// parseSelection reads the selectors of a query. Of fields, those that every
-// kind has are known.
-func parseSelection(k *Kind, namespace string, query url.Values) (selection, error) {
-	s := selection{namespace: namespace}
-	var err error
-	if s.labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
-		return s, apierrors.NewBadRequest(err.Error())
+func (c *call) selection(opts *internalversion.ListOptions) selection {
+	s := selection{kind: c.kind, namespace: c.namespace}
+	if opts.LabelSelector != nil && !opts.LabelSelector.Empty() {
+		s.labels = opts.LabelSelector
 	}
-	if s.fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
-		return s, apierrors.NewBadRequest(err.Error())
+	if opts.FieldSelector != nil && !opts.FieldSelector.Empty() {
+		s.fields = opts.FieldSelector
 	}
-	for _, r := range s.fields.Requirements() {
-		if r.Field != "metadata.name" && r.Field != "metadata.namespace" {
-			return s, errNoSuchLabel(k.GroupVersionKind, r.Field)
-		}
-	}
-	return s, nil
+	return s
 }
+
+// all reports whether the selection takes every object of its namespace.
+func (s selection) all() bool { return s.labels == nil && s.fields == nil }
 
 // has reports whether obj is selected; nil never is.
 func (s selection) has(obj *object) bool {
-	if obj == nil {
+	switch {
+	case obj == nil, s.namespace != "" && obj.meta().GetNamespace() != s.namespace:
+		return false
+	case s.labels != nil && !s.labels.Matches(labelSet(obj)):
 		return false
 	}
-	m := obj.meta()
-	if s.namespace != "" && m.GetNamespace() != s.namespace {
-		return false
+	return s.fields == nil || s.fields.Matches(selectable{s.kind, obj})
+}
+
+// first is the first so many selected objects, if not 0, and how many were
+// looked at for them.
+func (s selection) first(objects []*object, most int) (selected []*object, looked int) {
+	selected = []*object{}
+	for i, obj := range objects {
+		if s.has(obj) {
+			if selected = append(selected, obj); len(selected) == most {
+				return selected, i + 1
+			}
+		}
 	}
-	return s.labels.Matches(labels.Set(m.GetLabels())) &&
-		s.fields.Matches(fields.Set{"metadata.name": m.GetName(), "metadata.namespace": m.GetNamespace()})
+	return selected, len(objects)
+}
+
+// selectable is an object as a field selector sees it.
+type selectable struct {
+	kind *Kind
+	obj  *object
+}
+
+func (s selectable) Has(label string) bool {
+	_, ok := s.kind.labelOf(label)
+	return ok
+}
+
+func (s selectable) Get(label string) string {
+	l, _ := s.kind.labelOf(label)
+	return l.value(s.obj.fields)
 }
 
 // event is c as a watch with this selection sees it. Leaving the selection is

@@ -20,8 +20,17 @@ func errTooOld(revision, oldest int64) *apierrors.StatusError {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, oldest))
 }
 
-func errContinueTooOld() *apierrors.StatusError {
-	return apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.")
+// errListTooOld is said of a list of an exact version.
+func errListTooOld() *apierrors.StatusError {
+	return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
+}
+
+// errContinueTooOld is said of a page whose version is forgotten. With it comes
+// a token for the rest as it is now.
+func errContinueTooOld(namespace string, from types.NamespacedName) *apierrors.StatusError {
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	err.ErrStatus.ListMeta.Continue = continueFrom(namespace, from, -1)
+	return err
 }
 
 func errTooLarge(revision, current int64) *apierrors.StatusError {
@@ -61,7 +70,7 @@ func errOtherUID(k *Kind, key types.NamespacedName, want, got types.UID) *apierr
 	if !k.builtin {
 		where = k.Group + "/" + k.Resource
 	}
-	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, storeKey(key), want, got))
+	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, pathOf(key), want, got))
 }
 
 // errRecord is said of a deletion of an object that is another one by now.
@@ -89,10 +98,6 @@ func errForbidden(user, verb string, r schema.GroupResource, namespace string) *
 func errForbiddenPath(user, path string) *apierrors.StatusError {
 	//lint:ignore ST1005 the server's words
 	return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot get path %q", user, path))
-}
-
-func errNoSuchLabel(kind schema.GroupVersionKind, field string) *apierrors.StatusError {
-	return apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector \"\", field selector %q: field label not supported: %s", kind.GroupVersion(), field, field))
 }
 
 // errOverload is what a server says that has too much to do: 429 or 503.

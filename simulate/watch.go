@@ -57,28 +57,24 @@ func (w *watch) tell(c change) {
 type watchRequest struct {
 	revision int64
 	given    bool // a version was given
-	initial  bool // a streaming list
+	initial  bool // all that is there comes first
 	timeout  time.Duration
 }
 
 func parseWatch(c *call, w *watch) (r watchRequest, err error) {
-	q := c.URL.Query()
-	if w.sel, err = parseSelection(c.kind, c.namespace, q); err != nil {
+	opts, err := c.listOptions()
+	if err != nil {
 		return r, err
 	}
-	if r.revision, err = parseRevision(q.Get("resourceVersion")); err != nil {
+	w.sel, w.bookmarks = c.selection(opts), opts.AllowWatchBookmarks
+	if r.revision, err = parseRevision(opts.ResourceVersion); err != nil {
 		return r, err
 	}
-	r.given = r.revision > 0
-	r.initial, _ = strconv.ParseBool(q.Get("sendInitialEvents"))
-	w.bookmarks, _ = strconv.ParseBool(q.Get("allowWatchBookmarks"))
-	if match := q.Get("resourceVersionMatch"); r.initial && match != "NotOlderThan" || !r.initial && match != "" {
-		kind := metav1.SchemeGroupVersion.WithKind("ListOptions").GroupKind()
-		return r, errInvalid(kind, "", "resourceVersionMatch", "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, and the other way round")
-	}
+	r.given = opts.ResourceVersion != ""
+	r.initial = opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	r.timeout = defaultTimeout
-	if seconds, err := strconv.Atoi(q.Get("timeoutSeconds")); err == nil && seconds > 0 {
-		r.timeout = time.Duration(seconds) * time.Second
+	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds != 0 {
+		r.timeout = time.Duration(*opts.TimeoutSeconds) * time.Second
 	}
 	return r, nil
 }
@@ -100,6 +96,9 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 	answer.Header().Set("Content-Type", header)
 	answer.WriteHeader(http.StatusOK)
 	flush(answer)
+	if r.timeout < 0 {
+		return nil
+	}
 	s.open(c, w, r)
 	defer s.close(w)
 	s.feed(answer, c, w, r.timeout)
@@ -113,7 +112,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := r.revision
-	if r.initial && !r.given && c.URL.Query().Get("resourceVersion") == "" {
+	if !r.given {
 		at = s.mu.log.revision // consistent
 	}
 	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownLocked() >= at }) {
@@ -126,9 +125,13 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		return
 	}
 	shown := s.shownLocked()
-	if r.initial || !r.given {
+	switch {
+	case r.initial:
 		w.from = shown
-		s.initialLocked(w, r.initial)
+		s.initialLocked(w)
+		return
+	case r.revision == 0:
+		w.from = at
 		return
 	}
 	w.from = r.revision
@@ -149,14 +152,15 @@ func (w *watch) fail(status metav1.Status) {
 }
 
 // initialLocked queues the present objects, and the bookmark that ends them.
-func (s *Server) initialLocked(w *watch, streaming bool) {
-	objects, _ := s.mu.log.list(w.kind.resource(), w.from)
-	for _, obj := range objects {
+func (s *Server) initialLocked(w *watch) {
+	then, _ := s.mu.log.at(w.kind.resource(), w.from)
+	in := spanOf(w.sel.namespace, "")
+	for _, obj := range then.take(in, then.count(in)) {
 		if w.sel.has(obj) {
 			w.queue = append(w.queue, frame{typ: frameAdded, obj: obj})
 		}
 	}
-	if streaming && w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.resource()] {
+	if w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.resource()] {
 		w.queue = append(w.queue, bookmark(w.from, true))
 	}
 }
@@ -178,7 +182,7 @@ func (s *Server) close(w *watch) {
 // feed sends what is queued for w until it ends.
 func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout time.Duration) {
 	end := time.Now().Add(timeout)
-	next := time.Now().Add(min(bookmarkEvery, max(timeout-lastBookmark, 0)))
+	next := nextBookmark(time.Now(), end)
 	for c.Context().Err() == nil {
 		frames, over := s.take(c, w, min(time.Until(next), time.Until(end)))
 		now := time.Now()

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// tokenVersion is the only form of continue tokens.
+const tokenVersion = "meta.k8s.io/v1"
+
+// continueToken is what a client gives back to get the next page.
+type continueToken struct {
+	Version string `json:"v"`
+	// Revision of the list; negative: the newest there is.
+	Revision int64 `json:"rv"`
+	// Start is the path that the next page begins with, below the list's.
+	Start string `json:"start"`
+}
+
+func (t continueToken) encode() string {
+	text, _ := json.Marshal(t) // of a string and two plain values
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// continueAfter leads to what follows a key in a list of a namespace, or
+// without one of all.
+func continueAfter(namespace string, key types.NamespacedName, revision int64) string {
+	return continueFrom(namespace, types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "\x00"}, revision)
+}
+
+func continueFrom(namespace string, key types.NamespacedName, revision int64) string {
+	start := pathOf(key)
+	if namespace != "" {
+		start = strings.TrimPrefix(start, namespace+"/")
+	}
+	return continueToken{tokenVersion, revision, "/" + start}.encode()
+}
+
+var errBadToken = errors.New("continue key is not valid")
+
+// parseContinue reads a token. start is without the slash in front.
+func parseContinue(token string) (revision int64, start string, err error) {
+	text, err := base64.RawURLEncoding.DecodeString(token)
+	if err != nil {
+		return 0, "", fmt.Errorf("%w: %w", errBadToken, err)
+	}
+	var t continueToken
+	if err := json.Unmarshal(text, &t); err != nil {
+		return 0, "", fmt.Errorf("%w: %w", errBadToken, err)
+	}
+	switch {
+	case t.Version != tokenVersion:
+		return 0, "", fmt.Errorf("%w: server does not recognize this encoded version %s", errBadToken, t.Version)
+	case t.Revision == 0:
+		return 0, "", fmt.Errorf("%w: incorrect encoded start resourceVersion (version %s)", errBadToken, tokenVersion)
+	case t.Start == "":
+		return 0, "", fmt.Errorf("%w: encoded start key empty (version %s)", errBadToken, tokenVersion)
+	}
+	key := "/" + strings.TrimPrefix(t.Start, "/")
+	if path.Clean(key) != key { // it leads out of the list
+		return 0, "", fmt.Errorf("%w: %s", errBadToken, t.Start)
+	}
+	return t.Revision, key[1:], nil
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fieldLabel is one field by which the objects of a kind can be selected.
+type fieldLabel struct {
+	path []string
+	// otherwise is where the value is when path has none.
+	otherwise []string
+	// zero is what an object is compared by that has neither.
+	zero string
+}
+
+// labelsOfEvents are what both groups of events call alike.
+var labelsOfEvents = []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"}
+
+// builtinLabels are the fields besides those of metadata by which objects of
+// built-in kinds can be selected. Kinds that are not named have none.
+var builtinLabels = map[string]map[string]fieldLabel{
+	"pods": {
+		"spec.nodeName":            at("spec.nodeName"),
+		"spec.host":                at("spec.nodeName"),
+		"spec.restartPolicy":       at("spec.restartPolicy"),
+		"spec.schedulerName":       at("spec.schedulerName"),
+		"spec.serviceAccountName":  at("spec.serviceAccountName"),
+		"spec.hostNetwork":         {path: []string{"spec", "hostNetwork"}, zero: "false"},
+		"status.phase":             at("status.phase"),
+		"status.podIP":             {path: []string{"status", "podIPs", "0", "ip"}, otherwise: []string{"status", "podIP"}},
+		"status.podIPs":            {}, // known, and empty
+		"status.nominatedNodeName": at("status.nominatedNodeName"),
+	},
+	"nodes":                  {"spec.unschedulable": {path: []string{"spec", "unschedulable"}, zero: "false"}},
+	"replicationcontrollers": {"status.replicas": {path: []string{"status", "replicas"}, zero: "0"}},
+	"namespaces":             {"status.phase": at("status.phase")},
+	"secrets":                {"type": at("type")},
+	"services":               {"spec.clusterIP": at("spec.clusterIP"), "spec.type": at("spec.type")},
+	"jobs.batch":             {"status.successful": {path: []string{"status", "succeeded"}, zero: "0"}},
+	"certificatesigningrequests.certificates.k8s.io": {"spec.signerName": at("spec.signerName")},
+	"clustertrustbundles.certificates.k8s.io":        {"spec.signerName": at("spec.signerName")},
+	"podcertificaterequests.certificates.k8s.io": {
+		"spec.signerName": at("spec.signerName"), "spec.podName": at("spec.podName"), "spec.nodeName": at("spec.nodeName"),
+	},
+	"resourceslices.resource.k8s.io": {
+		"spec.nodeName": at("spec.nodeName"), "spec.driver": at("spec.driver"), "spec.pool.name": at("spec.pool.name"),
+	},
+	"events": eventLabels("involvedObject", map[string]fieldLabel{
+		"reportingComponent": at("reportingComponent"),
+		"source":             {path: []string{"source", "component"}, otherwise: []string{"reportingComponent"}},
+	}),
+	"events.events.k8s.io": eventLabels("regarding", map[string]fieldLabel{"reportingController": at("reportingController")}),
+}
+
+func at(path string) fieldLabel { return fieldLabel{path: strings.Split(path, ".")} }
+
+func eventLabels(object string, own map[string]fieldLabel) map[string]fieldLabel {
+	own["reason"], own["type"] = at("reason"), at("type")
+	for _, name := range labelsOfEvents {
+		own[object+"."+name] = at(object + "." + name)
+	}
+	return own
+}
+
+// labelOf is the field of a label; false: the kind cannot be selected by it.
+func (k *Kind) labelOf(label string) (fieldLabel, bool) {
+	own := builtinLabels[k.resource().String()]
+	switch {
+	case label == "metadata.name":
+		return at(label), true
+	case label == "metadata.namespace" && k.custom():
+		return at(label), k.Namespaced
+	case label == "metadata.namespace":
+		return at(label), own == nil || k.Namespaced && k.Kind != "PodCertificateRequest"
+	case k.custom():
+		return fieldLabel{path: splitPath(label)}, slices.Contains(k.selectable, "."+label)
+	}
+	known, ok := own[label]
+	return known, ok
+}
+
+// custom reports whether k is of a CRD.
+func (k *Kind) custom() bool {
+	return !k.builtin && k.Group != "apiextensions.k8s.io" && k.Group != "apiregistration.k8s.io"
+}
+
+// fieldLabel takes a requirement of a selector as it is, or says why objects of
+// k cannot be selected by it.
+func (k *Kind) fieldLabel(label, value string) (string, string, error) {
+	if _, ok := k.labelOf(label); ok {
+		return label, value, nil
+	}
+	switch resource := k.resource().String(); {
+	case !k.custom() && builtinLabels[resource] == nil:
+		return "", "", fmt.Errorf("%q is not a known field selector: only %q, %q", label, "metadata.name", "metadata.namespace")
+	case resource == "jobs.batch":
+		return "", "", fmt.Errorf("field label %q not supported for Job", label)
+	case resource == "resourceslices.resource.k8s.io":
+		return "", "", fmt.Errorf("field label not supported for %s: %s", k.GroupVersionKind, label)
+	}
+	return "", "", fmt.Errorf("field label not supported: %s", label)
+}
+
+// splitPath splits a JSON path of plain names, as "spec.color" or
+// "spec['a.b']".
+func splitPath(path string) (names []string) {
+	for path != "" {
+		if inner, ok := strings.CutPrefix(path, "['"); ok {
+			name, rest, _ := strings.Cut(inner, "']")
+			names, path = append(names, name), strings.TrimPrefix(rest, ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return names
+}
+
+// value is what an object is compared by.
+func (l fieldLabel) value(fields map[string]any) string {
+	for _, path := range [][]string{l.path, l.otherwise} {
+		if value := lookup(fields, path); value != nil && value != "" {
+			return fmt.Sprint(value)
+		}
+	}
+	return l.zero
+}
+
+// lookup is the value at a path; nil: there is none. "0" is the first of a list.
+func lookup(fields map[string]any, path []string) (value any) {
+	if len(path) == 0 {
+		return nil
+	}
+	value = fields
+	for _, name := range path {
+		switch inner := value.(type) {
+		case map[string]any:
+			value = inner[name]
+		case []any:
+			if name != "0" || len(inner) == 0 {
+				return nil
+			}
+			value = inner[0]
+		default:
+			return nil
+		}
+	}
+	return value
+}

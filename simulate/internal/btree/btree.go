@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package btree is an ordered map: a B-tree whose values are in its leaves.
+//
+//	            ┌ c ─ m ┐               inner: children, and the first key of each
+//	a b ──── c d e ──── m n o p         leaves: keys and values
+//
+// A node that is full is split in two, one that is empty is taken out. Each
+// knows how many values are below it, so that the rank of a key, and with it
+// how many lie between two keys, is found on the way down.
+package btree
+
+import (
+	"iter"
+	"slices"
+)
+
+// width is how much a node holds.
+const width = 128
+
+// Map is made by New. Its owner's lock guards it.
+type Map[K, V any] struct {
+	compare func(a, b K) int
+	root    *node[K, V]
+}
+
+// node is a leaf if it has no children.
+type node[K, V any] struct {
+	count    int // values in it and below it
+	keys     []K // of a leaf its own, else the least that may be in each child
+	values   []V
+	children []*node[K, V]
+}
+
+// New returns an empty map whose keys are ordered by compare.
+func New[K, V any](compare func(a, b K) int) *Map[K, V] {
+	return &Map[K, V]{compare: compare, root: &node[K, V]{}}
+}
+
+// Len is how many keys there are.
+func (m *Map[K, V]) Len() int { return m.root.count }
+
+// child is where a key belongs below an inner node.
+func (m *Map[K, V]) child(n *node[K, V], key K) int {
+	i, found := slices.BinarySearchFunc(n.keys, key, m.compare)
+	if found || i == 0 {
+		return i
+	}
+	return i - 1
+}
+
+// Get is the value of a key; false: it is not there.
+func (m *Map[K, V]) Get(key K) (value V, ok bool) {
+	n := m.root
+	for n.children != nil {
+		n = n.children[m.child(n, key)]
+	}
+	i, ok := slices.BinarySearchFunc(n.keys, key, m.compare)
+	if ok {
+		value = n.values[i]
+	}
+	return value, ok
+}
+
+// Set gives a key a value.
+func (m *Map[K, V]) Set(key K, value V) {
+	m.set(m.root, key, value)
+	if right := m.root.split(); right != nil {
+		left := m.root
+		m.root = &node[K, V]{count: left.count + right.count, keys: []K{left.keys[0], right.keys[0]}, children: []*node[K, V]{left, right}}
+	}
+}
+
+// set reports whether the key is new.
+func (m *Map[K, V]) set(n *node[K, V], key K, value V) (added bool) {
+	if n.children == nil {
+		i, found := slices.BinarySearchFunc(n.keys, key, m.compare)
+		if found {
+			n.values[i] = value
+			return false
+		}
+		n.keys, n.values = slices.Insert(n.keys, i, key), slices.Insert(n.values, i, value)
+		n.count++
+		return true
+	}
+	i := m.child(n, key)
+	if m.compare(key, n.keys[i]) < 0 {
+		n.keys[i] = key
+	}
+	if added = m.set(n.children[i], key, value); added {
+		n.count++
+	}
+	if right := n.children[i].split(); right != nil {
+		n.keys, n.children = slices.Insert(n.keys, i+1, right.keys[0]), slices.Insert(n.children, i+1, right)
+	}
+	return added
+}
+
+// split moves the upper half of a node that is too full into a new one.
+func (n *node[K, V]) split() *node[K, V] {
+	if len(n.keys) <= width {
+		return nil
+	}
+	right := &node[K, V]{}
+	n.keys, right.keys = halves(n.keys)
+	if n.children == nil {
+		n.values, right.values = halves(n.values)
+		right.count = len(right.values)
+	} else {
+		n.children, right.children = halves(n.children)
+		for _, child := range right.children {
+			right.count += child.count
+		}
+	}
+	n.count -= right.count
+	return right
+}
+
+func halves[E any](all []E) (left, right []E) {
+	half := len(all) / 2
+	right = append(make([]E, 0, width+1), all[half:]...)
+	clear(all[half:])
+	return all[:half], right
+}
+
+// Delete takes a key out, and reports whether it was there.
+func (m *Map[K, V]) Delete(key K) bool {
+	deleted := m.delete(m.root, key)
+	for len(m.root.children) == 1 {
+		m.root = m.root.children[0]
+	}
+	if m.root.count == 0 {
+		m.root = &node[K, V]{}
+	}
+	return deleted
+}
+
+func (m *Map[K, V]) delete(n *node[K, V], key K) bool {
+	if n.children == nil {
+		i, found := slices.BinarySearchFunc(n.keys, key, m.compare)
+		if found {
+			n.keys, n.values = slices.Delete(n.keys, i, i+1), slices.Delete(n.values, i, i+1)
+			n.count--
+		}
+		return found
+	}
+	i := m.child(n, key)
+	if !m.delete(n.children[i], key) {
+		return false
+	}
+	if n.count--; n.children[i].count == 0 {
+		n.keys, n.children = slices.Delete(n.keys, i, i+1), slices.Delete(n.children, i, i+1)
+	}
+	return true
+}
+
+// Rank is how many keys are less than a key, which need not be there.
+func (m *Map[K, V]) Rank(key K) (rank int) {
+	n := m.root
+	for n.children != nil {
+		i := m.child(n, key)
+		for _, child := range n.children[:i] {
+			rank += child.count
+		}
+		n = n.children[i]
+	}
+	i, _ := slices.BinarySearchFunc(n.keys, key, m.compare)
+	return rank + i
+}
+
+// From are the keys that are not less than a key, in order, with their values.
+// The map may not be changed meanwhile.
+func (m *Map[K, V]) From(key K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) { m.root.from(m, key, false, yield) }
+}
+
+// All are all keys, in order, with their values. The map may not be changed
+// meanwhile.
+func (m *Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		var none K
+		m.root.from(m, none, true, yield)
+	}
+}
+
+// from reports whether more is asked for.
+func (n *node[K, V]) from(m *Map[K, V], key K, all bool, yield func(K, V) bool) bool {
+	i := 0
+	if n.children == nil {
+		if !all {
+			i, _ = slices.BinarySearchFunc(n.keys, key, m.compare)
+		}
+		for ; i < len(n.keys); i++ {
+			if !yield(n.keys[i], n.values[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	if !all {
+		i = m.child(n, key)
+	}
+	for first := i; i < len(n.children); i++ {
+		if !n.children[i].from(m, key, all || i > first, yield) {
+			return false
+		}
+	}
+	return true
+}
