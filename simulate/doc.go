@@ -30,7 +30,9 @@
 //	              │            past.go: what was there at a revision
 //	              │  change, dropped, doubled or late
 //	              ▼
-//	        every open watch
+//	        every open watch, and actors.go: who does its part of the work
+//	           one goroutine, one timeline    actor_timeline.go, actor_index.go
+//	           actor_gc.go, actor_namespaces.go, actor_deployments.go, …
 //
 // # Promises
 //
@@ -64,6 +66,11 @@
 //	    that a kind is there until it is gone
 //	S24 a server that listens takes no address but its own machine's, lets in
 //	    nobody without its certificate, and ends with watches open
+//	S21 with actors, what loses its owners goes or is let go as was asked for,
+//	    a namespace that is deleted is emptied and ends, and what is to run
+//	    Pods runs them, within its bounds, and says so in its status
+//	S22 one seed and the same requests are one history of actors, and an object
+//	    more or less moves no step of another
 //
 // # What it is not
 //
@@ -76,6 +83,10 @@
 // New, NewNetwork and Listen start nothing. Run serves until its context ends, and
 // returns when every request has ended. All methods are safe for concurrent
 // use; none but Run, Accept and DialContext block.
+// New and NewNetwork start nothing. Run serves until its context ends, and
+// returns when every request has ended; RunActors works until its context ends.
+// All methods are safe for concurrent use; none but Run, RunActors, Accept and
+// DialContext block.
 //
 // # Testing
 //

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -95,6 +96,21 @@ func (l *revisionLog) list(r schema.GroupResource, revision int64) ([]*object, b
 		return nil, false
 	}
 	return v.take(everything, v.count(everything)), true
+}
+
+// all is the objects as they are now, each as its creation, in the order of
+// kinds and keys.
+func (l *revisionLog) all() (out []change) {
+	resources := slices.SortedFunc(maps.Keys(l.objects), func(a, b schema.GroupResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+	for _, r := range resources {
+		objects, _ := l.list(r, l.revision)
+		for _, obj := range objects {
+			out = append(out, change{obj.revision(), r, obj.key(), nil, obj})
+		}
+	}
+	return out
 }
 
 // since is what has changed after a revision, up to another. It is false when

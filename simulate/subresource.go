@@ -82,24 +82,28 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 	each := *c
 	each.subresource = "binding"
 	part := &writing{call: &each, manager: q.manager, dryRun: q.dryRun}
-	_, _, err = s.change(part, false, func(old *object) (*object, error) {
-		obj := old.copy()
-		spec, _ := obj.fields["spec"].(map[string]any)
-		if node, _ := spec["nodeName"].(string); node != "" {
-			return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, c.name, fmt.Errorf("pod %s is already assigned to node %q", c.name, node))
-		}
-		setIn(obj.fields, binding.Target.Name, "spec", "nodeName")
-		for name, value := range binding.Annotations {
-			setIn(obj.fields, value, "metadata", "annotations", name)
-		}
-		scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(timeForm)}
-		setIn(obj.fields, []any{scheduled}, "status", "conditions")
-		return obj, nil
-	})
+	_, _, err = s.change(part, false, func(old *object) (*object, error) { return assigned(old, binding.Target.Name, binding.Annotations) })
 	if err != nil {
 		return err
 	}
 	return s.success(w, q)
+}
+
+// assigned is a Pod that has got its node.
+func assigned(old *object, node string, annotations map[string]string) (*object, error) {
+	obj := old.copy()
+	spec, _ := obj.fields["spec"].(map[string]any)
+	if has, _ := spec["nodeName"].(string); has != "" {
+		name := obj.meta().GetName()
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
+	}
+	setIn(obj.fields, node, "spec", "nodeName")
+	for name, value := range annotations {
+		setIn(obj.fields, value, "metadata", "annotations", name)
+	}
+	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(timeForm)}
+	setIn(obj.fields, []any{scheduled}, "status", "conditions")
+	return obj, nil
 }
 
 const timeForm = "2006-01-02T15:04:05Z"

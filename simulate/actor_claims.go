@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var podResource = schema.GroupResource{Resource: "pods"}
+
+// claim is what a controller's object counts as its own: what it controls, and
+// what nobody controls and its selector matches.
+type claim struct {
+	about    reference
+	uid      types.UID
+	kind     string
+	selector *metav1.LabelSelector
+	ending   bool // takes nobody in any more
+}
+
+// claimed are the objects of a kind that are an owner's. It takes in those that
+// nobody controls, and lets go those that its selector does not match.
+func claimed[T any](ctx context.Context, c *company, of claim, r schema.GroupResource) (out []*T, err error) {
+	selector, err := metav1.LabelSelectorAsSelector(of.selector)
+	if err != nil || selector.Empty() {
+		return nil, err
+	}
+	for _, about := range c.index.each(r, of.about.Namespace) {
+		obj := c.get(about)
+		if obj == nil {
+			continue
+		}
+		mine, err := c.settle(ctx, of, selector, about, obj)
+		if err != nil {
+			return nil, err
+		}
+		if typed := read[T](c, about); mine && typed != nil {
+			out = append(out, typed)
+		}
+	}
+	return out, nil
+}
+
+// settle decides about one object, and changes its owners accordingly.
+func (c *company) settle(ctx context.Context, of claim, selector labels.Selector, about reference, obj *object) (mine bool, err error) {
+	matches := selector.Matches(labelSet(obj))
+	switch controllerOf(obj) {
+	case of.uid:
+		if matches || of.ending {
+			return true, nil
+		}
+		return false, c.edit(ctx, about, "", func(obj *object) {
+			obj.meta().SetOwnerReferences(without(obj.meta().GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == of.uid }))
+		})
+	case "":
+		if !matches || of.ending || !unset(obj.meta().GetDeletionTimestamp()) || finished(obj) {
+			return false, nil
+		}
+		ref := controllerReference(of.kind, c.apiVersion(of.about.GroupResource), of.about.Name, of.uid)
+		return true, c.edit(ctx, about, "", func(obj *object) {
+			obj.meta().SetOwnerReferences(append(obj.meta().GetOwnerReferences(), ref))
+		})
+	}
+	return false, nil
+}
+
+// finished reports whether an object is a Pod that has ended.
+func finished(obj *object) bool {
+	status, _ := obj.fields["status"].(map[string]any)
+	return status["phase"] == string(corev1.PodFailed) || status["phase"] == string(corev1.PodSucceeded)
+}
+
+func (c *company) apiVersion(r schema.GroupResource) string {
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	if kind := c.server.storedLocked(r); kind != nil {
+		return kind.GroupVersion().String()
+	}
+	return ""
+}
+
+func controllerReference(kind, apiVersion, name string, uid types.UID) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true), BlockOwnerDeletion: new(true)}
+}
+
+// controlledBy are the owner references of what an object makes.
+func controlledBy(m metav1.Object, gvk schema.GroupVersionKind) []metav1.OwnerReference {
+	return []metav1.OwnerReference{controllerReference(gvk.Kind, gvk.GroupVersion().String(), m.GetName(), m.GetUID())}
+}
+
+// lookAtControllers has a look at who controls what has changed, did so before,
+// or, when nobody does, could.
+func (c *company) lookAtControllers(change change, of schema.GroupResource, look func(reference)) {
+	for _, obj := range []*object{change.before, change.after} {
+		uid := controllerOf(obj)
+		if owner, known := c.index.identities[uid]; known && owner.GroupResource == of {
+			look(owner)
+		}
+		if uid == "" && obj != nil && obj == change.after {
+			for _, candidate := range c.index.each(of, change.key.Namespace) {
+				if c.matches(candidate, obj) {
+					look(candidate)
+				}
+			}
+		}
+	}
+}
+
+// matches reports whether the selector of a controller's object matches obj.
+func (c *company) matches(candidate reference, obj *object) bool {
+	held := c.get(candidate)
+	if held == nil {
+		return false
+	}
+	part, err := typedOf[struct {
+		Spec struct {
+			Selector *metav1.LabelSelector `json:"selector"`
+		} `json:"spec"`
+	}](held)
+	if err != nil {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(part.Spec.Selector)
+	return err == nil && !selector.Empty() && selector.Matches(labelSet(obj))
+}
+
+// podOf is a new Pod of a template.
+func podOf(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.GroupVersionKind) *corev1.Pod {
+	template = template.DeepCopy()
+	pod := &corev1.Pod{Spec: template.Spec}
+	pod.Labels, pod.Annotations, pod.Finalizers = template.Labels, template.Annotations, template.Finalizers
+	pod.Namespace, pod.GenerateName = owner.GetNamespace(), owner.GetName()+"-"
+	pod.OwnerReferences = controlledBy(owner, gvk)
+	return pod
+}
+
+// ended reports whether a Pod's containers have all ended for good.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// lives reports whether a Pod counts for who controls it.
+func lives(pod *corev1.Pod) bool { return !ended(pod) && unset(pod.DeletionTimestamp) }

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+var collecting = simulate.Actors{GarbageCollector: true}
+
+// own makes a ConfigMap in "ns" with owners, each a ConfigMap; "b!" is one that
+// b blocks, and "b@uid" one of another identity.
+func (p *play) own(name string, owners ...string) {
+	p.t.Helper()
+	var refs []string
+	for _, owner := range owners {
+		owner, blocks := strings.CutSuffix(owner, "!")
+		owner, uid, other := strings.Cut(owner, "@")
+		if !other {
+			uid, _ = p.at(mapsPath+"/"+owner, "metadata", "uid").(string)
+		}
+		refs = append(refs, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":%q,"uid":%q,"blockOwnerDeletion":%v}`, owner, uid, blocks))
+	}
+	p.must("POST "+mapsPath, fmt.Sprintf(`{"metadata":{"name":%q,"ownerReferences":[%s]}}`, name, strings.Join(refs, ",")))
+}
+
+func (p *play) delete(name, policy string) {
+	p.t.Helper()
+	p.must("DELETE "+mapsPath+"/"+name, fmt.Sprintf(`{"propagationPolicy":%q}`, policy))
+}
+
+func TestCollector_BackgroundDeletesDependentsAfterTheOwner_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b", "a!")
+		p.own("c", "b")
+		p.own("other")
+		pass(time.Second)
+		p.has(configMaps, "a b c other", "all owners are there")
+		p.delete("a", "Background")
+		p.has(configMaps, "b c other", "the owner goes at once")
+		pass(time.Second)
+		p.has(configMaps, "other", "what depends on it goes after it, and what depends on that")
+	})
+}
+
+func TestCollector_ForegroundDeletesDependentsFirst_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b", "a!")
+		p.own("c", "a")
+		p.must("PATCH "+mapsPath+"/b merge", `{"metadata":{"finalizers":["test.example.com/held"]}}`)
+		p.must("PATCH "+mapsPath+"/c merge", `{"metadata":{"finalizers":["test.example.com/held"]}}`)
+		p.delete("a", "Foreground")
+		pass(time.Second)
+		p.has(configMaps, "a b c", "the owner waits for what blocks it")
+		if p.at(mapsPath+"/b", "metadata", "deletionTimestamp") == nil || p.at(mapsPath+"/c", "metadata", "deletionTimestamp") == nil {
+			t.Error("dependents of an owner that is deleted in the foreground are not being deleted")
+		}
+		p.must("PATCH "+mapsPath+"/b merge", `{"metadata":{"finalizers":null}}`)
+		pass(time.Second)
+		p.has(configMaps, "c", "the owner goes with the last that blocks it, c does not")
+	})
+}
+
+func TestCollector_OrphansLoseTheirOwner_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b", "a!")
+		p.delete("a", "Orphan")
+		pass(time.Second)
+		p.has(configMaps, "b", "the owner goes, its dependents stay")
+		if refs := p.at(mapsPath+"/b", "metadata", "ownerReferences"); refs != nil {
+			t.Errorf("got owners %v, want none: an orphan has no owner", refs)
+		}
+	})
+}
+
+func TestCollector_OneOwnerOfSeveralIsEnough_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b")
+		p.own("c", "a", "b")
+		p.delete("a", "Background")
+		pass(time.Second)
+		p.has(configMaps, "b c", "c has an owner left")
+		if got := fmt.Sprint(p.at(mapsPath+"/c", "metadata", "ownerReferences")); strings.Contains(got, "name:a") || !strings.Contains(got, "name:b") {
+			t.Errorf("got owners %s, want b alone: the reference to one that is gone is taken away", got)
+		}
+		p.delete("b", "Background")
+		pass(time.Second)
+		p.has(configMaps, "", "c has lost its last owner")
+	})
+}
+
+func TestCollector_OwnersThatWereNeverThere_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b", "a@another")
+		p.own("c", "none@any")
+		pass(time.Second)
+		p.has(configMaps, "a", "an owner of another identity is none")
+	})
+}
+
+func TestCollector_OwnersOfOtherScopes_S21(t *testing.T) {
+	nodes := schema.GroupResource{Resource: "nodes"}
+	acting(t, simulate.Options{Kinds: []simulate.Kind{widgetKind}}, collecting, func(p *play) {
+		node, _ := in(p.must("POST /api/v1/nodes", `{"metadata":{"name":"n"}}`), "metadata", "uid").(string)
+		ref := fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","name":"n","uid":%q}`, node)
+		p.must("POST /apis/test.example.com/v1/namespaces/ns/widgets", `{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w","ownerReferences":[`+ref+`]}}`)
+		p.own("a")
+		uid, _ := p.at(mapsPath+"/a", "metadata", "uid").(string)
+		ref = fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","name":"a","uid":%q}`, uid)
+		p.must("POST /api/v1/namespaces/other/configmaps", `{"metadata":{"name":"b","ownerReferences":[`+ref+`]}}`)
+		p.must("POST /api/v1/nodes", `{"metadata":{"name":"m","ownerReferences":[`+ref+`]}}`)
+		pass(time.Minute)
+		p.has(configMaps, "a", "an owner in another namespace is none")
+		p.has(nodes, "m n", "what has no namespace is left alone, whatever it names as its owner")
+		p.has(widgets, "w", "its owner is there, and has no namespace")
+		p.must("DELETE /api/v1/nodes/n", "")
+		pass(time.Second)
+		p.has(widgets, "", "a custom resource goes with its owner too")
+	})
+}
+
+func TestCollector_CirclesEnd_S21(t *testing.T) {
+	acting(t, simulate.Options{}, collecting, func(p *play) {
+		p.own("a")
+		p.own("b", "a!")
+		uid, _ := p.at(mapsPath+"/b", "metadata", "uid").(string)
+		p.must("PATCH "+mapsPath+"/a merge", fmt.Sprintf(`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"b","uid":%q,"blockOwnerDeletion":true}]}}`, uid))
+		p.delete("a", "Foreground")
+		pass(time.Minute)
+		p.has(configMaps, "", "objects that own each other do not wait for ever")
+	})
+}
+
+func TestCollector_StartsOnWhatIsThere_S21(t *testing.T) {
+	acting(t, simulate.Options{}, simulate.Actors{}, func(p *play) {
+		p.own("a")
+		p.own("b", "a!")
+		p.own("c", "b!")
+		p.delete("b", "Foreground")
+		p.delete("a", "Background")
+		ctx, stop := context.WithCancel(p.t.Context())
+		p.run(ctx, collecting)
+		pass(time.Second)
+		p.has(configMaps, "", "what was to be done before the actors came is done")
+		stop()
+		synctest.Wait()
+		p.own("d", "none@any")
+		pass(time.Minute)
+		p.has(configMaps, "d", "the actors have left")
+	})
+}

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import "net/netip"
+
+// workloads are the actors that make Pods run.
+func workloads(c *company) []actor {
+	return []actor{
+		deploymentController{c},
+		replicaSetController{c},
+		podKeeper{c, map[netip.Addr]reference{}},
+	}
+}

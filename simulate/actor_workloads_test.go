@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+var (
+	working     = simulate.Actors{Workloads: true, GarbageCollector: true}
+	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+	replicaSets = schema.GroupResource{Group: "apps", Resource: "replicasets"}
+)
+
+const (
+	deploymentsPath = "/apis/apps/v1/namespaces/ns/deployments"
+	podsPath        = "/api/v1/namespaces/ns/pods"
+)
+
+// template is a Pod template's JSON, with an image and annotations.
+func template(image, annotations string) string {
+	return fmt.Sprintf(`{"metadata":{"labels":{"app":"a"},"annotations":{%s}},"spec":{"containers":[{"name":"c","image":%q}]}}`, annotations, image)
+}
+
+// deploy makes or changes the Deployment "d".
+func (p *play) deploy(image string, replicas int, more string) {
+	p.t.Helper()
+	p.must("PATCH "+deploymentsPath+"/d?fieldManager=test&force=true apply", fmt.Sprintf(
+		`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":%d,"selector":{"matchLabels":{"app":"a"}},"template":%s%s}}`,
+		replicas, template(image, ""), more))
+}
+
+// numbers is the counters of a Deployment's status: replicas, updated, ready,
+// available.
+func (p *play) numbers() string {
+	p.t.Helper()
+	status, _ := p.at(deploymentsPath+"/d", "status").(map[string]any)
+	return fmt.Sprint(status["replicas"], status["updatedReplicas"], status["readyReplicas"], status["availableReplicas"])
+}
+
+// conditions is the conditions of an object: "Available=True(MinimumReplicasAvailable)".
+func (p *play) conditions(path string) string {
+	p.t.Helper()
+	list, _ := p.at(path, "status", "conditions").([]any)
+	var out []string
+	for _, each := range list {
+		c, _ := each.(map[string]any)
+		text := fmt.Sprintf("%v=%v", c["type"], c["status"])
+		if reason, _ := c["reason"].(string); reason != "" {
+			text += "(" + reason + ")"
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
+}
+
+func (p *play) images() string {
+	p.t.Helper()
+	count := map[string]int{}
+	for _, pod := range p.pods() {
+		count[pod.Spec.Containers[0].Image]++
+	}
+	return fmt.Sprint(count)
+}
+
+func (p *play) pods() (out []corev1.Pod) {
+	p.t.Helper()
+	for _, obj := range p.Objects(pods) {
+		out = append(out, typed[corev1.Pod](p.t, obj))
+	}
+	return out
+}
+
+func TestDeployments_BecomeAvailable_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.deploy("one", 3, "")
+		pass(5 * time.Second)
+		if got := p.numbers(); got != "3 3 3 3" {
+			t.Errorf("got replicas, updated, ready, available %s, want 3 each", got)
+		}
+		if got, want := p.conditions(deploymentsPath+"/d"), "Available=True(MinimumReplicasAvailable) Progressing=True(NewReplicaSetAvailable)"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if got := p.at(deploymentsPath+"/d", "metadata", "annotations", "deployment.kubernetes.io/revision"); got != "1" {
+			t.Errorf("got revision %v, want 1", got)
+		}
+		if got, want := p.at(deploymentsPath+"/d", "status", "observedGeneration"), p.at(deploymentsPath+"/d", "metadata", "generation"); got != want {
+			t.Errorf("got observed generation %v, want %v", got, want)
+		}
+		addresses := map[string]bool{}
+		for _, pod := range p.pods() {
+			addresses[pod.Status.PodIP] = true
+			if pod.Spec.NodeName == "" || pod.Status.Phase != corev1.PodRunning || pod.Status.PodIP == "" {
+				t.Errorf("got pod %s on %q %s at %q, want it to run", pod.Name, pod.Spec.NodeName, pod.Status.Phase, pod.Status.PodIP)
+			}
+		}
+		if len(addresses) != 3 {
+			t.Errorf("got addresses %v, want each pod to have its own", addresses)
+		}
+		for _, set := range p.Objects(replicaSets) {
+			if set.GetManagedFields()[0].Manager != "kube-controller-manager" {
+				t.Errorf("got managers %v of a replica set, want kube-controller-manager", set.GetManagedFields())
+			}
+		}
+		before := p.Revision()
+		pass(time.Hour)
+		if after := p.Revision(); after != before {
+			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
+		}
+		code, answer := p.ask("PATCH "+deploymentsPath+"/d?fieldManager=test apply", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4,"selector":{"matchLabels":{"app":"a"}},"template":`+template("one", "")+`}}`)
+		if code != 200 {
+			t.Errorf("apply again: got %d %v, want that actors own nothing of it", code, answer["message"])
+		}
+		pass(5 * time.Second)
+		if got := p.numbers(); got != "4 4 4 4" {
+			t.Errorf("scaled: got %s, want 4 each", got)
+		}
+		p.must("DELETE "+deploymentsPath+"/d", "")
+		pass(time.Minute)
+		p.has(replicaSets, "", "they go with the deployment")
+		p.has(pods, "", "they go with the replica sets")
+	})
+}
+
+func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
+	acting(t, simulate.Options{Seed: 7}, working, func(p *play) {
+		p.deploy("one", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
+		pass(5 * time.Second)
+		p.deploy("two", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
+		for range 3000 {
+			pass(time.Millisecond)
+			ready, living := 0, 0
+			for _, pod := range p.pods() {
+				if pod.DeletionTimestamp != nil {
+					continue
+				}
+				living++
+				for _, c := range pod.Status.Conditions {
+					if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+						ready++
+					}
+				}
+			}
+			if living > 5 || ready < 3 {
+				t.Fatalf("got %d pods, %d of them ready; want at most 5, and 3 ready", living, ready)
+			}
+		}
+		if got := p.images(); got != "map[two:4]" {
+			t.Errorf("got images %s, want all new", got)
+		}
+		if got := p.numbers(); got != "4 4 4 4" {
+			t.Errorf("got %s, want 4 each", got)
+		}
+		if got := len(p.Objects(replicaSets)); got != 2 {
+			t.Errorf("got %d replica sets, want the old one to go back to", got)
+		}
+		p.deploy("one", 4, "") // as a rollback does
+		pass(5 * time.Second)
+		if got := p.images(); got != "map[one:4]" {
+			t.Errorf("rolled back: got images %s, want the first", got)
+		}
+		if got := p.at(deploymentsPath+"/d", "metadata", "annotations", "deployment.kubernetes.io/revision"); got != "3" || len(p.Objects(replicaSets)) != 2 {
+			t.Errorf("rolled back: got revision %v of %d replica sets, want 3 of the same two", got, len(p.Objects(replicaSets)))
+		}
+	})
+}
+
+func TestDeployments_RecreateEndsTheOldFirst_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.deploy("one", 2, `,"strategy":{"type":"Recreate"}`)
+		pass(5 * time.Second)
+		p.deploy("two", 2, `,"strategy":{"type":"Recreate"}`)
+		for range 3000 {
+			pass(time.Millisecond)
+			if got := p.images(); strings.Contains(got, "one") && strings.Contains(got, "two") {
+				t.Fatalf("got %s at one time, want the old to end first", got)
+			}
+		}
+		if got := p.images(); got != "map[two:2]" {
+			t.Errorf("got images %s, want all new", got)
+		}
+	})
+}
+
+func TestDeployments_SayThatTheyDoNotProgress_S21(t *testing.T) {
+	for stage, reason := range map[string]string{
+		simulate.StageImagePullBackOff: "ImagePullBackOff", simulate.StageCrashLoop: "CrashLoopBackOff", simulate.StageNotReady: "",
+	} {
+		acting(t, simulate.Options{}, working, func(p *play) {
+			p.must("POST "+deploymentsPath, `{"metadata":{"name":"d"},"spec":{"progressDeadlineSeconds":60,"selector":{"matchLabels":{"app":"a"}},"template":`+
+				template("one", fmt.Sprintf("%q:%q", simulate.StageAnnotation, stage))+`}}`)
+			pass(5 * time.Minute)
+			if got, want := p.conditions(deploymentsPath+"/d"), "Available=False(MinimumReplicasUnavailable) Progressing=False(ProgressDeadlineExceeded)"; got != want {
+				t.Errorf("%s: got %s, want %s", stage, got, want)
+			}
+			for _, pod := range p.pods() {
+				is := pod.Status.ContainerStatuses[0]
+				if is.Ready || reason != "" && (is.State.Waiting == nil || is.State.Waiting.Reason != reason) {
+					t.Errorf("%s: got state %v ready %v, want %s", stage, is.State, is.Ready, reason)
+				}
+				if again := is.RestartCount; stage == simulate.StageCrashLoop && (again < 3 || again > 8) {
+					t.Errorf("got %d restarts in five minutes, want some, ever more rarely", again)
+				}
+			}
+		})
+	}
+}
