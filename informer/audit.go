@@ -87,19 +87,17 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 func (c *core[T]) audits(ctx context.Context) error {
 	mean, sim := c.opts.Audit, simhook.Of(ctx)
 	for sleep(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
-		c.critical.Lock()
-		scopes := slices.Clone(c.critical.byID)
-		c.critical.Unlock()
-		for _, w := range scopes {
-			if w == nil || !w.reflector.auditable() {
+		for _, w := range c.watchedNow() {
+			r := c.reflectorOf(w)
+			if r == nil || !r.auditable() {
 				continue
 			}
 			keys, err := c.audit(ctx, w)
 			if ctx.Err() != nil {
 				return nil
 			}
-			if w.reflector.status.audited(keys, err); len(keys) > 0 {
-				w.reflector.wants.add(demand{reason: relistAudit, repair: true})
+			if r.status.audited(keys, err); len(keys) > 0 {
+				r.wants.add(demand{reason: relistAudit, repair: true})
 			}
 		}
 	}

@@ -153,6 +153,13 @@ func (c *core[T]) watchedNow() []*watched[T] {
 	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched[T]) bool { return w == nil })
 }
 
+// reflectorOf is what feeds w; nil: the scope has ended.
+func (c *core[T]) reflectorOf(w *watched[T]) *Reflector[T] {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	return w.reflector
+}
+
 // idsLocked are the numbers of those that have not ended.
 func (c *core[T]) idsLocked(scopes []*watched[T]) *scopeSet {
 	out := scopesOf()

@@ -225,6 +225,38 @@ func TestInformer_AuditThatCannotBeDoneIsQuiet_A6(t *testing.T) {
 	}
 }
 
+func TestInformer_AuditOutlivesAScopeThatIsReleased_A6(t *testing.T) {
+	for name, goes := range map[string]int{"compared now": 0, "compared next": 1} {
+		t.Run(name, func(t *testing.T) {
+			simulated(t, informer.Options{Audit: 10 * time.Minute}, func(t *testing.T, w *world) {
+				w.put(configMap("a", "1"))
+				scopes := []*informer.SharedInformer[cmap]{
+					informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"ns"}}),
+					informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"ns"}, LabelSelector: "!none"}),
+				}
+				start(w)
+				w.network.Delay(10 * time.Second)
+				for n := 0; w.asked("list", "/configmaps?") == 0; n++ {
+					if n > 60*60 {
+						t.Fatal("no audit has begun; this test tests nothing")
+					}
+					pass(time.Second)
+				}
+				// The server has the question, and nobody has its answer yet.
+				scopes[goes].Release()
+				stays := scopes[1-goes]
+				pass(time.Hour)
+				w.put(configMap("a", "2"))
+				pass(time.Hour)
+				holds(t, stays, "a=2", "a release harms the scope that stays")
+				if s := stateOf(stays); s.Audits.Done < 5 || s.Audits.Differences != 0 {
+					t.Errorf("got %+v, want that the audits of the scope that stays go on", s.Audits)
+				}
+			})
+		})
+	}
+}
+
 func TestInformer_DoubledAndLateEventsAreHarmless_A7(t *testing.T) {
 	for name, fault := range map[string]func(*world){
 		"doubled":   func(w *world) { w.Duplicate(configMaps, 2) },
