@@ -49,12 +49,6 @@ type auditedState struct {
 // nil: none is under way.
 type touchedKeys map[Key]struct{}
 
-func (t touchedKeys) add(key Key) {
-	if t != nil {
-		t[key] = struct{}{}
-	}
-}
-
 // lostIn are the keys of which the scope does not hold what the server had
 // at version v. What was touched since is left out, as is what is newer here.
 func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]auditedState, v Version, t touchedKeys) []Key {
@@ -77,9 +71,7 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 			out = append(out, key)
 		}
 	}
-	slices.SortFunc(out, func(a, b Key) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(out, compareKeys)
 	return out
 }
 
@@ -144,16 +136,17 @@ func (c *core[T]) beginAudit() (end func()) {
 
 // touchLocked notes that something is heard of the keys of deltas.
 func (c *core[T]) touchLocked(deltas []Delta[T]) {
-	if c.critical.touched == nil {
-		return
-	}
 	for i := range deltas {
 		c.hearLocked(deltas[i].Key)
 	}
 }
 
 // hearLocked notes that something is heard of key.
-func (c *core[T]) hearLocked(key Key) { c.critical.touched.add(key) }
+func (c *core[T]) hearLocked(key Key) {
+	if c.critical.touched != nil {
+		c.critical.touched[key] = struct{}{}
+	}
+}
 
 // compare holds a scope against the list of version v.
 func (c *core[T]) compare(w *watched[T], list map[Key]auditedState, v Version) ([]Key, error) {
