@@ -86,7 +86,7 @@ func (c *core[T]) openLocked(w *watched[T]) {
 // surely says whether an object that is stored belongs to w.
 func (c *core[T]) surely(w *watched[T]) func(Key, T) bool {
 	whole := WatchScope{Namespace: w.scope.Namespace}
-	changed := c.hasTransform()
+	changed := c.transform() != nil
 	return func(key Key, obj T) bool {
 		if whole.Namespace != "" && key.Namespace != "" && key.Namespace != whole.Namespace {
 			return false
@@ -94,12 +94,6 @@ func (c *core[T]) surely(w *watched[T]) func(Key, T) bool {
 		// What a transform has made of an object says nothing of its labels.
 		return w.scope == whole || !changed && w.matcher.match(obj) == inside
 	}
-}
-
-func (c *core[T]) hasTransform() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.transform != nil
 }
 
 // freeLocked is a number that nothing speaks of: no row, no delta and no
