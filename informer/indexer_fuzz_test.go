@@ -526,7 +526,7 @@ func (d *dull) step(op, arg byte) {
 			return
 		}
 		r := d.readers[int(arg)%len(d.readers)]
-		for c := range d.store.present(r.filter) {
+		for c := range d.store.seenDifferently(scopesOf(), r.filter) {
 			if c.after == nil {
 				continue // nothing was ever shown
 			}

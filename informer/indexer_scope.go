@@ -121,30 +121,9 @@ func (t *scopeSets) forget(id ScopeID) {
 	}
 }
 
-// present is everything a filter sees, as changes from nothing: what a handler
-// that joins is given. It is the state at the time of the call.
-func (x *Indexer[T]) present(filter *scopeSet) iter.Seq[change[T]] {
-	x.mu.RLock()
-	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
-	x.mu.RUnlock()
-	return func(yield func(change[T]) bool) {
-		for r := range rows.All() {
-			if !r.scopes.seenBy(filter) {
-				continue
-			}
-			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid, after: r.shown()}
-			if r.bad {
-				c.trouble = &trouble{after: r.scopes, is: bad[r.key]}
-			}
-			if !yield(c) {
-				return
-			}
-		}
-	}
-}
-
 // seenDifferently is what one who looked through the filter was and looks
-// through is from now on sees come and go.
+// through is from now on sees come and go. It is of the time of the call. A
+// handler that joins has seen nothing before: its was is scopesOf().
 func (x *Indexer[T]) seenDifferently(was, is *scopeSet) iter.Seq[change[T]] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)

@@ -68,7 +68,7 @@ func (c *core[T]) enter(m *member[T]) error {
 		return &ReleasedError{Kind: c.kind}
 	}
 	filter := m.of.sight.Load().scopes
-	m.look(filter, c.indexer.present(filter))
+	m.look(filter, c.indexer.seenDifferently(scopesOf(), filter))
 	if m.of.isSynced() {
 		m.mark()
 	}
