@@ -30,18 +30,15 @@ func (r *Reflector[T]) admitted(ctx context.Context, p progress) (context.Contex
 	if r.server == nil {
 		return ctx, nil
 	}
-	before, waited := r.status.reason(), false
-	pass, err := r.server.gate.enter(ctx, r.ask(p), func(h hold) {
-		waited = true
-		r.status.held(h, p.phase)
+	var admission *pass
+	err := r.status.waiting(p.phase, func(show func(hold)) (err error) {
+		admission, err = r.server.gate.enter(ctx, r.ask(p), show)
+		return err
 	})
-	if waited {
-		r.status.resumed(before)
-	}
 	if err != nil {
 		return ctx, nil
 	}
-	return pass.with(ctx), pass
+	return admission.with(ctx), admission
 }
 
 // ask is what the next step of p wants of the gate.
@@ -62,15 +59,7 @@ func (r *Reflector[T]) ask(p progress) ask {
 
 // nextPage waits at the gate for one more page of the list that pass is for.
 func (r *Reflector[T]) nextPage(ctx context.Context, pass *pass) error {
-	before, waited := r.status.reason(), false
-	err := pass.again(ctx, func(h hold) {
-		waited = true
-		r.status.held(h, phaseList)
-	})
-	if waited {
-		r.status.resumed(before)
-	}
-	return err
+	return r.status.waiting(phaseList, func(show func(hold)) error { return pass.again(ctx, show) })
 }
 
 // heldUntil is until when the gate is closed for the kind; zero: it is open.
@@ -107,6 +96,19 @@ func (r *Reflector[T]) heedMemory(p progress, now time.Time) progress {
 		p.phase, p.tries = phaseList, 0
 	}
 	return p
+}
+
+// waiting shows what holds the next step up, for as long as pass waits at the gate.
+func (s *reflectorStatus) waiting(phase phase, pass func(show func(hold)) error) error {
+	before, waited := s.reason(), false
+	err := pass(func(h hold) {
+		waited = true
+		s.held(h, phase)
+	})
+	if waited {
+		s.resumed(before)
+	}
+	return err
 }
 
 // reason is the present one.
