@@ -219,18 +219,9 @@ func (g *discovered) learn(s served) {
 func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (served, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
-	answer, err := s.get(ctx, request{verb: "discover", path: groupPath(gv), accept: contentJSON})
-	if err != nil {
-		return served{}, err
-	}
-	defer answer.Body.Close()
-	body, err := readBody(answer.Body, maxFrame, 0)
-	if err != nil {
-		return served{}, fmt.Errorf("read resources of %s: %w", gv, err)
-	}
 	var list metav1.APIResourceList
-	if err := json.Unmarshal(body, &list); err != nil {
-		return served{}, fmt.Errorf("read resources of %s: %w", gv, err)
+	if err := s.getJSON(ctx, request{verb: "discover", path: groupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
+		return served{}, err
 	}
 	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}
 	for _, res := range list.APIResources {
@@ -245,6 +236,25 @@ func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (serv
 		out.byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
 	}
 	return out, nil
+}
+
+// getJSON sends r and reads the small JSON document that answers it, which is
+// called name in errors of reading.
+func (s *apiServer) getJSON(ctx context.Context, r request, name string, into any) error {
+	r.accept = contentJSON
+	answer, err := s.get(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := readBody(answer.Body, maxFrame, 0)
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
 }
 
 // groupPath is where the server serves gv.

@@ -5,7 +5,6 @@ package informer
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -232,35 +231,18 @@ func (w *schemaWatch) look(ctx context.Context) (hashes map[string]string, serve
 			URL string `json:"serverRelativeURL"`
 		} `json:"paths"`
 	}
-	if err := w.server.getJSON(ctx, "openapi/v3", &index); err != nil {
-		return nil, "", err
+	if err := w.server.getJSON(ctx, request{verb: "get", path: "openapi/v3"}, "the answer", &index); err != nil {
+		return nil, "", fmt.Errorf("get /openapi/v3: %w", err)
 	}
 	hashes = make(map[string]string, len(index.Paths))
 	for path, document := range index.Paths {
 		_, hashes[path], _ = strings.Cut(document.URL, "hash=")
 	}
 	var info version.Info
-	if err := w.server.getJSON(ctx, "version", &info); err != nil {
-		return nil, "", err
+	if err := w.server.getJSON(ctx, request{verb: "get", path: "version"}, "the answer", &info); err != nil {
+		return nil, "", fmt.Errorf("get /version: %w", err)
 	}
 	return hashes, info.GitVersion + " " + info.EmulationMajor + "." + info.EmulationMinor, nil
-}
-
-// getJSON reads a small JSON document.
-func (s *apiServer) getJSON(ctx context.Context, path string, into any) error {
-	answer, err := s.get(ctx, request{verb: "get", path: path, accept: contentJSON})
-	if err != nil {
-		return fmt.Errorf("get /%s: %w", path, err)
-	}
-	defer answer.Body.Close()
-	body, err := readBody(answer.Body, maxFrame, 0)
-	if err == nil {
-		err = json.Unmarshal(body, into)
-	}
-	if err != nil {
-		return fmt.Errorf("read /%s: %w", path, err)
-	}
-	return nil
 }
 
 // learn takes the result of a look, and wants lists where it says so.
