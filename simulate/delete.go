@@ -25,6 +25,16 @@ import (
 // podGrace is how many seconds a Pod has to end when nobody says.
 const podGrace = 30
 
+// deletion reads what a DELETE asks for.
+func (c *call) deletion() (q *writing, opts metav1.DeleteOptions, err error) {
+	body, err := readBody(c.Body)
+	if err != nil {
+		return nil, opts, err
+	}
+	opts, err = c.deletionOptions(body)
+	return &writing{call: c, dryRun: len(opts.DryRun) > 0}, opts, err
+}
+
 // deletionOptions reads the options of a delete: from the body, or without one
 // from the query.
 func (c *call) deletionOptions(body []byte) (opts metav1.DeleteOptions, err error) {
@@ -98,16 +108,10 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 
 // deleteOne answers a DELETE of one object.
 func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
-	q := &writing{call: c}
-	body, err := readBody(c.Body)
+	q, opts, err := c.deletion()
 	if err != nil {
 		return err
 	}
-	opts, err := c.deletionOptions(body)
-	if err != nil {
-		return err
-	}
-	q.dryRun = len(opts.DryRun) > 0
 	obj, gone, err := s.deleteObject(q, &opts)
 	if err != nil {
 		return err
@@ -340,16 +344,10 @@ func propagationOf(finalizers []string, opts *metav1.DeleteOptions) metav1.Delet
 // deleteCollection answers a DELETE of all that is selected: each is deleted as
 // if it were asked for alone, and the answer is what there was.
 func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
-	q := &writing{call: c}
-	body, err := readBody(c.Body)
+	q, opts, err := c.deletion()
 	if err != nil {
 		return err
 	}
-	opts, err := c.deletionOptions(body)
-	if err != nil {
-		return err
-	}
-	q.dryRun = len(opts.DryRun) > 0
 	list, err := c.listOptions()
 	if err != nil {
 		return err
