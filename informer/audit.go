@@ -76,7 +76,7 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 }
 
 // audits compares each live scope with the server now and then, until ctx ends.
-func (c *core[T]) audits(ctx context.Context) error {
+func (c *core) audits(ctx context.Context) error {
 	mean, sim := c.opts.Audit, simhook.Of(ctx)
 	for sleep(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
 		for _, w := range c.watchedNow() {
@@ -103,7 +103,7 @@ func (r *Reflector[T]) auditable() bool {
 }
 
 // audit returns the keys of a scope that differ from the server for good.
-func (c *core[T]) audit(ctx context.Context, w *watched[T]) ([]Key, error) {
+func (c *core) audit(ctx context.Context, w *watched) ([]Key, error) {
 	defer c.beginAudit()()
 	list, v, err := c.identitiesIn(ctx, w.scope)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c *core[T]) audit(ctx context.Context, w *watched[T]) ([]Key, error) {
 
 // beginAudit has the keys noted that something is heard of, until the returned
 // function is called.
-func (c *core[T]) beginAudit() (end func()) {
+func (c *core) beginAudit() (end func()) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.touched = make(touchedKeys)
@@ -135,21 +135,21 @@ func (c *core[T]) beginAudit() (end func()) {
 }
 
 // touchLocked notes that something is heard of the keys of deltas.
-func (c *core[T]) touchLocked(deltas []Delta[T]) {
+func (c *core) touchLocked(deltas []Delta[Object]) {
 	for i := range deltas {
 		c.hearLocked(deltas[i].Key)
 	}
 }
 
 // hearLocked notes that something is heard of key.
-func (c *core[T]) hearLocked(key Key) {
+func (c *core) hearLocked(key Key) {
 	if c.critical.touched != nil {
 		c.critical.touched[key] = struct{}{}
 	}
 }
 
 // compare holds a scope against the list of version v.
-func (c *core[T]) compare(w *watched[T], list map[Key]auditedState, v Version) ([]Key, error) {
+func (c *core) compare(w *watched, list map[Key]auditedState, v Version) ([]Key, error) {
 	c.critical.Lock()
 	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
 	rows, since := c.indexer.view(), maps.Clone(c.critical.touched)
@@ -161,7 +161,7 @@ func (c *core[T]) compare(w *watched[T], list map[Key]auditedState, v Version) (
 }
 
 // identitiesIn is the newest state of a scope on the server.
-func (c *core[T]) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]auditedState, Version, error) {
+func (c *core) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]auditedState, Version, error) {
 	lw, err := c.auditList(scope)
 	if err != nil {
 		return nil, 0, err

@@ -21,24 +21,24 @@ import (
 // core is the one informer of a kind that all its handles share: one
 // Reflector per scope feeds the DeltaFIFO, dispatch takes from it, stores, and
 // tells the listeners. It ends with its last handle.
-type core[T Object] struct {
+type core struct {
 	object  reflect.Type // of the objects: a pointer to an API type
 	kind    schema.GroupVersionKind
 	opts    Options
 	log     logr.Logger
 	shared  bool          // a factory runs it
 	ended   chan struct{} // closed when the run has ended
-	fifo    *DeltaFIFO[T]
-	indexer *Indexer[T]
+	fifo    *DeltaFIFO[Object]
+	indexer *Indexer[Object]
 	group   nursery.Nursery
 	guard   *mutationGuard // nil: off
 
-	newListerWatcher func(WatchScope) (ListerWatcher[T], error)
+	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
 	namespaced       func() (namespaced, known bool)
 	discover         func(context.Context) (namespaced bool, err error) // nil: nobody knows
 	resource         func() schema.GroupResource
 	learned          func() (schema.GroupVersionKind, bool)                               // the kind, where only the resource was given
-	convert          func(Object) (T, error)                                              // any representation to a T that shares nothing
+	convert          func(Object) (Object, error)                                         // any representation to its own, sharing nothing
 	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: nobody can
 	forget           func()                                                               // the last handle is released
 	closeIdle        func()                                                               // gives connections back, after the run
@@ -52,12 +52,12 @@ type core[T Object] struct {
 	// the other way round.
 	critical struct {
 		sync.Mutex
-		scopes  map[WatchScope]*watched[T]
-		byID    []*watched[T] // nil: there is none of this number
-		ended   []*watched[T] // something may still speak of their numbers
-		handles []*handle[T]
-		members []*member[T]
-		waits   []*syncWait[T]
+		scopes  map[WatchScope]*watched
+		byID    []*watched // nil: there is none of this number
+		ended   []*watched // something may still speak of their numbers
+		handles []*handle
+		members []*member
+		waits   []*syncWait
 		over    bool          // the run has ended
 		closed  bool          // the last handle is released
 		touched touchedKeys   // since an audit began; nil: none is under way
@@ -65,7 +65,7 @@ type core[T Object] struct {
 	}
 	mu struct {
 		sync.Mutex
-		transform func(T) (T, error)
+		transform func(Object) (Object, error)
 		lent      bool // objects go to a metadata informer too
 		onError   func(context.Context, error)
 		started   bool
@@ -75,14 +75,14 @@ type core[T Object] struct {
 	}
 }
 
-func newCore[T Object](object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[T], error)) *core[T] {
-	c := &core[T]{
+func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw func(WatchScope) (ListerWatcher[Object], error)) *core {
+	c := &core{
 		object:           object,
 		kind:             kind,
 		opts:             opts,
 		log:              opts.Logger.WithValues("kind", kind.Kind),
 		ended:            make(chan struct{}),
-		indexer:          NewIndexer[T](kind),
+		indexer:          NewIndexer[Object](kind),
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
@@ -90,31 +90,30 @@ func newCore[T Object](object reflect.Type, kind schema.GroupVersionKind, opts O
 		resource: func() schema.GroupResource {
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
-		convert: func(obj Object) (T, error) {
-			if typed, ok := obj.(T); ok && reflect.TypeOf(obj) == object {
-				return Copy(typed), nil
+		convert: func(obj Object) (Object, error) {
+			if reflect.TypeOf(obj) == object {
+				return Copy(obj), nil
 			}
-			var none T
-			return none, errors.New("another representation")
+			return nil, errors.New("another representation")
 		},
 		forget: func() {},
 	}
-	c.fifo = NewDeltaFIFO[T](c.indexer)
+	c.fifo = NewDeltaFIFO[Object](c.indexer)
 	c.mu.managed = opts.KeepManagedFields
-	c.critical.scopes = make(map[WatchScope]*watched[T])
+	c.critical.scopes = make(map[WatchScope]*watched)
 	_ = c.group.Go(c.dispatch)
 	c.guarded()
 	return c
 }
 
 // end says that the informer is never to run: what joins is told so.
-func (c *core[T]) end() {
+func (c *core) end() {
 	c.group.End()
 	c.finish()
 }
 
 // finish says to all handles that nothing new is stored any more.
-func (c *core[T]) finish() {
+func (c *core) finish() {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if c.critical.over {
@@ -129,7 +128,7 @@ func (c *core[T]) finish() {
 
 // gvk is the kind of the objects. Of an informer of a resource it is known once
 // discovery has told it; before, the resource stands in.
-func (c *core[T]) gvk() schema.GroupVersionKind {
+func (c *core) gvk() schema.GroupVersionKind {
 	if kind, ok := c.learned(); ok {
 		return kind
 	}
@@ -137,7 +136,7 @@ func (c *core[T]) gvk() schema.GroupVersionKind {
 }
 
 // misuse is what run returns or has returned.
-func (c *core[T]) misuse() error {
+func (c *core) misuse() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.err
@@ -145,7 +144,7 @@ func (c *core[T]) misuse() error {
 
 // run lets everything that has joined, and joins meanwhile, live until ctx
 // ends.
-func (c *core[T]) run(ctx context.Context) error {
+func (c *core) run(ctx context.Context) error {
 	c.mu.Lock()
 	err := c.mu.err
 	c.mu.started = true
@@ -162,13 +161,13 @@ func (c *core[T]) run(ctx context.Context) error {
 
 // transform is the transform of the kind; nil: none. It stays the same once the
 // run has begun, so it is asked for once per list and watch.
-func (c *core[T]) transform() func(T) (T, error) {
+func (c *core) transform() func(Object) (Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.transform
 }
 
-func (c *core[T]) setTransform(f func(T) (T, error)) error {
+func (c *core) setTransform(f func(Object) (Object, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.started {
@@ -181,11 +180,11 @@ func (c *core[T]) setTransform(f func(T) (T, error)) error {
 	return nil
 }
 
-func (c *core[T]) whenPassed(key Key, than Version, do func()) (stop func()) {
+func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
 	return c.indexer.whenPassed(key, than, do)
 }
 
-func (c *core[T]) snapshot() Snapshot {
+func (c *core) snapshot() Snapshot {
 	s := c.indexer.snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	if c.guard != nil {

@@ -12,19 +12,19 @@ import (
 
 // watched is one scope that at least one handle holds, and the Reflector that
 // feeds it.
-type watched[T Object] struct {
+type watched struct {
 	id        ScopeID
 	scope     WatchScope
 	matcher   matcher
-	reflector *Reflector[T]
+	reflector *Reflector[Object]
 	member    *nursery.Member // the Reflector's run; nil: it never runs
-	lw        ListerWatcher[T]
+	lw        ListerWatcher[Object]
 	holders   int
 	synced    bool
 }
 
 // quiet: its Reflector has returned, or never runs.
-func (w *watched[T]) quiet() bool {
+func (w *watched) quiet() bool {
 	if w.member == nil {
 		return true
 	}
@@ -38,8 +38,8 @@ func (w *watched[T]) quiet() bool {
 
 // findLocked returns the scopes that are watched already, and the others ready
 // to be opened. On an error nothing has changed.
-func (c *core[T]) findLocked(scopes []WatchScope) ([]*watched[T], error) {
-	out := make([]*watched[T], 0, len(scopes))
+func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
+	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
 		w := c.critical.scopes[s]
 		if w == nil {
@@ -51,7 +51,7 @@ func (c *core[T]) findLocked(scopes []WatchScope) ([]*watched[T], error) {
 			if err != nil {
 				return nil, c.errorf("watch %s: %w", s, err)
 			}
-			w = &watched[T]{scope: s, matcher: m, lw: lw}
+			w = &watched{scope: s, matcher: m, lw: lw}
 		}
 		out = append(out, w)
 	}
@@ -59,11 +59,11 @@ func (c *core[T]) findLocked(scopes []WatchScope) ([]*watched[T], error) {
 }
 
 // openLocked has a Reflector feed w from now on.
-func (c *core[T]) openLocked(w *watched[T]) {
+func (c *core) openLocked(w *watched) {
 	w.id = c.freeLocked()
-	placed := placing[T]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := telling[T]{ListerWatcher: placed, tell: c.tell}
-	w.reflector = newReflector(transforming[T]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
+	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
+	w.reflector = newReflector(transforming[Object]{ListerWatcher: told, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.objects = c.object.String()
 	w.reflector.at(w.lw)
 	w.reflector.borrow = c.borrower(w.scope, w.id)
@@ -84,10 +84,10 @@ func (c *core[T]) openLocked(w *watched[T]) {
 }
 
 // surely says whether an object that is stored belongs to w.
-func (c *core[T]) surely(w *watched[T]) func(Key, T) bool {
+func (c *core) surely(w *watched) func(Key, Object) bool {
 	whole := WatchScope{Namespace: w.scope.Namespace}
 	changed := c.transform() != nil
-	return func(key Key, obj T) bool {
+	return func(key Key, obj Object) bool {
 		if whole.Namespace != "" && key.Namespace != "" && key.Namespace != whole.Namespace {
 			return false
 		}
@@ -98,8 +98,8 @@ func (c *core[T]) surely(w *watched[T]) func(Key, T) bool {
 
 // freeLocked is a number that nothing speaks of: no row, no delta and no
 // Reflector. So there are never many more numbers than scopes at one time.
-func (c *core[T]) freeLocked() ScopeID {
-	at := slices.IndexFunc(c.critical.ended, func(w *watched[T]) bool { return w.quiet() && !c.fifo.speaksOf(w.id) })
+func (c *core) freeLocked() ScopeID {
+	at := slices.IndexFunc(c.critical.ended, func(w *watched) bool { return w.quiet() && !c.fifo.speaksOf(w.id) })
 	if at < 0 {
 		c.critical.byID = append(c.critical.byID, nil)
 		return ScopeID(len(c.critical.byID) - 1)
@@ -111,7 +111,7 @@ func (c *core[T]) freeLocked() ScopeID {
 
 // endLocked ends a scope that nobody holds: its Reflector is told to stop, what
 // waits of it is dropped, and what it alone held leaves the Indexer.
-func (c *core[T]) endLocked(w *watched[T]) {
+func (c *core) endLocked(w *watched) {
 	if w.member != nil {
 		w.member.Cancel()
 	}
@@ -124,14 +124,14 @@ func (c *core[T]) endLocked(w *watched[T]) {
 }
 
 // mayHoldLocked says whether a scope can hold an object of key.
-func (c *core[T]) mayHoldLocked(id ScopeID, key Key) bool {
+func (c *core) mayHoldLocked(id ScopeID, key Key) bool {
 	w := c.critical.byID[id]
 	return w != nil && (w.scope.Namespace == "" || key.Namespace == "" || w.scope.Namespace == key.Namespace)
 }
 
 // livingLocked is b less what it says of scopes that have ended since it was
 // popped.
-func (c *core[T]) livingLocked(b Batch[T]) Batch[T] {
+func (c *core) livingLocked(b Batch[Object]) Batch[Object] {
 	for _, w := range c.critical.ended {
 		if b.speaksOf(w.id) {
 			return b.without(func(id ScopeID) bool { return c.critical.byID[id] == nil })
@@ -141,21 +141,21 @@ func (c *core[T]) livingLocked(b Batch[T]) Batch[T] {
 }
 
 // watchedNow are the scopes that there are.
-func (c *core[T]) watchedNow() []*watched[T] {
+func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched[T]) bool { return w == nil })
+	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched) bool { return w == nil })
 }
 
 // reflectorOf is what feeds w; nil: the scope has ended.
-func (c *core[T]) reflectorOf(w *watched[T]) *Reflector[T] {
+func (c *core) reflectorOf(w *watched) *Reflector[Object] {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return w.reflector
 }
 
 // idsLocked are the numbers of those that have not ended.
-func (c *core[T]) idsLocked(scopes []*watched[T]) *scopeSet {
+func (c *core) idsLocked(scopes []*watched) *scopeSet {
 	out := scopesOf()
 	for _, w := range scopes {
 		if c.critical.byID[w.id] == w {

@@ -11,7 +11,7 @@ import (
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
-func (c *core[T]) dispatch(ctx context.Context) error {
+func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
 	defer c.fifo.wakeAtEnd(ctx)()
@@ -21,7 +21,7 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 			return nil // ctx has ended
 		}
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch.Synced, false, func() ([]change[T], error) {
+		changes := c.store(batch.Synced, false, func() ([]change[Object], error) {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.apply(c.livingLocked(batch))
 		})
@@ -32,8 +32,8 @@ func (c *core[T]) dispatch(ctx context.Context) error {
 
 // reportUndecodable logs the first of the objects that cannot be decoded, and
 // how many there are: of a list it may be each.
-func (c *core[T]) reportUndecodable(deltas []Delta[T]) {
-	var first *Delta[T]
+func (c *core) reportUndecodable(deltas []Delta[Object]) {
+	var first *Delta[Object]
 	n := 0
 	for i := range deltas {
 		if deltas[i].Err == nil {
@@ -57,7 +57,7 @@ func (c *core[T]) reportUndecodable(deltas []Delta[T]) {
 // listeners, then those who wait for sync, and after it those who wait for a
 // version. own: it follows from an own write. With a mutation detector it
 // returns what was done.
-func (c *core[T]) store(synced []ScopeID, own bool, apply func() ([]change[T], error)) (done []change[T]) {
+func (c *core) store(synced []ScopeID, own bool, apply func() ([]change[Object], error)) (done []change[Object]) {
 	c.critical.Lock()
 	changes, err := apply()
 	if c.critical.sim != nil {
@@ -85,9 +85,9 @@ func (c *core[T]) store(synced []ScopeID, own bool, apply func() ([]change[T], e
 
 // observe stores an own write, by the rules of own writes, and tells the
 // listeners before any watch does.
-func (c *core[T]) observe(w Written) {
-	var in, unsure []*watched[T]
-	o := observed[T]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
+func (c *core) observe(w Written) {
+	var in, unsure []*watched
+	o := observed[Object]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
 	if o.Effect == Stored {
 		obj, err := c.typed(w)
 		if err == nil {
@@ -105,7 +105,7 @@ func (c *core[T]) observe(w Written) {
 		}
 	}
 	offered := c.offerWrite(o)
-	changes := c.store(nil, true, func() ([]change[T], error) {
+	changes := c.store(nil, true, func() ([]change[Object], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
 		return c.indexer.observe(o)
@@ -114,12 +114,11 @@ func (c *core[T]) observe(w Written) {
 }
 
 // typed is the object of an own write, as the informer would have decoded it.
-func (c *core[T]) typed(w Written) (T, error) {
+func (c *core) typed(w Written) (Object, error) {
 	// Of metadata all versions of a kind are the same; a Go type is of one version.
 	own := reflect.TypeOf(w.Object) == c.object
 	if same := w.Kind.Version == c.kind.Version || ofMetadata(c.object) || own && !ofAnyKind(c.object); !same {
-		var none T
-		return none, errors.New("another version of the kind, which the server alone converts")
+		return nil, errors.New("another version of the kind, which the server alone converts")
 	}
 	obj, err := c.convert(w.Object)
 	if err == nil {
@@ -130,7 +129,7 @@ func (c *core[T]) typed(w Written) (T, error) {
 
 // matching says which scopes obj belongs to, and of which only the server
 // knows.
-func (c *core[T]) matching(obj Object) (in, unsure []*watched[T]) {
+func (c *core) matching(obj Object) (in, unsure []*watched) {
 	for _, w := range c.watchedNow() {
 		switch w.matcher.match(obj) {
 		case inside:

@@ -30,8 +30,8 @@ type SharedInformerFactory struct {
 	group    nursery.Nursery
 	mu       struct {
 		sync.Mutex
-		informers map[coreID]*core[Object]
-		order     []*core[Object] // as asked for
+		informers map[coreID]*core
+		order     []*core // as asked for
 	}
 }
 
@@ -56,7 +56,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: newResolver(server)}
-	f.mu.informers = make(map[coreID]*core[Object])
+	f.mu.informers = make(map[coreID]*core)
 	f.schemas = newSchemaWatch(server, opts.Logger)
 	_ = f.group.Go(f.schemas.run) // Run has not ended: it has not begun
 	if d := newMutationDetector(opts); d != nil {
@@ -99,7 +99,7 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 // orphan is a handle that only remembers that there was no factory.
 func orphan[T Object]() *SharedInformer[T] {
 	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
-	c := newCore[Object](reflect.TypeFor[T](), schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil)
+	c := newCore(reflect.TypeFor[T](), schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil)
 	h, err := c.handle(nil, err)
 	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
@@ -126,14 +126,14 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 }
 
 // core is the one core of id.
-func (f *SharedInformerFactory) core(id coreID) *core[Object] {
+func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c, ok := f.mu.informers[id]; ok {
 		return c
 	}
 	t := id.target()
-	var c *core[Object]
+	var c *core
 	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
 		return newRESTListerWatcher[Object](id.object, f.resolver, t, scope, c.keepsManagedFields)
 	})
@@ -150,7 +150,7 @@ func (f *SharedInformerFactory) core(id coreID) *core[Object] {
 	}
 	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
 	c.borrow = func(t *tap, from Version) bool {
-		return slices.ContainsFunc(f.cores(), func(other *core[Object]) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
+		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
 	c.auditList = func(scope WatchScope) (ListerWatcher[Object], error) {
 		return newRESTListerWatcher[Object](metadataType, f.resolver, t, scope, nil)
@@ -174,13 +174,13 @@ func (f *SharedInformerFactory) core(id coreID) *core[Object] {
 }
 
 // forget has the next For of id make another core than c.
-func (f *SharedInformerFactory) forget(id coreID, c *core[Object]) {
+func (f *SharedInformerFactory) forget(id coreID, c *core) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.informers[id] == c {
 		delete(f.mu.informers, id)
 	}
-	f.mu.order = slices.DeleteFunc(f.mu.order, func(other *core[Object]) bool { return other == c })
+	f.mu.order = slices.DeleteFunc(f.mu.order, func(other *core) bool { return other == c })
 }
 
 // KindOf is the kind that scheme knows T by. It is an error when T is not a
@@ -236,7 +236,7 @@ func (f *SharedInformerFactory) Observe(w Written) {
 // already, never if there is no such informer. do must not block. stop ends
 // the waiting; calling it again does nothing.
 func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
-	cores := slices.DeleteFunc(f.cores(), func(c *core[Object]) bool { return c.gvk().GroupKind() != kind.GroupKind() })
+	cores := slices.DeleteFunc(f.cores(), func(c *core) bool { return c.gvk().GroupKind() != kind.GroupKind() })
 	if len(cores) == 0 {
 		return func() {}
 	}
@@ -257,7 +257,7 @@ func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key
 	}
 }
 
-func (f *SharedInformerFactory) cores() []*core[Object] {
+func (f *SharedInformerFactory) cores() []*core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.mu.order)

@@ -10,11 +10,11 @@ import (
 
 // handle is what a SharedInformer holds of its core. The core's critical
 // section guards it, save for sight.
-type handle[T Object] struct {
+type handle struct {
 	asked   []Scope // nil: misuse, or released
 	follows []*following
 	open    bool // namespaces that are to be chosen are not known
-	holds   []*watched[T]
+	holds   []*watched
 	// clusterWide: the kind is known to be of cluster scope, and is watched whole.
 	clusterWide bool
 	settled     bool // synced is closed
@@ -51,8 +51,8 @@ func (s *sight) isSynced() bool {
 // of the options. misuse is of the kind, and what is returned is misuse too. A
 // handle with misuse never syncs. Nil: the last handle has been released
 // meanwhile.
-func (c *core[T]) handle(scopes []Scope, misuse error) (*handle[T], error) {
-	h := &handle[T]{synced: make(chan struct{}), ended: make(chan struct{})}
+func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
+	h := &handle{synced: make(chan struct{}), ended: make(chan struct{})}
 	h.sight.Store(&sight{scopes: scopesOf(), namespaces: map[string]bool{}, synced: h.synced})
 	if !c.admit(h) {
 		return nil, misuse
@@ -68,7 +68,7 @@ func (c *core[T]) handle(scopes []Scope, misuse error) (*handle[T], error) {
 	return h, misuse
 }
 
-func (c *core[T]) admit(h *handle[T]) bool {
+func (c *core) admit(h *handle) bool {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if c.critical.closed {
@@ -82,7 +82,7 @@ func (c *core[T]) admit(h *handle[T]) bool {
 }
 
 // cover has h cover scopes and nothing else. On an error nothing has changed.
-func (c *core[T]) cover(h *handle[T], scopes []Scope) error {
+func (c *core) cover(h *handle, scopes []Scope) error {
 	if len(scopes) == 0 {
 		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
 	}
@@ -100,7 +100,7 @@ func (c *core[T]) cover(h *handle[T], scopes []Scope) error {
 	return nil
 }
 
-func (c *core[T]) coverUnder(h *handle[T], scopes []Scope, follows []*following) (before []*following, err error) {
+func (c *core) coverUnder(h *handle, scopes []Scope, follows []*following) (before []*following, err error) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
@@ -120,7 +120,7 @@ func (c *core[T]) coverUnder(h *handle[T], scopes []Scope, follows []*following)
 	return before, c.coverLocked(h, scopes)
 }
 
-func (c *core[T]) coverLocked(h *handle[T], scopes []Scope) error {
+func (c *core) coverLocked(h *handle, scopes []Scope) error {
 	plain, open := h.chosenOf(scopes)
 	holds, err := c.findLocked(watchScopesOf(plain, h.clusterWide))
 	if err != nil {
@@ -133,7 +133,7 @@ func (c *core[T]) coverLocked(h *handle[T], scopes []Scope) error {
 
 // turnLocked has h hold these scopes and no others. First the store has them,
 // then the handlers of h are told what they see come and go.
-func (c *core[T]) turnLocked(h *handle[T], holds []*watched[T]) {
+func (c *core) turnLocked(h *handle, holds []*watched) {
 	for _, w := range holds {
 		if w.holders++; w.reflector == nil {
 			c.openLocked(w)
@@ -164,7 +164,7 @@ func (c *core[T]) turnLocked(h *handle[T], holds []*watched[T]) {
 	c.settleLocked()
 }
 
-func (c *core[T]) letGoLocked(holds []*watched[T]) {
+func (c *core) letGoLocked(holds []*watched) {
 	for _, w := range holds {
 		if w.holders--; w.holders == 0 {
 			c.endLocked(w)
@@ -173,19 +173,19 @@ func (c *core[T]) letGoLocked(holds []*watched[T]) {
 }
 
 // isSynced: the first list of each scope is stored.
-func (h *handle[T]) isSynced() bool {
-	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched[T]) bool { return !w.synced })
+func (h *handle) isSynced() bool {
+	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced })
 }
 
 // callPassed calls those who waited for a version, after every lock.
-func (c *core[T]) callPassed() {
+func (c *core) callPassed() {
 	for _, do := range c.indexer.passed() {
 		do()
 	}
 }
 
 // release gives up what h holds. The core ends with its last handle.
-func (c *core[T]) release(h *handle[T]) {
+func (c *core) release(h *handle) {
 	left, follows, last := c.releaseUnder(h)
 	for _, m := range left {
 		m.end()
@@ -200,7 +200,7 @@ func (c *core[T]) release(h *handle[T]) {
 	}
 }
 
-func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], follows []*following, last bool) {
+func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, last bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if h.released {
@@ -208,7 +208,7 @@ func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], follows []*foll
 	}
 	h.released = true
 	h.sight.Store(&sight{scopes: scopesOf(), gone: &ReleasedError{Kind: c.kind}})
-	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member[T]) bool {
+	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)
 		}
@@ -217,7 +217,7 @@ func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], follows []*foll
 	for _, m := range left {
 		m.remove()
 	}
-	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle[T]) bool { return other == h })
+	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle) bool { return other == h })
 	if !c.critical.over {
 		close(h.ended)
 	}
@@ -229,7 +229,7 @@ func (c *core[T]) releaseUnder(h *handle[T]) (left []*member[T], follows []*foll
 	return left, follows, c.critical.closed
 }
 
-func (c *core[T]) syncedOf(h *handle[T]) <-chan struct{} {
+func (c *core) syncedOf(h *handle) <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return h.synced

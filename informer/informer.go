@@ -17,8 +17,8 @@ import (
 // scope serves any number of handles, handlers and listers. It sees the
 // objects of its own scopes. Safe for concurrent use.
 type SharedInformer[T Object] struct {
-	core   *core[Object]
-	handle *handle[Object]
+	core   *core
+	handle *handle
 	err    error // the misuse it was made with
 }
 
@@ -143,6 +143,6 @@ func (i *SharedInformer[T]) Run(ctx context.Context) error {
 // String names the informer in logs and errors.
 func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
 
-func (c *core[T]) errorf(format string, args ...any) error {
+func (c *core) errorf(format string, args ...any) error {
 	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
 }

@@ -17,23 +17,23 @@ import (
 )
 
 // member is a handler that has joined by a handle, whose scopes it sees.
-type member[T Object] struct {
-	*listener[T]
-	of      *handle[T]
+type member struct {
+	*listener[Object]
+	of      *handle
 	gone    chan struct{} // closed when it has left
 	left    func()        // closes gone, once
 	running *nursery.Member
 }
 
 // syncWait closes done when each handle in missing is synced or released.
-type syncWait[T Object] struct {
-	missing map[*handle[T]]bool
+type syncWait struct {
+	missing map[*handle]bool
 	done    chan struct{}
 }
 
 // join lets a handler in: it gets what is there, and from then on every
 // change.
-func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T]) (*Registration, error) {
+func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) (*Registration, error) {
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
 	}
@@ -42,7 +42,7 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T])
 	id := c.mu.handlers
 	c.mu.Unlock()
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
-	m := &member[T]{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
+	m := &member{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
 	m.guard, m.gvk = c.guard, c.gvk
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
@@ -61,7 +61,7 @@ func (c *core[T]) join(handle func(Event[T]), opts HandlerOptions, h *handle[T])
 }
 
 // enter gives m what is there, and has it told from now on.
-func (c *core[T]) enter(m *member[T]) error {
+func (c *core) enter(m *member) error {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if m.of.released {
@@ -76,15 +76,15 @@ func (c *core[T]) enter(m *member[T]) error {
 	return nil
 }
 
-func (c *core[T]) leave(m *member[T]) {
+func (c *core) leave(m *member) {
 	m.end()
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member[T]) bool { return other == m })
+	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member) bool { return other == m })
 }
 
 // end has the goroutines of m end. It does not wait.
-func (m *member[T]) end() {
+func (m *member) end() {
 	m.left()
 	if m.running != nil {
 		m.running.Cancel()
@@ -93,7 +93,7 @@ func (m *member[T]) end() {
 
 // resync gives m every object again, each time its period has passed, spread a
 // little so that many handlers do not fall into step.
-func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration) error {
+func (c *core) resync(ctx context.Context, m *member, period time.Duration) error {
 	for {
 		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
 		select {
@@ -111,7 +111,7 @@ func (c *core[T]) resync(ctx context.Context, m *member[T], period time.Duration
 }
 
 // syncedLocked marks the first list of scope as stored.
-func (c *core[T]) syncedLocked(scope ScopeID) {
+func (c *core) syncedLocked(scope ScopeID) {
 	if w := c.critical.byID[scope]; w != nil {
 		w.synced = true
 		c.settleLocked()
@@ -120,7 +120,7 @@ func (c *core[T]) syncedLocked(scope ScopeID) {
 
 // settleLocked says so to the handles that are synced now, to their handlers,
 // and to who waits for them.
-func (c *core[T]) settleLocked() {
+func (c *core) settleLocked() {
 	for _, h := range c.critical.handles {
 		if !h.settled && h.isSynced() {
 			h.settled = true
@@ -132,8 +132,8 @@ func (c *core[T]) settleLocked() {
 			m.mark()
 		}
 	}
-	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait[T]) bool {
-		maps.DeleteFunc(w.missing, func(h *handle[T], _ bool) bool { return h.settled || h.released })
+	c.critical.waits = slices.DeleteFunc(c.critical.waits, func(w *syncWait) bool {
+		maps.DeleteFunc(w.missing, func(h *handle, _ bool) bool { return h.settled || h.released })
 		if len(w.missing) == 0 {
 			close(w.done)
 		}
@@ -143,10 +143,10 @@ func (c *core[T]) settleLocked() {
 
 // allSynced is closed when the handles that there are now are synced, or
 // released.
-func (c *core[T]) allSynced() <-chan struct{} {
+func (c *core) allSynced() <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()
-	missing := make(map[*handle[T]]bool)
+	missing := make(map[*handle]bool)
 	for _, h := range c.critical.handles {
 		if h.asked != nil && !h.settled {
 			missing[h] = true
@@ -157,7 +157,7 @@ func (c *core[T]) allSynced() <-chan struct{} {
 			return w.done
 		}
 	}
-	w := &syncWait[T]{missing: missing, done: make(chan struct{})}
+	w := &syncWait{missing: missing, done: make(chan struct{})}
 	if len(missing) == 0 {
 		close(w.done)
 	} else {

@@ -17,7 +17,7 @@ func (i *SharedInformer[T]) KeepManagedFields() error {
 	return i.core.keepManagedFields()
 }
 
-func (c *core[T]) keepManagedFields() error {
+func (c *core) keepManagedFields() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.started && !c.mu.managed {
@@ -28,7 +28,7 @@ func (c *core[T]) keepManagedFields() error {
 }
 
 // keepsManagedFields stays the same once the run has begun.
-func (c *core[T]) keepsManagedFields() bool {
+func (c *core) keepsManagedFields() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.managed

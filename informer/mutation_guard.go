@@ -41,7 +41,7 @@ type handlerName struct{ name, kind string }
 func (h handlerName) String() string { return fmt.Sprintf("handler %q of %s", h.name, h.kind) }
 
 // guarded gives c its place in the factory's detector, or in one of its own.
-func (c *core[T]) guarded() {
+func (c *core) guarded() {
 	detector := c.opts.detector
 	if detector == nil {
 		if detector = newMutationDetector(c.opts); detector == nil {
@@ -53,16 +53,15 @@ func (c *core[T]) guarded() {
 	c.indexer.guard = c.guard
 	c.guard.holds = func(k *kept) bool {
 		obj, _, err := c.indexer.get(k.key)
-		return err == nil && any(obj) == any(k.object)
+		return err == nil && obj == k.object
 	}
 	c.guard.mend = func(k *kept) bool {
-		changed, ok := k.object.(T)
-		truth, same := k.truth.DeepCopyObject().(T)
-		if !ok || !same {
+		truth, ok := k.truth.DeepCopyObject().(Object)
+		if !ok {
 			return false
 		}
 		fresh := c.guard.keep(k.key, truth)
-		mended := c.indexer.mend(k.key, changed, truth)
+		mended := c.indexer.mend(k.key, k.object, truth)
 		if !mended && fresh != nil {
 			fresh.drop()
 		}
@@ -85,7 +84,7 @@ func (x *Indexer[T]) mend(key Key, changed, truth T) bool {
 }
 
 // offer keeps copies of what is about to be stored, before anybody can have it.
-func (c *core[T]) offer(deltas []Delta[T]) (offered []*kept) {
+func (c *core) offer(deltas []Delta[Object]) (offered []*kept) {
 	if c.guard == nil {
 		return nil
 	}
@@ -98,7 +97,7 @@ func (c *core[T]) offer(deltas []Delta[T]) (offered []*kept) {
 }
 
 // offerWrite is offer for an own write.
-func (c *core[T]) offerWrite(o observed[T]) (offered []*kept) {
+func (c *core) offerWrite(o observed[Object]) (offered []*kept) {
 	if c.guard == nil || o.Effect != Stored {
 		return nil
 	}
@@ -149,7 +148,7 @@ func faithfulCopy(obj Object) (truth Object, err error) {
 
 // settled lets go of what was offered and not stored, and retires what was
 // replaced.
-func (c *core[T]) settled(offered []*kept, changes []change[T]) {
+func (c *core) settled(offered []*kept, changes []change[Object]) {
 	if c.guard == nil {
 		return
 	}

@@ -32,7 +32,7 @@ func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInforme
 }
 
 // checkNamespaces is misuse of the namespaces of scopes.
-func (c *core[T]) checkNamespaces(scopes []Scope) error {
+func (c *core) checkNamespaces(scopes []Scope) error {
 	for _, s := range scopes {
 		switch _, err := labels.Parse(s.NamespaceSelector); {
 		case s.NamespaceSelector == "":
@@ -48,7 +48,7 @@ func (c *core[T]) checkNamespaces(scopes []Scope) error {
 }
 
 // followAll follows what scopes choose namespaces by. It starts nothing yet.
-func (c *core[T]) followAll(scopes []Scope) []*following {
+func (c *core) followAll(scopes []Scope) []*following {
 	var out []*following
 	for _, s := range scopes {
 		if sel := s.NamespaceSelector; sel != "" && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
@@ -59,7 +59,7 @@ func (c *core[T]) followAll(scopes []Scope) []*following {
 }
 
 // takeOverLocked has h follow these instead of those, which it returns.
-func (c *core[T]) takeOverLocked(h *handle[T], follows []*following) (before []*following) {
+func (c *core) takeOverLocked(h *handle, follows []*following) (before []*following) {
 	before, h.follows = h.follows, follows
 	for _, f := range follows {
 		for _, old := range before {
@@ -82,7 +82,7 @@ func unfollow(follows []*following) {
 }
 
 // keepUp has h cover the namespaces that are there, each time they change.
-func (c *core[T]) keepUp(ctx context.Context, h *handle[T], f *following) error {
+func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 	changed := make(chan struct{}, 1)
 	tell := func(Event[*metav1.PartialObjectMetadata]) {
 		select {
@@ -110,7 +110,7 @@ func (c *core[T]) keepUp(ctx context.Context, h *handle[T], f *following) error 
 }
 
 // choose has h cover the namespaces that f has now.
-func (c *core[T]) choose(h *handle[T], f *following) {
+func (c *core) choose(h *handle, f *following) {
 	var chosen []string
 	for ns := range f.namespaces.Lister().All() {
 		chosen = append(chosen, ns.Name)
@@ -120,7 +120,7 @@ func (c *core[T]) choose(h *handle[T], f *following) {
 	c.callPassed()
 }
 
-func (c *core[T]) chooseUnder(h *handle[T], f *following, chosen []string) {
+func (c *core) chooseUnder(h *handle, f *following, chosen []string) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if !slices.Contains(h.follows, f) || f.known && slices.Equal(f.chosen, chosen) {
@@ -134,7 +134,7 @@ func (c *core[T]) chooseUnder(h *handle[T], f *following, chosen []string) {
 
 // chosenOf is scopes with the namespaces that are chosen by now. open: some are
 // not known, or never will be.
-func (h *handle[T]) chosenOf(scopes []Scope) (plain []Scope, open bool) {
+func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 	for _, s := range scopes {
 		if s.NamespaceSelector == "" {
 			plain = append(plain, s)
@@ -167,7 +167,7 @@ func (f *following) state(clusterWide, known bool) ScopeState {
 	return s
 }
 
-func (c *core[T]) statesOf(h *handle[T]) (out []ScopeState) {
+func (c *core) statesOf(h *handle) (out []ScopeState) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, w := range h.holds {
@@ -177,7 +177,7 @@ func (c *core[T]) statesOf(h *handle[T]) (out []ScopeState) {
 }
 
 // choices are all that the handles follow, and where they stand.
-func (c *core[T]) choices() (out []ScopeState) {
+func (c *core) choices() (out []ScopeState) {
 	type choice struct {
 		*following
 		clusterWide, known bool

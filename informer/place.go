@@ -32,7 +32,7 @@ func (l placing[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], er
 
 // place has every handle cover what it asked for, by what discovery says of the
 // kind. It returns ctx's error when the scope of the caller has ended by that.
-func (c *core[T]) place(ctx context.Context, s WatchScope) error {
+func (c *core) place(ctx context.Context, s WatchScope) error {
 	if c.discover == nil || s.Namespace == "" && !c.anyClusterWide() {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (c *core[T]) place(ctx context.Context, s WatchScope) error {
 	return ctx.Err()
 }
 
-func (c *core[T]) anyClusterWide() bool {
+func (c *core) anyClusterWide() bool {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, h := range c.critical.handles {
@@ -57,12 +57,12 @@ func (c *core[T]) anyClusterWide() bool {
 
 // replan has the handles that were planned otherwise cover anew what they asked
 // for.
-func (c *core[T]) replan(clusterWide bool) {
+func (c *core) replan(clusterWide bool) {
 	c.replanUnder(clusterWide)
 	c.callPassed()
 }
 
-func (c *core[T]) replanUnder(clusterWide bool) {
+func (c *core) replanUnder(clusterWide bool) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, h := range c.critical.handles {

@@ -32,7 +32,7 @@ func (r *Reflector[T]) noteEpoch() {
 	}
 }
 
-func (c *core[T]) simulated(sim simhook.Hooks) {
+func (c *core) simulated(sim simhook.Hooks) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.sim = sim
@@ -40,7 +40,7 @@ func (c *core[T]) simulated(sim simhook.Hooks) {
 
 // noteStoredLocked tells of a batch: of each change, and with the last of them up
 // to where the store tells everything. A batch without changes is one such note.
-func (c *core[T]) noteStoredLocked(changes []change[T], own bool) {
+func (c *core) noteStoredLocked(changes []change[Object], own bool) {
 	reached, whole := Version(0), true
 	for id, w := range c.critical.byID {
 		if w == nil {

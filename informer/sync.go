@@ -48,11 +48,11 @@ var errRunEnded = errors.New("the informer's run has ended")
 func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
 	all := f.cores()
 	for _, kind := range kinds {
-		if !slices.ContainsFunc(all, func(c *core[Object]) bool { return c.gvk() == kind }) {
+		if !slices.ContainsFunc(all, func(c *core) bool { return c.gvk() == kind }) {
 			return nil, fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
 		}
 	}
-	wanted := slices.DeleteFunc(all, func(c *core[Object]) bool {
+	wanted := slices.DeleteFunc(all, func(c *core) bool {
 		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
 	})
 	for _, c := range wanted {
@@ -106,9 +106,9 @@ func awaitSync(ctx context.Context, synced, over <-chan struct{}) error {
 }
 
 // over is closed when the run has ended.
-func (c *core[T]) over() <-chan struct{} { return c.ended }
+func (c *core) over() <-chan struct{} { return c.ended }
 
-func snapshots(cores []*core[Object]) []Snapshot {
+func snapshots(cores []*core) []Snapshot {
 	out := make([]Snapshot, 0, len(cores))
 	for _, c := range cores {
 		out = append(out, c.snapshot())

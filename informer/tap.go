@@ -184,16 +184,12 @@ func (t *tap) shared(own ScopeState) ScopeState {
 
 // borrower is how the Reflector of a scope of a metadata informer finds a tap:
 // fed by an informer that has the objects in full, at version from or later.
-func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap {
-	into, ok := any(fifoSink[T]{c.fifo}).(sink[Object])
-	if !ok || c.borrow == nil || !ofMetadata(c.object) {
+func (c *core) borrower(scope WatchScope, id ScopeID) func(from Version) *tap {
+	if c.borrow == nil || !ofMetadata(c.object) {
 		return nil
 	}
 	return func(from Version) *tap {
-		c.mu.Lock()
-		transform, _ := any(c.mu.transform).(func(Object) (Object, error))
-		c.mu.Unlock()
-		t := newTap(scope, id, into, transform)
+		t := newTap(scope, id, fifoSink[Object]{c.fifo}, c.transform())
 		if t.managed = c.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}
@@ -204,7 +200,7 @@ func (c *core[T]) borrower(scope WatchScope, id ScopeID) func(from Version) *tap
 // lend has t fed by a scope of this informer that has all the objects of t's
 // scope as the server has them. It is false when there is none, and when it is
 // not as far as version from: t's objects would go back in time.
-func (c *core[T]) lend(t *tap, from Version) bool {
+func (c *core) lend(t *tap, from Version) bool {
 	if ofMetadata(c.object) || t.managed && !c.keepsManagedFields() {
 		return false
 	}
@@ -221,7 +217,7 @@ func (c *core[T]) lend(t *tap, from Version) bool {
 
 // lender is the Reflector of s, or of s in all namespaces; nil: there is none,
 // or its objects are not as the server has them.
-func (c *core[T]) lender(s WatchScope) (*Reflector[T], WatchScope) {
+func (c *core) lender(s WatchScope) (*Reflector[Object], WatchScope) {
 	if !c.mayLend() {
 		return nil, s
 	}
@@ -239,7 +235,7 @@ func (c *core[T]) lender(s WatchScope) (*Reflector[T], WatchScope) {
 
 // mayLend says whether the objects are as the server has them, and sees to it
 // that they stay so.
-func (c *core[T]) mayLend() bool {
+func (c *core) mayLend() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.lent = c.mu.lent || c.mu.transform == nil

@@ -30,7 +30,7 @@ func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err erro
 	return nil
 }
 
-func (c *core[T]) tell(ctx context.Context, err error) {
+func (c *core) tell(ctx context.Context, err error) {
 	c.mu.Lock()
 	f := c.mu.onError
 	c.mu.Unlock()
@@ -94,7 +94,7 @@ type pagedOnly interface {
 }
 
 // optionsOf are the options of a Reflector that is fed by lw.
-func (c *core[T]) optionsOf(lw ListerWatcher[T]) Options {
+func (c *core) optionsOf(lw ListerWatcher[Object]) Options {
 	opts := c.opts
 	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
 		opts.PagedLists = true
