@@ -10,6 +10,8 @@ func workloads(c *company) []actor {
 	return []actor{
 		deploymentController{c},
 		replicaSetController{c},
+		jobController{c},
+		endpointKeeper{c},
 		podKeeper{c, map[netip.Addr]reference{}},
 	}
 }

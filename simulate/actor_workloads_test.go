@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
@@ -213,4 +214,79 @@ func TestDeployments_SayThatTheyDoNotProgress_S21(t *testing.T) {
 			}
 		})
 	}
+}
+
+const jobsPath = "/apis/batch/v1/namespaces/ns/jobs"
+
+// job makes the Job "j".
+func (p *play) job(spec, annotations string) {
+	p.t.Helper()
+	p.must("POST "+jobsPath, fmt.Sprintf(
+		`{"metadata":{"name":"j"},"spec":{%s"template":{"metadata":{"annotations":{%s}},"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}}`, spec, annotations))
+}
+
+func TestJobs_RunToTheirEnd_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.job(`"completions":3,"parallelism":2,"ttlSecondsAfterFinished":60,`, "")
+		pass(10 * time.Second)
+		status, _ := p.at(jobsPath+"/j", "status").(map[string]any)
+		if got, want := fmt.Sprint(status["succeeded"], status["active"], status["failed"]), "3 <nil> <nil>"; got != want {
+			t.Errorf("got succeeded, active, failed %s, want %s", got, want)
+		}
+		if got, want := p.conditions(jobsPath+"/j"), "SuccessCriteriaMet=True(CompletionsReached) Complete=True(CompletionsReached)"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		for _, pod := range p.pods() {
+			if pod.Status.Phase != corev1.PodSucceeded || len(pod.Finalizers) > 0 {
+				t.Errorf("got pod %s %s with finalizers %v, want it ended and counted", pod.Name, pod.Status.Phase, pod.Finalizers)
+			}
+		}
+		pass(2 * time.Minute)
+		p.has(pods, "", "a minute after its end the job goes, and its pods with it")
+	})
+}
+
+func TestJobs_FailAfterTheirLastTry_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.job(`"backoffLimit":2,`, fmt.Sprintf("%q:%q", simulate.StageAnnotation, simulate.StageFailed))
+		pass(15 * time.Second)
+		if got := p.at(jobsPath+"/j", "status", "failed"); got != 2.0 {
+			t.Errorf("got %v failed, want 2: the second is made after ten seconds", got)
+		}
+		pass(time.Minute)
+		if got := p.at(jobsPath+"/j", "status", "failed"); got != 3.0 {
+			t.Errorf("got %v failed, want 3", got)
+		}
+		if got, want := p.conditions(jobsPath+"/j"), "FailureTarget=True(BackoffLimitExceeded) Failed=True(BackoffLimitExceeded)"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		p.must("DELETE "+jobsPath+"/j?propagationPolicy=Background", "")
+		pass(time.Minute)
+		p.has(pods, "", "they go with the job")
+	})
+}
+
+func TestServices_KnowWhereTheirPodsAre_S21(t *testing.T) {
+	slicesOf := schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.must("POST /api/v1/namespaces/ns/services", `{"metadata":{"name":"s"},"spec":{"selector":{"app":"a"},"ports":[{"port":80,"targetPort":8080}]}}`)
+		p.deploy("one", 2, "")
+		pass(5 * time.Second)
+		list := p.Objects(slicesOf)
+		if len(list) != 1 {
+			t.Fatalf("got %d slices, want one", len(list))
+		}
+		slice := typed[discoveryv1.EndpointSlice](t, list[0])
+		if len(slice.Endpoints) != 2 || !*slice.Endpoints[0].Conditions.Ready || *slice.Ports[0].Port != 8080 {
+			t.Errorf("got endpoints %v at ports %v, want both pods ready at 8080", slice.Endpoints, slice.Ports)
+		}
+		p.must("DELETE "+deploymentsPath+"/d", "")
+		pass(5 * time.Second)
+		if slice := typed[discoveryv1.EndpointSlice](t, p.Objects(slicesOf)[0]); len(slice.Endpoints) != 0 {
+			t.Errorf("got endpoints %v, want none", slice.Endpoints)
+		}
+		p.must("DELETE /api/v1/namespaces/ns/services/s", "")
+		pass(time.Second)
+		p.has(slicesOf, "", "slices go with their service")
+	})
 }

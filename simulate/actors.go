@@ -24,8 +24,8 @@ type Actors struct {
 	// each other one its ServiceAccount "default" and its ConfigMap
 	// "kube-root-ca.crt".
 	Namespaces bool
-	// Workloads makes Deployments and ReplicaSets run Pods, and has Pods become
-	// ready, complete and end.
+	// Workloads makes Deployments, ReplicaSets and Jobs run Pods, has Pods become
+	// ready, complete and end, and gives Services their EndpointSlices.
 	Workloads bool
 	// Delay is the longest time that one step takes. How long each takes is
 	// drawn from the server's seed. 0: 50 ms.
