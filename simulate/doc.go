@@ -12,6 +12,7 @@
 //	   ▼
 //	Server           who is turned away             route.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
+//	   ├──▶ openapi_*.go       what they look like, made of their Go types
 //	   ├──▶ read.go            get; list with pages, versions, selectors
 //	   │      what is asked for  list_options.go, continue_token.go, selection.go,
 //	   │                         field_labels.go

@@ -4,8 +4,12 @@
 package simulate
 
 import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -37,6 +41,7 @@ type Kind struct {
 	managers      *fieldManagers
 	scaleManagers *fieldManagers // of the Scale of an object
 	selectable    []string       // of a CRD: JSON paths of its selectableFields
+	digest        func() string  // of the schema
 	schemaLife
 }
 
@@ -144,7 +149,20 @@ func (k Kind) completed() *Kind {
 	if k.builtin && k.schema == nil {
 		k.schema = builtinSchema{&k}
 	}
+	k.digest = sync.OnceValue(func() string { return digestOf(k.schema) })
 	return &k
+}
+
+// digestOf tells the schemas of kinds without a Go type apart.
+func digestOf(of objectSchema) string {
+	if of == nil || of.openAPI() == nil {
+		return ""
+	}
+	text, err := json.Marshal(of.openAPI())
+	if err != nil {
+		return err.Error()
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
 // installLocked serves kinds as the versions of one resource, in place of those

@@ -4,9 +4,8 @@
 package simulate
 
 import (
-	"encoding/json"
+	"crypto/sha512"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -38,48 +37,32 @@ type schemaDocument struct {
 	URL string `json:"serverRelativeURL"`
 }
 
-// tellSchemas answers which documents there are.
-func (s *Server) tellSchemas(w http.ResponseWriter, r *http.Request, path string) {
-	switch {
-	case path == "/openapi/v3":
-	case strings.HasPrefix(path, "/openapi/v3/"):
-		w.WriteHeader(http.StatusNotFound)
-		return
-	default:
-		absent(w)
-		return
+// schemas is the index of all versions. A real server publishes a change up to
+// a second after it applies it; this one at once, or later by
+// PublishSchemasAfter.
+func (s *Server) schemas() schemaIndex {
+	index := schemaIndex{Paths: map[string]schemaDocument{}}
+	for _, g := range s.groups() {
+		for _, v := range g.versions {
+			index.Paths[strings.TrimPrefix(v.path(), "/")] = schemaDocument{URL: v.documentURL()}
+		}
 	}
-	index, err := s.schemas()
-	if err != nil {
-		refuse(w, encoder{}, err)
-		return
-	}
-	body, err := json.Marshal(index)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	respond(w, encoder{}, http.StatusOK, body)
+	return index
 }
 
-// schemas is the index of all group-versions. A real server publishes a change
-// up to a second after it applies it; this one at once, or later by
-// PublishSchemasAfter.
-func (s *Server) schemas() (schemaIndex, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.faults.noSchemas {
-		return schemaIndex{}, errForbiddenPath(s.user, "/openapi/v3")
+func (v servedVersion) documentURL() string { return "/openapi/v3" + v.path() + "?hash=" + v.hash() }
+
+// hash changes with what is published of the kinds.
+func (v servedVersion) hash() string {
+	sum := sha512.New()
+	fmt.Fprintln(sum, v.path())
+	for _, k := range v.kinds {
+		fmt.Fprintln(sum, k.Resource, k.Kind, k.Namespaced, k.builtin, k.verbs, k.published(time.Now()), k.digest())
+		for _, sub := range k.subresources {
+			fmt.Fprintln(sum, sub.name, sub.kind, sub.verbs)
+		}
 	}
-	index := schemaIndex{Paths: map[string]schemaDocument{}}
-	changes := map[string]int{}
-	for _, k := range s.mu.kinds {
-		changes[k.path()] += 1000 + k.published(time.Now())
-	}
-	for path, n := range changes {
-		index.Paths[strings.TrimPrefix(path, "/")] = schemaDocument{URL: fmt.Sprintf("/openapi/v3%s?hash=%08X", path, n)}
-	}
-	return index, nil
+	return fmt.Sprintf("%X", sum.Sum(nil))
 }
 
 // Upgrade makes the server one of another version, with other defaults of some

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/openapiconv"
+	"k8s.io/kube-openapi/pkg/spec3"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+const metaModels = "io.k8s.apimachinery.pkg.apis.meta.v1."
+
+// document describes some kinds: what can be asked for, and what objects look
+// like.
+type document struct {
+	paths map[string]*spec.PathItem
+	types typeSchemas
+}
+
+// documentOf describes the kinds of some versions.
+func documentOf(versions ...servedVersion) *document {
+	d := &document{map[string]*spec.PathItem{}, typeSchemas{builtinFacts(), spec.Definitions{}}}
+	for _, v := range versions {
+		for _, k := range v.kinds {
+			d.addPaths(k)
+			d.addCustom(k)
+		}
+	}
+	return d
+}
+
+// modern is the document in the form of version 3.
+func (d *document) modern() *spec3.OpenAPI {
+	out := openapiconv.ConvertV2ToV3(d.swagger())
+	for _, schema := range out.Components.Schemas {
+		delete(schema.Extensions, "x-kubernetes-v2-schema")
+	}
+	return out
+}
+
+// swagger is the document in the form of version 2, with schemas of version 3.
+func (d *document) swagger() *spec.Swagger {
+	out := &spec.Swagger{SwaggerProps: spec.SwaggerProps{
+		Swagger: "2.0", Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: "1.37"}},
+		Paths: &spec.Paths{Paths: map[string]spec.PathItem{}}, Definitions: d.types.out,
+		SecurityDefinitions: spec.SecurityDefinitions{"BearerToken": {SecuritySchemeProps: spec.SecuritySchemeProps{
+			Description: "the token of a bearer", Type: "apiKey", Name: "authorization", In: "header",
+		}}},
+	}}
+	for path, item := range d.paths {
+		out.Paths.Paths[path] = *item
+	}
+	return out
+}
+
+// kind is the schema of the objects of a kind.
+func (d *document) kind(gvk schema.GroupVersionKind) *spec.Schema {
+	typed, err := goTypes().New(gvk)
+	if err != nil {
+		return spec.RefSchema(refPrefix + customModel(gvk))
+	}
+	return d.typed(reflect.TypeOf(typed).Elem(), gvk)
+}
+
+// typed is the schema of a Go type, which is that of a kind.
+func (d *document) typed(t reflect.Type, gvk schema.GroupVersionKind) *spec.Schema {
+	d.types.add(t)
+	name := modelName(t)
+	d.mark(name, gvk)
+	return spec.RefSchema(refPrefix + name)
+}
+
+// mark says of a schema of which kind it is.
+func (d *document) mark(name string, gvk schema.GroupVersionKind) {
+	of := d.types.out[name]
+	const mark = "x-kubernetes-group-version-kind"
+	before, _ := of.Extensions[mark].([]any)
+	if slices.ContainsFunc(before, func(other any) bool { return reflect.DeepEqual(other, any(gvkFields(gvk))) }) {
+		return
+	}
+	of.Extensions = maps.Clone(of.Extensions) // others share the schema
+	of.AddExtension(mark, append(slices.Clone(before), gvkFields(gvk)))
+	d.types.out[name] = of
+}
+
+// list is the schema of a list of a kind.
+func (d *document) list(k *Kind) *spec.Schema {
+	return d.kind(k.GroupVersion().WithKind(k.listKind))
+}
+
+// meta is the schema of what all kinds share.
+func (d *document) meta(kind string) *spec.Schema {
+	switch kind {
+	case "DeleteOptions":
+		return d.typed(reflect.TypeFor[metav1.DeleteOptions](), schema.GroupVersionKind{Version: "v1", Kind: kind})
+	case "Status":
+		return d.typed(reflect.TypeFor[metav1.Status](), schema.GroupVersionKind{Version: "v1", Kind: kind})
+	}
+	d.types.add(reflect.TypeFor[metav1.Patch]())
+	return spec.RefSchema(refPrefix + metaModels + kind)
+}
+
+// customModel is the name of the schema of a kind without a Go type: the group
+// backwards.
+func customModel(gvk schema.GroupVersionKind) string {
+	words := strings.Split(gvk.Group, ".")
+	slices.Reverse(words)
+	return strings.Join(append(words, gvk.Version, gvk.Kind), ".")
+}
+
+// addCustom adds the schemas of a kind without a Go type and of its lists.
+func (d *document) addCustom(k *Kind) {
+	if k.builtin {
+		return
+	}
+	d.types.add(reflect.TypeFor[metav1.ObjectMeta]())
+	d.types.add(reflect.TypeFor[metav1.ListMeta]())
+	of := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
+	if k.schema != nil && k.schema.openAPI() != nil {
+		of = *k.schema.openAPI()
+	} else {
+		of.AddExtension("x-kubernetes-preserve-unknown-fields", true)
+	}
+	of.Properties = rooted(of.Properties, "ObjectMeta", "Standard object's metadata.")
+	name := customModel(k.GroupVersionKind)
+	d.types.out[name] = of
+	d.mark(name, k.GroupVersionKind)
+	list := spec.Schema{SchemaProps: spec.SchemaProps{
+		Type: spec.StringOrArray{"object"}, Required: []string{"items"}, Description: k.listKind + " is a list of " + k.Kind,
+		Properties: rooted(map[string]spec.Schema{"items": *spec.ArrayProperty(spec.RefSchema(refPrefix + name)).WithDescription("List of " + k.Resource + ".")}, "ListMeta", "Standard list metadata."),
+	}}
+	listKind := k.GroupVersion().WithKind(k.listKind)
+	d.types.out[customModel(listKind)] = list
+	d.mark(customModel(listKind), listKind)
+}
+
+// rooted is the fields of an object with those that all objects have.
+func rooted(properties map[string]spec.Schema, meta, about string) map[string]spec.Schema {
+	out := maps.Clone(properties)
+	if out == nil {
+		out = map[string]spec.Schema{}
+	}
+	docs := docOf(reflect.TypeFor[metav1.TypeMeta]())
+	out["apiVersion"] = *spec.StringProperty().WithDescription(docs["apiVersion"])
+	out["kind"] = *spec.StringProperty().WithDescription(docs["kind"])
+	out["metadata"] = *spec.RefSchema(refPrefix + metaModels + meta).WithDescription(about)
+	return out
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// everywhere ends the name of a list of all namespaces.
+const everywhere = "ForAllNamespaces"
+
+// addPaths describes what can be done with a kind and its subresources.
+func (d *document) addPaths(k *Kind) {
+	self := subresource{kind: k.GroupVersionKind}
+	all, scope, within := k.path()+"/"+k.Resource, "", []spec.Parameter(nil)
+	if k.Namespaced {
+		if k.allows("", "list") {
+			item := d.path(all, parameters("pretty"))
+			item.Get = d.operation(k, self, "list", everywhere)
+		}
+		all, scope = k.path()+"/namespaces/{namespace}/"+k.Resource, "Namespaced"
+		within = []spec.Parameter{parameter("namespace", "path", "string", "where the objects are")}
+	}
+	within = append(within, parameters("pretty")...)
+	one := slices.Concat([]spec.Parameter{parameter("name", "path", "string", "of the object")}, within)
+	for _, verb := range k.verbs {
+		switch op := d.operation(k, self, verb, scope); verb {
+		case "get", "update", "patch", "delete":
+			place(d.path(all+"/{name}", one), verb, op)
+		default:
+			place(d.path(all, within), verb, op)
+		}
+	}
+	for _, sub := range k.subresources {
+		for _, verb := range sub.verbs {
+			place(d.path(all+"/{name}/"+sub.name, one), verb, d.operation(k, sub, verb, scope))
+		}
+	}
+}
+
+// path is the description of a path, made if it is not there.
+func (d *document) path(path string, parameters []spec.Parameter) *spec.PathItem {
+	if d.paths[path] == nil {
+		d.paths[path] = &spec.PathItem{PathItemProps: spec.PathItemProps{Parameters: parameters}}
+	}
+	return d.paths[path]
+}
+
+// place makes op what answers a verb.
+func place(item *spec.PathItem, verb string, op *spec.Operation) {
+	switch verb {
+	case "get", "list":
+		item.Get = op
+	case "create":
+		item.Post = op
+	case "update":
+		item.Put = op
+	case "patch":
+		item.Patch = op
+	case "delete", "deletecollection":
+		item.Delete = op
+	}
+}
+
+// identifier is a group as a part of a name: RbacAuthorization.
+func identifier(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "Core"
+	}
+	var out strings.Builder
+	for _, word := range strings.FieldsFunc(strings.TrimSuffix(gv.Group, ".k8s.io"), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		out.WriteString(capital(word))
+	}
+	return out.String()
+}
+
+func capital(word string) string {
+	return strings.ToUpper(word[:min(1, len(word))]) + word[min(1, len(word)):]
+}
+func lower(word string) string {
+	return strings.ToLower(word[:min(1, len(word))]) + word[min(1, len(word)):]
+}
+
+func gvkFields(gvk schema.GroupVersionKind) map[string]any {
+	return map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}
+}
