@@ -145,7 +145,7 @@ func (s *Server) nameLocked(prefix string) string {
 	if len(prefix) > longestBase {
 		prefix = prefix[:longestBase]
 	}
-	draw := keyedRandom(s.seed, "name", prefix, s.mu.names[prefix])
+	draw := keyedRandom(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])
 	var b strings.Builder
 	b.WriteString(prefix)
 	for range nameSuffix {

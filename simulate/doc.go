@@ -29,6 +29,7 @@
 //	              ▼
 //	        revision_log.go    one counter for all kinds; history, compaction
 //	              │            past.go: what was there at a revision
+//	              │            with a directory: first to the file, keep.go, journal*.go
 //	              │  change, dropped, doubled or late
 //	              ▼
 //	        every open watch, and actors.go: who does its part of the work
@@ -65,6 +66,8 @@
 //	    added for its watch, what leaves it deleted
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
+//	S23 with a journal, nobody hears of a change before it is in the file: what was
+//	    acknowledged is there after a crash, and a torn record costs itself alone
 //	S24 a server that listens takes no address but its own machine's, lets in
 //	    nobody without its certificate, and ends with watches open
 //	S21 with actors, what loses its owners goes or is let go as was asked for,
@@ -91,7 +94,7 @@
 //
 // # Testing
 //
-// The revision log is pure, and held by tables and by a dull model under
+// The revision log and the journal's records are pure, and held by tables and by a dull model under
 // random programs. All else is driven over HTTP in synctest bubbles, with
 // flyball's own informers as guests.
 package simulate

@@ -6,11 +6,14 @@ package simulate
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,6 +34,9 @@ const (
 	headerWithin = 32 * time.Second
 	bodyWithin   = time.Minute
 	idleFor      = 90 * time.Second
+
+	// lastWords is how long those who wait for a journal that fails are told so.
+	lastWords = time.Second
 )
 
 // ListenOptions of a Loopback. The zero value listens on any free port.
@@ -40,6 +46,10 @@ type ListenOptions struct {
 	// Address to listen on. Only this machine can be: 127.0.0.1:6443, [::1]:0,
 	// localhost:0. Empty: 127.0.0.1 and any free port.
 	Address string
+	// Data is a directory to keep the objects in, from one start to the next. It
+	// is made if need be, and one process at a time can have it. Empty: what is
+	// stored goes with the server.
+	Data string
 	// Logger of what the person who runs the server should know. Zero: lines of
 	// text on stderr.
 	Logger logr.Logger
@@ -50,6 +60,7 @@ type ListenOptions struct {
 // kubeconfig, and nobody else. Safe for concurrent use.
 type Loopback struct {
 	server     *Server
+	kept       *journal // nil: nothing is kept
 	listener   net.Listener
 	log        logr.Logger
 	config     *rest.Config
@@ -57,14 +68,20 @@ type Loopback struct {
 }
 
 // Listen makes a server and takes its port. It answers when it is Run, which
-// also gives the port back. The error says what to do when the address is not
-// of this machine alone, or taken.
-func Listen(opts ListenOptions) (*Loopback, error) {
+// also gives port and Data back. The error says what to do when the address is
+// not of this machine alone, when it or Data is taken, and when what is in Data
+// is damaged.
+func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	address, err := loopbackAddress(opts.Address)
 	if err != nil {
 		return nil, err
 	}
-	l := &Loopback{log: opts.Logger}
+	l := &Loopback{log: opts.Logger, server: New(opts.Options)}
+	defer func() {
+		if err != nil {
+			_ = l.close()
+		}
+	}()
 	if l.log.IsZero() {
 		l.log = textlog.New(os.Stderr, 0)
 	}
@@ -79,11 +96,38 @@ func Listen(opts ListenOptions) (*Loopback, error) {
 	l.listener = tls.NewListener(plain, secured)
 	l.config.Host = "https://" + plain.Addr().String()
 	if l.kubeconfig, err = kubeconfig.Of("simulated", l.config); err != nil {
-		_ = plain.Close()
 		return nil, fmt.Errorf("write the kubeconfig of the simulated API server: %w", err)
 	}
-	l.server = New(opts.Options)
+	if opts.Data != "" {
+		if err := l.keepIn(opts.Data); err != nil {
+			return nil, err
+		}
+	}
 	return l, nil
+}
+
+// keepIn goes on from what is in a directory, and keeps what comes there.
+func (l *Loopback) keepIn(dir string) error {
+	j, content, warning, err := openJournal(dir)
+	if err != nil {
+		return err
+	}
+	l.kept = j
+	if warning != "" {
+		l.log.Info(warning)
+	}
+	return l.server.keepIn(j, content)
+}
+
+// close gives back what Listen took.
+func (l *Loopback) close() (err error) {
+	if l.listener != nil {
+		_ = l.listener.Close() // a second time, after serving
+	}
+	if l.kept != nil {
+		err = l.kept.close()
+	}
+	return err
 }
 
 // identities makes the certificates: of the server, and of who may log in.
@@ -127,21 +171,42 @@ func (l *Loopback) Kubeconfig() []byte { return append([]byte(nil), l.kubeconfig
 // WriteKubeconfig writes it to a file that only this user can read, in place of
 // what was there. Nobody ever sees a part of it.
 func (l *Loopback) WriteKubeconfig(path string) error {
-	if err := replaceFile(path, l.kubeconfig); err != nil {
+	write := func(to io.Writer) error {
+		_, err := to.Write(l.kubeconfig)
+		return err
+	}
+	if err := replaceFile(path, write); err != nil {
 		return fmt.Errorf("write the kubeconfig %s: %w; name a file in a directory that you can write to", path, err)
 	}
 	return nil
 }
 
-// Run serves until ctx ends, and returns when every request has ended; open
-// watches do not delay that. A Loopback runs once.
+// Run serves until ctx ends, and returns when every request has ended, and what
+// they have stored is in Data; open watches do not delay that. When Data cannot
+// be written any more, those who wait for it are told, and Run returns why. A
+// Loopback runs once.
 func (l *Loopback) Run(ctx context.Context) error {
-	return serveOn(ctx, l.listener, &http.Server{
+	server := &http.Server{
 		Handler:           guarded(l.server),
 		ReadHeaderTimeout: headerWithin,
 		IdleTimeout:       idleFor,
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(l.log.V(1)), slog.LevelInfo),
+	}
+	stored, end := context.WithCancel(context.WithoutCancel(ctx))
+	var keeping sync.WaitGroup
+	var lost error
+	keeping.Go(func() {
+		if lost = l.server.keep(stored); lost != nil {
+			short, cancel := context.WithTimeout(stored, lastWords)
+			defer cancel()
+			_ = server.Shutdown(short)
+			_ = server.Close()
+		}
 	})
+	err := serveOn(ctx, l.listener, server)
+	end()
+	keeping.Wait()
+	return errors.Join(err, lost, l.close())
 }
 
 // guarded lets in who shows a certificate of the server's own, so that a port

@@ -93,6 +93,9 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.kept(c.Context()); err != nil {
+		return err
+	}
 	body, err := c.encoder.list(meta, objects)
 	if err != nil {
 		return err
@@ -170,6 +173,9 @@ func (s *Server) get(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	obj, err := s.find(c, revision)
+	if err == nil {
+		err = s.kept(c.Context())
+	}
 	if err != nil {
 		return err
 	}

@@ -5,20 +5,21 @@ package simulate
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 )
 
-// replaceFile puts content into the file at path, which only this user can
-// read. Whoever looks, also after a crash, finds the old content or the new.
-func replaceFile(path string, content []byte) (err error) {
+// replaceFile puts what write writes into the file at path, which only this
+// user can read. Whoever looks, also after a crash, finds the old content or the
+// new.
+func replaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Sync(), file.Close())
+	err = errors.Join(write(file), file.Sync(), file.Close())
 	if err == nil {
 		err = os.Rename(file.Name(), path)
 	}

@@ -42,6 +42,7 @@ type Server struct {
 		// for each that a Rewind undoes, in reverse. They must neither block nor
 		// ask the server for anything. nil: one that has left.
 		observers []func(change)
+		keeping   keeping
 		// told is the last revision that open watches were given. Lists from the
 		// cache and watches know no more either.
 		told int64
@@ -49,6 +50,7 @@ type Server struct {
 		oldest int64
 		uids   int            // handed out; never goes back
 		names  map[string]int // handed out for each prefix
+		named  int            // in an earlier life, at most
 		// version that the server says it has.
 		version string
 		// addresses and ports that were handed out to Services
@@ -167,10 +169,14 @@ func (s *Server) waitLocked(ctx context.Context, d time.Duration, done func() bo
 
 // shownLocked is the revision that lists from the cache and watches know.
 func (s *Server) shownLocked() int64 {
+	shown := s.mu.log.revision
 	if lag := s.mu.faults.lag; lag > 0 {
-		return min(lag, s.mu.log.revision)
+		shown = min(lag, shown)
 	}
-	return s.mu.log.revision
+	if s.mu.keeping.to != nil {
+		shown = min(s.mu.keeping.reached, shown)
+	}
+	return shown
 }
 
 // tellLocked gives open watches what they have not been given.

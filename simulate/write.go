@@ -61,8 +61,11 @@ func (s *Server) store(q *writing) (obj *object, code int, err error) {
 	return obj, code, err
 }
 
-// answer sends what a write led to, unless that is to be lost.
+// answer sends what a write led to when it is kept, unless that is to be lost.
 func (s *Server) answer(w http.ResponseWriter, q *writing, code int, body []byte) error {
+	if err := s.kept(q.Context()); err != nil {
+		return err
+	}
 	if s.losesResponse() {
 		panic(http.ErrAbortHandler)
 	}

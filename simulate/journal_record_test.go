@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// written is a journal that began with two objects and has five changes since,
+// and where each of its records ends.
+func written(t *testing.T) (text []byte, ends []int) {
+	t.Helper()
+	l := newRevisionLog()
+	maps, widgets := schema.GroupResource{Resource: "configmaps"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}
+	put := func(r schema.GroupResource, name, value string) {
+		l.put(r, types.NamespacedName{Namespace: "ns", Name: name}, &object{fields: map[string]any{
+			"metadata": map[string]any{"namespace": "ns", "name": name},
+			"data":     map[string]any{"v": value}, "n": int64(1) << 62, "f": 1.5,
+		}, poison: value == "bad"})
+	}
+	put(maps, "a", "1")
+	put(widgets, "b", "bad")
+	var out bytes.Buffer
+	now := snapshotOf(l, counters{UIDs: 2})
+	if err := now.write(&out); err != nil {
+		t.Fatal(err)
+	}
+	from := l.revision
+	put(maps, "a", "2")
+	put(maps, "line\nbreak", "<>&\u2028")
+	l.remove(widgets, types.NamespacedName{Namespace: "ns", Name: "b"})
+	put(maps, "c", "")
+	put(widgets, "b", "again")
+	changes, _ := l.since(from, l.revision)
+	text = out.Bytes()
+	for i, c := range changes {
+		var err error
+		if text, err = appendRecord(text, journalChangeOf(c.revision, c.resource, c.key, c.after, counters{UIDs: 3 + i, Ports: 1})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, b := range text {
+		if b == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	if len(ends) != 1+2+5 {
+		t.Fatalf("%d records, want one a line:\n%s", len(ends), text)
+	}
+	return text, ends
+}
+
+// look is all that a journal says, to be compared.
+func look(c journalContent) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, c.log.revision, c.log.compacted, c.given)
+	for _, o := range snapshotOf(c.log, c.given).objects {
+		fmt.Fprintf(&b, "%+v\n", o)
+	}
+	return b.String()
+}
+
+func readAll(t *testing.T, text []byte) journalContent {
+	t.Helper()
+	c, err := readJournal(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
+	text, _ := written(t)
+	c := readAll(t, text)
+	if c.log.revision != 8 || c.log.compacted != 8 || c.changes != 5 || c.torn || c.whole != int64(len(text)) || c.given != (counters{UIDs: 7, Ports: 1}) {
+		t.Errorf("got %+v at revision %d, want all five changes", c, c.log.revision)
+	}
+	got := c.log.get(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "ns", Name: "line\nbreak"})
+	want := map[string]any{
+		"metadata": map[string]any{"namespace": "ns", "name": "line\nbreak", "resourceVersion": "5"},
+		"data":     map[string]any{"v": "<>&\u2028"}, "n": int64(1) << 62, "f": 1.5,
+	}
+	if got == nil || !reflect.DeepEqual(got.fields, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	var again bytes.Buffer
+	if err := snapshotOf(c.log, c.given).write(&again); err != nil {
+		t.Fatal(err)
+	}
+	if shorter := readAll(t, again.Bytes()); look(shorter) != look(c) || shorter.changes != 0 {
+		t.Errorf("written anew it says %s, want %s", look(shorter), look(c))
+	}
+}
+
+// However a crash cuts the file, each record that is whole counts, and no other.
+func TestJournal_TornAtEachByte_S23(t *testing.T) {
+	text, ends := written(t)
+	whole := 0
+	for n := range text {
+		for whole < len(ends) && ends[whole] <= n {
+			whole++
+		}
+		c, err := readJournal(bytes.NewReader(text[:n]))
+		if whole < 3 {
+			if at := (*damage)(nil); !errors.As(err, &at) {
+				t.Fatalf("cut after %d bytes, within what it began with: %v, want damage", n, err)
+			}
+			continue
+		}
+		if err != nil || c.changes != whole-3 || c.torn != (n > ends[whole-1]) || c.whole != int64(ends[whole-1]) {
+			t.Fatalf("cut after %d bytes: %d changes, torn: %v, whole up to %d, %v; want %d changes", n, c.changes, c.torn, c.whole, err, whole-3)
+		}
+		if want := readAll(t, text[:ends[whole-1]]); look(c) != look(want) {
+			t.Fatalf("cut after %d bytes it says %s, want %s", n, look(c), look(want))
+		}
+	}
+}
+
+// A bit that is another is found, and where it is said. Only the last line's end
+// looks as if the record had never been written whole.
+func TestJournal_FlippedBits_S23(t *testing.T) {
+	text, ends := written(t)
+	record := 0
+	for i := range text {
+		if i == ends[record] {
+			record++
+		}
+		begin := 0
+		if record > 0 {
+			begin = ends[record-1]
+		}
+		for bit := range 8 {
+			text[i] ^= 1 << bit
+			c, err := readJournal(bytes.NewReader(text))
+			text[i] ^= 1 << bit
+			at := (*damage)(nil)
+			switch {
+			case i == len(text)-1 && err == nil && c.torn && c.changes == 4:
+			case !errors.As(err, &at):
+				t.Fatalf("bit %d of byte %d is another: %v and %d changes, want damage", bit, i, err, c.changes)
+			case at.offset != int64(begin):
+				t.Fatalf("bit %d of byte %d is another: %v, want the record at %d named", bit, i, err, begin)
+			}
+		}
+	}
+}
+
+func TestJournal_OfAnotherVersion(t *testing.T) {
+	for name, text := range map[string]string{"empty": "", "another format": lineOf(`{"format":"etcd","revision":1,"objects":0}`), "no object": lineOf(`[]`)} {
+		if c, err := readJournal(strings.NewReader(text)); err == nil {
+			t.Errorf("%s: read as %+v", name, c)
+		}
+	}
+}
+
+func lineOf(text string) string {
+	body := fmt.Appendf(nil, "%d %s", len(text), text)
+	return fmt.Sprintf("%08x %s\n", checksum(body), body)
+}
+
+// FuzzJournal: no file makes the reader panic, and what it takes of one can be
+// written and read again.
+func FuzzJournal_S23(f *testing.F) {
+	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":3,"objects":1,"uids":2}`) + lineOf(`{"revision":2,"resource":"pods","namespace":"a","name":"b","object":{"metadata":{"name":"b","namespace":"a","resourceVersion":"2"}}}`)))
+	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":-3,"objects":-1}`) + lineOf(`{"revision":0,"resource":"","name":"","object":{"metadata":5}}`) + "torn"))
+	f.Add([]byte("00000000 0 \n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := readJournal(bytes.NewReader(text))
+		if err != nil {
+			return
+		}
+		var again bytes.Buffer
+		if err := snapshotOf(c.log, c.given).write(&again); err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		if second, err := readJournal(&again); err != nil || second.torn {
+			t.Errorf("written anew it cannot be read: %v", err)
+		}
+	})
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// What a server with a journal does more than others. A change is in the file
+// before anybody hears of it: it is queued in the order of revisions, the
+// keeping goroutine writes all that is queued at once, and only then watches are
+// told and answers sent.
+
+// keeping is what is to go into the journal. The server's lock guards it.
+type keeping struct {
+	to      *journal // nil: nothing is kept
+	queue   []journalChange
+	reached int64 // the last revision in the file
+	failed  error // why nothing gets there any more
+}
+
+// keepIn has the server go on from what is in a journal, or begin an empty one.
+// Nobody uses the server yet.
+func (s *Server) keepIn(j *journal, content *journalContent) error {
+	if content == nil {
+		if err := j.rewrite(s.snapshot()); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if content != nil {
+		s.mu.log = content.log
+		s.mu.told = content.log.revision
+		s.mu.uids, s.mu.addresses, s.mu.ports = content.given.UIDs, content.given.Addresses, content.given.Ports
+		// Each object that has drawn its name has a revision.
+		s.mu.named = int(content.log.revision)
+	}
+	s.mu.keeping = keeping{to: j, reached: s.mu.log.revision}
+	s.observeLocked(func(c change) {
+		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.revision, c.resource, c.key, c.after, s.countersLocked()))
+	})
+	return nil
+}
+
+func (s *Server) snapshot() snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return snapshotOf(s.mu.log, s.countersLocked())
+}
+
+func (s *Server) countersLocked() counters {
+	return counters{UIDs: s.mu.uids, Addresses: s.mu.addresses, Ports: s.mu.ports}
+}
+
+// keep writes what changes into the journal until ctx ends and nothing waits.
+// An error is the end: what comes after it is never kept, and never told.
+func (s *Server) keep(ctx context.Context) error {
+	for {
+		records := s.queued(ctx)
+		if len(records) == 0 {
+			return nil
+		}
+		if err := s.journal().append(records); err != nil {
+			return s.keepNoMore(err)
+		}
+		s.reached(records[len(records)-1].Revision)
+	}
+}
+
+// queued waits for something to write. None: ctx has ended.
+func (s *Server) queued(ctx context.Context) (records []journalChange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.mu.keeping.queue) == 0 && ctx.Err() == nil {
+		s.waitLocked(ctx, time.Hour, func() bool { return len(s.mu.keeping.queue) > 0 })
+	}
+	records, s.mu.keeping.queue = s.mu.keeping.queue, nil
+	return records
+}
+
+func (s *Server) journal() *journal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.keeping.to
+}
+
+// reached tells of what is in the file.
+func (s *Server) reached(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.keeping.reached = revision
+	s.tellLocked()
+}
+
+// keepNoMore ends all that waits for the journal.
+func (s *Server) keepNoMore(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.keeping.failed = fmt.Errorf("write %s: %w; what was acknowledged is in it, so make it writable and start again", s.mu.keeping.to.path, err)
+	s.eachWatchLocked(func(w *watch) { w.over = true })
+	return s.mu.keeping.failed
+}
+
+// kept waits until all that is stored by now is in the journal. Nothing of it
+// may be told before.
+func (s *Server) kept(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, at := &s.mu.keeping, s.mu.log.revision
+	if k.to == nil {
+		return nil
+	}
+	for k.failed == nil && k.reached < at {
+		if err := ctx.Err(); err != nil {
+			return apierrors.NewTimeoutError("the request was given up", 0)
+		}
+		s.waitLocked(ctx, time.Hour, func() bool { return k.failed != nil || k.reached >= at })
+	}
+	if k.failed != nil {
+		return apierrors.NewInternalError(k.failed)
+	}
+	return nil
+}
