@@ -20,6 +20,14 @@ import (
 	"k8s.io/client-go/util/homedir"
 )
 
+// ErrNoCluster is what FindConfig and New return where nobody has said anything
+// about a cluster: no file was named, there is none in the home directory, no
+// context was asked for, and this is no pod.
+var ErrNoCluster = errors.New("nothing says how to reach it")
+
+// serviceAccount is where a pod has its token.
+const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
+
 // FindConfig finds out how to reach the cluster. The first of these that is
 // there decides:
 //
@@ -30,13 +38,26 @@ import (
 //
 // context is the context to use; empty: the current one. A file that was named
 // and is missing or malformed is an error, which says what to do; when nothing
-// is found the error lists where it was looked for. No request is sent.
+// is found the error lists where it was looked for, and is ErrNoCluster if there
+// is no trace of a cluster. No request is sent.
 func FindConfig(kubeconfig, context string) (*rest.Config, error) {
 	return places{
 		environ:   os.Getenv("KUBECONFIG"),
 		home:      homedir.HomeDir(),
-		inCluster: rest.InClusterConfig,
+		inCluster: inCluster,
 	}.find(kubeconfig, context)
+}
+
+// inCluster is the configuration of the pod, rest.ErrNotInCluster only if this
+// is none.
+func inCluster() (*rest.Config, error) {
+	cfg, err := rest.InClusterConfig()
+	if errors.Is(err, rest.ErrNotInCluster) {
+		if _, missing := os.Stat(serviceAccount); missing == nil {
+			err = fmt.Errorf("%s is there, but KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", serviceAccount)
+		}
+	}
+	return cfg, err
 }
 
 // places are where a configuration is looked for.
@@ -56,6 +77,7 @@ func (p places) find(kubeconfig, context string) (*rest.Config, error) {
 	}
 	looked = append(looked, "KUBECONFIG is not set")
 
+	trace := context != "" // of a cluster that somebody means
 	if context == "" {
 		cfg, err := p.inCluster()
 		if err == nil {
@@ -63,6 +85,8 @@ func (p places) find(kubeconfig, context string) (*rest.Config, error) {
 		}
 		if errors.Is(err, rest.ErrNotInCluster) {
 			err = errors.New("KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
+		} else {
+			trace = true
 		}
 		looked = append(looked, "this is no pod with a service account: "+err.Error())
 	} else {
@@ -78,9 +102,13 @@ func (p places) find(kubeconfig, context string) (*rest.Config, error) {
 			return load(context, "the home directory", file)
 		}
 		looked = append(looked, reason(err, file))
+		trace = trace || !errors.Is(err, fs.ErrNotExist)
 	}
-	return nil, fmt.Errorf("find the cluster: nothing says how to reach it; give -kubeconfig a file, or set KUBECONFIG. Looked at:\n\t%s",
-		strings.Join(looked, "\n\t"))
+	none := ErrNoCluster
+	if trace {
+		none = errors.New(ErrNoCluster.Error())
+	}
+	return nil, fmt.Errorf("find the cluster: %w; give -kubeconfig a file, or set KUBECONFIG. Looked at:\n\t%s", none, strings.Join(looked, "\n\t"))
 }
 
 // load reads and merges the files that by has named.

@@ -63,6 +63,7 @@ func TestFindConfig_TheFirstPlaceThatIsThereDecides(t *testing.T) {
 		inCluster              func() (*rest.Config, error)
 		host                   string   // wanted
 		wants                  []string // of the error
+		none                   bool     // it is ErrNoCluster
 	}{
 		{name: "flag before all", flag: flag, environ: environ, home: home, inCluster: pod, host: "https://flag"},
 		{name: "KUBECONFIG before the pod", environ: environ, home: home, inCluster: pod, host: "https://environ"},
@@ -96,9 +97,11 @@ func TestFindConfig_TheFirstPlaceThatIsThereDecides(t *testing.T) {
 		{name: "dangling user", flag: write("noUser", strings.Replace(kubeconfig("a", "a"), "user: a}", "user: gone}", 1)), inCluster: pod,
 			wants: []string{filepath.Join(dir, "noUser"), `its context "a" names user "gone", which is not in it; log in to the cluster again`}},
 		{name: "no user", flag: write("anonymous", strings.Replace(kubeconfig("a", "a"), ", user: a}", "}", 1)), inCluster: pod, host: "https://a"},
-		{name: "nothing anywhere", home: dir, inCluster: noPod,
+		{name: "nothing anywhere", home: dir, inCluster: noPod, none: true,
 			wants: []string{"nothing says how to reach it; give -kubeconfig a file, or set KUBECONFIG", "no -kubeconfig was given", "KUBECONFIG is not set",
 				"KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", filepath.Join(dir, ".kube", "config") + " does not exist"}},
+		{name: "not even a home", inCluster: noPod, none: true, wants: []string{"there is no home directory"}},
+		{name: "a home that cannot be read", home: flag, inCluster: noPod, wants: []string{"not a directory"}},
 		{name: "no home", inCluster: noToken, wants: []string{"open token: no such file", "there is no home directory"}},
 		{name: "context, and no file", context: "x", inCluster: pod, wants: []string{`the pod's service account was left out, since it has no context "x"`}},
 	} {
@@ -109,6 +112,9 @@ func TestFindConfig_TheFirstPlaceThatIsThereDecides(t *testing.T) {
 					t.Fatalf("got %v, %v, want host %s", cfg, err, tc.host)
 				}
 				return
+			}
+			if got := errors.Is(err, manager.ErrNoCluster); got != tc.none {
+				t.Errorf("%v: ErrNoCluster: %v, want %v", err, got, tc.none)
 			}
 			for _, want := range tc.wants {
 				if err == nil || !strings.Contains(err.Error(), want) {
