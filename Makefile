@@ -89,6 +89,11 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 guests: need-cc control-plane ## run Kubernetes' own Deployment and ReplicaSet controllers on flyball's informers
 	cd hack/guests && GOWORK=off CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./...
 
+# make test does the same; this is for looking at it alone, and for writing.
+.PHONY: transcripts
+transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers
+	$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/transcript/recorded $(if $(UPDATE),-update)
+
 # The race detector is on; SEED repeats the choices of an earlier run.
 SOAK ?= 5m
 SEED ?= 0

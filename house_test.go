@@ -50,6 +50,9 @@ var arrows = map[string][]string{
 	"envtest":     {},
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone
+
+	"simulate/transcript":          {}, // knows servers by HTTP alone
+	"simulate/transcript/recorded": {}, // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

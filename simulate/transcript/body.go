@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"strings"
+
+	apidiscovery "k8s.io/api/apidiscovery/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+const protobufType = "application/vnd.kubernetes.protobuf"
+
+// protobufMark begins what is protobuf.
+const protobufMark = "k8s\x00"
+
+// encodeBody is what is sent: the text of the step, its bytes when it is
+// "hex …", or, where protobuf is sent and the text is JSON, that as protobuf.
+func encodeBody(text, contentType string) ([]byte, error) {
+	if digits, ok := strings.CutPrefix(text, "hex "); ok {
+		return hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
+	}
+	if contentType != protobufType || !strings.HasPrefix(text, "{") {
+		return []byte(text), nil
+	}
+	obj, _, err := clientscheme.Codecs.UniversalDeserializer().Decode([]byte(text), nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("read the object to send as protobuf: %w", err)
+	}
+	var out bytes.Buffer
+	err = protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme).Encode(obj, &out)
+	return out.Bytes(), err
+}
+
+// decodeBody is an answer as plain values, whatever form it came in. What is
+// no form of an object is its text.
+func decodeBody(raw []byte, contentType string) (any, error) {
+	media, _, _ := mime.ParseMediaType(contentType)
+	var body any
+	switch {
+	case len(raw) == 0:
+		return nil, nil
+	case media == protobufType:
+		return decodeProtobuf(raw)
+	case media == "application/yaml":
+		return body, yaml.Unmarshal(raw, &body)
+	case media == "application/json":
+		return body, json.Unmarshal(raw, &body)
+	}
+	return string(raw), nil
+}
+
+// decodeProtobuf is one object in its envelope as plain values.
+func decodeProtobuf(raw []byte) (body any, err error) {
+	var envelope runtime.Unknown
+	if !bytes.HasPrefix(raw, []byte(protobufMark)) {
+		return nil, fmt.Errorf("an answer in protobuf begins with %.8q", raw)
+	}
+	if err := envelope.Unmarshal(raw[len(protobufMark):]); err != nil {
+		return nil, err
+	}
+	obj, err := newMessage(envelope.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if err := obj.Unmarshal(envelope.Raw); err != nil {
+		return nil, fmt.Errorf("read a %s in protobuf: %w", envelope.Kind, err)
+	}
+	text, err := json.Marshal(obj)
+	if err == nil {
+		err = json.Unmarshal(text, &body)
+	}
+	if fields, ok := body.(map[string]any); ok {
+		fields["apiVersion"], fields["kind"] = envelope.APIVersion, envelope.Kind
+	}
+	return body, err
+}
+
+// message is what every type with a protobuf form has.
+type message interface{ Unmarshal([]byte) error }
+
+// newMessage is an empty object of a kind. Those that describe the API itself
+// are in no scheme.
+func newMessage(kind schema.GroupVersionKind) (message, error) {
+	switch kind.Kind {
+	case "Status":
+		return &metav1.Status{}, nil
+	case "APIVersions":
+		return &metav1.APIVersions{}, nil
+	case "APIResourceList":
+		return &metav1.APIResourceList{}, nil
+	case "APIGroupList":
+		return &metav1.APIGroupList{}, nil
+	case "APIGroupDiscoveryList":
+		return &apidiscovery.APIGroupDiscoveryList{}, nil
+	case "PartialObjectMetadata":
+		return &metav1.PartialObjectMetadata{}, nil
+	case "PartialObjectMetadataList":
+		return &metav1.PartialObjectMetadataList{}, nil
+	}
+	obj, err := clientscheme.Scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := obj.(message)
+	if !ok {
+		return nil, fmt.Errorf("%s has no protobuf form", kind)
+	}
+	return m, nil
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/flyball-dev/flyball/simulate/transcript"
+)
+
+func TestCases(t *testing.T) {
+	cases, err := transcript.Load(os.DirFS("testdata/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, cases, transcript.Diff)
+}
+
+// compare plays cases to the simulated server and holds the answers against the
+// transcripts and the ledger.
+func compare(t *testing.T, cases []transcript.Case, differ func(got, want []transcript.Entry) []string) {
+	t.Helper()
+	known, err := transcript.ReadLibrary(*golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger := differences(t)
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			want, ok := known.Entries(c.Name)
+			if !ok {
+				t.Fatalf("no transcript of the real server; record it with: go test ./simulate/transcript/recorded -run 'TestReal/cases/%s' -update", c.Name)
+			}
+			simulated(t, func(t *testing.T, target transcript.Target) {
+				got, err := transcript.Run(t.Context(), target, c, transcript.Namespace(c.Name))
+				diff := differ(got, want)
+				if err != nil {
+					diff = []string{err.Error()}
+				}
+				judge(t, c.Name, ledger[c.Name], diff)
+			})
+		})
+	}
+}
+
+// differences is the ledger of what is known to differ.
+func differences(t *testing.T) map[string]transcript.Difference {
+	t.Helper()
+	text, err := os.ReadFile("../FIDELITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger, err := transcript.ParseLedger(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ledger
+}
+
+// judge fails when a case differs and is not in the ledger, and when it is in
+// there and does not.
+func judge(t *testing.T, name string, known transcript.Difference, diff []string) {
+	t.Helper()
+	switch {
+	case len(diff) > 0 && known.Case == "":
+		t.Errorf("the simulated server (got) does not answer as the real one (want):\n  %s", strings.Join(diff, "\n  "))
+	case len(diff) > 0 && testing.Verbose():
+		t.Logf("known: %s: %s:\n  %s", known.What, known.Reason, strings.Join(diff, "\n  "))
+	case len(diff) == 0 && known.Case != "":
+		t.Logf("%s has come to agree; take it off the ledger of FIDELITY.md", name)
+	}
+}

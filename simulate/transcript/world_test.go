@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript_test
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/transcript"
+)
+
+// simulated runs test in a bubble with a simulated server of its own.
+func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, network := simulate.New(simulate.Options{User: "envtest-admin"}), simulate.NewNetwork()
+		serving, stop := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer stop()
+		group.Go(func() {
+			if err := s.Run(serving, network.Listener()); err != nil {
+				t.Errorf("the simulated server ended: %v", err)
+			}
+		})
+		client := &http.Client{Transport: network.Transport()}
+		defer client.CloseIdleConnections()
+		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: client})
+	})
+}
