@@ -146,11 +146,11 @@ func (c *company) enter() (leave func()) {
 // returns what has changed.
 func (c *company) await(ctx context.Context) []news {
 	s := c.server
-	stop := context.AfterFunc(ctx, s.wake)
+	stop := context.AfterFunc(ctx, func() { s.wake(s.changed) })
 	defer stop()
 	next, planned := c.timeline.next()
 	if planned {
-		timer := time.AfterFunc(time.Until(next), s.wake)
+		timer := time.AfterFunc(time.Until(next), func() { s.wake(s.changed) })
 		defer timer.Stop()
 	}
 	s.mu.Lock()

@@ -4,6 +4,8 @@
 package simulate
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -37,6 +39,23 @@ func (k *Kind) fromStorage(obj *object) (*object, error) {
 		return obj, nil
 	}
 	return convert(obj, k.family.storage, k)
+}
+
+// of is obj, which is of some version of k's resource, as an object of k.
+func (k *Kind) of(obj *object) (*object, error) {
+	given, _ := obj.fields["apiVersion"].(string)
+	if given == "" || k.family == nil || given == k.GroupVersion().String() {
+		return obj, nil
+	}
+	version, err := schema.ParseGroupVersion(given)
+	if err != nil {
+		return nil, err
+	}
+	from := k.sibling(version)
+	if from == nil {
+		return nil, fmt.Errorf("%s is not served in version %s", k.Kind, given)
+	}
+	return convert(obj, from, k)
 }
 
 // convert is obj, of one version, as an object of another. It shares what does

@@ -17,6 +17,7 @@
 //	   │      what is asked for  list_options.go, continue_token.go, selection.go,
 //	   │                         field_labels.go
 //	   ├──▶ watch.go           one per request, fed from a queue of its own
+//	   │      in which form      negotiate.go, encode*.go, encodings.go, table*.go
 //	   ├──▶ write.go, write_body.go   create, update, patch
 //	   │      decode or patch    write_decode.go, patch.go, apply.go
 //	   │      who owns what      managed_fields.go
@@ -61,20 +62,24 @@
 //	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
 //	    goes with the last of them
 //	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
+//	S16 JSON, YAML, protobuf, tables and metadata alone show one object, asked for
+//	    alone, in a list or told of; what is kept of a form is bounded
 //	S17 objects are selected by the fields that a real server selects their kind
 //	    by, and by those that a CRD names; what comes into such a selection is
 //	    added for its watch, what leaves it deleted
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
-//	S23 with a journal, nobody hears of a change before it is in the file: what was
-//	    acknowledged is there after a crash, and a torn record costs itself alone
-//	S24 a server that listens takes no address but its own machine's, lets in
-//	    nobody without its certificate, and ends with watches open
 //	S21 with actors, what loses its owners goes or is let go as was asked for,
 //	    a namespace that is deleted is emptied and ends, and what is to run
 //	    Pods runs them, within its bounds, and says so in its status
 //	S22 one seed and the same requests are one history of actors, and an object
 //	    more or less moves no step of another
+//	S23 with a journal, nobody hears of a change before it is in the file: what was
+//	    acknowledged is there after a crash, and a torn record costs itself alone
+//	S24 a server that listens takes no address but its own machine's, lets in
+//	    nobody without its certificate, and ends with watches open
+//	S24 a server that listens takes no address but its own machine's, lets in
+//	    nobody without its certificate, and ends with watches open
 //
 // # What it is not
 //

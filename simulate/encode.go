@@ -4,108 +4,118 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"maps"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-)
-
-const (
-	contentJSON     = "application/json"
-	contentProtobuf = "application/vnd.kubernetes.protobuf"
+	"sigs.k8s.io/yaml"
 )
 
 // encoder writes answers about one kind in the form that was asked for.
 type encoder struct {
-	kind     *Kind // nil: only Status
-	protobuf bool
-	alone    bool // of objects only their metadata
-}
-
-// encoderFor takes the first form in the Accept header that the kind has.
-func encoderFor(kind *Kind, accept string) encoder {
-	for part := range strings.SplitSeq(accept, ",") {
-		media, params, _ := strings.Cut(strings.TrimSpace(part), ";")
-		alone, known := wantsAlone(params)
-		switch {
-		case !known:
-		case media == contentProtobuf && (kind == nil || kind.builtin || alone):
-			return encoder{kind: kind, protobuf: true, alone: alone}
-		case media == contentJSON, media == "*/*":
-			return encoder{kind: kind, alone: alone}
-		}
-	}
-	return encoder{kind: kind}
+	kind           *Kind // nil: only Status
+	protobuf, yaml bool  // else JSON
+	pretty         bool  // JSON for a person to read
+	as             string
+	version        string                     // of the group of as
+	include        metav1.IncludeObjectPolicy // what a row of a table has of its object
+	unacceptable   bool                       // no form was asked for that there is
+	cache          *encodings
 }
 
 func (e encoder) contentType() string {
-	if e.protobuf {
+	switch {
+	case e.protobuf:
 		return contentProtobuf
+	case e.yaml:
+		return contentYAML
 	}
 	return contentJSON
 }
 
-// object is one object with its kind and defaults.
-func (e encoder) object(obj *object) ([]byte, error) { return e.plain(e.kind.shown(obj)) }
-
-// plain is one object with its kind.
-func (e encoder) plain(obj *object) ([]byte, error) {
-	if e.alone {
-		return e.metadata(obj)
-	}
+// streamType is the content type of a watch.
+func (e encoder) streamType() string {
 	if e.protobuf {
-		raw, err := e.message(obj)
-		if err != nil {
-			return nil, err
-		}
-		return envelope(e.kind.GroupVersion().String(), e.kind.Kind, raw)
+		return contentProtobuf + streamed
 	}
-	fields := maps.Clone(obj.fields)
-	fields["apiVersion"], fields["kind"] = e.kind.GroupVersion().String(), e.kind.Kind
-	return json.Marshal(fields)
+	return contentJSON
 }
 
-// list is a page. Items of built-in kinds do not repeat what kind they are.
-func (e encoder) list(meta metav1.ListMeta, items []*object) ([]byte, error) {
-	if e.alone {
-		return e.metadataList(meta, items)
+// spelled is a body of JSON in the form that was asked for. Protobuf is itself.
+func (e encoder) spelled(body []byte, err error) ([]byte, error) {
+	switch {
+	case err != nil || e.protobuf:
+		return body, err
+	case e.yaml:
+		return yaml.JSONToYAML(body)
+	case e.pretty:
+		var out bytes.Buffer
+		err := json.Indent(&out, body, "", "  ")
+		return out.Bytes(), err
 	}
-	version, kind := e.kind.GroupVersion().String(), e.kind.Kind+"List"
-	if e.protobuf {
-		head, err := meta.Marshal()
+	return append(body, '\n'), nil
+}
+
+// object is an answer of one object.
+func (e encoder) object(obj *object) ([]byte, error) {
+	switch e.as {
+	case asMetadataList:
+		return nil, errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is not a list (%s)", e.as, e.kind.internalType()))
+	case asTable:
+		return e.spelled(e.table([]*object{obj}, metav1.ListMeta{ResourceVersion: obj.meta().GetResourceVersion()}, true))
+	}
+	return e.spelled(e.single(obj))
+}
+
+// single is one object with its kind. Nobody but the caller has the bytes.
+func (e encoder) single(obj *object) ([]byte, error) {
+	content, err := e.content(obj)
+	switch {
+	case err != nil:
+		return nil, err
+	case e.as != "" && e.protobuf:
+		return envelope(e.metaVersion(), asMetadata, content)
+	case e.protobuf:
+		return envelope(e.kind.GroupVersion().String(), e.kind.Kind, content)
+	case e.as != "":
+		return bytes.Clone(content), nil
+	}
+	return e.withKind(make([]byte, 0, len(content)+len(e.kind.Kind)+len(e.kind.Group)+64), content), nil
+}
+
+// withKind appends the content of an object with its kind in front.
+func (e encoder) withKind(to, content []byte) []byte {
+	to = append(to, `{"kind":"`...)
+	to = append(to, e.kind.Kind...)
+	to = append(to, `","apiVersion":"`...)
+	to = append(to, e.kind.GroupVersion().String()...)
+	to = append(to, '"')
+	if len(content) > len("{}") {
+		to = append(to, ',')
+	}
+	return append(to, content[1:]...)
+}
+
+// content is an object without its kind: in protobuf the message alone. It is
+// shared.
+func (e encoder) content(obj *object) ([]byte, error) {
+	return e.cache.encoded(obj, e.kind, contentForm{e.protobuf, e.as, e.version}, func() ([]byte, error) {
+		if e.as != "" {
+			return e.metadata(obj)
+		}
+		obj, err := e.kind.of(obj)
 		if err != nil {
 			return nil, err
 		}
-		raw := appendField(nil, 1, head)
-		for _, obj := range items {
-			item, err := e.message(e.kind.shown(obj))
-			if err != nil {
-				return nil, err
-			}
-			raw = appendField(raw, 2, item)
+		obj = e.kind.shown(obj)
+		if e.protobuf {
+			return e.message(obj)
 		}
-		return envelope(version, kind, raw)
-	}
-	all := make([]map[string]any, 0, len(items))
-	for _, obj := range items {
-		fields := maps.Clone(e.kind.shown(obj).fields)
-		delete(fields, "apiVersion")
-		delete(fields, "kind")
-		if !e.kind.builtin {
-			fields["apiVersion"], fields["kind"] = version, e.kind.Kind
-		}
-		all = append(all, fields)
-	}
-	return json.Marshal(struct {
-		Kind       string           `json:"kind"`
-		APIVersion string           `json:"apiVersion"`
-		Metadata   metav1.ListMeta  `json:"metadata"`
-		Items      []map[string]any `json:"items"`
-	}{kind, version, meta, all})
+		return appendFields(nil, obj.fields, "kind", "apiVersion")
+	})
 }
 
 // status is a Status.
@@ -118,34 +128,42 @@ func (e encoder) status(status metav1.Status) ([]byte, error) {
 		}
 		return envelope("v1", "Status", raw)
 	}
-	return json.Marshal(status)
+	return e.spelled(json.Marshal(status))
 }
 
 // event is one frame of a watch: its length in front, or a line.
-func (e encoder) event(f frame) ([]byte, error) {
-	var content []byte
-	var err error
-	switch f.typ {
-	case frameError:
-		content, err = e.status(f.status)
-	case frameBookmark:
-		content, err = e.plain(f.obj)
-	default:
-		content, err = e.object(f.obj)
-	}
+func (e encoder) event(f frame, first bool) ([]byte, error) {
+	content, err := e.eventObject(f, first)
 	if err != nil {
 		return nil, err
 	}
-	event := metav1.WatchEvent{Type: f.typ, Object: runtime.RawExtension{Raw: content}}
 	if e.protobuf {
+		event := metav1.WatchEvent{Type: f.typ, Object: runtime.RawExtension{Raw: content}}
 		raw, err := event.Marshal()
 		if err != nil {
 			return nil, err
 		}
 		return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...), nil
 	}
-	line, err := json.Marshal(event)
-	return append(line, '\n'), err
+	line := make([]byte, 0, len(content)+len(f.typ)+32)
+	line = append(line, `{"type":"`...)
+	line = append(line, f.typ...)
+	line = append(line, `","object":`...)
+	line = append(line, bytes.TrimRight(content, "\n")...)
+	return append(line, '}', '\n'), nil
+}
+
+func (e encoder) eventObject(f frame, first bool) ([]byte, error) {
+	e.pretty = false // a frame is a line
+	switch {
+	case f.typ == frameError:
+		return e.status(*f.status)
+	case e.as == asTable:
+		return e.table([]*object{f.obj}, metav1.ListMeta{ResourceVersion: f.obj.meta().GetResourceVersion()}, first)
+	case f.typ == frameBookmark:
+		e.cache = nil
+	}
+	return e.single(f.obj)
 }
 
 // message is obj in protobuf, without an envelope.

@@ -5,68 +5,42 @@ package simulate
 
 import (
 	"encoding/json"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-const metadataKind = "PartialObjectMetadata"
-
-// wantsAlone reads the parameters of one form in an Accept header. alone: only
-// the metadata of objects is wanted; known is false for a form, such as a
-// Table, that the server does not have.
-func wantsAlone(params string) (alone, known bool) {
-	for param := range strings.SplitSeq(params, ";") {
-		if as, ok := strings.CutPrefix(strings.TrimSpace(param), "as="); ok {
-			alone = as == metadataKind || as == metadataKind+"List"
-			return alone, alone
-		}
-	}
-	return false, true
-}
+// metaVersion is that of the group whose kinds show objects in part.
+func (e encoder) metaVersion() string { return metav1.GroupName + "/" + e.version }
 
 // partial is the metadata of obj alone. Who asked for it is told that it is no
 // more than that, and not of which kind.
-func partial(obj *object) (*metav1.PartialObjectMetadata, error) {
+func (e encoder) partial(obj *object) (*metav1.PartialObjectMetadata, error) {
 	out := &metav1.PartialObjectMetadata{}
 	fields := map[string]any{"metadata": obj.fields["metadata"]}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, out); err != nil {
 		return nil, err
 	}
-	out.APIVersion, out.Kind = metav1.SchemeGroupVersion.String(), metadataKind
+	out.APIVersion, out.Kind = e.metaVersion(), asMetadata
 	return out, nil
 }
 
+// internalType is what a real server calls the Go type of k's objects.
+func (k *Kind) internalType() string {
+	if !k.builtin {
+		return "*unstructured.Unstructured"
+	}
+	return "*" + goInternalType(k.GroupVersionKind)
+}
+
+// metadata is the content of the metadata of obj alone.
 func (e encoder) metadata(obj *object) ([]byte, error) {
-	out, err := partial(obj)
+	out, err := e.partial(obj)
 	if err != nil {
 		return nil, err
 	}
-	return e.meta(out, metadataKind)
-}
-
-func (e encoder) metadataList(meta metav1.ListMeta, items []*object) ([]byte, error) {
-	out := &metav1.PartialObjectMetadataList{ListMeta: meta, Items: []metav1.PartialObjectMetadata{}}
-	out.APIVersion, out.Kind = metav1.SchemeGroupVersion.String(), metadataKind+"List"
-	for _, obj := range items {
-		item, err := partial(obj)
-		if err != nil {
-			return nil, err
-		}
-		out.Items = append(out.Items, *item)
+	if e.protobuf {
+		return out.Marshal()
 	}
-	return e.meta(out, metadataKind+"List")
-}
-
-// meta is a message of the group meta.k8s.io.
-func (e encoder) meta(message interface{ Marshal() ([]byte, error) }, kind string) ([]byte, error) {
-	if !e.protobuf {
-		return json.Marshal(message)
-	}
-	raw, err := message.Marshal()
-	if err != nil {
-		return nil, err
-	}
-	return envelope(metav1.SchemeGroupVersion.String(), kind, raw)
+	return json.Marshal(out)
 }

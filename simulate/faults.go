@@ -221,6 +221,7 @@ func (s *Server) eachWatch(f func(*watch)) {
 func (s *Server) eachWatchLocked(f func(*watch)) {
 	for w := range s.mu.watches {
 		f(w)
+		w.told.Signal()
 	}
 	s.changed.Broadcast()
 }

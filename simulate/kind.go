@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -42,6 +43,8 @@ type Kind struct {
 	scaleManagers *fieldManagers // of the Scale of an object
 	selectable    []string       // of a CRD: JSON paths of its selectableFields
 	digest        func() string  // of the schema
+	// columns of a CRD's table; nil: what built-in kinds show, or the age.
+	columns []apiextensionsv1.CustomResourceColumnDefinition
 	schemaLife
 }
 

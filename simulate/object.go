@@ -6,6 +6,7 @@ package simulate
 import (
 	"maps"
 	"strconv"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,8 @@ import (
 type object struct {
 	fields map[string]any // as JSON has them
 	poison bool           // its protobuf form cannot be decoded
+	// encoded are the forms of it that were made.
+	encoded atomic.Pointer[encoding]
 }
 
 func (o *object) meta() *unstructured.Unstructured {

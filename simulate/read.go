@@ -96,15 +96,21 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	if err := s.kept(c.Context()); err != nil {
 		return err
 	}
-	body, err := c.encoder.list(meta, objects)
-	if err != nil {
+	if spoil := s.spoilage(c.kind.resource()); spoil != "" {
+		body, err := c.encoder.list(meta, objects)
+		if err == nil {
+			spoilBody(w, c.encoder, spoil, body)
+		}
 		return err
 	}
-	if spoil := s.spoilage(c.kind.resource()); spoil != "" {
-		spoilBody(w, c.encoder, spoil, body)
-		return nil
+	out := &parts{ResponseWriter: w, call: c}
+	if err := c.encoder.eachPart(meta, objects, out.send); err != nil {
+		if out.out != nil {
+			panic(http.ErrAbortHandler) // it cannot be taken back
+		}
+		return err
 	}
-	respond(w, c.encoder, http.StatusOK, body)
+	out.end()
 	return nil
 }
 

@@ -21,6 +21,7 @@ type change struct {
 	resource      schema.GroupResource
 	key           types.NamespacedName
 	before, after *object
+	gone          *object // of a deletion: before, with its version
 }
 
 // revisionLog is all that is stored: one counter of revisions for all kinds,
@@ -70,12 +71,16 @@ func (l *revisionLog) remove(r schema.GroupResource, key types.NamespacedName) *
 		return nil
 	}
 	l.write(r, key, nil)
-	return old.at(l.revision)
+	return l.changes[len(l.changes)-1].gone
 }
 
 func (l *revisionLog) write(r schema.GroupResource, key types.NamespacedName, after *object) *object {
 	l.revision++
-	l.changes = append(l.changes, change{l.revision, r, key, l.get(r, key), after})
+	c := change{revision: l.revision, resource: r, key: key, before: l.get(r, key), after: after}
+	if after == nil && c.before != nil {
+		c.gone = c.before.at(l.revision)
+	}
+	l.changes = append(l.changes, c)
 	l.set(r, key, after)
 	return after
 }
@@ -107,7 +112,7 @@ func (l *revisionLog) all() (out []change) {
 	for _, r := range resources {
 		objects, _ := l.list(r, l.revision)
 		for _, obj := range objects {
-			out = append(out, change{obj.revision(), r, obj.key(), nil, obj})
+			out = append(out, change{revision: obj.revision(), resource: r, key: obj.key(), after: obj})
 		}
 	}
 	return out
@@ -147,7 +152,7 @@ func (l *revisionLog) rewind(n int) (undone []change) {
 		l.changes = l.changes[:len(l.changes)-1]
 		l.set(last.resource, last.key, last.before)
 		l.revision = last.revision - 1
-		undone = append(undone, change{l.revision, last.resource, last.key, last.after, last.before})
+		undone = append(undone, change{revision: l.revision, resource: last.resource, key: last.key, before: last.after, after: last.before})
 	}
 	return undone
 }

@@ -58,6 +58,9 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() || c.prefixed && c.verb != "watch" {
 		return errMethod()
 	}
+	if err := c.acceptable(); err != nil {
+		return err
+	}
 	if handle := handlerOf(c); handle != nil {
 		return handle(s, answer, c)
 	}
@@ -108,6 +111,7 @@ func (s *Server) route(r *http.Request) *call {
 		return c
 	}
 	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
+	c.encoder.cache, c.encoder.pretty = &s.encodings, c.encoder.pretty || wantsPretty(r)
 	if len(parts) > 1 {
 		c.name = parts[1]
 	}

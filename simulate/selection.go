@@ -81,6 +81,8 @@ func (s selection) event(c change) (frame, bool) {
 		return frame{typ: frameModified, obj: c.after}, true
 	case is:
 		return frame{typ: frameAdded, obj: c.after}, true
+	case was && c.after == nil:
+		return frame{typ: frameDeleted, obj: c.gone}, true
 	case was:
 		return frame{typ: frameDeleted, obj: c.before.at(c.revision)}, true
 	}

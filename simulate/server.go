@@ -30,7 +30,8 @@ type Options struct {
 type Server struct {
 	user      string
 	seed      uint64
-	admission admission  // nil: all is admitted
+	admission admission // nil: all is admitted
+	encodings encodings
 	changed   *sync.Cond // on mu; something happened that a request may wait for
 	mu        struct {
 		sync.Mutex
@@ -145,24 +146,33 @@ func (s *Server) Watches(r schema.GroupResource) (n int) {
 	return n
 }
 
-// wake has every request that waits for a change look again. The lock keeps
-// one that is about to wait from missing it.
-func (s *Server) wake() {
+// wake has who waits for a condition look again. The lock keeps one that is
+// about to wait from missing it.
+func (s *Server) wake(told *sync.Cond) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.changed.Broadcast()
+	told.Broadcast()
 }
 
 // waitLocked waits until done, until ctx ends, or for at most d. It gives the
 // lock back while it waits, and reports whether done is true.
 func (s *Server) waitLocked(ctx context.Context, d time.Duration, done func() bool) bool {
+	return s.waitOnLocked(ctx, s.changed, d, done)
+}
+
+// waitOnLocked waits for what is told of by a condition of its own, on the
+// server's lock.
+func (s *Server) waitOnLocked(ctx context.Context, told *sync.Cond, d time.Duration, done func() bool) bool {
+	if done() || ctx.Err() != nil || d <= 0 {
+		return done()
+	}
 	deadline := time.Now().Add(d)
-	timer := time.AfterFunc(d, s.wake)
+	timer := time.AfterFunc(d, func() { s.wake(told) })
 	defer timer.Stop()
-	stop := context.AfterFunc(ctx, s.wake)
+	stop := context.AfterFunc(ctx, func() { s.wake(told) })
 	defer stop()
 	for !done() && ctx.Err() == nil && time.Now().Before(deadline) {
-		s.changed.Wait()
+		told.Wait()
 	}
 	return done()
 }

@@ -43,7 +43,7 @@ func (s *Server) respondTyped(w http.ResponseWriter, q *writing, code int, gvk s
 		return apierrors.NewInternalError(err)
 	}
 	q.encoder = encoderFor(kind, q.Header.Get("Accept"))
-	body, err := q.encoder.plain(obj)
+	body, err := q.encoder.object(obj)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,15 +30,16 @@ const (
 type frame struct {
 	typ    string
 	obj    *object
-	status metav1.Status // of an error
+	status *metav1.Status // of an error
 }
 
 // watch is one open watch. The server's lock guards it.
 type watch struct {
 	kind      *Kind
 	sel       selection
-	from      int64   // what is not newer is not told
-	queue     []frame // not sent yet
+	told      *sync.Cond // on the server's lock
+	from      int64      // what is not newer is not told
+	queue     []frame    // not sent yet
 	bookmarks bool
 	muted     bool // says nothing more, and stays open
 	over      bool // ends when the queue is sent
@@ -50,6 +52,7 @@ func (w *watch) tell(c change) {
 	}
 	if f, ok := w.sel.event(c); ok {
 		w.queue = append(w.queue, f)
+		w.told.Signal()
 	}
 }
 
@@ -80,7 +83,7 @@ func parseWatch(c *call, w *watch) (r watchRequest, err error) {
 }
 
 func (s *Server) watch(answer http.ResponseWriter, c *call) error {
-	w := &watch{kind: c.kind}
+	w := &watch{kind: c.kind, told: sync.NewCond(&s.mu.Mutex)}
 	r, err := parseWatch(c, w)
 	if err != nil {
 		return err
@@ -89,11 +92,7 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 		spoilBody(answer, c.encoder, spoil, nil)
 		return nil
 	}
-	header := c.encoder.contentType()
-	if c.encoder.protobuf {
-		header += ";stream=watch"
-	}
-	answer.Header().Set("Content-Type", header)
+	answer.Header().Set("Content-Type", c.encoder.streamType())
 	answer.WriteHeader(http.StatusOK)
 	flush(answer)
 	if r.timeout < 0 {
@@ -148,7 +147,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 
 // fail ends w with a Status.
 func (w *watch) fail(status metav1.Status) {
-	w.queue, w.over = []frame{{typ: frameError, status: status}}, true
+	w.queue, w.over = []frame{{typ: frameError, status: &status}}, true
 }
 
 // initialLocked queues the present objects, and the bookmark that ends them.
@@ -181,7 +180,7 @@ func (s *Server) close(w *watch) {
 
 // feed sends what is queued for w until it ends.
 func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout time.Duration) {
-	end := time.Now().Add(timeout)
+	first, end := true, time.Now().Add(timeout)
 	next := nextBookmark(time.Now(), end)
 	for c.Context().Err() == nil {
 		frames, over := s.take(c, w, min(time.Until(next), time.Until(end)))
@@ -191,9 +190,10 @@ func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout tim
 			next = nextBookmark(now, end)
 		}
 		for _, f := range frames {
-			if !s.send(answer, c, f) {
+			if !s.send(answer, c, f, first) {
 				return
 			}
+			first = false
 		}
 		if over || !now.Before(end) {
 			return
@@ -217,7 +217,7 @@ func nextBookmark(now, end time.Time) time.Time {
 func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waitLocked(c.Context(), d, func() bool { return w.over || len(w.queue) > 0 && !w.muted })
+	s.waitOnLocked(c.Context(), w.told, d, func() bool { return w.over || len(w.queue) > 0 && !w.muted })
 	if w.muted {
 		return nil, w.over
 	}
@@ -235,11 +235,13 @@ func (s *Server) heartbeat(w *watch) []frame {
 	return []frame{bookmark(s.mu.told, false)}
 }
 
-// send writes one frame, and reports whether the stream goes on.
-func (s *Server) send(answer http.ResponseWriter, c *call, f frame) bool {
-	raw, err := c.encoder.event(f)
+// send writes one frame, and reports whether the stream goes on. first: there
+// was none before.
+func (s *Server) send(answer http.ResponseWriter, c *call, f frame, first bool) bool {
+	raw, err := c.encoder.event(f, first)
 	if err != nil {
-		raw, err = c.encoder.event(frame{typ: frameError, status: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err)}})
+		status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err)}
+		raw, err = c.encoder.event(frame{typ: frameError, status: &status}, first)
 	}
 	if err != nil {
 		return false

@@ -25,7 +25,6 @@ import (
 const (
 	// largestBody is what the server reads of a request.
 	largestBody = 3 << 20
-	contentYAML = "application/yaml"
 
 	longestManager = 128
 )
