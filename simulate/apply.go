@@ -21,7 +21,7 @@ func (s *Server) apply(q *writing) (*object, bool, error) {
 		return nil, false, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
 	}
 	if err := unmarshalYAML(q.body, &given, false); err != nil {
-		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	if given == nil {
 		given = map[string]any{}
@@ -44,10 +44,12 @@ func unmarshalYAML(body []byte, into *map[string]any, strict bool) error {
 		text, err = yaml.YAMLToJSONStrict(body)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("error converting YAML to JSON: %w", err)
 	}
-	_, err = strictly(text, into)
-	return err
+	if _, err = strictly(text, into); err != nil {
+		return fmt.Errorf("error unmarshaling JSON: while decoding JSON: %w", err)
+	}
+	return nil
 }
 
 // reportTwice treats fields that the body has twice.

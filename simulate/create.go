@@ -47,7 +47,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 			return nil, err
 		}
 	}
-	if err := s.housed(q); err != nil {
+	if err := s.housed(q, obj.meta().GetName()); err != nil {
 		return nil, err
 	}
 	obj, err := s.mutated(q, "CREATE", obj, nil)
@@ -71,7 +71,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 }
 
 // housed refuses new objects in a namespace that is being emptied.
-func (s *Server) housed(q *writing) error {
+func (s *Server) housed(q *writing, name string) error {
 	if !q.kind.Namespaced {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (s *Server) housed(q *writing) error {
 	if home == nil || unset(home.meta().GetDeletionTimestamp()) {
 		return nil
 	}
-	err := apierrors.NewForbidden(q.kind.resource(), q.name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
+	err := apierrors.NewForbidden(q.kind.resource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", q.namespace), Field: "metadata.namespace"})
 	return err
@@ -111,8 +111,12 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	r := q.kind.resource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.log.get(r, stored.key()) != nil {
-		return nil, apierrors.NewAlreadyExists(r, stored.meta().GetName())
+	if there := s.mu.log.get(r, stored.key()); there != nil {
+		err := apierrors.NewAlreadyExists(r, stored.meta().GetName())
+		if !unset(there.meta().GetDeletionTimestamp()) {
+			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+		}
+		return nil, err
 	}
 	if q.dryRun {
 		return obj, nil

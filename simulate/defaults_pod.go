@@ -24,6 +24,11 @@ func defaultPodSpec(s *corev1.PodSpec) {
 	for i := range s.Containers {
 		defaultContainer(&s.Containers[i], s.HostNetwork)
 	}
+	for i := range s.EphemeralContainers {
+		c := corev1.Container(s.EphemeralContainers[i].EphemeralContainerCommon)
+		defaultContainer(&c, s.HostNetwork)
+		s.EphemeralContainers[i].EphemeralContainerCommon = corev1.EphemeralContainerCommon(c)
+	}
 	for i := range s.Volumes {
 		defaultVolume(&s.Volumes[i].VolumeSource)
 	}

@@ -7,6 +7,7 @@ package simulate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -98,6 +99,9 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 		return opts, apierrors.NewBadRequest("exceeded max depth")
 	}
 	if err := json.Unmarshal(body, &opts); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
+			return opts, apierrors.NewBadRequest(err.Error())
+		}
 		return opts, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
 	}
 	if opts.Kind != "" && opts.Kind != "DeleteOptions" {
@@ -188,6 +192,9 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 	if next == nil {
 		if dryRun {
 			return old, true, nil
+		}
+		if kind.graceful() {
+			s.putLocked(r, kind.lastSeen(old)) // it is marked before it goes
 		}
 		return kind.lastSeen(s.takeLocked(r, old.key())), true, nil
 	}

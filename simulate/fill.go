@@ -35,6 +35,8 @@ func (s *Server) fill(q *writing, obj *object) error {
 		if !slices.Contains(m.GetFinalizers(), name) {
 			m.SetFinalizers(append(m.GetFinalizers(), name))
 		}
+	case "nodes":
+		return fillNode(obj)
 	case "daemonsets.apps":
 		setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
@@ -218,4 +220,17 @@ func fillPod(obj *object) error {
 		}
 	}
 	return retype(obj, pod)
+}
+
+// fillNode keeps Pods off a new node until somebody says that it is ready.
+func fillNode(obj *object) error {
+	node, err := typedOf[corev1.Node](obj)
+	if err != nil {
+		return err
+	}
+	taint := corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}
+	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
+		node.Spec.Taints = append(node.Spec.Taints, taint)
+	}
+	return retype(obj, node)
 }

@@ -27,6 +27,8 @@ func handlerOf(c *call) handler {
 		return (*Server).bind
 	case handlerKey{core("pods"), "eviction", "create"}:
 		return (*Server).evict
+	case handlerKey{core("pods"), "log", "get"}:
+		return (*Server).podLog
 	case handlerKey{core("namespaces"), "finalize", "update"}:
 		return (*Server).finalizeNamespace
 	}

@@ -44,7 +44,9 @@ func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 	}
 	m.SetCreationTimestamp(was.GetCreationTimestamp())
 	m.SetSelfLink(was.GetSelfLink())
-	m.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	if unset(m.GetDeletionTimestamp()) {
+		m.SetDeletionTimestamp(was.GetDeletionTimestamp())
+	}
 	if m.GetDeletionGracePeriodSeconds() == nil || unset(was.GetDeletionTimestamp()) {
 		m.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	}

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -30,7 +31,7 @@ func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
 	}
 	typed, ok := decoded.(any).(*T)
 	if !ok {
-		return nil, unreadableAs(*given, gvk.Kind, fmt.Errorf("it is a %T", decoded))
+		return nil, unreadableAs(*given, gvk.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", goType(*given), goInternalType(gvk)))
 	}
 	return typed, nil
 }
@@ -77,7 +78,7 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if binding.Target.Name == "" {
-		return apierrors.NewBadRequest("target.name: Required value")
+		return errPlain(errors.New("target.name: Required value"))
 	}
 	each := *c
 	each.subresource = "binding"
@@ -200,4 +201,18 @@ func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	return s.answer(w, q, http.StatusOK, answer)
+}
+
+// podLog answers for what a Pod has written: nothing while it runs nowhere,
+// and no node is there to ask.
+func (s *Server) podLog(w http.ResponseWriter, c *call) error {
+	pod, err := s.find(c, 0)
+	if err != nil {
+		return err
+	}
+	if spec, _ := pod.fields["spec"].(map[string]any); spec["nodeName"] != nil {
+		return apierrors.NewInternalError(fmt.Errorf("no node of the simulated server keeps logs"))
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
 }

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -120,7 +121,11 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 // checkVersion is optimistic locking.
 func (q *writing) checkVersion(old, obj *object) error {
 	was, m := old.meta(), obj.meta()
-	switch version := m.GetResourceVersion(); {
+	version := m.GetResourceVersion()
+	if _, err := strconv.ParseUint(version, 10, 64); version != "" && err != nil {
+		return errPlain(err)
+	}
+	switch {
 	case (version == "" || version == "0") && q.kind.needsVersion():
 		return apierrors.NewInvalid(schema.GroupKind{Group: q.kind.Group, Kind: q.kind.Resource}, q.name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -18,6 +19,7 @@ import (
 func (k *Kind) validateCreate(obj *object) field.ErrorList {
 	m := obj.meta()
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, k.nameRule(), field.NewPath("metadata"))
+	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
 	if k.schema != nil && !obj.poison {
 		errs = append(errs, k.schema.validate(obj.fields, nil)...)
 	}
@@ -29,8 +31,24 @@ func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorL
 	was, m, path := old.meta(), obj.meta(), field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
+	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
 	if k.schema != nil && !obj.poison && (subresource == "" || !k.builtin) {
 		errs = append(errs, k.schema.validate(obj.fields, old.fields)...)
+	}
+	if subresource == "status" {
+		errs = append(errs, k.validateStatus(obj)...)
+	}
+	return errs
+}
+
+// validateFinalizers wants those of built-in kinds to be known or to have a
+// domain.
+func (k *Kind) validateFinalizers(names []string) (errs field.ErrorList) {
+	known := []string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	for i, name := range names {
+		if k.builtin && !strings.Contains(name, "/") && !slices.Contains(known, name) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
 	}
 	return errs
 }

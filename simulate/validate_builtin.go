@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"encoding/json"
 	"reflect"
 	"slices"
 
@@ -11,6 +12,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,7 +23,7 @@ import (
 // ruled are the built-in kinds that have rules here beyond those of metadata.
 var ruled = []string{
 	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-	"jobs.batch", "cronjobs.batch", "leases.coordination.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 }
 
 func hasRules(k *Kind) bool { return slices.Contains(ruled, k.resource().String()) }
@@ -57,6 +60,14 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 		return validateCronJob(o)
 	case *coordinationv1.Lease:
 		return validateLease(o)
+	case *corev1.Event:
+		return validateCoreEvent(o)
+	case *eventsv1.Event:
+		return validateEvent(o, was[eventsv1.Event](old))
+	case *networkingv1.Ingress:
+		if o.Spec.DefaultBackend == nil && len(o.Spec.Rules) == 0 {
+			return field.ErrorList{field.Invalid(field.NewPath("spec"), nil, "either `defaultBackend` or `rules` must be specified")}
+		}
 	case *rbacv1.RoleBinding:
 		if before := was[rbacv1.RoleBinding](old); before != nil {
 			return immutable(before.RoleRef, o.RoleRef, field.NewPath("roleRef"), "cannot change roleRef")
@@ -106,6 +117,15 @@ func validateSecret(o, old *corev1.Secret) field.ErrorList {
 	for _, name := range secretKeys[o.Type] {
 		if _, ok := o.Data[name]; !ok {
 			errs = append(errs, field.Required(field.NewPath("data").Key(name), ""))
+		}
+	}
+	for _, name := range []string{corev1.DockerConfigKey, corev1.DockerConfigJsonKey} {
+		content, ok := o.Data[name]
+		if !ok || !slices.Contains(secretKeys[o.Type], name) {
+			continue
+		}
+		if err := json.Unmarshal(content, &map[string]any{}); err != nil {
+			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), "<secret contents redacted>", err.Error()))
 		}
 	}
 	if o.Type == corev1.SecretTypeServiceAccountToken && o.Annotations[corev1.ServiceAccountNameKey] == "" {

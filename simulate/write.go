@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"net/http"
+	"strings"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
@@ -84,8 +85,15 @@ func (s *Server) losesResponse() bool {
 	return true
 }
 
-// warn tells the client something, once.
+// warn tells the client something, once. What a YAML reader says is a heading
+// and a line for each fault.
 func (q *writing) warn(text string) {
+	if faults, ok := strings.CutPrefix(text, "yaml: unmarshal errors:\n"); ok {
+		for fault := range strings.Lines(faults) {
+			q.warn(strings.TrimSpace(fault))
+		}
+		return
+	}
 	for _, known := range q.warnings {
 		if known == text {
 			return

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -77,12 +78,30 @@ func (k *Kind) unrecognized(body []byte, cause error) error {
 // that the kind does not have, or that are there twice.
 func decodeAs(k *Kind, media string, body []byte) (obj *object, problems []error, err error) {
 	if media != contentProtobuf && nesting(body) > deepest {
-		return nil, nil, k.unrecognized(body, fmt.Errorf("couldn't get version/kind; json parse error: exceeded max depth"))
+		return nil, nil, k.unrecognized(body, tooDeep(media, body))
 	}
 	if k.builtin {
 		return decodeTyped(k, media, body)
 	}
 	return decodeFields(k, media, body)
+}
+
+// tooDeep is what the reader of a medium says of a body that is nested deeper
+// than it reads.
+func tooDeep(media string, body []byte) error {
+	at, depth := 0, 0
+	for i, c := range body {
+		if c == '{' || c == '[' {
+			if depth++; depth > deepest {
+				at = i
+				break
+			}
+		}
+	}
+	if media == contentYAML {
+		return fmt.Errorf("yaml: line %d: exceeded max depth of %d", bytes.Count(body[:at], []byte("\n"))+1, deepest)
+	}
+	return fmt.Errorf("couldn't get version/kind; json parse error: invalid character '%c' exceeded max depth", body[at])
 }
 
 // nesting is how deeply brackets are nested in a text, at most.

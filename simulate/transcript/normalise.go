@@ -159,7 +159,7 @@ func sortedList(message string) string {
 var (
 	uid     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
-	address = regexp.MustCompile(`\b10\.0\.0\.\d{1,3}\b`)
+	address = regexp.MustCompile(`\b10\.(0|96)\.\d{1,3}\.\d{1,3}\b`)
 	hash    = regexp.MustCompile(`hash=[0-9A-Za-z%_-]+`)
 	version = regexp.MustCompile(`(?i)(resource ?version[^0-9]{1,30}|revision=)(\d+)`)
 	current = regexp.MustCompile(`(resource version: )\d+(?:( \()\d+(\))|(, current: )\d+)`)
