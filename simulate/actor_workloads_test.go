@@ -18,7 +18,6 @@ import (
 
 var (
 	working     = simulate.Actors{Workloads: true, GarbageCollector: true}
-	deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
 	replicaSets = schema.GroupResource{Group: "apps", Resource: "replicasets"}
 )
 

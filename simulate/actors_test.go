@@ -21,8 +21,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-var everyActor = simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true}
-
 // play is a server with actors, asked without a network, in one bubble.
 type play struct {
 	*simulate.Server

@@ -42,6 +42,9 @@ func (s *Server) createObject(q *writing, obj *object) (stored *object, err erro
 
 func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 	s.beginCreate(obj)
+	if err := s.escalates(q, nil, obj); err != nil {
+		return nil, err
+	}
 	if !q.applies() { // which has said who owns what
 		if err := q.own(nil, obj); err != nil {
 			return nil, err

@@ -10,7 +10,8 @@
 //	Network          in memory; lost, late, cut     network.go, conn.go
 //	   │             or Loopback, for kubectl       loopback.go
 //	   ▼
-//	Server           who is turned away             route.go, faults.go
+//	Server           who it is, and may it          route.go, authenticate.go,
+//	   │                                     authorize.go, rbac.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
 //	   ├──▶ openapi_*.go       what they look like, made of their Go types
 //	   ├──▶ read.go            get; list with pages, versions, selectors
@@ -69,6 +70,15 @@
 //	    added for its watch, what leaves it deleted
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
+//	S23 with a journal, nobody hears of a change before it is in the file: what was
+//	    acknowledged is there after a crash, and a torn record costs itself alone
+//	S24 a server that listens takes no address but its own machine's, lets in
+//	    nobody without its certificate, and ends with watches open
+//	S19 each request is of one user, by its certificate, its token or as whom it
+//	    asks to be taken; an unknown or forged token is 401, and a ServiceAccount's
+//	    counts as long as what it is bound to is there
+//	S20 with Authorization nothing goes through that no rule grants, nobody gives
+//	    rights that they do not have, and reviews tell the same
 //	S21 with actors, what loses its owners goes or is let go as was asked for,
 //	    a namespace that is deleted is emptied and ends, and what is to run
 //	    Pods runs them, within its bounds, and says so in its status
@@ -84,8 +94,9 @@
 // # What it is not
 //
 // Some fields of built-in kinds have no rule here, and what controllers and
-// kubelets do is done only by actors, when they run. Rights are an open door
-// with a list of who is turned away (Deny).
+// kubelets do is done only by actors, when they run. Without
+// Options.Authorization rights are an open door with a list of what is refused
+// (Deny).
 //
 // # Concurrency
 //

@@ -5,8 +5,6 @@ package simulate
 
 import (
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,31 +71,33 @@ func (f *faults) distort(c change) []change {
 	return []change{c}
 }
 
-// admit is how a request is turned away before it reaches its resource; nil:
-// it is not.
-func (s *Server) admit(c *call) func(http.ResponseWriter, *call) {
+// overloaded is how a request is turned away before anybody asks whose it is;
+// nil: it is not.
+func (s *Server) overloaded() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := &s.mu.faults
-	refusal := func(err error) func(http.ResponseWriter, *call) {
-		return func(w http.ResponseWriter, c *call) { refuse(w, c.encoder, err) }
+	o := &s.mu.faults.overload
+	if o.times == 0 {
+		return nil
 	}
-	if o := &f.overload; o.times != 0 {
-		o.times--
-		return refusal(errOverload(o.code, o.retryAfter))
-	}
-	if f.tokens != nil && !f.tokens[strings.TrimPrefix(c.Header.Get("Authorization"), "Bearer ")] {
-		return refusal(apierrors.NewUnauthorized("Unauthorized"))
-	}
+	o.times--
+	return errOverload(o.code, o.retryAfter)
+}
+
+// denied is how a request is turned away before it reaches its resource; nil:
+// it is not.
+func (s *Server) denied(c *call) error {
 	if c.kind == nil {
 		return nil
 	}
-	r := c.kind.resource()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f, r := &s.mu.faults, c.kind.resource()
 	if f.denied[permission{c.verb, r}] {
-		return refusal(errForbidden(s.user, c.verb, r, c.namespace))
+		return errForbidden(attributes{user: c.user, verb: c.verb, group: r.Group, resource: r.Resource, subresource: c.subresource, namespace: c.namespace, name: c.name}, "")
 	}
 	if f.unwilling[r] {
-		return refusal(apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s failed: Post \"https://webhook.default.svc:443/convert\": connect: connection refused", c.kind.GroupVersionKind)))
+		return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s failed: Post \"https://webhook.default.svc:443/convert\": connect: connection refused", c.kind.GroupVersionKind))
 	}
 	return nil
 }
@@ -122,7 +122,8 @@ func (s *Server) Allow(verb string, r schema.GroupResource) {
 }
 
 // AcceptTokens refuses with 401 whoever comes with another bearer token. None
-// given: nobody is let in.
+// given: nobody is let in. A token that is accepted and not known otherwise is
+// that of Options.User.
 func (s *Server) AcceptTokens(tokens ...string) {
 	accepted := map[string]bool{}
 	for _, t := range tokens {

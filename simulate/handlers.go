@@ -21,7 +21,10 @@ type handler func(s *Server, w http.ResponseWriter, c *call) error
 
 // handlerOf is who answers c instead of the ordinary verbs; nil: those do.
 func handlerOf(c *call) handler {
-	core := func(resource string) schema.GroupResource { return schema.GroupResource{Resource: resource} }
+	of := func(group, resource string) schema.GroupResource {
+		return schema.GroupResource{Group: group, Resource: resource}
+	}
+	core := func(resource string) schema.GroupResource { return of("", resource) }
 	switch (handlerKey{c.kind.resource(), c.subresource, c.verb}) {
 	case handlerKey{core("pods"), "binding", "create"}, handlerKey{core("bindings"), "", "create"}:
 		return (*Server).bind
@@ -31,6 +34,20 @@ func handlerOf(c *call) handler {
 		return (*Server).podLog
 	case handlerKey{core("namespaces"), "finalize", "update"}:
 		return (*Server).finalizeNamespace
+	case handlerKey{core("serviceaccounts"), "token", "create"}:
+		return (*Server).issueToken
+	case handlerKey{of("authentication.k8s.io", "tokenreviews"), "", "create"}:
+		return (*Server).reviewToken
+	case handlerKey{of("authentication.k8s.io", "selfsubjectreviews"), "", "create"}:
+		return (*Server).reviewSelf
+	case handlerKey{of("authorization.k8s.io", "subjectaccessreviews"), "", "create"}:
+		return (*Server).reviewAccess
+	case handlerKey{of("authorization.k8s.io", "localsubjectaccessreviews"), "", "create"}:
+		return (*Server).reviewLocalAccess
+	case handlerKey{of("authorization.k8s.io", "selfsubjectaccessreviews"), "", "create"}:
+		return (*Server).reviewOwnAccess
+	case handlerKey{of("authorization.k8s.io", "selfsubjectrulesreviews"), "", "create"}:
+		return (*Server).reviewRules
 	}
 	switch {
 	case c.subresource == "scale" && c.kind.scale != nil:

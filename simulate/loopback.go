@@ -209,11 +209,12 @@ func (l *Loopback) Run(ctx context.Context) error {
 	return errors.Join(err, lost, l.close())
 }
 
-// guarded lets in who shows a certificate of the server's own, so that a port
+// guarded lets in who shows a certificate of the server's own, or a token, which
+// the server then knows or refuses, so that a port
 // that every user of the machine reaches is no door for them.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && bearerToken(r.Header) == "" {
 			refuse(w, encoderFor(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}

@@ -51,7 +51,7 @@ func (s *Server) tellSchemas(w http.ResponseWriter, r *http.Request, path string
 	version, below, _ := strings.Cut(strings.TrimPrefix(path, "/openapi/"), "/")
 	switch {
 	case s.schemasForbidden():
-		refuse(w, encoder{}, errForbiddenPath(s.user, path))
+		refuse(w, encoder{}, errForbidden(attributes{user: User{Name: s.user}, verb: "get", path: path}, ""))
 	case path == "/openapi/v2":
 		s.tellSwagger(w, r)
 	case path == "/openapi/v3":

@@ -30,10 +30,9 @@ type call struct {
 // ServeHTTP answers one request, as a Kubernetes API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
-	c.user = s.authenticate(c)
 	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
-	if fault := s.admit(c); fault != nil {
-		fault(answer, c)
+	if err := s.letIn(c); err != nil {
+		refuse(answer, c.encoder, err)
 		return
 	}
 	if c.absent {
@@ -44,13 +43,23 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.discover(answer, r)
 		return
 	}
-	if err := s.authorize(c); err != nil {
-		refuse(answer, c.encoder, err)
-		return
-	}
 	if err := s.serve(answer, c); err != nil {
 		refuse(answer, c.encoder, err)
 	}
+}
+
+// letIn says how c is refused before anybody looks at what it asks for.
+func (s *Server) letIn(c *call) (err error) {
+	if err = s.overloaded(); err != nil {
+		return err
+	}
+	if c.user, err = s.authenticate(c); err != nil {
+		return err
+	}
+	if err = s.authorize(c); err != nil {
+		return err
+	}
+	return s.denied(c)
 }
 
 // serve answers a request that is let in.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"sync"
@@ -21,6 +22,12 @@ type Options struct {
 	Kinds []Kind
 	// User is who clients are, in refusals. Empty: "simulated".
 	User string
+	// Authorization has roles decide who may do what. Else everybody may do
+	// everything, and who shows nothing is User.
+	Authorization bool
+	// Tokens are the bearer tokens that are known, besides those of
+	// ServiceAccounts.
+	Tokens map[string]User
 	// Seed decides what the server draws, as the ends of generated names.
 	Seed uint64
 }
@@ -28,12 +35,14 @@ type Options struct {
 // Server is a Kubernetes API server: its store, and the requests it answers.
 // It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
-	user      string
-	seed      uint64
-	admission admission // nil: all is admitted
-	encodings encodings
-	changed   *sync.Cond // on mu; something happened that a request may wait for
-	mu        struct {
+	user          string
+	authorization bool
+	tokens        map[string]User
+	seed          uint64
+	admission     admission // nil: all is admitted
+	encodings     encodings
+	changed       *sync.Cond // on mu; something happened that a request may wait for
+	mu            struct {
 		sync.Mutex
 		log      *revisionLog
 		kinds    map[schema.GroupVersionKind]*Kind
@@ -57,13 +66,14 @@ type Server struct {
 		// addresses and ports that were handed out to Services
 		addresses, ports int
 		faults           faults
+		policy           *policy // nil: to be made of the roles there are
 		served           []Served
 	}
 }
 
 // New returns a server with an empty store. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{user: opts.User, seed: opts.Seed}
+	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed}
 	if s.user == "" {
 		s.user = "simulated"
 	}
@@ -79,6 +89,10 @@ func New(opts Options) *Server {
 	s.installBuiltins()
 	for _, kind := range opts.Kinds {
 		s.Install(kind)
+	}
+	if s.authorization {
+		s.mu.observers = append(s.mu.observers, s.dropPolicyLocked)
+		s.installRoles()
 	}
 	return s
 }

@@ -85,21 +85,6 @@ func errInvalid(kind schema.GroupKind, name, field, message string) *apierrors.S
 	return err
 }
 
-func errForbidden(user, verb string, r schema.GroupResource, namespace string) *apierrors.StatusError {
-	where := "at the cluster scope"
-	if namespace != "" {
-		where = fmt.Sprintf("in the namespace %q", namespace)
-	}
-	//lint:ignore ST1005 the server's words
-	return apierrors.NewForbidden(r, "", fmt.Errorf("User %q cannot %s resource %q in API group %q %s", user, verb, r.Resource, r.Group, where))
-}
-
-// errForbiddenPath is a refusal of what is not a resource.
-func errForbiddenPath(user, path string) *apierrors.StatusError {
-	//lint:ignore ST1005 the server's words
-	return apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot get path %q", user, path))
-}
-
 // errOverload is what a server says that has too much to do: 429 or 503.
 func errOverload(code, retryAfter int) *apierrors.StatusError {
 	err := apierrors.NewTooManyRequests("too many requests, please try again later", retryAfter)

@@ -98,6 +98,9 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 	if err := q.check(obj); err != nil {
 		return nil, err
 	}
+	if err := s.escalates(q, old, obj); err != nil {
+		return nil, err
+	}
 	obj, err := s.mutated(q, "UPDATE", obj, old)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	_ "embed"
+	"encoding/json"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+)
+
+// rbacTable is the roles and bindings that a real server makes when it starts:
+// those that users and controllers are given. Roles of a cluster's own parts
+// are not among them.
+//
+//go:embed rbac_defaults.json
+var rbacTable []byte
+
+// defaultRole is one line of the table: a ClusterRole or a ClusterRoleBinding.
+type defaultRole struct {
+	Kind            string                  `json:"kind"`
+	Name            string                  `json:"name"`
+	Labels          map[string]string       `json:"labels"`
+	AggregationRule *rbacv1.AggregationRule `json:"aggregationRule"`
+	Rules           []rbacv1.PolicyRule     `json:"rules"`
+	RoleRef         rbacv1.RoleRef          `json:"roleRef"`
+	Subjects        []rbacv1.Subject        `json:"subjects"`
+}
+
+// installRoles puts the default roles into the store.
+func (s *Server) installRoles() {
+	var table []defaultRole
+	utilruntime.Must(json.Unmarshal(rbacTable, &table)) // a table of ours
+	for _, line := range table {
+		role := &rbacv1.ClusterRole{AggregationRule: line.AggregationRule, Rules: line.Rules}
+		role.Name, role.Labels = line.Name, map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"}
+		for name, value := range line.Labels {
+			role.Labels[name] = value
+		}
+		role.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}
+		if line.Kind == "ClusterRole" {
+			_, err := s.Put(role)
+			utilruntime.Must(err)
+			continue
+		}
+		_, err := s.Put(&rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: line.RoleRef, Subjects: line.Subjects})
+		utilruntime.Must(err)
+	}
+}
