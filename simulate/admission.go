@@ -3,7 +3,11 @@
 
 package simulate
 
-import "context"
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
 
 // admission decides about writes after they are decoded and before they are
 // stored. It is called without the server's lock, and more than once for a
@@ -36,7 +40,9 @@ func (s *Server) mutated(q *writing, operation string, obj, old *object) (*objec
 		return nil, err
 	}
 	if call.object != nil && q.kind.schema != nil {
-		q.kind.schema.prune(call.object.fields)
+		if _, err := q.kind.schema.prune(call.object.fields); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
 		q.kind.schema.setDefaults(call.object.fields)
 	}
 	return call.object, nil

@@ -114,6 +114,8 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 		return map[string]any{"replicas": int64(0), "availableReplicas": int64(0)}
 	case "daemonsets.apps":
 		return map[string]any{"currentNumberScheduled": int64(0), "numberMisscheduled": int64(0), "desiredNumberScheduled": int64(0), "numberReady": int64(0)}
+	case definitions.String():
+		return map[string]any{"conditions": nil, "acceptedNames": map[string]any{"plural": "", "kind": ""}, "storedVersions": storedVersions(obj, nil)}
 	case "poddisruptionbudgets.policy":
 		return map[string]any{"disruptionsAllowed": int64(0), "currentHealthy": int64(0), "desiredHealthy": int64(0), "expectedPods": int64(0)}
 	case "horizontalpodautoscalers.autoscaling":

@@ -27,8 +27,8 @@ func (k *Kind) sibling(gv schema.GroupVersion) *Kind {
 
 // toStorage is obj, which is of k, in the version that the log holds.
 func (k *Kind) toStorage(obj *object) (*object, error) {
-	if k.family == nil {
-		return obj, nil
+	if k.family == nil || k == k.family.storage {
+		return &object{fields: obj.fields, poison: obj.poison, shape: k.schema, defines: obj.defines}, nil
 	}
 	return convert(obj, k, k.family.storage)
 }
@@ -38,14 +38,28 @@ func (k *Kind) fromStorage(obj *object) (*object, error) {
 	if k.family == nil || obj == nil {
 		return obj, nil
 	}
-	return convert(obj, k.family.storage, k)
+	return convert(k.family.storage.shaped(obj), k.family.storage, k)
+}
+
+// shaped is a stored object of k as its CRD has it now, which may be another
+// than when it was stored: pruned, and with its defaults.
+func (k *Kind) shaped(obj *object) *object {
+	schema, custom := k.schema.(*customSchema)
+	if !custom || obj.shape == k.schema || obj.poison {
+		return obj
+	}
+	obj = obj.copy()
+	_, _ = schema.prune(obj.fields) // what cannot be pruned is read as it is
+	schema.setDefaults(obj.fields)
+	obj.shape = k.schema
+	return obj
 }
 
 // of is obj, which is of some version of k's resource, as an object of k.
 func (k *Kind) of(obj *object) (*object, error) {
 	given, _ := obj.fields["apiVersion"].(string)
 	if given == "" || k.family == nil || given == k.GroupVersion().String() {
-		return obj, nil
+		return k.shaped(obj), nil
 	}
 	version, err := schema.ParseGroupVersion(given)
 	if err != nil {
@@ -55,7 +69,7 @@ func (k *Kind) of(obj *object) (*object, error) {
 	if from == nil {
 		return nil, fmt.Errorf("%s is not served in version %s", k.Kind, given)
 	}
-	return convert(obj, from, k)
+	return convert(from.shaped(obj), from, k)
 }
 
 // convert is obj, of one version, as an object of another. It shares what does
@@ -65,13 +79,22 @@ func convert(obj *object, from, to *Kind) (*object, error) {
 		return obj, nil
 	}
 	if from.family == nil || from.family.convert == nil {
-		out := &object{fields: loose(obj, to).Object, poison: obj.poison}
-		return out, nil
+		out := &object{fields: loose(obj, to).Object, poison: obj.poison, defines: obj.defines}
+		return to.pruned(out), nil
 	}
 	out := obj.copy()
 	if err := from.family.convert(out.fields, from, to); err != nil {
 		return nil, err
 	}
 	out.fields["apiVersion"], out.fields["kind"] = to.GroupVersion().String(), to.Kind
-	return out, nil
+	return to.pruned(out), nil
+}
+
+// pruned is a converted object without what k does not have.
+func (k *Kind) pruned(obj *object) *object {
+	if schema, custom := k.schema.(*customSchema); custom && !obj.poison {
+		obj = obj.copy()
+		_, _ = schema.prune(obj.fields)
+	}
+	return obj
 }

@@ -64,6 +64,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 	if errs := q.kind.validateCreate(obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.kind.GroupKind(), obj.meta().GetName(), errs)
 	}
+	q.advise(nil, obj)
 	if err := s.validated(q, "CREATE", obj, nil); err != nil {
 		return nil, err
 	}
@@ -111,9 +112,22 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := q.kind.define(stored); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	answer, err := q.kind.fromStorage(stored) // what is stored may have lost something
+	if err != nil {
+		return nil, err
+	}
 	r := q.kind.resource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch f := s.mu.families[r]; {
+	case f == nil:
+		return nil, errAbsent()
+	case f.terminating:
+		return nil, apierrors.NewForbidden(r, stored.meta().GetName(), errors.New("create not allowed while custom resource definition is terminating"))
+	}
 	if there := s.mu.log.get(r, stored.key()); there != nil {
 		err := apierrors.NewAlreadyExists(r, stored.meta().GetName())
 		if !unset(there.meta().GetDeletionTimestamp()) {
@@ -124,8 +138,16 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	if q.dryRun {
 		return obj, nil
 	}
-	stored = s.putLocked(r, stored)
-	return obj.at(stored.revision()), nil
+	return answered(answer, stored, s.putLocked(r, stored)), nil
+}
+
+// answered is the answer to a write now that it is kept: at its version, and the
+// very object when it is of the version that is stored.
+func answered(answer, stored, kept *object) *object {
+	if answer == stored {
+		return kept
+	}
+	return answer.at(kept.revision())
 }
 
 // uidLocked is an identity that no other object has.

@@ -17,6 +17,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -71,6 +72,8 @@ func defaultTyped(obj runtime.Object) {
 			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
 			orElse(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
 		}
+	case *apiextensionsv1.CustomResourceDefinition:
+		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(o)
 	case *corev1.Endpoints:
 		defaultEndpoints(o)
 	case *appsv1.Deployment:

@@ -247,9 +247,12 @@ func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
 	return old
 }
 
-// terminating is what becomes of a namespace that is to be deleted: it stays
-// until somebody has emptied it and takes its finalizers.
+// terminating is what becomes of a namespace or a CRD that is to be deleted: it
+// stays until somebody has emptied it and takes its finalizers.
 func (k *Kind) terminating(old *object) (next *object, terminates bool) {
+	if k.resource() == definitions && unset(old.meta().GetDeletionTimestamp()) {
+		return markDefinition(old), true
+	}
 	spec, _ := old.fields["spec"].(map[string]any)
 	finalizers, _ := spec["finalizers"].([]any)
 	if k.resource().String() != "namespaces" || len(finalizers) == 0 {

@@ -5,7 +5,6 @@ package simulate
 
 import (
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,6 +25,9 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 		gvk = kinds[0]
 	}
 	next, err := objectOf(obj)
+	if err == nil && gvk.GroupKind() == definitionKind.GroupKind() {
+		err = completeDefinition(next)
+	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
 	}
@@ -109,10 +111,7 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 	}
 	changed := *kind
 	changed.Defaults = defaults
-	changed.changes++
-	changed.publish = time.Now().Add(s.mu.faults.publishAfter)
-	s.installLocked(familyOf(&changed))
-	s.endLocked(r)
+	s.replaceLocked(kind.family.with(&changed))
 	return nil
 }
 

@@ -29,6 +29,9 @@
 //	   └──▶ delete.go, subresource.go, scale.go
 //	              │  change
 //	              ▼
+//	        store.go           a CRD comes into force: crd_*.go, schema_custom.go
+//	              │
+//	              ▼
 //	        revision_log.go    one counter for all kinds; history, compaction
 //	              │            past.go: what was there at a revision
 //	              │            with a directory: first to the file, keep.go, journal*.go
@@ -63,6 +66,12 @@
 //	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
 //	    goes with the last of them
 //	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
+//	S13 a CRD that makes no sense is refused in a real server's words; what it
+//	    defines is served from its creation on, changes with it, at which watches
+//	    end and resourceVersions stay, and goes with it, each object told of
+//	S14 an object of a custom kind is what its schema demands, with the defaults,
+//	    without fields that the schema does not have, and by its rules, those of
+//	    transitions too; what was wrong before may stay as it is
 //	S16 JSON, YAML, protobuf, tables and metadata alone show one object, asked for
 //	    alone, in a list or told of; what is kept of a form is bounded
 //	S17 objects are selected by the fields that a real server selects their kind

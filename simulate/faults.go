@@ -252,6 +252,7 @@ func (s *Server) Rewind(n int) {
 	for _, c := range s.mu.log.rewind(n) {
 		s.observedLocked(c)
 	}
+	s.redefineLocked()
 	s.mu.told = min(s.mu.told, s.mu.log.revision)
 	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
 	s.eachWatchLocked(func(w *watch) { w.over = true })

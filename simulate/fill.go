@@ -56,6 +56,8 @@ func (s *Server) fillUpdate(q *writing, old, obj *object) error {
 		if finalizers, ok := spec["finalizers"]; ok {
 			setIn(obj.fields, finalizers, "spec", "finalizers")
 		}
+	case definitions.String():
+		setIn(obj.fields, storedVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
 		count, _ := strconv.Atoi(old.meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
 		if is, _ := obj.fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {

@@ -38,6 +38,8 @@ type Kind struct {
 	status        bool        // has a status that only its subresource writes
 	scale         *scalePaths // nil: cannot be scaled
 	schema        objectSchema
+	unserved      bool   // objects may be stored in the version, and nobody may ask for it
+	warning       string // what who asks for the version is told; empty: nothing
 	family        *family
 	managers      *fieldManagers
 	scaleManagers *fieldManagers // of the Scale of an object
@@ -56,6 +58,12 @@ type family struct {
 	// convert changes an object of one version into one of another, in place.
 	// nil: only the apiVersion changes.
 	convert func(fields map[string]any, from, to *Kind) error
+	// definition is what a CRD defines; nil: no CRD does.
+	definition *definition
+	names      apiextensionsv1.CustomResourceDefinitionNames // that it has got
+	// terminating: the CRD is being deleted, and nothing is created any more.
+	// The server's lock guards it.
+	terminating bool
 }
 
 // subresource is what can be asked for below one object.
@@ -149,7 +157,11 @@ func (k Kind) completed() *Kind {
 	}
 	k.builtin = goTypes().Recognizes(k.GroupVersionKind)
 	k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
-	if k.builtin && k.schema == nil {
+	switch {
+	case k.schema != nil || !k.builtin:
+	case k.resource() == definitions:
+		k.schema = definitionSchema{builtinSchema{&k}}
+	default:
 		k.schema = builtinSchema{&k}
 	}
 	k.digest = sync.OnceValue(func() string { return digestOf(k.schema) })
@@ -175,7 +187,9 @@ func (s *Server) installLocked(f *family) {
 	s.mu.families[f.resource] = f
 	for _, k := range f.versions {
 		k.family = f
-		s.mu.kinds[k.GroupVersionKind] = k
+		if !k.unserved {
+			s.mu.kinds[k.GroupVersionKind] = k
+		}
 	}
 }
 

@@ -21,6 +21,11 @@ type object struct {
 	poison bool           // its protobuf form cannot be decoded
 	// encoded are the forms of it that were made.
 	encoded atomic.Pointer[encoding]
+	// shape is the schema that it is known to be pruned and defaulted by; nil:
+	// none.
+	shape objectSchema
+	// defines is what it defines, if it is a CRD that can be compiled.
+	defines *definition
 }
 
 func (o *object) meta() *unstructured.Unstructured {
@@ -34,7 +39,7 @@ func (o *object) key() types.NamespacedName {
 
 // copy is a deep copy, to be changed and stored.
 func (o *object) copy() *object {
-	return &object{fields: runtime.DeepCopyJSON(o.fields), poison: o.poison}
+	return &object{fields: runtime.DeepCopyJSON(o.fields), poison: o.poison, defines: o.defines}
 }
 
 // at is the object with another resourceVersion. It shares all else.
@@ -47,7 +52,7 @@ func (o *object) at(revision int64) *object {
 	}
 	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
 	fields["metadata"] = metadata
-	return &object{fields: fields, poison: o.poison}
+	return &object{fields: fields, poison: o.poison, shape: o.shape, defines: o.defines}
 }
 
 // revision is the version of a stored object.

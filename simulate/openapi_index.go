@@ -79,7 +79,7 @@ func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[s
 		changed := *kind
 		changed.Defaults = values
 		changed.changes++
-		s.installLocked(familyOf(&changed))
+		s.installLocked(kind.family.with(&changed))
 	}
 	s.eachWatchLocked(func(w *watch) { w.over = true })
 	return nil

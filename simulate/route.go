@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // call is one request to a resource.
@@ -42,6 +43,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.kind == nil {
 		s.discover(answer, r)
 		return
+	}
+	if c.kind.warning != "" {
+		if header, err := utilnet.NewWarningHeader(299, "-", c.kind.warning); err == nil {
+			answer.Header().Add("Warning", header)
+		}
 	}
 	if err := s.serve(answer, c); err != nil {
 		refuse(answer, c.encoder, err)
@@ -175,7 +181,7 @@ func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 		return nil
 	}
 	for _, k := range f.versions {
-		if k.GroupVersion() == gv {
+		if k.GroupVersion() == gv && !k.unserved {
 			return k
 		}
 	}

@@ -153,7 +153,7 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 			return nil, errOtherUID(q.kind, q.key(), scale.UID, was.UID)
 		case scale.ResourceVersion != "" && scale.ResourceVersion != was.ResourceVersion:
 			return nil, errConflict(q.kind.resource(), q.name)
-		case scale.Spec.Replicas < 0:
+		case scale.Spec.Replicas < 0 && q.kind.builtin:
 			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), q.name, field.ErrorList{
 				field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0")})
 		}

@@ -12,13 +12,13 @@ import (
 // objectSchema is what one version of a kind demands of its objects. A kind
 // without one takes and keeps everything.
 type objectSchema interface {
-	// unknown are the paths of fields that the kind does not have.
-	unknown(fields map[string]any) []string
-	// prune drops them.
-	prune(fields map[string]any)
+	// prune drops fields that the kind does not have, and returns their paths.
+	// It fails where a part cannot be what it has to be.
+	prune(fields map[string]any) (unknown []string, err error)
 	setDefaults(fields map[string]any)
-	// validate says what is wrong with an object; old is nil for a create.
-	validate(fields, old map[string]any) field.ErrorList
+	// validate adds what is wrong with an object, or with what a subresource
+	// changes of it, to what is wrong with its metadata; old is nil for a create.
+	validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList
 	// typeConverter is how server-side apply reads objects. nil: by their look.
 	typeConverter() managedfields.TypeConverter
 	openAPI() *spec.Schema

@@ -17,12 +17,12 @@ import (
 // fields there are, and code what their defaults and their rules are.
 type builtinSchema struct{ kind *Kind }
 
-// unknown is empty: a body that has such fields is read through the Go type,
-// which finds them.
-func (builtinSchema) unknown(map[string]any) []string { return nil }
-
-// prune drops what the Go type does not have, and adds what it always shows.
-func (b builtinSchema) prune(fields map[string]any) { b.through(fields, func(runtime.Object) {}) }
+// prune drops what the Go type does not have, and adds what it always shows. It
+// names nothing: a body is read through the Go type, which finds such fields.
+func (b builtinSchema) prune(fields map[string]any) ([]string, error) {
+	b.through(fields, func(runtime.Object) {})
+	return nil, nil
+}
 
 func (b builtinSchema) setDefaults(fields map[string]any) { b.through(fields, defaultTyped) }
 
@@ -50,22 +50,22 @@ func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed)
 }
 
-func (b builtinSchema) validate(fields, old map[string]any) field.ErrorList {
-	if !hasRules(b.kind) {
-		return nil
+func (b builtinSchema) validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList {
+	if subresource != "" || !hasRules(b.kind) {
+		return found
 	}
 	typed, err := b.typed(unmanaged(fields))
 	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
+		return append(found, field.InternalError(nil, err))
 	}
 	if old == nil {
-		return validateTyped(typed, nil)
+		return append(found, validateTyped(typed, nil)...)
 	}
 	was, err := b.typed(unmanaged(old))
 	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
+		return append(found, field.InternalError(nil, err))
 	}
-	return validateTyped(typed, was)
+	return append(found, validateTyped(typed, was)...)
 }
 
 // unmanaged is an object without its managed fields, which no rule looks at.

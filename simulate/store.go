@@ -29,11 +29,16 @@ func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *o
 }
 
 // afterLocked does what follows the newest change: watches and observers are
-// told of it.
+// told of it, and CRDs come into force.
 func (s *Server) afterLocked() {
 	c := s.mu.log.changes[len(s.mu.log.changes)-1]
 	s.tellLocked()
 	s.observedLocked(c)
+	if c.resource == definitions {
+		s.definedLocked(c)
+	} else if f := s.mu.families[c.resource]; c.after == nil && f != nil && f.terminating {
+		s.emptiedLocked(c.resource.String())
+	}
 }
 
 func (s *Server) observedLocked(c change) {

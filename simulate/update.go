@@ -118,6 +118,7 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 	if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.kind.GroupKind(), q.name, errs)
 	}
+	q.advise(old, obj)
 	return obj, s.validated(q, "UPDATE", obj, old)
 }
 
@@ -148,6 +149,12 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	if err != nil {
 		return nil, false, err
 	}
+	if err := q.kind.define(stored); err != nil {
+		return nil, false, apierrors.NewInternalError(err)
+	}
+	if answer, err = q.kind.fromStorage(stored); err != nil {
+		return nil, false, err
+	}
 	r := q.kind.resource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,8 +169,7 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 		s.takeLocked(r, q.key())
 		return obj, true, nil
 	}
-	stored = s.putLocked(r, stored)
-	return obj.at(stored.revision()), true, nil
+	return answered(answer, stored, s.putLocked(r, stored)), true, nil
 }
 
 // deletesWithUpdate reports whether an update takes away what an object that is

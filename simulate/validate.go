@@ -21,7 +21,7 @@ func (k *Kind) validateCreate(obj *object) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, k.nameRule(), field.NewPath("metadata"))
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
 	if k.schema != nil && !obj.poison {
-		errs = append(errs, k.schema.validate(obj.fields, nil)...)
+		errs = k.schema.validate("", obj.fields, nil, errs)
 	}
 	return errs
 }
@@ -32,8 +32,8 @@ func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorL
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
-	if k.schema != nil && !obj.poison && (subresource == "" || !k.builtin) {
-		errs = append(errs, k.schema.validate(obj.fields, old.fields)...)
+	if k.schema != nil && !obj.poison {
+		errs = k.schema.validate(subresource, obj.fields, old.fields, errs)
 	}
 	if subresource == "status" {
 		errs = append(errs, k.validateStatus(obj)...)

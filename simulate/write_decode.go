@@ -5,15 +5,17 @@ package simulate
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -28,11 +30,11 @@ const deepest = 10000
 // decode reads the object of a request, with its defaults.
 func (q *writing) decode() (*object, error) {
 	obj, problems, err := decodeAs(q.kind, q.media, q.body)
+	if problem := q.report(problems); problem != nil {
+		return nil, q.kind.unreadable(problem)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if err := q.report(problems); err != nil {
-		return nil, q.kind.unreadable(runtime.NewStrictDecodingError(problems))
 	}
 	return obj, q.check(obj)
 }
@@ -192,71 +194,94 @@ func decodeFields(k *Kind, media string, body []byte) (*object, []error, error) 
 		}
 		body = text
 	}
+	given, err := kindIn(body)
+	if err != nil {
+		return nil, nil, k.unrecognized(body, err)
+	}
 	var fields map[string]any
 	problems, err := kjson.UnmarshalStrict(body, &fields)
-	if err != nil {
-		return nil, nil, k.unrecognized(body, fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
-	}
-	if fields == nil {
-		fields = map[string]any{}
-	}
-	obj := &object{fields: fields}
-	given := obj.meta().GroupVersionKind()
-	if given.Kind == "" {
-		given.Kind = k.Kind
-	}
-	if given.Version == "" {
-		given.Group, given.Version = k.Group, k.Version
+	if k.schema == nil && given.Empty() && fields != nil {
+		// A kind without a schema is a test's own, which may be short about it.
+		given = k.GroupVersionKind
+		fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
 	}
 	switch {
-	case given.Kind != k.Kind || given.Group != k.Group:
-		return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is of %s, not of %s", given, k.GroupVersionKind))
+	case err != nil:
+		return nil, nil, k.unrecognized(body, fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
+	case given.Kind == "":
+		return nil, nil, k.unrecognized(body, runtime.NewMissingKindErr(string(body)))
 	case given.GroupVersion() != k.GroupVersion():
-		return nil, nil, otherVersion(given.GroupVersion(), k)
+		return nil, append(problems, k.foreign(given, fields)...), otherVersion(given.GroupVersion(), k)
+	case given.Kind != k.Kind:
+		name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+		return nil, nil, apierrors.NewInvalid(given.GroupKind(), name, field.ErrorList{field.Invalid(field.NewPath("kind"), given.Kind, "must be "+k.Kind)})
 	}
-	fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
-	unknown, err := coerceMetadata(fields)
+	unknown, err := k.coerce(fields)
 	if err != nil {
 		return nil, nil, k.unreadable(err)
 	}
-	problems = append(problems, unknown...)
-	if k.schema != nil {
-		for _, path := range k.schema.unknown(fields) {
-			problems = append(problems, fmt.Errorf("unknown field %q", path))
-		}
-		k.schema.prune(fields)
-		k.schema.setDefaults(fields)
-	}
-	return obj, problems, nil
+	return &object{fields: fields}, append(problems, unknown...), nil
 }
 
-// coerceMetadata brings metadata into the form that every kind's has, and
-// returns what it drops.
-func coerceMetadata(fields map[string]any) (dropped []error, err error) {
-	given, ok := fields["metadata"]
-	if !ok || given == nil {
-		fields["metadata"] = map[string]any{}
-		return nil, nil
+// kindIn is what a body says that it is.
+func kindIn(body []byte) (schema.GroupVersionKind, error) {
+	var given struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
 	}
-	raw, err := json.Marshal(map[string]any{"metadata": given})
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
+	}
+	gv, err := schema.ParseGroupVersion(given.APIVersion)
+	return gv.WithKind(given.Kind), err
+}
+
+// foreign are the fields of a body that its own version does not have. One that
+// there is not has none.
+func (k *Kind) foreign(given schema.GroupVersionKind, fields map[string]any) (unknown []error) {
+	if k.schema == nil || given.GroupKind() != k.GroupKind() {
+		return nil
+	}
+	if other := k.sibling(given.GroupVersion()); other != nil {
+		unknown, _ = other.coerce(fields)
+		return unknown
+	}
+	for _, name := range sortedKeys(fields) {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, name))
+		}
+	}
+	return unknown
+}
+
+// coerce brings fields into the form that k's schema gives them, with its
+// defaults, and returns what it drops.
+func (k *Kind) coerce(fields map[string]any) (unknown []error, err error) {
+	metadata, found, paths, err := objectmeta.GetObjectMetaWithOptions(fields, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {
 		return nil, err
 	}
-	var typed struct {
-		Metadata metav1.ObjectMeta `json:"metadata"`
+	if !found || metadata == nil {
+		metadata = &metav1.ObjectMeta{}
 	}
-	if dropped, err = kjson.UnmarshalStrict(raw, &typed); err != nil {
+	if err := objectmeta.SetObjectMeta(fields, metadata); err != nil {
 		return nil, err
 	}
-	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&typed.Metadata)
-	if err != nil {
-		return nil, err
+	if metadata.CreationTimestamp.IsZero() {
+		unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 	}
-	if metadata["creationTimestamp"] == nil {
-		delete(metadata, "creationTimestamp")
+	if k.schema != nil {
+		pruned, err := k.schema.prune(fields)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, pruned...)
+		k.schema.setDefaults(fields)
 	}
-	fields["metadata"] = metadata
-	return dropped, nil
+	for _, path := range paths {
+		unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, path))
+	}
+	return unknown, nil
 }
 
 // check holds the object of a request against its path.

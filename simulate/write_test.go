@@ -93,7 +93,7 @@ func TestServer_BadBodiesAreRefused_S7(t *testing.T) {
 		request{"PATCH cm/a jsonpatch", `{"op":"remove"}`, 400, `jsonPatchOp`},
 		request{"PATCH cm/a jsonpatch", `[{"op":"test","path":"/data/v","value":"1"}]`, 422, `due_to_an_error`},
 		request{"PATCH cm/a apply", `{}`, 422, `is_required_for_apply_patch`},
-		request{"PATCH cm/a?fieldManager=m apply", `x: [`, 400, `error_encoding_patch`},
+		request{"PATCH cm/a?fieldManager=m apply", `x: [`, 400, `error_decoding_patch`},
 		request{"PATCH cm/a?fieldManager=m apply", deep, 400, `BadRequest`},
 		request{"PATCH widget/a strategic", `{}`, 415, `application/merge-patch+json,_application/apply`},
 		request{"DELETE cm/a", `x`, 400, `BadRequest`},

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// definitionSchema is that of CRDs: what they define must make sense.
+type definitionSchema struct{ builtinSchema }
+
+func (s definitionSchema) validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
+	crd, err := s.internal(fields)
+	if err != nil {
+		return append(errs, field.InternalError(nil, err))
+	}
+	if subresource == "status" {
+		return append(errs, wellNamed(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))...)
+	}
+	rules := &definitionRules{crd: crd}
+	if want := crd.Spec.Names.Plural + "." + crd.Spec.Group; old == nil && crd.Name != want {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), crd.Name, `must be spec.names.plural+"."+spec.group`))
+	}
+	if old != nil {
+		if rules.old, err = s.internal(old); err != nil {
+			return append(errs, field.InternalError(nil, err))
+		}
+	}
+	return append(errs, rules.validate()...)
+}
+
+// internal is a CRD in the form that a real server's rules are about: what all
+// versions have in common stands once.
+func (s definitionSchema) internal(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
+	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](&object{fields: unmanaged(fields)})
+	if err != nil {
+		return nil, err
+	}
+	out := &apiextensions.CustomResourceDefinition{}
+	return out, goTypes().Convert(crd, out, nil)
+}
+
+// typeConverter reads CRDs by their own schema, which no apply configuration has.
+func (definitionSchema) typeConverter() managedfields.TypeConverter { return converterOf(nil) }

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+)
+
+// advise tells the client of what is valid and still unwise in what it writes.
+// old is nil for a create; what was there before is not told of again.
+func (q *writing) advise(old, obj *object) {
+	if q.subresource != "" {
+		return
+	}
+	var texts []string
+	switch {
+	case q.kind.resource() == definitions:
+		texts = definitionAdvice(q.kind, old, obj)
+	case !q.kind.builtin:
+		texts = finalizerAdvice(old, obj)
+	}
+	for _, text := range texts {
+		q.warn(text)
+	}
+}
+
+// finalizerAdvice is about names of finalizers that others might use too.
+func finalizerAdvice(old, obj *object) (texts []string) {
+	finalizers := obj.meta().GetFinalizers()
+	slices.Sort(finalizers)
+	for _, name := range slices.Compact(finalizers) {
+		if old != nil && slices.Contains(old.meta().GetFinalizers(), name) {
+			continue
+		}
+		for _, problem := range utilvalidation.IsQualifiedName(name) {
+			texts = append(texts, fmt.Sprintf("metadata.finalizers: %q: %s", name, problem))
+		}
+		standard := name == metav1.FinalizerOrphanDependents || name == metav1.FinalizerDeleteDependents || name == "kubernetes"
+		switch {
+		case strings.Contains(name, "/") || standard:
+		case strings.Contains(name, "."):
+			texts = append(texts, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers", name))
+		default:
+			texts = append(texts, fmt.Sprintf("metadata.finalizers: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers", name))
+		}
+	}
+	return texts
+}
+
+// definitionAdvice is about formats that nobody knows, and about sets of what
+// cannot be compared.
+func definitionAdvice(k *Kind, old, obj *object) (texts []string) {
+	formats, sets := adviceOf(k, obj)
+	var known, knownSets []string
+	if old != nil {
+		known, knownSets = adviceOf(k, old)
+	}
+	for _, format := range formats {
+		if !slices.Contains(known, format) {
+			texts = append(texts, format)
+		}
+	}
+	for _, set := range sets {
+		if !slices.Contains(knownSets, set) {
+			texts = append(texts, set)
+		}
+	}
+	return texts
+}
+
+func adviceOf(k *Kind, obj *object) (formats, sets []string) {
+	crd, err := definitionSchema{builtinSchema{k}}.internal(obj.fields)
+	if err != nil {
+		return nil, nil
+	}
+	version, found := environment.DefaultCompatibilityVersion(), map[string]bool{}
+	for _, schema := range schemasOf(crd) {
+		eachSchema(schema, func(s *apiextensions.JSONSchemaProps) {
+			if s.Format != "" {
+				of := &spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}}
+				for _, format := range apiservervalidation.GetUnrecognizedFormats(of, version) {
+					formats = append(formats, fmt.Sprintf("unrecognized format %q", format))
+				}
+			}
+			if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil && slices.Contains([]string{"object", "array"}, s.Items.Schema.Type) {
+				found[fmt.Sprintf("x-kubernetes-list-type: set for items of type %q is not supported by server-side apply or CEL validation rules", s.Items.Schema.Type)] = true
+			}
+		})
+	}
+	return formats, sortedKeys(found)
+}
