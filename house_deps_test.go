@@ -94,11 +94,41 @@ func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {
 	}
 }
 
-// goCommand runs the go command in the root module, outside any workspace, and
-// returns what it prints.
+// serverParts are what only an API server needs. An operator links none of it,
+// and the simulated server has no store and no transport of others.
+var serverParts = []string{
+	"k8s.io/apiextensions-apiserver", "k8s.io/apiserver", "github.com/google/cel-go", "go.etcd.io/etcd", "google.golang.org/grpc",
+}
+
+func TestHouse_PartsOfAServerStayOut(t *testing.T) {
+	for _, c := range []struct {
+		dir       string
+		forbidden []string
+	}{{".", serverParts}, {"simulate", serverParts[3:]}} {
+		packages := goCommandIn(t, c.dir, "list", "-deps", "./...")
+		if packages == "" {
+			t.Fatalf("go list names no dependency of %s; this test looks at nothing", c.dir)
+		}
+		for line := range strings.Lines(packages) {
+			pkg := strings.TrimSpace(line)
+			if slices.ContainsFunc(c.forbidden, func(part string) bool { return pkg == part || strings.HasPrefix(pkg, part+"/") }) {
+				t.Errorf("%s links %s", c.dir, pkg)
+			}
+		}
+	}
+}
+
 func goCommand(t *testing.T, args ...string) string {
 	t.Helper()
+	return goCommandIn(t, ".", args...)
+}
+
+// goCommandIn runs the go command in a directory, outside any workspace, and
+// returns what it prints.
+func goCommandIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
 	var problems strings.Builder
 	cmd.Stderr = &problems
