@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,7 +22,8 @@ import (
 // fieldManagers are those of one kind, one for the kind itself and one for each
 // subresource, made when they are first asked for.
 type fieldManagers struct {
-	mu struct {
+	said ownerships
+	mu   struct {
 		sync.Mutex
 		of map[string]*managedfields.FieldManager
 		// nothing is an empty object of the kind. Nobody changes it.
@@ -144,6 +146,11 @@ func loose(obj *object, k *Kind) *unstructured.Unstructured {
 
 // nothing is an object before anybody has written anything of it.
 func (k *Kind) nothing() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(k.nothingShared())}
+}
+
+// nothingShared is one that nobody may change.
+func (k *Kind) nothingShared() map[string]any {
 	k.managers.mu.Lock()
 	known := k.managers.mu.nothing
 	k.managers.mu.Unlock()
@@ -153,7 +160,7 @@ func (k *Kind) nothing() *unstructured.Unstructured {
 		k.managers.mu.nothing = known
 		k.managers.mu.Unlock()
 	}
-	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(known)}
+	return known
 }
 
 func (k *Kind) makeNothing() *unstructured.Unstructured {
@@ -171,6 +178,24 @@ func (k *Kind) makeNothing() *unstructured.Unstructured {
 
 // own notes in obj who has written what of it since old; nil: all of it.
 func (q *writing) own(old, obj *object) error {
+	now := entryTime(time.Now())
+	shape, known := q.shapeOf(old, obj)
+	if !known || !q.kind.managers.said.recall(shape, old, obj, now) {
+		if err := q.askManager(old, obj); err != nil {
+			return err
+		}
+		if known {
+			q.kind.managers.said.remember(shape, old, obj, q.manager, now)
+		}
+	}
+	if old != nil {
+		keepTimes(old, obj)
+	}
+	return nil
+}
+
+// askManager has the field manager say who owns what.
+func (q *writing) askManager(old, obj *object) error {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -187,9 +212,6 @@ func (q *writing) own(old, obj *object) error {
 	}
 	if u, ok := next.(*unstructured.Unstructured); ok {
 		obj.fields = u.Object
-	}
-	if old != nil {
-		keepTimes(old, obj)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"maps"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -82,9 +83,12 @@ func unmanaged(fields map[string]any) map[string]any {
 
 // typeConverter reads objects by the schemas that apply configurations are
 // made of.
-func (b builtinSchema) typeConverter() managedfields.TypeConverter {
+func (b builtinSchema) typeConverter() managedfields.TypeConverter { return goConverter() }
+
+// goConverter is the one of all built-in kinds. Nobody changes it.
+var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(goTypes())
-}
+})
 
 // openAPI is nil: what is shown of built-in kinds is made of their Go types.
 func (builtinSchema) openAPI() *spec.Schema { return nil }

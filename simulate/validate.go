@@ -11,13 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // validateCreate says what is wrong with a new object.
 func (k *Kind) validateCreate(obj *object) field.ErrorList {
-	m := obj.meta()
+	m := ownedMeta{obj.meta()}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, k.nameRule(), field.NewPath("metadata"))
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
 	if k.schema != nil && !obj.poison {
@@ -28,7 +29,7 @@ func (k *Kind) validateCreate(obj *object) field.ErrorList {
 
 // validateUpdate says what is wrong with an object that is to replace old.
 func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorList {
-	was, m, path := old.meta(), obj.meta(), field.NewPath("metadata")
+	was, m, path := ownedMeta{old.meta()}, ownedMeta{obj.meta()}, field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
@@ -52,6 +53,12 @@ func (k *Kind) validateFinalizers(names []string) (errs field.ErrorList) {
 	}
 	return errs
 }
+
+// ownedMeta is metadata without managed fields: a field manager has made them,
+// and none of its making is wrong.
+type ownedMeta struct{ *unstructured.Unstructured }
+
+func (ownedMeta) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
 
 // nameRule is how objects of k may be called.
 func (k *Kind) nameRule() apivalidation.ValidateNameFunc {

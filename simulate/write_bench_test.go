@@ -40,6 +40,7 @@ func BenchmarkServer_Write(b *testing.B) {
 			for n := range 100 {
 				directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"u%d"},"data":{"v":"-"}}`, n))
 			}
+			begin := cpuTime()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if code := c.do(s, n.Add(1)); code >= http.StatusBadRequest {
@@ -48,6 +49,7 @@ func BenchmarkServer_Write(b *testing.B) {
 					}
 				}
 			})
+			reportCPU(b, begin)
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
 	}
