@@ -5,7 +5,9 @@ package simulate
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -41,7 +43,9 @@ const (
 
 // ListenOptions of a Loopback. The zero value listens on any free port.
 type ListenOptions struct {
-	// Options of the server.
+	// Options of the server. A Seed of 0 is drawn anew each time: who knows it
+	// can make the tokens of ServiceAccounts, and the whole machine reaches the
+	// port.
 	Options
 	// Address to listen on. Only this machine can be: 127.0.0.1:6443, [::1]:0,
 	// localhost:0. Empty: 127.0.0.1 and any free port.
@@ -75,6 +79,11 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	address, err := loopbackAddress(opts.Address)
 	if err != nil {
 		return nil, err
+	}
+	for opts.Seed == 0 {
+		var random [8]byte
+		_, _ = rand.Read(random[:]) // does not fail
+		opts.Seed = binary.NativeEndian.Uint64(random[:])
 	}
 	l := &Loopback{log: opts.Logger, server: New(opts.Options)}
 	defer func() {
@@ -186,12 +195,7 @@ func (l *Loopback) WriteKubeconfig(path string) error {
 // be written any more, those who wait for it are told, and Run returns why. A
 // Loopback runs once.
 func (l *Loopback) Run(ctx context.Context) error {
-	server := &http.Server{
-		Handler:           guarded(l.server),
-		ReadHeaderTimeout: headerWithin,
-		IdleTimeout:       idleFor,
-		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(l.log.V(1)), slog.LevelInfo),
-	}
+	server := l.patient()
 	stored, end := context.WithCancel(context.WithoutCancel(ctx))
 	var keeping sync.WaitGroup
 	var lost error
@@ -209,9 +213,19 @@ func (l *Loopback) Run(ctx context.Context) error {
 	return errors.Join(err, lost, l.close())
 }
 
+// patient is an HTTP server that waits for slow clients as long as a real one.
+func (l *Loopback) patient() *http.Server {
+	return &http.Server{
+		Handler:           guarded(l.server),
+		ReadHeaderTimeout: headerWithin,
+		IdleTimeout:       idleFor,
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(l.log.V(1)), slog.LevelInfo),
+	}
+}
+
 // guarded lets in who shows a certificate of the server's own, or a token, which
-// the server then knows or refuses, so that a port
-// that every user of the machine reaches is no door for them.
+// the server then knows or refuses, so that a port that every user of the
+// machine reaches is no door for them.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && bearerToken(r.Header) == "" {

@@ -60,7 +60,7 @@ func readBody(r io.Reader) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r, largestBody+1))
 	if err != nil {
-		return nil, apierrors.NewBadRequest(err.Error())
+		return nil, errPlain(err) // a real server does not look whose fault it is
 	}
 	if len(body) > largestBody {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", largestBody))

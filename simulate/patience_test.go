@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Who is slow with a request is given up, who watches is not, and who asks
+// nothing more has to connect again.
+func TestLoopback_PatienceWithSlowClients_S24(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &Loopback{server: New(Options{}), log: logr.Discard()}
+		server, network := l.patient(), NewNetwork()
+		server.Handler = l.server // there is no TLS here
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		defer group.Wait()
+		defer cancel()
+		group.Go(func() { _ = serveOn(ctx, network.Listener(), server) })
+		// closedAfter says something, and returns when the server is done with it.
+		closedAfter := func(text string) (time.Duration, string) {
+			c, err := network.DialContext(ctx, "tcp", "simulated")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			began := time.Now()
+			if _, err := io.WriteString(c, text); err != nil {
+				t.Fatal(err)
+			}
+			answer, _ := io.ReadAll(c)
+			return time.Since(began), string(answer)
+		}
+		if after, answer := closedAfter("GET /api HTTP/1.1\r\nHost: a\r\n"); after != headerWithin {
+			t.Errorf("half a request: closed after %v with %q, want %v", after, answer, headerWithin)
+		}
+		if after, answer := closedAfter("GET /api HTTP/1.1\r\nHost: a\r\n\r\n"); after != idleFor || !strings.HasPrefix(answer, "HTTP/1.1 200 ") {
+			t.Errorf("nothing after a request: closed after %v with %q, want %v", after, answer, idleFor)
+		}
+		c, err := network.DialContext(ctx, "tcp", "simulated")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "GET "+mapsPath+"?watch=1&timeoutSeconds=3600&allowWatchBookmarks=1 HTTP/1.1\r\nHost: a\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, answer.Body); err != nil || time.Since(began) != time.Hour {
+			t.Errorf("a watch of an hour ended after %v with %v", time.Since(began), err)
+		}
+		c.Close()
+	})
+}
