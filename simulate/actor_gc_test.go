@@ -86,6 +86,19 @@ func TestCollector_OrphansLoseTheirOwner_S21(t *testing.T) {
 	})
 }
 
+func TestCollector_JobsLeaveTheirPods_S21(t *testing.T) {
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.job("", fmt.Sprintf("%q:%q", simulate.StageAnnotation, simulate.StageRunning))
+		pass(5 * time.Second)
+		p.must("DELETE "+jobsPath+"/j", "")
+		pass(5 * time.Second)
+		p.has(schema.GroupResource{Group: "batch", Resource: "jobs"}, "", "it is let go")
+		if got := p.pods(); len(got) != 1 || len(got[0].OwnerReferences) > 0 {
+			t.Errorf("got %d pods, want one without an owner: a job leaves its pods when nobody says otherwise", len(got))
+		}
+	})
+}
+
 func TestCollector_OneOwnerOfSeveralIsEnough_S21(t *testing.T) {
 	acting(t, simulate.Options{}, collecting, func(p *play) {
 		p.own("a")

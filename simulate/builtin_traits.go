@@ -35,6 +35,8 @@ var (
 		"csidrivers.storage.k8s.io", "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io", "csinodes.storage.k8s.io",
 		"volumeattributesclasses.storage.k8s.io",
 	}
+	// orphaning leave their dependents when nobody says what becomes of them.
+	orphaning = []string{"jobs.batch", "replicationcontrollers"}
 	// counted have a generation from their creation on.
 	counted = []string{
 		"pods", "podtemplates", "replicationcontrollers",

@@ -116,6 +116,9 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	if c.kind.resource().String() == "jobs.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {
+		q.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+	}
 	obj, gone, err := s.deleteObject(q, &opts)
 	if err != nil {
 		return err
@@ -315,7 +318,7 @@ func setPropagation(obj *object, k *Kind, opts *metav1.DeleteOptions) bool {
 	is := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
 	})
-	switch propagationOf(was, opts) {
+	switch propagationOf(k, was, opts) {
 	case metav1.DeletePropagationOrphan:
 		is = append(is, metav1.FinalizerOrphanDependents)
 	case metav1.DeletePropagationForeground:
@@ -334,8 +337,8 @@ func sameMembers(a, b []string) bool {
 }
 
 // propagationOf is what becomes of dependents: as the request says, else as the
-// object's finalizers say already.
-func propagationOf(finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
+// object's finalizers say already, else as its kind has always had it.
+func propagationOf(k *Kind, finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
 	switch {
 	case opts.PropagationPolicy != nil:
 		return *opts.PropagationPolicy
@@ -347,6 +350,8 @@ func propagationOf(finalizers []string, opts *metav1.DeleteOptions) metav1.Delet
 		return metav1.DeletePropagationOrphan
 	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
 		return metav1.DeletePropagationForeground
+	case k.is(orphaning):
+		return metav1.DeletePropagationOrphan
 	}
 	return metav1.DeletePropagationBackground
 }
