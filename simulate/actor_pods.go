@@ -20,7 +20,8 @@ import (
 const StageAnnotation = "simulate.flyball.dev/stage"
 
 const (
-	// StageNotReady: containers run, and never become ready.
+	// StageNotReady: containers run, and never become ready; of a Node: it does not
+	// become ready.
 	StageNotReady = "NotReady"
 	// StageCrashLoop: containers fail soon after each start.
 	StageCrashLoop = "CrashLoop"
@@ -158,6 +159,9 @@ func nodeOf(obj *object) string {
 
 // fits reports whether a Pod may run on a node, by its labels and taints.
 func fits(pod *corev1.Pod, node *corev1.Node) bool {
+	if only, one := onlyNode(pod); one && only != node.Name {
+		return false
+	}
 	for name, value := range pod.Spec.NodeSelector {
 		if node.Labels[name] != value {
 			return false

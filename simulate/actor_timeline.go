@@ -37,7 +37,7 @@ type planned struct {
 // plan has an errand done at a time, or when it is to be done already, if that
 // is earlier.
 func (t *timeline) plan(e errand, at time.Time) {
-	if known, ok := t.due[e]; ok && !at.Before(known) {
+	if !t.sooner(e, at) {
 		return
 	}
 	if t.due == nil {
@@ -45,6 +45,12 @@ func (t *timeline) plan(e errand, at time.Time) {
 	}
 	t.due[e] = at
 	heap.Push(&t.heap, planned{at, e})
+}
+
+// sooner reports whether an errand is not to be done by a time already.
+func (t *timeline) sooner(e errand, at time.Time) bool {
+	known, ok := t.due[e]
+	return !ok || at.Before(known)
 }
 
 func (t *timeline) has(e errand) bool {

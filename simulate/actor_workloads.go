@@ -10,8 +10,11 @@ func workloads(c *company) []actor {
 	return []actor{
 		deploymentController{c},
 		replicaSetController{c},
+		statefulSetController{c},
+		daemonSetController{c},
 		jobController{c},
 		endpointKeeper{c},
+		nodeKeeper{c},
 		podKeeper{c, map[netip.Addr]reference{}},
 	}
 }

@@ -289,3 +289,80 @@ func TestServices_KnowWhereTheirPodsAre_S21(t *testing.T) {
 		p.has(slicesOf, "", "slices go with their service")
 	})
 }
+
+func TestStatefulSets_MakeTheirPodsInOrder_S21(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/ns/statefulsets"
+	acting(t, simulate.Options{}, working, func(p *play) {
+		p.must("POST "+path, `{"metadata":{"name":"s"},"spec":{"replicas":3,"serviceName":"s","selector":{"matchLabels":{"app":"a"}},"template":`+template("one", "")+
+			`,"volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}}}]}}`)
+		ordered := func() {
+			t.Helper()
+			list := p.pods()
+			for i, pod := range list {
+				ready := false
+				for _, c := range pod.Status.Conditions {
+					ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+				}
+				if i < len(list)-1 && !ready && pod.DeletionTimestamp == nil && pod.Spec.Containers[0].Image == "one" {
+					t.Fatalf("pod %s is there before %s is ready", list[i+1].Name, pod.Name)
+				}
+			}
+		}
+		for range 2000 {
+			pass(time.Millisecond)
+			ordered()
+		}
+		p.has(pods, "s-0 s-1 s-2", "pods are named by their numbers")
+		p.has(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-s-0 data-s-1 data-s-2", "each pod has a claim of its own")
+		p.must("PATCH "+path+"/s strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`)
+		pass(10 * time.Second)
+		status, _ := p.at(path+"/s", "status").(map[string]any)
+		if got := p.images(); got != "map[two:3]" || status["currentRevision"] != status["updateRevision"] || status["updatedReplicas"] != 3.0 || status["availableReplicas"] != 3.0 {
+			t.Errorf("got images %s and status %v, want all of the new template", got, status)
+		}
+		p.must("PATCH "+path+"/s merge", `{"spec":{"replicas":1}}`)
+		pass(5 * time.Second)
+		p.has(pods, "s-0", "the last go first")
+		before := p.Revision()
+		pass(time.Hour)
+		if after := p.Revision(); after != before {
+			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
+		}
+	})
+}
+
+func TestDaemonSets_RunOnEachNodeThatFits_S21(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/ns/daemonsets"
+	acting(t, simulate.Options{}, working, func(p *play) {
+		for _, node := range []string{`{"metadata":{"name":"a"}}`, `{"metadata":{"name":"b"}}`, `{"metadata":{"name":"c"},"spec":{"taints":[{"key":"k","effect":"NoSchedule"}]}}`} {
+			p.must("POST /api/v1/nodes", node)
+		}
+		p.must("POST "+path, `{"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"app":"a"}},"template":`+template("one", "")+`}}`)
+		nodes := func() string {
+			on := map[string]int{}
+			for _, pod := range p.pods() {
+				on[pod.Spec.NodeName]++
+			}
+			return fmt.Sprint(on)
+		}
+		pass(5 * time.Second)
+		if got := nodes(); got != "map[a:1 b:1]" {
+			t.Errorf("got pods on %s, want one on each node that has no taint", got)
+		}
+		p.must("POST /api/v1/nodes", `{"metadata":{"name":"e"}}`)
+		p.must("DELETE /api/v1/nodes/b", "")
+		p.must("PATCH "+path+"/d strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`)
+		pass(10 * time.Second)
+		if got := nodes(); got != "map[a:1 e:1]" || p.images() != "map[two:2]" {
+			t.Errorf("got pods on %s of %s, want the nodes that there are now, and the new template", got, p.images())
+		}
+		if got := fmt.Sprint(p.at(path+"/d", "status", "numberAvailable"), p.at(path+"/d", "status", "updatedNumberScheduled")); got != "2 2" {
+			t.Errorf("got available and updated %s, want 2 each", got)
+		}
+		before := p.Revision()
+		pass(time.Hour)
+		if after := p.Revision(); after != before {
+			t.Errorf("got %d writes in an hour in which nothing happened, want none", after-before)
+		}
+	})
+}

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // Actors are what lives in a cluster besides the API server and does its part
@@ -24,8 +26,9 @@ type Actors struct {
 	// each other one its ServiceAccount "default" and its ConfigMap
 	// "kube-root-ca.crt".
 	Namespaces bool
-	// Workloads makes Deployments, ReplicaSets and Jobs run Pods, has Pods become
-	// ready, complete and end, and gives Services their EndpointSlices.
+	// Workloads makes Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs
+	// run Pods, has Pods become ready, complete and end, and gives Services their
+	// EndpointSlices.
 	Workloads bool
 	// Delay is the longest time that one step takes. How long each takes is
 	// drawn from the server's seed. 0: 50 ms.
@@ -63,6 +66,7 @@ type actor interface {
 // company are the actors of one run and what they share.
 type company struct {
 	server   *Server
+	hooks    simhook.Hooks // nil: outside of a simulation
 	delay    time.Duration
 	actors   map[string]actor
 	order    []actor
@@ -89,6 +93,7 @@ func (s *Server) RunActors(ctx context.Context, opts Actors) error {
 		return errors.New("run actors: Delay is negative; 0 is 50 ms")
 	}
 	c := newCompany(s, opts)
+	c.hooks = simhook.Of(ctx)
 	defer c.enter()()
 	for ctx.Err() == nil {
 		for _, n := range c.await(ctx) {
@@ -168,16 +173,27 @@ func (c *company) heed(n news) {
 	c.index.note(n.change)
 	for _, a := range c.order {
 		a.heed(n.change, func(about reference) {
-			e := errand{a.name(), about}
-			c.timeline.plan(e, n.at.Add(c.draw(e)))
+			c.plan(errand{a.name(), about}, n.at)
 		})
 	}
 }
 
 // look has an actor look at something soon.
 func (c *company) look(a actor, about reference) {
-	e := errand{a.name(), about}
-	c.timeline.plan(e, time.Now().Add(c.draw(e)))
+	c.plan(errand{a.name(), about}, time.Now())
+}
+
+// plan has an errand done as long after a time as its next step takes. In a
+// simulation no other step has that instant.
+func (c *company) plan(e errand, from time.Time) {
+	at := from.Add(c.draw(e))
+	if !c.timeline.sooner(e, at) {
+		return
+	}
+	if c.hooks != nil {
+		at = c.hooks.Instant(at)
+	}
+	c.timeline.plan(e, at)
 }
 
 // draw is how long the next step of an errand takes.
@@ -197,7 +213,7 @@ func (c *company) step(ctx context.Context, e errand) {
 		delete(c.failures, e)
 	}
 	if again > 0 {
-		c.timeline.plan(e, time.Now().Add(again+c.draw(e)))
+		c.plan(e, time.Now().Add(again))
 	} else if c.get(e.about) == nil && !c.timeline.has(e) {
 		delete(c.steps, e)
 	}
