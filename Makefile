@@ -89,10 +89,17 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 guests: need-cc control-plane ## run Kubernetes' own Deployment and ReplicaSet controllers on flyball's informers
 	cd hack/guests && GOWORK=off CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./...
 
-# make test does the same; this is for looking at it alone, and for writing.
+# make test does the same with the programs of the first few seeds; this is for
+# looking at it alone, for writing, and for many programs.
 .PHONY: transcripts
-transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers
+transcripts: control-plane ## hold the transcripts against a real server; UPDATE=1 writes what it answers; SEEDS=n compares n programs on both
+ifdef SEEDS
+	@set -e; kept=$$(mktemp -d); trap 'rm -r "$$kept"' EXIT; \
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run TestRealPrograms ./simulate/transcript/recorded -seeds=$(SEEDS) -golden="$$kept" -update; \
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run TestPrograms ./simulate/transcript -seeds=$(SEEDS) -golden="$$kept"
+else
 	$(GO) test -count=1 -timeout $(TIMEOUT) ./simulate/transcript/recorded $(if $(UPDATE),-update)
+endif
 
 # The race detector is on; SEED repeats the choices of an earlier run.
 SOAK ?= 5m

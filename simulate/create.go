@@ -62,7 +62,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, err
 	}
 	if errs := q.kind.validateCreate(obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.kind.GroupKind(), obj.meta().GetName(), errs)
+		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.meta().GetName(), errs)
 	}
 	q.advise(nil, obj)
 	if err := s.validated(q, "CREATE", obj, nil); err != nil {

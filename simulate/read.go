@@ -63,6 +63,9 @@ func (p page) following(c *call, opts *internalversion.ListOptions) (page, error
 		return p, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
 	p.follows, p.span = true, spanOf(c.namespace, start)
+	if opts.ResourceVersion == "0" {
+		p.limit = 0
+	}
 	if revision > 0 {
 		p.revision, p.exact = revision, true
 	}

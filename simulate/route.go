@@ -70,6 +70,9 @@ func (s *Server) letIn(c *call) (err error) {
 
 // serve answers a request that is let in.
 func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
+	if c.name != "" && c.namespace == "" && c.kind.Namespaced {
+		return errAbsent()
+	}
 	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() || c.prefixed && c.verb != "watch" {
 		return errMethod()
 	}

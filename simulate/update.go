@@ -116,7 +116,7 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 		return old, nil
 	}
 	if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.kind.GroupKind(), q.name, errs)
+		return nil, apierrors.NewInvalid(q.kind.invalidKind(), q.name, errs)
 	}
 	q.advise(old, obj)
 	return obj, s.validated(q, "UPDATE", obj, old)

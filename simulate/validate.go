@@ -12,6 +12,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -39,7 +40,18 @@ func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorL
 	if subresource == "status" {
 		errs = append(errs, k.validateStatus(obj)...)
 	}
-	return errs
+	return once(errs)
+}
+
+// once is errs, each said once.
+func once(errs field.ErrorList) (out field.ErrorList) {
+	said := map[string]bool{}
+	for _, err := range errs {
+		if text := err.Error(); !said[text] {
+			said[text], out = true, append(out, err)
+		}
+	}
+	return out
 }
 
 // validateFinalizers wants those of built-in kinds to be known or to have a
@@ -59,6 +71,15 @@ func (k *Kind) validateFinalizers(names []string) (errs field.ErrorList) {
 type ownedMeta struct{ *unstructured.Unstructured }
 
 func (ownedMeta) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
+
+// invalidKind is how a refusal calls k: Events of both groups are one kind to
+// the rules.
+func (k *Kind) invalidKind() schema.GroupKind {
+	if k.resource().String() == "events.events.k8s.io" {
+		return schema.GroupKind{Kind: k.Kind}
+	}
+	return k.GroupKind()
+}
 
 // nameRule is how objects of k may be called.
 func (k *Kind) nameRule() apivalidation.ValidateNameFunc {

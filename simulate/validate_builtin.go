@@ -23,7 +23,8 @@ import (
 // ruled are the built-in kinds that have rules here beyond those of metadata.
 var ruled = []string{
 	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io",
+	"roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 }
 
 func hasRules(k *Kind) bool { return slices.Contains(ruled, k.resource().String()) }
@@ -68,14 +69,22 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 		if o.Spec.DefaultBackend == nil && len(o.Spec.Rules) == 0 {
 			return field.ErrorList{field.Invalid(field.NewPath("spec"), nil, "either `defaultBackend` or `rules` must be specified")}
 		}
+	case *rbacv1.Role:
+		return validateRules(o.Rules, true)
+	case *rbacv1.ClusterRole:
+		return validateRules(o.Rules, false)
 	case *rbacv1.RoleBinding:
+		b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"Role", "ClusterRole"}}
 		if before := was[rbacv1.RoleBinding](old); before != nil {
-			return immutable(before.RoleRef, o.RoleRef, field.NewPath("roleRef"), "cannot change roleRef")
+			b.old = &before.RoleRef
 		}
+		return b.validate()
 	case *rbacv1.ClusterRoleBinding:
+		b := binding{role: &o.RoleRef, subjects: o.Subjects, kinds: []string{"ClusterRole"}}
 		if before := was[rbacv1.ClusterRoleBinding](old); before != nil {
-			return immutable(before.RoleRef, o.RoleRef, field.NewPath("roleRef"), "cannot change roleRef")
+			b.old = &before.RoleRef
 		}
+		return b.validate()
 	}
 	return nil
 }

@@ -28,6 +28,8 @@ func (q *writing) advise(old, obj *object) {
 		texts = definitionAdvice(q.kind, old, obj)
 	case !q.kind.builtin:
 		texts = finalizerAdvice(old, obj)
+	default:
+		texts = hiddenAdvice(q.kind, obj)
 	}
 	for _, text := range texts {
 		q.warn(text)

@@ -161,7 +161,7 @@ var (
 	instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)`)
 	address = regexp.MustCompile(`\b10\.(0|96)\.\d{1,3}\.\d{1,3}\b`)
 	hash    = regexp.MustCompile(`hash=[0-9A-Za-z%_-]+`)
-	version = regexp.MustCompile(`(?i)(resource ?version[^0-9]{1,30}|revision=)(\d+)`)
+	version = regexp.MustCompile(`(?i)(resource ?version[^0-9]{0,30}[^0-9-]|revision=)(\d+)`)
 	current = regexp.MustCompile(`(resource version: )\d+(?:( \()\d+(\))|(, current: )\d+)`)
 	age     = regexp.MustCompile(`^\d+(s|m|m\d+s)$`)
 )

@@ -18,7 +18,9 @@ import (
 func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s, network := simulate.New(simulate.Options{User: "envtest-admin"}), simulate.NewNetwork()
+		s, network := simulate.New(simulate.Options{Authorization: true, Tokens: map[string]simulate.User{
+			adminToken: {Name: "envtest-admin", Groups: []string{"system:masters"}},
+		}}), simulate.NewNetwork()
 		serving, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer group.Wait()
@@ -28,8 +30,20 @@ func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) 
 				t.Errorf("the simulated server ended: %v", err)
 			}
 		})
-		client := &http.Client{Transport: network.Transport()}
-		defer client.CloseIdleConnections()
-		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: client})
+		stranger := &http.Client{Transport: network.Transport()}
+		defer stranger.CloseIdleConnections()
+		client := &http.Client{Transport: admin{stranger.Transport}}
+		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: stranger})
 	})
+}
+
+const adminToken = "admin"
+
+// admin is who may do all, as the real server's is.
+type admin struct{ http.RoundTripper }
+
+func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+adminToken)
+	return a.RoundTripper.RoundTrip(r)
 }
