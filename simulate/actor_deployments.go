@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -56,14 +57,17 @@ func (a deploymentController) act(ctx context.Context, about reference) (time.Du
 		return 0, err
 	}
 	r := rolloutOf(d, sets)
+	was := d.DeepCopy()
 	if unset(d.DeletionTimestamp) {
-		was := d.DeepCopy()
 		if err := a.advance(ctx, &r); err != nil {
 			a.noteFailure(ctx, about, was, r, err)
 			return 0, err
 		}
 	} else {
 		r.summarize()
+	}
+	if equality.Semantic.DeepEqual(was, r.of) {
+		return r.deadline(), nil
 	}
 	return r.deadline(), a.report(ctx, about, r.of)
 }
@@ -187,12 +191,16 @@ func (a deploymentController) present(ctx context.Context, r *rollout, create bo
 		r.progressed("NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", r.current.Name))
 		return nil
 	}
-	set, err := update(ctx, a.company, byControllers, reference{replicaSetResource, nameOf(r.current)}, "", func(set *appsv1.ReplicaSet) {
+	edit := func(set *appsv1.ReplicaSet) {
 		r.annotate(set, false)
 		set.Spec.MinReadySeconds = r.of.Spec.MinReadySeconds
-	})
-	if err != nil {
-		return err
+	}
+	set := r.current.DeepCopy()
+	if edit(set); !equality.Semantic.DeepEqual(set, r.current) {
+		var err error
+		if set, err = update(ctx, a.company, byControllers, reference{replicaSetResource, nameOf(set)}, "", edit); err != nil {
+			return err
+		}
 	}
 	r.current = set
 	r.setRevision()

@@ -81,6 +81,9 @@ func (a podKeeper) run(ctx context.Context, about reference, pod *corev1.Pod) (t
 	if stage == StageCrashLoop && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
 		return a.crash(ctx, about, pod)
 	}
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways && stage == "" && isReady(pod) {
+		return 0, nil
+	}
 	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || stage == StageRunning || stage == StageNotReady {
 		return 0, a.report(ctx, about, func(pod *corev1.Pod) {
 			if stage == StageNotReady {

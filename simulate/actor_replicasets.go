@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -48,7 +49,11 @@ func (a replicaSetController) act(ctx context.Context, about reference) (time.Du
 	if !ending {
 		failed = a.fit(ctx, set, pods)
 	}
-	again, err := a.report(ctx, about, pods, failed)
+	status, again := countedOf(set, pods, failed)
+	if equality.Semantic.DeepEqual(set.Status, status) {
+		return again, failed
+	}
+	_, err = update(ctx, a.company, byControllers, about, "status", func(set *appsv1.ReplicaSet) { set.Status = status })
 	return again, firstError(failed, err)
 }
 
@@ -139,36 +144,33 @@ func availableIn(pod *corev1.Pod, least int32) time.Duration {
 	return max(0, time.Until(readySince(pod).Add(time.Duration(least)*time.Second)))
 }
 
-// report writes the status of a ReplicaSet. again is after how long a Pod will
+// countedOf is the status of a ReplicaSet. again is after how long a Pod will
 // have been ready for long enough.
-func (a replicaSetController) report(ctx context.Context, about reference, pods []*corev1.Pod, failed error) (again time.Duration, err error) {
-	_, err = update(ctx, a.company, byControllers, about, "status", func(set *appsv1.ReplicaSet) {
-		is := appsv1.ReplicaSetStatus{ObservedGeneration: set.Generation, Conditions: set.Status.Conditions, TerminatingReplicas: new(int32(0))}
-		template := labels.SelectorFromSet(set.Spec.Template.Labels)
-		for _, pod := range pods {
-			if !lives(pod) {
-				if !ended(pod) {
-					*is.TerminatingReplicas++
-				}
-				continue
+func countedOf(set *appsv1.ReplicaSet, pods []*corev1.Pod, failed error) (is appsv1.ReplicaSetStatus, again time.Duration) {
+	is = appsv1.ReplicaSetStatus{ObservedGeneration: set.Generation, Conditions: set.Status.Conditions, TerminatingReplicas: new(int32(0))}
+	template := labels.SelectorFromSet(set.Spec.Template.Labels)
+	for _, pod := range pods {
+		if !lives(pod) {
+			if !ended(pod) {
+				*is.TerminatingReplicas++
 			}
-			is.Replicas++
-			if template.Matches(labels.Set(pod.Labels)) {
-				is.FullyLabeledReplicas++
-			}
-			if !isReady(pod) {
-				continue
-			}
-			is.ReadyReplicas++
-			if wait := availableIn(pod, set.Spec.MinReadySeconds); wait == 0 {
-				is.AvailableReplicas++
-			} else if again == 0 || wait < again {
-				again = wait
-			}
+			continue
 		}
-		set.Status = withFailure(is, failed, int(is.Replicas)-int(*set.Spec.Replicas))
-	})
-	return again, err
+		is.Replicas++
+		if template.Matches(labels.Set(pod.Labels)) {
+			is.FullyLabeledReplicas++
+		}
+		if !isReady(pod) {
+			continue
+		}
+		is.ReadyReplicas++
+		if wait := availableIn(pod, set.Spec.MinReadySeconds); wait == 0 {
+			is.AvailableReplicas++
+		} else if again == 0 || wait < again {
+			again = wait
+		}
+	}
+	return withFailure(is, failed, int(is.Replicas)-int(*set.Spec.Replicas)), again
 }
 
 // withFailure notes in a status that Pods could not be made or deleted, or that

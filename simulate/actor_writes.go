@@ -70,7 +70,7 @@ func update[T any](ctx context.Context, c *company, manager string, about refere
 			return nil, err
 		}
 		edit(typed)
-		obj := old.copy()
+		obj := &object{fields: old.fields, poison: old.poison}
 		if err := retype(obj, typed); err != nil {
 			return nil, err
 		}

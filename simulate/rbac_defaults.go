@@ -6,8 +6,10 @@ package simulate
 import (
 	_ "embed"
 	"encoding/json"
+	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
@@ -29,8 +31,8 @@ type defaultRole struct {
 	Subjects        []rbacv1.Subject        `json:"subjects"`
 }
 
-// installRoles puts the default roles into the store.
-func (s *Server) installRoles() {
+// defaultRoles are the objects of the table. Nobody changes them.
+var defaultRoles = sync.OnceValue(func() (out []*object) {
 	var table []defaultRole
 	utilruntime.Must(json.Unmarshal(rbacTable, &table)) // a table of ours
 	for _, line := range table {
@@ -40,12 +42,23 @@ func (s *Server) installRoles() {
 			role.Labels[name] = value
 		}
 		role.Annotations = map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"}
-		if line.Kind == "ClusterRole" {
-			_, err := s.Put(role)
-			utilruntime.Must(err)
-			continue
+		made := runtime.Object(role)
+		if line.Kind != "ClusterRole" {
+			made = &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: line.RoleRef, Subjects: line.Subjects}
 		}
-		_, err := s.Put(&rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: line.RoleRef, Subjects: line.Subjects})
+		obj, err := objectOfTyped(&Kind{GroupVersionKind: rbacv1.SchemeGroupVersion.WithKind(line.Kind)}, made)
+		utilruntime.Must(err)
+		out = append(out, obj)
+	}
+	return out
+})
+
+// installRoles puts the default roles into the store.
+func (s *Server) installRoles() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, obj := range defaultRoles() {
+		_, err := s.createLocked(s.kindLocked(obj.meta().GroupVersionKind()), obj.copy())
 		utilruntime.Must(err)
 	}
 }
