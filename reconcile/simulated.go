@@ -51,6 +51,10 @@ func (c *Controller[K]) noteAdded(key K, cause source.Cause) {
 	})
 }
 
+func (c *Controller[K]) noteTaken(key K) {
+	c.sim.Note(simhook.Note{What: simhook.Taken, Kind: c.name, Key: keyText(key)})
+}
+
 func (c *Controller[K]) noteBegun(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Begun, Kind: c.name, Key: keyText(key)})
 }

@@ -52,6 +52,8 @@ const (
 	Judged What = "judged"
 	// Enqueued: a key was added to a controller's queue.
 	Enqueued What = "enqueued"
+	// Taken: a worker has taken a key up.
+	Taken What = "taken"
 	// Begun and Ended: a reconcile.
 	Begun What = "begun"
 	Ended What = "ended"
