@@ -66,9 +66,10 @@ type line struct {
 	mu      struct {
 		sync.Mutex
 		sent     []parcel
-		err      error // of reading and writing, at once
-		finished bool  // nothing is sent any more
-		black    bool  // what is sent is lost
+		err      error     // of reading and writing
+		broken   time.Time // from when err holds
+		finished bool      // nothing is sent any more
+		black    bool      // what is sent is lost
 		delay    time.Duration
 		pace     Pacing    // nil: what is sent arrives at once
 		nth      int       // sent so far
@@ -106,7 +107,7 @@ func (l *line) write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.mu.err != nil:
+	case l.brokenLocked(time.Now()):
 		return 0, l.mu.err
 	case l.mu.finished:
 		return 0, io.ErrClosedPipe
@@ -143,7 +144,7 @@ func (l *line) read(p []byte) (int, error) {
 	for {
 		now := time.Now()
 		switch {
-		case l.mu.err != nil:
+		case l.brokenLocked(now):
 			return 0, l.mu.err
 		case !l.mu.deadline.IsZero() && !now.Before(l.mu.deadline):
 			return 0, os.ErrDeadlineExceeded
@@ -162,6 +163,9 @@ func (l *line) read(p []byte) (int, error) {
 // at the deadline.
 func (l *line) rearmLocked(now time.Time) {
 	at := l.mu.deadline
+	if l.mu.err != nil && (at.IsZero() || l.mu.broken.Before(at)) {
+		at = l.mu.broken
+	}
 	if len(l.mu.sent) > 0 && (at.IsZero() || l.mu.sent[0].due.Before(at)) {
 		at = l.mu.sent[0].due
 	}
@@ -193,12 +197,29 @@ func (l *line) setDeadline(t time.Time) {
 	l.changed.Broadcast() // the reader sets the alarm
 }
 
+func (l *line) brokenLocked(now time.Time) bool { return l.mu.err != nil && !now.Before(l.mu.broken) }
+
+// cut fails reading and writing as soon as that could be known here.
+func (l *line) cut(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.err != nil {
+		return
+	}
+	l.mu.err, l.mu.broken = err, time.Now()
+	if l.mu.pace != nil {
+		l.mu.broken = l.mu.pace(l.name, l.mu.nth, l.mu.broken)
+		l.mu.nth++
+	}
+	l.changed.Broadcast()
+}
+
 // end fails reading and writing from now on.
 func (l *line) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mu.err == nil {
-		l.mu.err = err
+	if now := time.Now(); !l.brokenLocked(now) {
+		l.mu.err, l.mu.broken = err, now
 	}
 	if l.mu.alarm != nil {
 		l.mu.alarm.Stop()

@@ -107,6 +107,9 @@
 // Options.Authorization rights are an open door with a list of what is refused
 // (Deny).
 //
+// Package kit runs a program against it under a seed, with faults by a plan; a
+// Tracer is told what happens, and Heal ends all faults.
+//
 // # Concurrency
 //
 // New, NewNetwork and Listen start nothing. Run serves until its context ends, and

@@ -27,6 +27,7 @@ type faults struct {
 	held                     map[schema.GroupResource]change // to be told after the next
 	spoil, spoilFrame        map[schema.GroupResource]Spoilage
 	loseResponses            int
+	poisoned                 map[objectID]*object // as they were before
 	noSchemas                bool
 	publishAfter             time.Duration
 }
@@ -34,6 +35,11 @@ type faults struct {
 type permission struct {
 	verb string
 	schema.GroupResource
+}
+
+type objectID struct {
+	schema.GroupResource
+	types.NamespacedName
 }
 
 type overload struct{ times, code, retryAfter int }
@@ -44,7 +50,8 @@ func newFaults() faults {
 		denied: map[permission]bool{},
 		drop:   map[schema.GroupResource]int{}, duplicate: map[schema.GroupResource]int{},
 		reorder: map[schema.GroupResource]bool{}, held: map[schema.GroupResource]change{},
-		spoil: map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
+		poisoned: map[objectID]*object{},
+		spoil:    map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
 	}
 }
 
@@ -282,6 +289,9 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 	old := s.mu.log.get(r, key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
+	}
+	if _, already := s.mu.faults.poisoned[objectID{r, key}]; !already {
+		s.mu.faults.poisoned[objectID{r, key}] = old
 	}
 	obj := old.copy()
 	obj.poison = true

@@ -137,7 +137,7 @@ func (n *Network) BlackHoleNew(black bool) {
 // Cut breaks all open connections: both ends see a reset.
 func (n *Network) Cut() {
 	for _, c := range n.ends() {
-		c.in.end(syscall.ECONNRESET)
+		c.in.cut(syscall.ECONNRESET)
 	}
 }
 

@@ -26,12 +26,14 @@ type call struct {
 	absent          bool // the kind has no such subresource
 	prefixed        bool // the path asks for a watch
 	encoder         encoder
+	traced          Request // with a Tracer
 }
 
 // ServeHTTP answers one request, as a Kubernetes API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
 	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
+	defer s.trace(c, answer)()
 	if err := s.letIn(c); err != nil {
 		refuse(answer, c.encoder, err)
 		return
@@ -56,6 +58,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // letIn says how c is refused before anybody looks at what it asks for.
 func (s *Server) letIn(c *call) (err error) {
+	if user, ok := c.Context().Value(soundKey{}).(User); ok {
+		c.user = user
+		return nil
+	}
 	if err = s.overloaded(); err != nil {
 		return err
 	}
@@ -253,9 +259,11 @@ type recorder struct {
 	http.ResponseWriter
 	server *Server
 	index  int
+	code   int
 }
 
 func (r *recorder) WriteHeader(code int) {
+	r.code = code
 	r.server.answered(r.index, code)
 	r.ResponseWriter.WriteHeader(code)
 }

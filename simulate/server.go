@@ -30,6 +30,8 @@ type Options struct {
 	Tokens map[string]User
 	// Seed decides what the server draws, as the ends of generated names.
 	Seed uint64
+	// Tracer is told what happens. nil: nobody is.
+	Tracer Tracer
 }
 
 // Server is a Kubernetes API server: its store, and the requests it answers.
@@ -41,6 +43,7 @@ type Server struct {
 	seed          uint64
 	admission     admission // nil: all is admitted
 	encodings     encodings
+	tracer        Tracer     // nil: nobody is told
 	changed       *sync.Cond // on mu; something happened that a request may wait for
 	mu            struct {
 		sync.Mutex
@@ -68,12 +71,13 @@ type Server struct {
 		faults           faults
 		policy           *policy // nil: to be made of the roles there are
 		served           []Served
+		traced           int64 // the last revision that the tracer was told of
 	}
 }
 
 // New returns a server with an empty store. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed}
+	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer}
 	if s.user == "" {
 		s.user = "simulated"
 	}
@@ -86,6 +90,9 @@ func New(opts Options) *Server {
 	s.mu.names = map[string]int{}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
+	if s.tracer != nil {
+		s.mu.observers = append(s.mu.observers, s.traceLocked)
+	}
 	s.installBuiltins()
 	for _, kind := range opts.Kinds {
 		s.Install(kind)

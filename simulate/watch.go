@@ -246,6 +246,9 @@ func (s *Server) send(answer http.ResponseWriter, c *call, f frame, first bool) 
 	if err != nil {
 		return false
 	}
+	if s.tracer != nil {
+		s.tracer.Sending(c.traced, f.traced())
+	}
 	if spoil := s.frameSpoilage(c.kind.resource(), f); spoil != "" {
 		return spoilFrame(answer, c.encoder, spoil, raw)
 	}

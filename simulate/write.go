@@ -67,7 +67,10 @@ func (s *Server) answer(w http.ResponseWriter, q *writing, code int, body []byte
 	if err := s.kept(q.Context()); err != nil {
 		return err
 	}
-	if s.losesResponse() {
+	if s.tracer != nil {
+		s.tracer.Answering(q.traced)
+	}
+	if !q.sound() && s.losesResponse() {
 		panic(http.ErrAbortHandler)
 	}
 	q.sendWarnings(w)

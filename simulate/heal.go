@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Heal ends all faults of the server: what was held back is told, what was
+// poisoned can be read again, and from now on nothing goes wrong. What has
+// happened has happened: watches that were muted stay so.
+func (s *Server) Heal() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.mu.faults
+	s.mu.faults = newFaults()
+	late := slices.SortedFunc(maps.Values(old.held), func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
+	for _, c := range late {
+		s.eachWatchLocked(func(w *watch) { w.tell(c) })
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(old.poisoned), objectID.compare) {
+		s.mendLocked(id, old.poisoned[id])
+	}
+	s.tellLocked()
+}
+
+func (id objectID) compare(other objectID) int {
+	return cmp.Or(cmp.Compare(id.Group, other.Group), cmp.Compare(id.Resource, other.Resource), compareKeys(id.NamespacedName, other.NamespacedName))
+}
+
+// mendLocked gives a poisoned object back what it had before, as far as nobody
+// has written it since.
+func (s *Server) mendLocked(id objectID, before *object) {
+	now := s.mu.log.get(id.GroupResource, id.NamespacedName)
+	if now == nil || now.meta().GetUID() != before.meta().GetUID() {
+		return
+	}
+	mended := now.copy()
+	mended.poison = false
+	for name, value := range before.copy().fields {
+		if mended.fields[name] == int64(5) {
+			mended.fields[name] = value
+		}
+	}
+	s.putLocked(id.GroupResource, mended)
+}
+
+// AcceptAll ends AcceptTokens.
+func (s *Server) AcceptAll() { s.fault(func(f *faults) { f.tokens = nil }) }
+
+// Watched is what the open watches are of, in order.
+func (s *Server) Watched() []schema.GroupResource {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[schema.GroupResource]bool{}
+	for w := range s.mu.watches {
+		all[w.kind.resource()] = true
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+}
+
+// KindOf is the kind of a resource; empty: the server does not serve it.
+func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind := s.storedLocked(r); kind != nil {
+		return kind.GroupKind()
+	}
+	return schema.GroupKind{}
+}
+
+// Change writes an object as somebody else would: f changes its metadata.
+func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
+	s.mu.Lock()
+	old := s.mu.log.get(r, key)
+	s.mu.Unlock()
+	if old == nil {
+		return apierrors.NewNotFound(r, key.String())
+	}
+	obj := old.copy()
+	f(obj.meta())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := s.storedLocked(r)
+	if kind == nil || s.mu.log.get(r, key) != old {
+		return apierrors.NewConflict(r, key.String(), nil)
+	}
+	_, err := s.updateLocked(kind, old, obj)
+	return err
+}

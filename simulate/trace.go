@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Tracer is told what happens in a Server while it happens. It may call the
+// server's fault verbs, save from Stored, which does not block. Its methods are
+// safe for concurrent use; what they wait, the request waits.
+type Tracer interface {
+	// Asked: a request has arrived, and nothing has been done for it yet.
+	Asked(Request)
+	// Stored: a revision was made or, by Rewind, undone. It is called with the
+	// server's lock, in the order of revisions.
+	Stored(Change)
+	// Answering: a write was carried out, and is not answered yet.
+	Answering(Request)
+	// Answered: the request is over. 0: the connection broke instead.
+	Answered(r Request, code int)
+	// Sending: an event is about to be sent on a watch.
+	Sending(Request, Event)
+}
+
+// Request is what a Server is asked for.
+type Request struct {
+	// Number of the request, from 0.
+	Number int
+	// Client as Network.Pace names it.
+	Client string
+	// Verb as in Served.
+	Verb string
+	// Kind is empty where no resource is asked for.
+	Kind schema.GroupKind
+	// Key of the object; without a name where there is none.
+	Key types.NamespacedName
+	// Path and Query as they were sent.
+	Path, Query string
+}
+
+// Writes reports whether the request can change something.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "create", "update", "patch", "delete", "deletecollection":
+		return true
+	}
+	return false
+}
+
+// Change is one revision.
+type Change struct {
+	Revision int64
+	Kind     schema.GroupKind
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+	// UID and Generation of the object, or of the last one that was there.
+	UID        types.UID
+	Generation int64
+	// Created and Deleted: there was none before, there is none after.
+	Created, Deleted bool
+	// Undone: the revision is one that a Rewind went back to.
+	Undone bool
+}
+
+// Event is what a watch is told.
+type Event struct {
+	Type            string // ADDED, MODIFIED, DELETED, BOOKMARK or ERROR
+	Key             types.NamespacedName
+	ResourceVersion string
+}
+
+// request is c as a Tracer sees it.
+func (c *call) request(number int) Request {
+	r := Request{
+		Number: number, Client: c.RemoteAddr, Verb: c.verb,
+		Key:  types.NamespacedName{Namespace: c.namespace, Name: c.name},
+		Path: c.URL.Path, Query: c.URL.RawQuery,
+	}
+	if c.kind != nil {
+		r.Kind = c.kind.GroupKind()
+	}
+	return r
+}
+
+// trace tells of the request that answer is for, now and at its end.
+func (s *Server) trace(c *call, answer *recorder) (over func()) {
+	if s.tracer == nil {
+		return func() {}
+	}
+	c.traced = c.request(answer.index)
+	s.tracer.Asked(c.traced)
+	return func() { s.tracer.Answered(c.traced, answer.code) }
+}
+
+// traceLocked tells of a change.
+func (s *Server) traceLocked(c change) {
+	traced := Change{Revision: c.revision, Resource: c.resource, Key: c.key, Created: c.before == nil, Deleted: c.after == nil}
+	obj := c.after
+	if obj == nil {
+		obj = c.before
+	}
+	if f := s.mu.families[c.resource]; f != nil {
+		traced.Kind = f.storage.GroupKind()
+	}
+	traced.UID, traced.Generation = obj.meta().GetUID(), obj.meta().GetGeneration()
+	traced.Undone = c.revision < s.mu.traced
+	s.mu.traced = c.revision
+	s.tracer.Stored(traced)
+}
+
+// traced is f as a Tracer sees it.
+func (f frame) traced() Event {
+	e := Event{Type: f.typ}
+	if f.obj != nil {
+		e.Key, e.ResourceVersion = f.obj.key(), f.obj.meta().GetResourceVersion()
+	}
+	return e
+}
+
+// soundKey marks requests that no fault harms, with their User.
+type soundKey struct{}
+
+// sound reports whether c is asked by who plays the user.
+func (c *call) sound() bool { return c.Context().Value(soundKey{}) != nil }
+
+// Direct is a way to the server for who plays the user, as user, who may do
+// everything: no network lies between, the request is answered before RoundTrip
+// returns, and no fault of the server harms it. It is not for watches.
+func (s *Server) Direct(user string) http.RoundTripper { return direct{s, user} }
+
+type direct struct {
+	server *Server
+	user   string
+}
+
+// RoundTrip answers r.
+func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	user := User{Name: d.user, Groups: []string{groupMasters, groupAuthenticated}}
+	r = r.Clone(context.WithValue(r.Context(), soundKey{}, user))
+	r.RemoteAddr = d.user
+	if r.Body == nil {
+		r.Body = http.NoBody
+	}
+	answer := httptest.NewRecorder()
+	d.server.ServeHTTP(answer, r)
+	return answer.Result(), nil
+}
