@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"runtime"
+	"runtime/debug"
+	"testing"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+// newHistory is the history of a run that has not begun.
+func newHistory(t *testing.T, cfg Config, seed uint64) *History {
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		h.Module = info.Main.Path + " " + info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				h.Commit = s.Value
+			}
+		}
+	}
+	return h
+}
+
+// snapshot is where the process's manager stands; ok: there is one.
+func (p *process) snapshot() (s manager.Snapshot, ok bool) {
+	p.mu.Lock()
+	m := p.manager
+	p.mu.Unlock()
+	if m == nil {
+		return s, false
+	}
+	return m.Snapshot(), true
+}
+
+// controllersSynced reports whether the workers of all controllers have started.
+func (p *process) controllersSynced() bool {
+	s, ok := p.snapshot()
+	for _, c := range s.Controllers {
+		ok = ok && c.Synced
+	}
+	return ok
+}
+
+// count notes what the process that is alive holds.
+func (w *World) count() {
+	p := w.alive()
+	if p == nil {
+		return
+	}
+	s, _ := p.snapshot()
+	for _, i := range s.Informers {
+		backlog := i.Waiting
+		for _, handler := range i.Handlers {
+			backlog += handler.Backlog
+		}
+		kind := i.Kind.GroupKind().String()
+		p.note(Event{What: Counted, Kind: kind, Name: "objects of " + kind, Count: i.Objects})
+		p.note(Event{What: Counted, Kind: kind, Name: "events of " + kind + " that wait", Count: backlog, Quiet: true})
+	}
+	for _, c := range s.Controllers {
+		p.note(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
+	}
+}
+
+// behind says where a store of a process differs from the server now; empty: nowhere.
+func (w *World) behind(who string) string {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	for _, d := range w.record.mu.mirror.differences(func(other string) bool { return other == who }) {
+		return d.Text
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kit runs a program's controllers against a simulated API server, in
+// virtual time, while things go wrong, and says how to see it again.
+//
+//	Test ── one bubble per seed ──▶ World                         kit.go, run.go
+//	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
+//	     │
+//	     ▼                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
+//	  process: manager + setup, its network ─┤                     process.go
+//	     │                                   └─ instants, draws    hooks.go, instants.go
+//	     ▼ what it does, as internal/simhook tells it
+//	  simulate.Server, told by a Tracer                            record.go
+//	     │
+//	     ▼
+//	  History ──▶ invariants, pure functions of it                 history.go, invariant*.go
+//	     └─────▶ one line that replays it, JSON and a page         report.go, timeline.html
+//
+// A run has two phases. While things go wrong, the scenario changes objects. Then
+// the faults end, all must come to rest within a bound, the invariants and the
+// scenario's checks must hold, and still hold when nothing but time has passed.
+//
+// # Promises
+//
+//	K1  one seed of one program has one history, event by event; of each hundred
+//	    seeds one is run twice to see to that
+//	K2  what is drawn follows from the seed and from what it is for: an operation
+//	    more or less in the plan moves no other
+//	K3  when the fault phase is over, nothing goes wrong any more; what was lost
+//	    by then stays lost
+//	K4  a run that does not come to rest within its bound fails
+//	K5  each violation comes with one line that runs its seed again, and with the
+//	    history as JSON and as one page
+//	K6  misuse fails the test with what to write instead
+//
+// # What it is not
+//
+// A bubble has one clock: wall and monotonic time cannot differ in it. A
+// goroutine cannot be killed: a crash cuts the network for ever and is blind to
+// what comes after. The manager has no leader election yet, so of V10 only what
+// concerns processes that have ended is checked. The content of a cache is
+// compared by version; that nobody changes it in place is checked by copies.
+//
+// # Concurrency
+//
+// Test and Run start bubbles and return when they have ended. A World is used by
+// the scenario's goroutine, its checks run in others.
+//
+// # Testing
+//
+// Each invariant is held by a history that violates it. The rest is driven
+// through Run, with programs that are right and programs that are not.
+package kit

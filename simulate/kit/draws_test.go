@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What one draws moves nobody else's, and an operation less in the plan leaves the
+// others as they were.
+func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
+	alone, among := newDraws(7), newDraws(7)
+	for range 5 {
+		among.next("another")
+		if a, b := alone.next("mine"), among.next("mine"); a != b {
+			t.Errorf("drew %d alone and %d beside others", a, b)
+		}
+	}
+	whole := Swarm()
+	for seed := range uint64(20) {
+		all := whole.drawn(seed)
+		for i := range whole {
+			less := append(append(Plan{}, whole[:i]...), whole[i+1:]...).drawn(seed)
+			want := Plan{}
+			for _, op := range all {
+				if op.Verb != whole[i].Verb || op.Code != whole[i].Code {
+					want = append(want, op)
+				}
+			}
+			if !reflect.DeepEqual(less, want) {
+				t.Fatalf("seed %d: without %s the plan is\n%v, want\n%v", seed, whole[i], less, want)
+			}
+		}
+	}
+}
+
+func TestInstants_AreEachGivenOnce_K1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, now, seen := newInstants(), time.Now(), map[time.Time]bool{}
+		for n := range 5000 {
+			at := i.take(now, now.Add(time.Duration(n%7)))
+			if seen[at] || !at.After(now) {
+				t.Fatalf("gave %v a second time, or not after now", at)
+			}
+			seen[at] = true
+		}
+	})
+}
+
+// complaints take what a test is told.
+type complaints struct{ texts []string }
+
+func (c *complaints) Error(args ...any) { c.texts = append(c.texts, fmt.Sprint(args...)) }
+
+func TestWorld_UsedAfterItsRunSaysSo_K6(t *testing.T) {
+	var w *World
+	h := Run(t, Config{Faults: Plan{}}, 1, func(world *World) {
+		w = world
+		w.Errorf("enough")
+	})
+	if len(h.Violations) != 1 {
+		t.Fatalf("violations %v, want the one that was asked for", h.Violations)
+	}
+	told := &complaints{}
+	w.t = told
+	obj := &metav1.PartialObjectMetadata{}
+	w.Run(nil)
+	w.Create(obj)
+	w.Delete(obj)
+	w.Sleep(time.Second)
+	w.Settled(nil)
+	w.Eventually(nil)
+	if len(told.texts) != 6 {
+		t.Errorf("told %q, want six times that the run is over", told.texts)
+	}
+}

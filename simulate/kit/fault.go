@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import "time"
+
+// Verb names a fault.
+type Verb string
+
+// The faults of the network between a process and the server, of the server, of
+// the process, of the clock and of objects.
+const (
+	cut, blackHole, refuse, partition, delay, loseResponse              Verb = "cut", "black hole", "refuse", "partition", "delay", "lose response"
+	lag, dropEvent, duplicate, reorder, noEndBookmark                   Verb = "lag", "drop event", "duplicate", "reorder", "no end bookmark"
+	mute, closeWatches, compact, restartCache, rewind                   Verb = "mute", "close watches", "compact", "restart cache", "rewind"
+	overload, deny, expireTokens, spoilList, spoilEvent, expireContinue Verb = "overload", "deny", "expire tokens", "spoil list", "spoil event", "expire continue"
+	crash, pause, panics, hang                                          Verb = "crash", "pause", "panic", "hang"
+	jump                                                                Verb = "jump"
+	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
+)
+
+// Cut breaks the connections of the process.
+func Cut() Op { return Op{Verb: cut} }
+
+// BlackHole loses without a word what the open connections carry, for ever.
+func BlackHole() Op { return Op{Verb: blackHole} }
+
+// Refuse refuses new connections for a time.
+func Refuse(d time.Duration) Op { return Op{Verb: refuse, For: d} }
+
+// Partition loses for a time all that the process and the server send each
+// other. Connections from before stay dead.
+func Partition(d time.Duration) Op { return Op{Verb: partition, For: d} }
+
+// Delay has all arrive so much later, for a time.
+func Delay(by, d time.Duration) Op { return Op{Verb: delay, Amount: int64(by), For: d} }
+
+// LoseResponse breaks the connection in place of the answer to the next write,
+// which is carried out.
+func LoseResponse() Op { return Op{Verb: loseResponse, Amount: 1} }
+
+// Lag has watches and lists from the cache know nothing new for a time.
+func Lag(d time.Duration) Op { return Op{Verb: lag, For: d} }
+
+// DropEvent keeps the next change of a kind from the watches that are open. What
+// it hides comes to light by an audit alone: see informer.Options.Audit.
+func DropEvent() Op { return Op{Verb: dropEvent, Amount: 1} }
+
+// Duplicate tells watches the next change of a kind twice.
+func Duplicate() Op { return Op{Verb: duplicate, Amount: 1} }
+
+// Reorder tells watches the next change of a kind after the one that follows.
+func Reorder() Op { return Op{Verb: reorder} }
+
+// NoEndBookmark leaves the bookmark out that ends a streaming list of a kind, for
+// a time.
+func NoEndBookmark(d time.Duration) Op { return Op{Verb: noEndBookmark, For: d} }
+
+// Mute has the present watches of a kind say nothing more. They stay open.
+func Mute() Op { return Op{Verb: mute} }
+
+// CloseWatches ends the present watches of a kind.
+func CloseWatches() Op { return Op{Verb: closeWatches} }
+
+// Compact has the store forget its history.
+func Compact() Op { return Op{Verb: compact} }
+
+// RestartCache ends all watches and forgets what they are served from.
+func RestartCache() Op { return Op{Verb: restartCache} }
+
+// Rewind undoes the last n revisions, as a restore of the store does.
+func Rewind(n int) Op { return Op{Verb: rewind, Amount: int64(n)} }
+
+// Overload answers the next n requests with 429 or 503 and a Retry-After of a
+// second.
+func Overload(n, code int) Op { return Op{Verb: overload, Amount: int64(n), Code: code} }
+
+// Deny refuses with 403 what the process asks of a kind, for a time.
+func Deny(d time.Duration) Op { return Op{Verb: deny, For: d} }
+
+// ExpireTokens refuses everybody with 401 for a time.
+func ExpireTokens(d time.Duration) Op { return Op{Verb: expireTokens, For: d} }
+
+// SpoilList damages the next list of a kind: it breaks off, is garbage or a page
+// of HTML, as the seed decides.
+func SpoilList() Op { return Op{Verb: spoilList} }
+
+// SpoilEvent damages the next event of a kind on a watch.
+func SpoilEvent() Op { return Op{Verb: spoilEvent} }
+
+// ExpireContinue refuses the next continue token.
+func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
+
+// Crash ends the process: its network is cut for ever, its context ends, and
+// what it still does is not seen. After the given time another one starts. What
+// the server has begun by then is carried out.
+func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }
+
+// Pause holds the process wherever it would send, receive, be told or take up
+// a key. Its timers run on, since a bubble has one clock.
+func Pause(d time.Duration) Op { return Op{Verb: pause, For: d} }
+
+// Panic has the next reconcile panic before the user's code runs.
+func Panic() Op { return Op{Verb: panics} }
+
+// Hang has the next reconcile hang for a time before the user's code runs.
+func Hang(d time.Duration) Op { return Op{Verb: hang, For: d} }
+
+// Jump has the clock of everybody pass d while nothing else happens, as for a
+// suspended machine. A bubble has one clock: wall and monotonic time go together
+// in it, and no process has a time of its own.
+func Jump(d time.Duration) Op { return Op{Verb: jump, For: d} }
+
+// Poison damages an object of a kind so that its type cannot take it, until the
+// faults end.
+func Poison() Op { return Op{Verb: poison} }
+
+// Huge gives an object of a kind an annotation of 200 KiB.
+func Huge() Op { return Op{Verb: huge, Amount: 200 << 10} }
+
+// Nasty gives an object of a kind an annotation of a text that is hard to handle.
+func Nasty() Op { return Op{Verb: nasty} }
+
+// bearable is what each controller has to come through.
+func bearable() []Op {
+	return []Op{
+		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
+		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
+		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
+		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), Huge(), Nasty(),
+	}
+}

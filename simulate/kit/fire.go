@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// target is what an operation happens to.
+type target struct {
+	op      Op
+	draw    string // names its draws
+	process *process
+	kind    schema.GroupResource
+	key     types.NamespacedName // of an object
+}
+
+// verbs are what each fault does, and how it is undone when its time is over.
+// Neither blocks: they are called wherever a trigger is met.
+var verbs = map[Verb]struct {
+	kind bool // it is about a kind
+	do   func(*World, target) (over func())
+}{
+	cut:       {do: func(w *World, t target) func() { t.process.network.Cut(); return nil }},
+	blackHole: {do: func(w *World, t target) func() { t.process.network.BlackHole(); return nil }},
+	refuse: {do: func(w *World, t target) func() {
+		t.process.refuse(true)
+		return func() { t.process.refuse(false) }
+	}},
+	partition: {do: func(w *World, t target) func() {
+		t.process.network.BlackHole()
+		t.process.network.BlackHoleNew(true)
+		return func() { t.process.network.BlackHoleNew(false) }
+	}},
+	delay: {do: func(w *World, t target) func() {
+		t.process.network.Delay(time.Duration(t.op.Amount))
+		return func() { t.process.network.Delay(0) }
+	}},
+	loseResponse: {do: func(w *World, t target) func() { w.server.LoseResponse(int(t.op.Amount)); return nil }},
+
+	lag: {do: func(w *World, t target) func() {
+		w.server.LagTo(w.server.Revision())
+		return w.server.CatchUp
+	}},
+	dropEvent: {true, func(w *World, t target) func() { w.server.DropEvent(t.kind, int(t.op.Amount)); return nil }},
+	duplicate: {true, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
+	reorder:   {true, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
+	noEndBookmark: {true, func(w *World, t target) func() {
+		w.server.NoEndBookmark(t.kind, true)
+		return func() { w.server.NoEndBookmark(t.kind, false) }
+	}},
+	mute:         {true, func(w *World, t target) func() { w.server.Mute(t.kind); return nil }},
+	closeWatches: {true, func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil }},
+	compact:      {do: func(w *World, t target) func() { w.server.Compact(); return nil }},
+	restartCache: {do: func(w *World, t target) func() { w.server.RestartCache(); return nil }},
+	rewind:       {do: func(w *World, t target) func() { w.server.Rewind(int(t.op.Amount)); return nil }},
+	overload:     {do: func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
+	deny: {true, func(w *World, t target) func() {
+		words := []string{"list", "watch", "create", "update", "patch", "delete"}
+		for _, word := range words {
+			w.server.Deny(word, t.kind)
+		}
+		return func() {
+			for _, word := range words {
+				w.server.Allow(word, t.kind)
+			}
+		}
+	}},
+	expireTokens: {do: func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll }},
+	spoilList:    {true, func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil }},
+	spoilEvent: {true, func(w *World, t target) func() {
+		how := w.spoilage(t)
+		if how == simulate.OtherPage { // a page does not come in the middle of a stream
+			how = simulate.Garbage
+		}
+		w.server.SpoilEvent(t.kind, how)
+		return nil
+	}},
+	expireContinue: {do: func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
+
+	crash:  {do: func(w *World, t target) func() { t.process.crash(); return w.restart }},
+	pause:  {do: func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
+	panics: {do: func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
+	hang:   {do: func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
+	jump:   {do: func(w *World, t target) func() { w.hold(t.op.For); return nop }},
+
+	poison: {true, func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }}, // one that is gone needs none
+	huge:   {true, func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil }},
+	nasty: {true, func(w *World, t target) func() {
+		w.annotate(t, nastyTexts[w.draws.next(t.draw+" text")%uint64(len(nastyTexts))])
+		return nil
+	}},
+}
+
+func nop() {}
+
+// nastyTexts are what people and programs write into objects.
+var nastyTexts = []string{
+	"", "\u0000", "\U0001F9A5 été \u202Eright to left", `"}]}',;--`, "null", "1e999", "<script>", "line\r\nbreak\ttab", strings.Repeat("é", 5000), "\ufeffbyte order",
+}
+
+// fire carries out the nth time of an operation, unless the fault phase is over.
+// It does not block.
+func (w *World) fire(op Op, nth int) {
+	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), process: w.alive()}
+	if w.healed() || t.process == nil {
+		return
+	}
+	verb := verbs[op.Verb]
+	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
+	if verb.kind {
+		kinds := w.server.Watched()
+		if op.Kind != "" {
+			kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), op.Kind) })
+		}
+		if len(kinds) == 0 {
+			return
+		}
+		t.kind = kinds[w.draws.next(t.draw+" kind")%uint64(len(kinds))]
+		what.Kind = w.kindOf(t.kind)
+	}
+	if op.Verb == poison || op.Verb == huge || op.Verb == nasty {
+		objects := w.server.Objects(t.kind)
+		if len(objects) == 0 {
+			return
+		}
+		m := objects[w.draws.next(t.draw+" object")%uint64(len(objects))]
+		t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+		what.Key = t.key.String()
+	}
+	w.note(what)
+	over := verb.do(w, t)
+	if over == nil {
+		return
+	}
+	end := Event{What: Over, Who: "fault", Name: op.String(), Kind: what.Kind}
+	w.lasting(t.draw, op.For, func() {
+		over()
+		w.note(end)
+	})
+}
+
+// lasting has over happen when d has passed, or when the faults end.
+func (w *World) lasting(draw string, d time.Duration, over func()) {
+	at := w.instants.take(time.Now(), time.Now().Add(d+w.draws.upTo(draw+" over", time.Millisecond)))
+	w.group.Go(func() {
+		if !w.sleepUntil(w.faulty, at) { // all end at once, but one after the other
+			w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(draw+" healed", time.Millisecond))))
+		}
+		over()
+	})
+}
+
+// schedule has op happen when it is to, until the fault phase is over. What is triggered by
+// writes and events happens where they are counted.
+func (w *World) schedule(op Op) {
+	switch {
+	case op.When.Write != "" || op.When.Event != "":
+	case op.When.Rate > 0:
+		w.group.Go(func() {
+			for nth := 0; ; nth++ {
+				gap := time.Duration(-math.Log(1-w.draws.float(op.id+" gap")) / op.When.Rate * float64(time.Second))
+				if !w.sleepUntil(w.faulty, w.instants.take(time.Now(), time.Now().Add(gap))) {
+					return
+				}
+				w.fire(op, nth)
+			}
+		})
+	default:
+		w.group.Go(func() {
+			if w.sleepUntil(w.faulty, w.instants.take(time.Now(), w.start.Add(op.When.At))) {
+				w.fire(op, 0)
+			}
+		})
+	}
+}
+
+// spoilage is how something is damaged.
+func (w *World) spoilage(t target) simulate.Spoilage {
+	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
+	return all[w.draws.next(t.draw+" how")%uint64(len(all))]
+}
+
+// annotate writes text into an object as somebody else would.
+func (w *World) annotate(t target, text string) {
+	_ = w.server.Change(t.kind, t.key, func(m metav1.Object) { // one that is gone needs none
+		annotations := m.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations["kit.flyball.dev/"+strings.ReplaceAll(string(t.op.Verb), " ", "-")] = text
+		m.SetAnnotations(annotations)
+	})
+}

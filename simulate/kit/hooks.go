@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+// A process is the simhook.Hooks of what it runs.
+var _ simhook.Hooks = (*process)(nil)
+
+// stepping is within which time a step finds its instant.
+const stepping = 50 * time.Microsecond
+
+// Step blocks until an instant of its own, after the process is no longer held.
+func (p *process) Step(ctx context.Context, point, key string) {
+	name := p.name + " " + point + " " + key
+	for {
+		from := time.Now()
+		if until := p.heldUntil(); until.After(from) {
+			from = until
+		}
+		at := p.w.instants.take(time.Now(), from.Add(p.w.draws.upTo(name, stepping)))
+		if !p.w.sleepUntil(ctx, at) || !p.heldUntil().After(time.Now()) {
+			return
+		}
+	}
+}
+
+// Instant is at or the first instant after it that nobody has.
+func (p *process) Instant(at time.Time) time.Time { return p.w.instants.take(time.Now(), at) }
+
+// Random is drawn by what it is for.
+func (p *process) Random(what string) float64 { return p.w.draws.float(p.name + " " + what) }
+
+// Reconcile is where a reconcile panics or hangs, if that is its lot.
+func (p *process) Reconcile(ctx context.Context, controller, key string) {
+	m := p.nextMishap()
+	switch {
+	case m.panics:
+		panic("simulated panic of a reconcile")
+	case m.hangs > 0:
+		p.w.sleepUntil(ctx, p.Instant(p.w.within(m.hangs)))
+	}
+}
+
+// Note adds what happened to the history, and keeps where the keys stand.
+func (p *process) Note(n simhook.Note) {
+	if p.isDead() {
+		return
+	}
+	p.keep(n)
+	p.w.note(Event{
+		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: n.Key, UID: n.UID, Version: n.Version,
+		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After,
+	})
+}
+
+// keep follows a key on its way.
+func (p *process) keep(n simhook.Note) {
+	switch n.What {
+	case simhook.Enqueued, simhook.Taken, simhook.Ended:
+	default:
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.mu.busy[keyed{n.Kind, n.Key}]
+	if a == nil {
+		a = &attempt{}
+		p.mu.busy[keyed{n.Kind, n.Key}] = a
+	}
+	switch n.What {
+	case simhook.Enqueued:
+		a.queued = true
+	case simhook.Taken:
+		a.queued, a.running, a.again = false, true, false
+	case simhook.Ended:
+		a.running = false
+		a.again = retried(n.Name)
+	}
+}
+
+// retried reports whether an outcome leads to another run with backoff.
+func retried(outcome string) bool {
+	switch outcome {
+	case "retry", "conflict", "error", "panic", "timeout":
+		return true
+	}
+	return false
+}
+
+// standing counts the keys that are not at rest, and names one.
+func (p *process) standing() (busy int, one string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, a := range p.mu.busy {
+		if name := k.controller + " " + k.key; !a.idle() && (one == "" || name < one) {
+			one = name
+		}
+		if !a.idle() {
+			busy++
+		}
+	}
+	return busy, one
+}

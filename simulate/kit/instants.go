@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"sync"
+	"time"
+)
+
+// instants gives each step a moment that no other has. The bubble's clock moves
+// only when everything waits, so each step then runs to its end before the next
+// one begins. Safe for concurrent use.
+type instants struct {
+	mu struct {
+		sync.Mutex
+		taken map[int64]struct{} // nanoseconds since 1970
+		limit int                // of taken, before those that are past are dropped
+	}
+}
+
+func newInstants() *instants {
+	i := &instants{}
+	i.mu.taken = map[int64]struct{}{}
+	i.mu.limit = 1024
+	return i
+}
+
+// take is at, or the first moment after it, and after now, that nobody has.
+func (i *instants) take(now, at time.Time) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := max(at.UnixNano(), now.UnixNano()+1)
+	for {
+		if _, ok := i.mu.taken[n]; !ok {
+			break
+		}
+		n++
+	}
+	i.mu.taken[n] = struct{}{}
+	if len(i.mu.taken) > i.mu.limit {
+		i.sweepLocked(now.UnixNano())
+	}
+	return time.Unix(0, n)
+}
+
+func (i *instants) sweepLocked(now int64) {
+	for n := range i.mu.taken {
+		if n < now {
+			delete(i.mu.taken, n)
+		}
+	}
+	i.mu.limit = max(1024, 2*len(i.mu.taken))
+}
+
+// draws are random numbers by what they are for: each name has a sequence of its
+// own, so that what one draws moves nobody else's. Safe for concurrent use.
+type draws struct {
+	seed uint64
+	mu   struct {
+		sync.Mutex
+		nth map[string]uint64
+	}
+}
+
+func newDraws(seed uint64) *draws {
+	d := &draws{seed: seed}
+	d.mu.nth = map[string]uint64{}
+	return d
+}
+
+// next is the next number of a name.
+func (d *draws) next(name string) uint64 {
+	d.mu.Lock()
+	n := d.mu.nth[name]
+	d.mu.nth[name] = n + 1
+	d.mu.Unlock()
+	return drawn(d.seed, name, n)
+}
+
+// float is the next number of a name, in [0, 1).
+func (d *draws) float(name string) float64 { return unit(d.next(name)) }
+
+// upTo is the next time of a name, in [1ns, most].
+func (d *draws) upTo(name string, most time.Duration) time.Duration {
+	return 1 + time.Duration(d.next(name)%uint64(max(most, 1)))
+}
+
+// drawn is the nth number of a name under a seed.
+func drawn(seed uint64, name string, nth uint64) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return mixed(mixed(seed^h) + nth)
+}
+
+// mixed is a step of SplitMix64.
+func mixed(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func unit(x uint64) float64 { return float64(x>>11) / (1 << 53) }

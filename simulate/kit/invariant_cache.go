@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// cacheEqualsServer (V1): at rest each informer holds what the server has, by key,
+// UID and version. Of an informer of a selection only what it holds is compared.
+func cacheEqualsServer(h *History) (out []Violation) {
+	end := h.atRest()
+	if end < 0 {
+		end = h.last(Restless)
+	}
+	if end < 0 {
+		return nil // the run was broken off
+	}
+	m := newMirror()
+	for i, e := range h.Events[:end] {
+		m.take(e, i)
+	}
+	alive := h.alive()
+	return m.differences(func(who string) bool { return alive[who] })
+}
+
+// mirror is what the server and the stores hold, as far as a history tells.
+type mirror struct {
+	server map[object]state
+	stores caches
+}
+
+func newMirror() mirror { return mirror{map[object]state{}, caches{}} }
+
+func (m mirror) take(e Event, at int) {
+	switch e.What {
+	case Changed:
+		apply(m.server, e)
+	case Stored:
+		m.stores.take(e, at)
+	}
+}
+
+// differences are where the stores of some processes differ from the server.
+func (m mirror) differences(of func(who string) bool) (out []Violation) {
+	for _, s := range sortedStores(m.stores) {
+		if !of(s.who) {
+			continue
+		}
+		if difference := m.stores[s].differs(s, m.server); difference != "" {
+			out = append(out, violated(m.stores[s].at, "%s differs from the server at rest: %s", s, difference))
+		}
+	}
+	return out
+}
+
+// differs says how a cache differs from the server; empty: it does not.
+func (c *cache) differs(s store, server map[object]state) string {
+	for _, key := range sortedKeys(c.objects) {
+		held, is := c.objects[key], server[object{s.kind, key}]
+		if held != is {
+			return fmt.Sprintf("it holds %s at version %d (UID %s), the server has version %d (UID %s)", key, held.version, held.uid, is.version, is.uid)
+		}
+	}
+	if !c.whole {
+		return ""
+	}
+	missing := ""
+	for o, is := range server {
+		if _, held := c.objects[o.key]; o.kind == s.kind && !held && (missing == "" || o.key < missing) {
+			missing = o.key
+			_ = is
+		}
+	}
+	if missing != "" {
+		return fmt.Sprintf("it lacks %s, which the server has at version %d", missing, server[object{s.kind, missing}].version)
+	}
+	return ""
+}
+
+// cacheIsAPastState (V2): whenever a batch has been stored, each object that it
+// changed is as the server had it at the version that the store says it has
+// reached; own writes may be newer. Where the server lies to watches, by Duplicate
+// and Reorder too, or goes back in time, that cannot be had, and is not asked.
+func cacheIsAPastState(h *History) (out []Violation) {
+	if h.lies(dropEvent, reorder, rewind) {
+		return nil
+	}
+	history := map[object][]state{} // by version; a deletion has no UID
+	stores, touched := caches{}, map[store][]string{}
+	for i, e := range h.Events {
+		switch e.What {
+		case Changed:
+			s := state{e.UID, e.Version}
+			if e.Name == "deleted" {
+				s.uid = ""
+			}
+			history[object{e.Kind, e.Key}] = append(history[object{e.Kind, e.Key}], s)
+		case Stored:
+			s, held := storeOf(e), stores.take(e, i)
+			if e.Key != "" {
+				touched[s] = append(touched[s], e.Key)
+			}
+			if e.Count > 0 || !e.Whole || held.reached == 0 {
+				continue
+			}
+			for _, key := range touched[s] {
+				was := at(history[object{e.Kind, key}], held.reached)
+				if is := held.objects[key]; is != was && is.version <= held.reached && !(is.version == 0 && e.Own) && !gone(history[object{e.Kind, key}], is) {
+					out = append(out, violated(i, "%s has reached version %d and holds %s at version %d, where the server had version %d", s, held.reached, key, is.version, was.version))
+				}
+			}
+			touched[s] = nil
+		}
+	}
+	return out
+}
+
+// at is the state of an object at a version.
+func at(history []state, version uint64) state {
+	i, found := slices.BinarySearchFunc(history, version, func(s state, v uint64) int { return cmp.Compare(s.version, v) })
+	if !found {
+		i--
+	}
+	if i < 0 || history[i].uid == "" {
+		return state{}
+	}
+	return history[i]
+}
+
+// gone reports whether an object that is held as absent was deleted since: an own
+// deletion hides it at once.
+func gone(history []state, is state) bool {
+	return is == state{} && len(history) > 0 && history[len(history)-1].uid == ""
+}
+
+// nothingGoesBack (V3): what a store has reached never falls, nor does the version
+// of an object with one UID, except at an epoch.
+func nothingGoesBack(h *History) (out []Violation) {
+	reached, versions := map[store]uint64{}, map[store]map[string]uint64{}
+	for i, e := range h.Events {
+		switch e.What {
+		case Epoch:
+			for s := range reached {
+				if s.who == e.Who && s.kind == e.Kind {
+					delete(reached, s)
+					delete(versions, s)
+				}
+			}
+		case Stored:
+			s := storeOf(e)
+			if e.Reached > 0 && e.Reached < reached[s] {
+				out = append(out, violated(i, "%s went back from version %d to %d", s, reached[s], e.Reached))
+			}
+			reached[s] = max(reached[s], e.Reached)
+			if e.Version == 0 {
+				continue
+			}
+			if versions[s] == nil {
+				versions[s] = map[string]uint64{}
+			}
+			if e.Version < versions[s][e.UID] {
+				out = append(out, violated(i, "%s went back with %s from version %d to %d", s, e.Key, versions[s][e.UID], e.Version))
+			}
+			versions[s][e.UID] = max(versions[s][e.UID], e.Version)
+		}
+	}
+	return out
+}
+
+// sharedObjectsStayAsTheyAre (V22): nobody changes an object that all readers
+// share.
+func sharedObjectsStayAsTheyAre(h *History) (out []Violation) {
+	for i, e := range h.Events {
+		if e.What == Mutated {
+			out = append(out, violated(i, "an object that all readers share was changed in place: %s", e.Text))
+		}
+	}
+	return out
+}
+
+func sortedStores(c caches) []store {
+	out := make([]store, 0, len(c))
+	for s := range c {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b store) int {
+		return cmp.Or(cmp.Compare(a.who, b.who), cmp.Compare(a.kind, b.kind), cmp.Compare(a.name, b.name))
+	})
+	return out
+}

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import "time"
+
+// run names a key of a controller in one process.
+type line struct{ who, controller, key string }
+
+func lineOf(e Event) line { return line{e.Who, e.Kind, e.Key} }
+
+func (l line) String() string { return l.who + "'s " + l.controller + " " + l.key }
+
+// everyChangeIsReconciled (V4): what a handler of a source is told is judged; each
+// key that is added for it is reconciled by a run that begins after it, with a
+// store that has what was told; and the last that each handler is told of an
+// object is what its store holds at rest. A process that ends takes what it owes
+// with it: its successor lists everything.
+func everyChangeIsReconciled(h *History) (out []Violation) {
+	rest, alive := h.atRest(), h.alive()
+	if rest < 0 {
+		return nil // see V7
+	}
+	owed := map[line]int{}              // added and not begun since, by the event
+	told := map[string]map[string]int{} // not judged, by process and then source and object
+	last := map[handler]map[string]int{}
+	stores := caches{}
+	for i, e := range h.Events[:rest] {
+		switch e.What {
+		case Stored:
+			stores.take(e, i)
+		case Told:
+			if told[e.Who] == nil {
+				told[e.Who] = map[string]int{}
+			}
+			told[e.Who][e.Name+" "+e.Key] = i
+			of := handler{e.Who, e.Kind, e.Name, e.Count}
+			if last[of] == nil {
+				last[of] = map[string]int{}
+			}
+			last[of][e.Key] = i
+			if !stores.shows(e) {
+				out = append(out, violated(i, "%s is told of %s %s at version %d, which no store of its process holds yet", e.Name, e.Kind, e.Key, e.Version))
+			}
+		case Judged:
+			delete(told[e.Who], "source "+e.Name+" "+e.Key)
+		case Enqueued:
+			if _, ok := owed[lineOf(e)]; !ok {
+				owed[lineOf(e)] = i
+			}
+		case Begun:
+			delete(owed, lineOf(e))
+		case Crashed, Exited:
+			delete(told, e.Who)
+		}
+	}
+	for l, i := range owed {
+		if alive[l.who] {
+			out = append(out, violated(i, "%s was added and never reconciled after it", l))
+		}
+	}
+	for who := range told {
+		for what, i := range told[who] {
+			if alive[who] && len(what) > 7 && what[:7] == "source " {
+				out = append(out, violated(i, "%s was told of %s and never decided on it", who, what))
+			}
+		}
+	}
+	for of, events := range last {
+		for key, i := range events {
+			if e := h.Events[i]; alive[of.who] && !stores.holds(e) {
+				out = append(out, violated(i, "%s of %s was last told of %s %s at version %d, and its store holds another", of.name, of.who, of.kind, key, e.Version))
+			}
+		}
+	}
+	return sorted(out)
+}
+
+type handler struct {
+	who, kind, name string
+	id              int
+}
+
+// shows reports whether a store of e's process and kind has had what e tells.
+func (c caches) shows(e Event) bool {
+	for s, held := range c {
+		if s.who == e.Who && s.kind == e.Kind && (e.Version == 0 || held.objects[e.Key].version >= e.Version || held.reached >= e.Version) {
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a store holds what e tells and nothing newer.
+func (c caches) holds(e Event) bool {
+	for s, held := range c {
+		if s.who == e.Who && s.kind == e.Kind && held.objects[e.Key].version == e.Version {
+			return true
+		}
+	}
+	return false
+}
+
+// oneWorkerPerKey (V5): no key of a controller is reconciled twice at one time in
+// a process. What a crashed process still does is not seen.
+func oneWorkerPerKey(h *History) (out []Violation) {
+	running := map[line]bool{}
+	for i, e := range h.Events {
+		switch e.What {
+		case Begun:
+			if running[lineOf(e)] {
+				out = append(out, violated(i, "%s is reconciled while it is", lineOf(e)))
+			}
+			running[lineOf(e)] = true
+		case Ended:
+			running[lineOf(e)] = false
+		}
+	}
+	return out
+}
+
+// queueKeepsItsWord (V6): each reconcile has a reason, an addition or a wait that
+// is over, since the key was last taken up; and what is added while a key is
+// held leads to another. V4 asks that no addition is lost; here none is
+// made up.
+func queueKeepsItsWord(h *History) (out []Violation) {
+	reasons, timers := map[line]int{}, map[line]bool{} // a timer lasts until a run's end decides anew
+	for i, e := range h.Events {
+		switch e.What {
+		case Enqueued:
+			reasons[lineOf(e)]++
+		case Ended:
+			if timers[lineOf(e)] {
+				reasons[lineOf(e)]++ // it may have run out meanwhile
+			}
+			timers[lineOf(e)] = e.After > 0 || retried(e.Name)
+		case Taken:
+			switch l := lineOf(e); {
+			case reasons[l] > 0:
+				reasons[l] = 0
+			case timers[l]:
+				timers[l] = false
+			default:
+				out = append(out, violated(i, "%s is taken up and nobody has added it", l))
+			}
+		}
+	}
+	return out
+}
+
+// timersKeepTime (V8): a key that is to run again after a time does so, not
+// before it unless it is added meanwhile, and at most a slack later, unless all its
+// workers are held up by a fault.
+func timersKeepTime(h *History) (out []Violation) {
+	type timer struct {
+		due   time.Duration
+		event int
+	}
+	const slack = time.Second
+	timers, added := map[line]timer{}, map[line]bool{}
+	healed, ok := h.healedAt()
+	rest, alive := h.atRest(), h.alive()
+	late := func(l line, t timer, now time.Duration) bool {
+		return ok && t.due > healed && now > t.due+slack && alive[l.who] && rest >= 0 && now > h.Events[rest].At
+	}
+	for i, e := range h.Events {
+		l := lineOf(e)
+		switch e.What {
+		case Enqueued:
+			added[l] = true
+		case Begun:
+			if t, waits := timers[l]; waits && e.At < t.due && !added[l] {
+				out = append(out, violated(i, "%s runs %v before its time, and nobody has added it", l, t.due-e.At))
+			} else if waits && late(l, t, e.At) && !added[l] {
+				out = append(out, violated(i, "%s runs %v after its time", l, e.At-t.due))
+			}
+			delete(timers, l)
+			added[l] = false
+		case Ended:
+			if e.After > 0 {
+				timers[l] = timer{e.At + e.After, i}
+			}
+		}
+	}
+	if end := h.last(Finished); end >= 0 {
+		for l, t := range timers {
+			if late(l, t, h.Events[end].At) {
+				out = append(out, violated(t.event, "%s was to run again after %v and has not", l, h.Events[t.event].After))
+			}
+		}
+	}
+	return sorted(out)
+}

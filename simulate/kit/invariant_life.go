@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// sorted puts violations into the order of their events.
+func sorted(out []Violation) []Violation {
+	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Text, b.Text)) })
+	return out
+}
+
+// restIsRest (V7): the run comes to rest within its bound, and from then on no
+// process writes or reconciles, save for what timers, tickers and resyncs say.
+func restIsRest(h *History) (out []Violation) {
+	if i := h.last(Restless); i >= 0 {
+		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
+	}
+	rest, alive := h.atRest(), h.alive()
+	if rest < 0 {
+		return nil
+	}
+	end := len(h.Events)
+	if finished := h.last(Finished); finished >= 0 {
+		end = finished
+	}
+	timed, running := map[line]bool{}, map[string]int{}
+	for i, e := range h.Events[:end] {
+		l := lineOf(e)
+		switch {
+		case e.What == Ended:
+			if timed[l] && i > rest {
+				running[e.Who]--
+			}
+			timed[l] = e.After > 0
+		case i < rest:
+		case e.What == Enqueued && e.Quiet:
+			timed[l] = true
+		case e.What == Begun && !timed[l]:
+			out = append(out, violated(i, "%s is reconciled at rest, and no timer says so", l))
+		case e.What == Begun:
+			running[e.Who]++
+		case e.What == Changed && alive[e.Who] && running[e.Who] == 0:
+			out = append(out, violated(i, "%s writes %s %s at rest", e.Who, e.Kind, e.Key))
+		}
+	}
+	return out
+}
+
+// theDeadDoNotWrite (V10): no write of a process is accepted after it has
+// crashed, but for those that had arrived, nor after its manager has returned.
+// There is no leader election to be judged yet: with it, no write of a follower is.
+func theDeadDoNotWrite(h *History) (out []Violation) {
+	ended, arrived := map[string]bool{}, map[int]bool{}
+	for i, e := range h.Events {
+		switch {
+		case e.What == Crashed || e.What == Exited:
+			ended[e.Who] = true
+		case e.What == Asked && !ended[e.Who]:
+			arrived[e.Request] = true
+		case e.What == Asked && ended[e.Who] && writes(e.Name):
+			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
+		}
+	}
+	return out
+}
+
+func writes(verb string) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
+}
+
+// stopsClean (V11): after a manager's Run has returned, nothing of it reconciles,
+// asks or logs.
+func stopsClean(h *History) (out []Violation) {
+	ended := map[string]bool{}
+	for i, e := range h.Events {
+		switch e.What {
+		case Exited:
+			ended[e.Who] = true
+		case Asked, Begun, Ended, Told, Stored, Logged:
+			if ended[e.Who] {
+				out = append(out, violated(i, "%s has returned from its Run, and then: %s", e.Who, e))
+			}
+		}
+	}
+	return out
+}
+
+// nothingIsLeft (V12): a manager that has returned has given its connections
+// back. That no goroutine is left the bubble itself demands.
+func nothingIsLeft(h *History) (out []Violation) {
+	for i, e := range h.Events {
+		if e.What == Leftover {
+			out = append(out, violated(i, "%s has returned from its Run and left %d %s", e.Who, e.Count, e.Name))
+		}
+	}
+	return out
+}
+
+// memoryIsBounded (V13): at rest nothing waits in backlogs and queues, and the
+// stores hold no more than there is. Counted says how many elements there are;
+// Text what of.
+func memoryIsBounded(h *History) (out []Violation) {
+	live := map[object]state{}
+	for i, e := range h.Events {
+		switch e.What {
+		case Changed:
+			apply(live, e)
+		case Counted:
+			n := 0
+			for o := range live {
+				if e.Kind == "" || o.kind == e.Kind {
+					n++
+				}
+			}
+			if most := e.Quiet; e.Count > 0 && (most || e.Count > n) {
+				out = append(out, violated(i, "%s holds %d %s at rest, and there are %d objects", e.Who, e.Count, e.Name, n))
+			}
+		}
+	}
+	return out
+}
+
+// listsAreBounded (V14): a process asks for the list of a kind once, and once more
+// for each fault that can have ended its watch or the list itself.
+func listsAreBounded(h *History) (out []Violation) {
+	type asked struct{ who, kind string }
+	lists, since := map[asked]int{}, map[string]int{}
+	faults := 0
+	for i, e := range h.Events {
+		switch {
+		case e.What == Fault || e.What == Over:
+			faults++
+		case e.What == Started:
+			since[e.Who] = faults
+		case e.What == Asked && e.Kind != "" && lists1st(e):
+			a := asked{e.Who, e.Kind}
+			if lists[a]++; e.Who != "user" && lists[a] > 1+perFault*(faults-since[e.Who]) {
+				out = append(out, violated(i, "%s asks for list %d of %s, after %d faults", e.Who, lists[a], e.Kind, faults-since[e.Who]))
+			}
+		}
+	}
+	return out
+}
+
+// perFault is how many lists of a kind one fault may cost: while it lasts they are
+// tried again with backoff.
+const perFault = 8
+
+// lists1st reports whether e asks for a list from its beginning.
+func lists1st(e Event) bool {
+	switch e.Name {
+	case "list":
+		return !strings.Contains(e.Text, "continue=")
+	case "watch":
+		return strings.Contains(e.Text, "sendInitialEvents=true")
+	}
+	return false
+}
+
+// harmStaysAtItsKey (V15): where only reconciles panic or hang, or objects are
+// poisoned, each addition of another key is taken up within its bound also while
+// the fault lasts.
+func harmStaysAtItsKey(h *History) (out []Violation) {
+	for _, op := range h.Plan {
+		switch op.Verb {
+		case panics, poison, huge, nasty:
+		case hang:
+			if op.For > isolation {
+				return nil // all workers may hang
+			}
+		default:
+			return nil
+		}
+	}
+	owed := map[line]int{}
+	failing := map[line]bool{}
+	for i, e := range h.Events {
+		l := lineOf(e)
+		switch e.What {
+		case Enqueued:
+			if _, ok := owed[l]; !ok && !failing[l] {
+				owed[l] = i
+			}
+		case Begun:
+			if at, ok := owed[l]; ok && e.At-h.Events[at].At > isolation {
+				out = append(out, violated(i, "%s was taken up %v after it was added, while only other keys were harmed", l, e.At-h.Events[at].At))
+			}
+			delete(owed, l)
+			failing[l] = true
+		case Ended:
+			failing[l] = retried(e.Name)
+		}
+	}
+	return out
+}
+
+// isolation is how long a key may wait while others are harmed.
+const isolation = 10 * time.Second
+
+// whatIsWantedLasts (V17): the checks of the scenario hold at rest, and still when
+// time alone has passed; and what must never be never is.
+func whatIsWantedLasts(h *History) (out []Violation) {
+	for i, e := range h.Events {
+		if e.What == Check && e.Text != "" {
+			out = append(out, violated(i, "%s: %s", e.Name, e.Text))
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Each invariant finds what is planted in a history, names the event, and finds
+// nothing in the same history without it.
+func TestInvariants_FindWhatIsPlanted(t *testing.T) {
+	const m = "ConfigMap"
+	changed := func(name, key, uid string, version uint64) Event {
+		return Event{What: Changed, Who: "p", Kind: m, Name: name, Key: key, UID: uid, Version: version}
+	}
+	stored := func(key, uid string, version, reached uint64) Event {
+		return Event{What: Stored, Who: "p", Kind: m, Name: "*ConfigMap", Key: key, UID: uid, Version: version, Reached: reached, Whole: true}
+	}
+	queue := func(what string) Event { return Event{What: what, Who: "p", Kind: "c", Key: "k"} }
+	ended := func(outcome string, after time.Duration) Event {
+		return Event{What: Ended, Who: "p", Kind: "c", Key: "k", Name: outcome, After: after}
+	}
+	told := func(key string, version uint64) Event {
+		return Event{What: Told, Who: "p", Kind: m, Name: "source kind ConfigMap", Key: key, UID: "u", Version: version, Count: 1}
+	}
+	judged := Event{What: Judged, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
+	started, healed, rest, finished := Event{What: Started, Who: "p"}, Event{What: Healed}, Event{What: Rest}, Event{What: Finished}
+	later := func(at time.Duration, e Event) Event {
+		e.At = at
+		return e
+	}
+	asked := func(name, text string, n int) Event {
+		return Event{What: Asked, Who: "p", Kind: m, Name: name, Text: text, Request: n}
+	}
+	for name, c := range map[string]struct {
+		invariant string
+		plan      Plan
+		sound     []Event
+		planted   []Event // instead of the last of sound's events, or before it
+		says      string
+	}{
+		"V1 another version": {invariant: "V1", says: "version 1",
+			sound:   []Event{started, changed("created", "k", "u", 1), changed("updated", "k", "u", 2), stored("k", "u", 1, 1), stored("k", "u", 2, 2), rest},
+			planted: []Event{started, changed("created", "k", "u", 1), changed("updated", "k", "u", 2), stored("k", "u", 1, 1), rest}},
+		"V1 an object lacks": {invariant: "V1", says: "lacks k",
+			sound:   []Event{started, changed("created", "k", "u", 1), stored("k", "u", 1, 1), rest},
+			planted: []Event{started, changed("created", "k", "u", 1), stored("", "", 0, 1), rest}},
+		"V1 an object is left": {invariant: "V1", says: "holds k",
+			sound:   []Event{started, changed("created", "k", "u", 1), stored("k", "u", 1, 1), changed("deleted", "k", "u", 2), stored("k", "", 0, 2), rest},
+			planted: []Event{started, changed("created", "k", "u", 1), stored("k", "u", 1, 1), changed("deleted", "k", "u", 2), stored("", "", 0, 2), rest}},
+		"V2 a state that never was": {invariant: "V2", says: "reached version 3",
+			sound:   []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 3, 3)},
+			planted: []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)}},
+		"V3 the store goes back": {invariant: "V3", says: "from version 3 to 2",
+			sound:   []Event{stored("", "", 0, 2), stored("", "", 0, 3)},
+			planted: []Event{stored("", "", 0, 3), stored("", "", 0, 2)}},
+		"V3 an object goes back": {invariant: "V3", says: "with k from version 3 to 2",
+			sound:   []Event{stored("k", "u", 2, 2), {What: Epoch, Who: "p", Kind: m}, stored("k", "u", 1, 1)},
+			planted: []Event{stored("k", "u", 3, 3), stored("k", "u", 2, 3)}},
+		"V4 an addition is lost": {invariant: "V4", says: "never reconciled",
+			sound:   []Event{started, queue(Enqueued), queue(Taken), queue(Begun), ended("done", 0), rest},
+			planted: []Event{started, queue(Taken), queue(Begun), queue(Enqueued), ended("done", 0), rest}},
+		"V4 nobody decides": {invariant: "V4", says: "never decided",
+			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, rest},
+			planted: []Event{started, stored("k", "u", 1, 1), told("k", 1), rest}},
+		"V4 told before stored": {invariant: "V4", says: "no store",
+			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, rest},
+			planted: []Event{started, told("k", 1), judged, stored("k", "u", 1, 1), rest}},
+		"V4 the last is not told": {invariant: "V4", says: "its store holds another",
+			sound:   []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, stored("k", "u", 2, 2), told("k", 2), judged, rest},
+			planted: []Event{started, stored("k", "u", 1, 1), told("k", 1), judged, stored("k", "u", 2, 2), rest}},
+		"V5 two workers": {invariant: "V5", says: "while it is",
+			sound:   []Event{queue(Begun), ended("done", 0), queue(Begun)},
+			planted: []Event{queue(Begun), queue(Begun)}},
+		"V6 nobody has added it": {invariant: "V6", says: "nobody has added it",
+			sound:   []Event{queue(Enqueued), queue(Taken), ended("error", 0), queue(Taken)},
+			planted: []Event{queue(Enqueued), queue(Taken), ended("done", 0), queue(Taken)}},
+		"V7 no rest": {invariant: "V7", says: "no rest",
+			sound: []Event{started, rest}, planted: []Event{started, {What: Restless, Text: "a key"}}},
+		"V7 a reconcile at rest": {invariant: "V7", says: "no timer says so",
+			sound:   []Event{started, ended("after", time.Second), rest, queue(Begun), finished},
+			planted: []Event{started, ended("done", 0), rest, queue(Begun), finished}},
+		"V7 a write at rest": {invariant: "V7", says: "writes",
+			sound:   []Event{started, rest, finished, changed("updated", "k", "u", 2)},
+			planted: []Event{started, rest, changed("updated", "k", "u", 2), finished}},
+		"V8 too early": {invariant: "V8", says: "before its time",
+			sound:   []Event{later(0, ended("after", time.Minute)), later(time.Second, queue(Enqueued)), later(2*time.Second, queue(Begun))},
+			planted: []Event{later(0, ended("after", time.Minute)), later(2*time.Second, queue(Begun))}},
+		"V8 lost": {invariant: "V8", says: "and has not",
+			sound:   []Event{started, healed, ended("after", time.Minute), rest, later(time.Minute, queue(Begun)), later(5*time.Minute, finished)},
+			planted: []Event{started, healed, ended("after", time.Minute), rest, later(5*time.Minute, finished)}},
+		"V10 the dead write": {invariant: "V10", says: "has ended",
+			sound:   []Event{started, asked("update", "", 1), {What: Crashed, Who: "p"}},
+			planted: []Event{started, {What: Crashed, Who: "p"}, asked("update", "", 1)}},
+		"V11 a log line after the end": {invariant: "V11", says: "returned from its Run",
+			sound:   []Event{started, {What: Logged, Who: "p"}, {What: Exited, Who: "p"}},
+			planted: []Event{started, {What: Exited, Who: "p"}, {What: Logged, Who: "p"}}},
+		"V12 a connection is left": {invariant: "V12", says: "left 1 connections",
+			sound: []Event{started}, planted: []Event{started, {What: Leftover, Who: "p", Name: "connections", Count: 1}}},
+		"V13 more than there is": {invariant: "V13", says: "holds 2",
+			sound:   []Event{changed("created", "k", "u", 1), {What: Counted, Who: "p", Kind: m, Count: 1}},
+			planted: []Event{changed("created", "k", "u", 1), {What: Counted, Who: "p", Kind: m, Count: 2}}},
+		"V13 something waits": {invariant: "V13", says: "holds 1",
+			sound:   []Event{changed("created", "k", "u", 1), {What: Counted, Who: "p", Kind: m, Quiet: true}},
+			planted: []Event{changed("created", "k", "u", 1), {What: Counted, Who: "p", Kind: m, Count: 1, Quiet: true}}},
+		"V14 a second list": {invariant: "V14", says: "list 2",
+			sound:   []Event{started, asked("list", "/x?limit=5", 1), asked("list", "/x?limit=5&continue=y", 2), {What: Fault}, asked("watch", "sendInitialEvents=true", 3)},
+			planted: []Event{started, asked("list", "/x?limit=5", 1), asked("list", "/x?limit=5", 2)}},
+		"V15 another key waits": {invariant: "V15", says: "was taken up", plan: Plan{Panic()},
+			sound:   []Event{queue(Enqueued), later(time.Second, queue(Begun))},
+			planted: []Event{queue(Enqueued), later(time.Minute, queue(Begun))}},
+		"V17 a check fails": {invariant: "V17", says: "no page",
+			sound: []Event{{What: Check, Name: "settled 1"}}, planted: []Event{{What: Check, Name: "settled 1", Text: "no page"}}},
+		"V22 a shared object is changed": {invariant: "V22", says: "in place",
+			sound: []Event{started}, planted: []Event{started, {What: Mutated, Who: "p", Text: "data"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			holds := func(*History) []Violation { return nil }
+			for _, v := range invariants {
+				if v.name == c.invariant {
+					holds = v.holds
+				}
+			}
+			if found := holds(&History{Plan: c.plan, Events: c.sound}); len(found) > 0 {
+				t.Errorf("a sound history violates it: %v", found)
+			}
+			found := holds(&History{Plan: c.plan, Events: c.planted})
+			if len(found) == 0 || !strings.Contains(found[0].Text, c.says) {
+				t.Errorf("found %v, want a violation that says %q", found, c.says)
+			}
+		})
+	}
+}

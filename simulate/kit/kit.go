@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// Config of a Test. Seeds is needed; the rest has zeros that are fit for use.
+type Config struct {
+	// Seeds is how many runs there are, with the seeds 1, 2, 3 and so on. The flag
+	// -sim.seeds=N takes its place, and -sim.seed=0x2a runs that one alone.
+	Seeds int
+	// CRDs are YAML files of CustomResourceDefinitions, installed before the start.
+	CRDs []string
+	// Kinds that the server serves besides the built-in ones and CRDs, without a
+	// schema.
+	Kinds []simulate.Kind
+	// Objects that are there at the start, in the order they are created.
+	Objects []runtime.Object
+	// Scheme of the Go types. Nil: client-go's, with the built-in kinds.
+	Scheme *runtime.Scheme
+	// Actors of the cluster. Zero: none.
+	Actors simulate.Actors
+	// Manager is what the program gives manager.New. The connection, the scheme,
+	// the logger and the ports are the kit's.
+	Manager manager.Options
+	// Faults are what goes wrong. Nil: Swarm(), all that a controller must bear.
+	// An empty Plan: nothing.
+	Faults Plan
+	// FaultPhase is for how long things go wrong, in virtual time. 0: 20 seconds.
+	FaultPhase time.Duration
+	// Quiesce is how long coming to rest may take after that. 0: 30 minutes, since
+	// a request that is lost without a word ends with the reconcile's hard deadline.
+	Quiesce time.Duration
+	// Stay is for how long what was reached must last with only time passing.
+	// 0: 5 minutes.
+	Stay time.Duration
+
+	completed bool
+	crds      [][]byte // as JSON
+}
+
+var (
+	oneSeed  = flag.String("sim.seed", "", "run this seed of package kit's tests alone, such as 0x2a")
+	allSeeds = flag.Int("sim.seeds", 0, "how many seeds package kit's tests run, in place of Config.Seeds")
+	outDir   = flag.String("sim.out", "", "where package kit's tests write the histories of runs that fail; empty: a new directory")
+)
+
+const (
+	// enough seeds that fail: the others are not run any more.
+	enough = 3
+	// One run in so many is done twice, and the first one is.
+	twiceIn = 100
+)
+
+// Test runs scenario once for each seed, each time in a synctest bubble of its own
+// and in a subtest, several at the same time. It fails t with one line for each
+// violation and one that replays the run. Misuse fails it with what to write
+// instead. It returns when t's subtests have been started.
+func Test(t *testing.T, cfg Config, scenario func(*World)) {
+	t.Helper()
+	seeds, err := cfg.complete(scenario)
+	if err != nil {
+		t.Fatalf("kit.Test: %v", err)
+	}
+	failed := new(atomic.Int32)
+	for i, seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
+			t.Parallel()
+			if failed.Load() >= enough {
+				t.Skipf("%d seeds have failed", enough)
+			}
+			h := Run(t, cfg, seed, scenario)
+			if i == 0 || drawn(seed, "twice", 0)%twiceIn == 0 {
+				h.compare(Run(t, cfg, seed, scenario))
+			}
+			if len(h.Violations) > 0 {
+				failed.Add(1)
+				t.Error(h.report(artifacts(t)))
+			}
+		})
+	}
+}
+
+// Run is one run of a seed, whose failures are in the History and not in t. cfg
+// is that of Test. Misuse of cfg is a violation.
+func Run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
+	t.Helper()
+	if !cfg.completed {
+		cfg.Seeds = max(cfg.Seeds, 1)
+		if _, err := cfg.complete(scenario); err != nil {
+			return &History{Test: t.Name(), Seed: seed, Violations: []Violation{{Invariant: "misuse", Text: err.Error(), Event: -1}}}
+		}
+	}
+	return run(t, cfg, seed, scenario)
+}
+
+// complete fills in what has been left out, and returns the seeds to run or the
+// misuse.
+func (cfg *Config) complete(scenario func(*World)) ([]uint64, error) {
+	count := cfg.Seeds
+	if *allSeeds > 0 {
+		count = *allSeeds
+	}
+	switch {
+	case scenario == nil:
+		return nil, errors.New("the scenario is nil; give a func(w *kit.World) that runs the program and changes things")
+	case count <= 0:
+		return nil, fmt.Errorf("Config.Seeds is %d; say how many runs there are to be, such as Seeds: 200", cfg.Seeds)
+	case cfg.FaultPhase < 0 || cfg.Quiesce < 0 || cfg.Stay < 0:
+		return nil, errors.New("Config has a negative time; give FaultPhase, Quiesce and Stay in virtual time, or 0 for the usual")
+	}
+	if err := cfg.Faults.misuse(); err != nil {
+		return nil, err
+	}
+	if cfg.Faults == nil {
+		cfg.Faults = Swarm()
+	}
+	if cfg.Scheme == nil {
+		cfg.Scheme = defaultScheme()
+	}
+	cfg.FaultPhase = or(cfg.FaultPhase, 20*time.Second)
+	cfg.Quiesce = or(cfg.Quiesce, 30*time.Minute)
+	cfg.Stay = or(cfg.Stay, 5*time.Minute)
+	for _, path := range cfg.CRDs {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("Config.CRDs: %w; paths are relative to the directory of the test", err)
+		}
+		crd, err := yaml.YAMLToJSON(text)
+		if err != nil {
+			return nil, fmt.Errorf("Config.CRDs: %s: %w", path, err)
+		}
+		cfg.crds = append(cfg.crds, crd)
+	}
+	cfg.completed = true
+	return seedsOf(count)
+}
+
+func seedsOf(count int) ([]uint64, error) {
+	if *oneSeed != "" {
+		seed, err := strconv.ParseUint(*oneSeed, 0, 64)
+		if err != nil {
+			return nil, fmt.Errorf("-sim.seed=%s: %w; give a number, such as 0x2a", *oneSeed, err)
+		}
+		return []uint64{seed}, nil
+	}
+	seeds := make([]uint64, count)
+	for i := range seeds {
+		seeds[i] = uint64(i + 1)
+	}
+	return seeds, nil
+}
+
+func or(d, zero time.Duration) time.Duration {
+	if d == 0 {
+		return zero
+	}
+	return d
+}

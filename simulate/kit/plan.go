@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Plan is what goes wrong in a run: a list of operations, each by itself, so that
+// one can be taken out without moving the others.
+type Plan []Op
+
+// Op is one fault and when it happens. Make it with a function of this package,
+// such as Crash, and say when with one of its methods; with none, the seed
+// decides whether and how often.
+type Op struct {
+	// Verb is the fault's name.
+	Verb Verb `json:"verb"`
+	// Kind that it is about, such as "Deployment" or "Deployment.apps". Empty: of
+	// those that are watched, one that the seed chooses.
+	Kind string `json:"kind,omitempty"`
+	// For is how long it lasts. 0: it is over at once.
+	For time.Duration `json:"for,omitempty"`
+	// Amount of what there is of it: a delay in nanoseconds, revisions, requests.
+	Amount int64 `json:"amount,omitempty"`
+	// Code of a refusal.
+	Code int `json:"code,omitempty"`
+	// When it happens.
+	When Trigger `json:"when"`
+
+	id string // names its draws; of a drawn plan
+}
+
+// Trigger says when an Op happens. Zero: as the seed decides.
+type Trigger struct {
+	// Write and Event: before the Nth write of this kind is carried out, and
+	// before the Nth event of it is sent on a watch.
+	Write string `json:"write,omitempty"`
+	Event string `json:"event,omitempty"`
+	Nth   int    `json:"nth,omitempty"`
+	// At this time after the start.
+	At time.Duration `json:"at,omitempty"`
+	// Rate is how often on average per second of the fault phase.
+	Rate float64 `json:"rate,omitempty"`
+}
+
+// OnWrite has the operation happen when the nth write of a kind, counted from 1,
+// arrives at the server, before it is carried out. The user's writes count too.
+func (o Op) OnWrite(kind string, nth int) Op {
+	o.When = Trigger{Write: kind, Nth: nth}
+	return o
+}
+
+// OnEvent has it happen before the nth event of a kind is sent on a watch.
+func (o Op) OnEvent(kind string, nth int) Op {
+	o.When = Trigger{Event: kind, Nth: nth}
+	return o
+}
+
+// At has it happen at a time after the start, in virtual time.
+func (o Op) At(after time.Duration) Op {
+	o.When = Trigger{At: after}
+	return o
+}
+
+// Rate has it happen again and again, so often on average per virtual second.
+func (o Op) Rate(perSecond float64) Op {
+	o.When = Trigger{Rate: perSecond}
+	return o
+}
+
+// Of has it be about a kind.
+func (o Op) Of(kind string) Op {
+	o.Kind = kind
+	return o
+}
+
+// Swarm is a Plan of which each seed takes a part, each operation with a rate of
+// its own. With no ops it is all that a controller must bear without help:
+// everything of this package but DropEvent, Rewind and Poison, which take
+// something away that only a configuration or a person brings back.
+func Swarm(ops ...Op) Plan {
+	if len(ops) == 0 {
+		ops = bearable()
+	}
+	plan := make(Plan, 0, len(ops))
+	for _, op := range ops {
+		op.When = Trigger{}
+		plan = append(plan, op)
+	}
+	return plan
+}
+
+// drawn is the plan of one seed: what the seed decides is decided. Each operation
+// is drawn by what it is, so that none moves another.
+func (p Plan) drawn(seed uint64) Plan {
+	out := Plan{}
+	for i, op := range p {
+		op.id = fmt.Sprintf("fault %s %s %d %d", op.Verb, op.Kind, op.Code, p[:i].count(op))
+		if op.When == (Trigger{}) {
+			if unit(drawn(seed, op.id, 0)) >= taken {
+				continue
+			}
+			op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
+		}
+		out = append(out, op)
+	}
+	return out
+}
+
+const (
+	taken            = 0.35 // of the operations of a swarm
+	slowest, fastest = 0.02, 0.5
+)
+
+// count is how many of the same there are.
+func (p Plan) count(op Op) (n int) {
+	for _, other := range p {
+		if other.Verb == op.Verb && other.Kind == op.Kind && other.Code == op.Code {
+			n++
+		}
+	}
+	return n
+}
+
+// MarshalJSON writes times as text.
+func (o Op) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"verb": o.Verb, "kind": o.Kind, "for": o.For.String(), "amount": o.Amount, "code": o.Code, "when": o.When.String()})
+}
+
+// String says when in words.
+func (t Trigger) String() string {
+	switch {
+	case t.Write != "":
+		return fmt.Sprintf("before write %d of %s", t.Nth, t.Write)
+	case t.Event != "":
+		return fmt.Sprintf("before event %d of %s", t.Nth, t.Event)
+	case t.Rate > 0:
+		return fmt.Sprintf("%.3f a second", t.Rate)
+	case t.At > 0:
+		return "at " + t.At.String()
+	}
+	return "as the seed decides"
+}
+
+// String names the operation.
+func (o Op) String() string {
+	text := string(o.Verb)
+	if o.Kind != "" {
+		text += " " + o.Kind
+	}
+	if o.For > 0 {
+		text += " for " + o.For.String()
+	}
+	return text
+}
+
+// misuse is what is wrong with the plan; nil: nothing.
+func (p Plan) misuse() error {
+	for _, op := range p {
+		if _, known := verbs[op.Verb]; !known {
+			return fmt.Errorf("Config.Faults has an operation with the verb %q, which is none; make operations with the functions of package kit, such as kit.Crash()", op.Verb)
+		}
+		w := op.When
+		if set := cmp.Or(w.Write, w.Event); set != "" && w.Nth < 1 {
+			return fmt.Errorf("Config.Faults: %s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)
+		}
+		if w.Rate < 0 || w.Rate > 1000 {
+			return fmt.Errorf("Config.Faults: %s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)
+		}
+	}
+	return nil
+}
+
+// ofKind reports whether a kind, such as "Deployment.apps", is the one that a
+// user names, with its group or without.
+func ofKind(kind, named string) bool {
+	short, _, _ := strings.Cut(kind, ".")
+	return named == kind || named == short
+}

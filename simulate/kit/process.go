@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// process is one life of the user's program: a manager, what setup added to it,
+// and the network between it and the server.
+type process struct {
+	w       *World
+	name    string
+	network *simulate.Network
+	end     context.CancelFunc
+	ended   chan struct{} // closed when its manager has returned
+	manager *manager.Manager
+	mu      struct {
+		sync.Mutex
+		dead    bool      // it crashed: nothing that it does is seen
+		until   time.Time // it is held until then
+		mishaps []mishap  // of the next reconciles
+		busy    map[keyed]*attempt
+	}
+}
+
+// mishap is what happens to a reconcile before the user's code runs.
+type mishap struct {
+	panics bool
+	hangs  time.Duration
+}
+
+// keyed is a key of a controller.
+type keyed struct{ controller, key string }
+
+// attempt is where a key stands.
+type attempt struct {
+	queued, running bool
+	again           bool // with backoff, after a failure
+}
+
+func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
+
+// begin starts another life of the program.
+func (w *World) begin() {
+	w.mu.Lock()
+	w.mu.lives++
+	p := &process{w: w, name: fmt.Sprintf("manager-%d", w.mu.lives), network: simulate.NewNetwork(), ended: make(chan struct{})}
+	p.mu.busy = map[keyed]*attempt{}
+	w.mu.processes = append(w.mu.processes, p)
+	w.mu.Unlock()
+	ctx, cancel := context.WithCancel(simhook.With(w.ctx, p))
+	p.end = cancel
+	p.network.Pace(p.name, p.pace)
+	w.note(Event{What: Started, Who: p.name})
+	w.group.Go(func() {
+		if err := w.server.Run(w.serving, p.network.Listener()); err != nil {
+			w.fail("kit", fmt.Sprintf("serve %s: %v", p.name, err))
+		}
+	})
+	w.group.Go(func() {
+		defer close(p.ended)
+		defer cancel()
+		err := p.run(ctx)
+		p.exited(err)
+	})
+}
+
+// run is what main does.
+func (p *process) run(ctx context.Context) error {
+	opts := p.w.cfg.Manager
+	opts.Scheme = p.w.scheme
+	opts.Config = &rest.Config{Host: "http://simulated", Transport: &sender{p, p.network.Transport()}, UserAgent: "simulated"}
+	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
+	opts.Logger = p.logger()
+	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
+		p.note(Event{What: Mutated, Kind: m.Kind.GroupKind().String(), Key: m.Key.String(), Text: m.String()})
+	}}
+	mgr, err := manager.New(opts)
+	if err != nil {
+		return err
+	}
+	if err := p.w.setup(mgr); err != nil {
+		return fmt.Errorf("setup: %w", err)
+	}
+	p.mu.Lock()
+	p.manager = mgr
+	p.mu.Unlock()
+	return mgr.Run(ctx)
+}
+
+// exited tells how the manager's Run ended.
+func (p *process) exited(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	p.w.note(Event{What: Exited, Who: p.name, Text: text})
+	p.mu.Lock()
+	dead := p.mu.dead
+	p.mu.Unlock()
+	if err != nil && !dead {
+		p.w.fail("V11", fmt.Sprintf("%s ended by itself: %v", p.name, err))
+	}
+}
+
+// crash ends the process as a kill would: nothing that it does from now on is
+// seen by anybody.
+func (p *process) crash() {
+	p.mu.Lock()
+	p.mu.dead = true
+	p.mu.Unlock()
+	p.w.note(Event{What: Crashed, Who: p.name})
+	p.network.Refuse(true)
+	p.network.Cut()
+	p.end()
+}
+
+func (p *process) isDead() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.dead
+}
+
+// refuse does nothing to a dead process: it is refused for ever.
+func (p *process) refuse(refused bool) {
+	if !p.isDead() {
+		p.network.Refuse(refused)
+	}
+}
+
+// hold has the process stand still for a time.
+func (p *process) hold(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until := p.w.within(d); until.After(p.mu.until) {
+		p.mu.until = until
+	}
+}
+
+// release ends what is left of a hold.
+func (p *process) release() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.until, p.mu.mishaps = time.Time{}, nil
+}
+
+// heldUntil is until when it stands still; in the past: it does not.
+func (p *process) heldUntil() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if world := p.w.heldUntil(); world.After(p.mu.until) {
+		return world
+	}
+	return p.mu.until
+}
+
+func (p *process) misbehave(m mishap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.mishaps = append(p.mu.mishaps, m)
+}
+
+func (p *process) nextMishap() (m mishap) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mu.mishaps) > 0 {
+		m, p.mu.mishaps = p.mu.mishaps[0], p.mu.mishaps[1:]
+	}
+	return m
+}
+
+// pace has what is sent arrive within a fifth of a millisecond, and nothing while
+// the process stands still.
+func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
+	if until := p.heldUntil(); until.After(earliest) {
+		earliest = until
+	}
+	jitter := 1 + time.Duration(drawn(p.w.seed, line, uint64(nth))%uint64(latency))
+	return p.w.instants.take(time.Now(), earliest.Add(jitter))
+}
+
+const latency = 200 * time.Microsecond
+
+// logger writes what a person must know into the history.
+func (p *process) logger() logr.Logger {
+	return funcr.New(func(prefix, args string) {
+		p.note(Event{What: Logged, Text: prefix + args})
+	}, funcr.Options{})
+}
+
+// note adds e to the history, unless the process is dead.
+func (p *process) note(e Event) {
+	if !p.isDead() {
+		e.Who = p.name
+		p.w.note(e)
+	}
+}
+
+// sender gives each request an instant of its own.
+type sender struct {
+	p    *process
+	next *http.Transport
+}
+
+// RoundTrip sends r.
+func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.p.Step(r.Context(), "send "+r.Method, r.URL.Path+" "+r.Header.Get("Accept"))
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return s.next.RoundTrip(r)
+}
+
+// CloseIdleConnections gives connections back.
+func (s *sender) CloseIdleConnections() { s.next.CloseIdleConnections() }

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+// sound fails t unless the run violates nothing.
+func sound(t *testing.T, h *kit.History) {
+	t.Helper()
+	for _, v := range h.Violations {
+		t.Errorf("seed %#x: %s", h.Seed, v)
+	}
+}
+
+// finds fails t unless the run violates an invariant in these words.
+func finds(t *testing.T, h *kit.History, invariant, says string) {
+	t.Helper()
+	for _, v := range h.Violations {
+		if v.Invariant == invariant && strings.Contains(v.Text, says) {
+			return
+		}
+	}
+	t.Errorf("seed %#x violates %v, want %s that says %q", h.Seed, h.Violations, invariant, says)
+}
+
+func TestKit_SwarmLeavesTheCopierWhole(t *testing.T) {
+	kit.Test(t, kit.Config{Seeds: 60}, changes)
+}
+
+func TestKit_OneSeedHasOneHistory_K1(t *testing.T) {
+	hashes := map[string]bool{}
+	for seed := range uint64(12) {
+		first, second := kit.Run(t, kit.Config{}, seed, changes), kit.Run(t, kit.Config{}, seed, changes)
+		sound(t, first)
+		if how, _ := first.Differs(second); how != "" {
+			t.Errorf("seed %#x has two histories: %s", seed, how)
+		}
+		hashes[first.Hash()] = true
+	}
+	if len(hashes) != 12 {
+		t.Errorf("12 seeds have %d histories; the seed decides too little", len(hashes))
+	}
+}
+
+// Whatever lasts beyond the fault phase ends with it.
+func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
+	long := time.Hour
+	for _, op := range []kit.Op{
+		kit.Refuse(long), kit.Partition(long), kit.Delay(time.Minute, long), kit.Lag(long), kit.NoEndBookmark(long), kit.Deny(long),
+		kit.ExpireTokens(long), kit.Overload(1e6, 429), kit.Crash(long), kit.Pause(long), kit.Hang(long), kit.Jump(long), kit.Poison(),
+	} {
+		plan := kit.Plan{op.At(4 * time.Second), kit.Cut().At(3500 * time.Millisecond)}
+		h := kit.Run(t, kit.Config{Faults: plan, FaultPhase: 10 * time.Second, Quiesce: 20 * time.Minute}, 7, func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Settled(copied(w))
+			m := configMap("m", map[string]string{"v": "0"})
+			w.Create(m)
+			w.Sleep(12 * time.Second)
+			w.Edit(m, func() { m.Data = map[string]string{"v": "1"} })
+		})
+		sound(t, h)
+		fired, healed := 0, false
+		for _, e := range h.Events {
+			healed = healed || e.What == kit.Healed
+			if e.What == kit.Fault {
+				fired++
+				if healed {
+					t.Errorf("%s: a fault after the faults have ended: %s", op, e)
+				}
+			}
+		}
+		if fired != 2 {
+			t.Errorf("%s: %d faults happened, want 2: it is not what it was tested for", op, fired)
+		}
+	}
+}
+
+// A program that never comes to rest fails, be it by writes or by retries.
+func TestKit_ComingToRestIsDemanded_K4(t *testing.T) {
+	h := kit.Run(t, kit.Config{Faults: kit.Plan{}, Quiesce: time.Minute}, 1, func(w *kit.World) {
+		w.Run(func(mgr *manager.Manager) error {
+			return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
+				return func(context.Context, reconcile.Key) (reconcile.Result, error) {
+					return reconcile.Result{Retry: true, Reason: "not content"}, nil
+				}
+			})
+		})
+		w.Create(configMap("m", nil))
+	})
+	finds(t, h, "V7", "no rest within 1m0s")
+}
+
+func TestKit_Misuse_K6(t *testing.T) {
+	run := func(setup func(*manager.Manager) error) func(*kit.World) {
+		return func(w *kit.World) { w.Run(setup) }
+	}
+	for name, c := range map[string]struct {
+		cfg      kit.Config
+		scenario func(*kit.World)
+		says     string
+	}{
+		"no scenario":   {says: "give a func(w *kit.World)"},
+		"negative time": {cfg: kit.Config{FaultPhase: -1}, scenario: changes, says: "negative time"},
+		"no such fault": {cfg: kit.Config{Faults: kit.Plan{{Verb: "shout"}}}, scenario: changes, says: "such as kit.Crash()"},
+		"counts from 0": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("ConfigMap", 0)}}, scenario: changes, says: "count from 1"},
+		"rate":          {cfg: kit.Config{Faults: kit.Plan{kit.Cut().Rate(-1)}}, scenario: changes, says: "from 0 to 1000"},
+		"no CRD":        {cfg: kit.Config{CRDs: []string{"nowhere.yaml"}}, scenario: changes, says: "relative to the directory of the test"},
+		"no program":    {scenario: func(*kit.World) {}, says: "call w.Run(setup)"},
+		"no setup":      {scenario: run(nil), says: "setup is nil"},
+		"two programs": {scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Run(setUpCopier)
+		}, says: "let one setup add all"},
+		"unknown type": {scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Create(&stranger{})
+		}, says: "Config.Scheme"},
+		"no check": {scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Settled(nil)
+		}, says: "give a func() error"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := kit.Run(t, c.cfg, 1, c.scenario)
+			text := ""
+			for _, v := range h.Violations {
+				text += v.Text
+			}
+			if !strings.Contains(text, c.says) {
+				t.Errorf("got %q, want what to write instead: %q", text, c.says)
+			}
+		})
+	}
+}
+
+// A write trigger fires before the write, an event trigger before the event.
+func TestKit_TriggersCountWritesAndEvents(t *testing.T) {
+	plan := kit.Plan{kit.LoseResponse().OnWrite("ConfigMap", 2), kit.CloseWatches().Of("ConfigMap").OnEvent("ConfigMap", 3)}
+	h := kit.Run(t, kit.Config{Faults: plan}, 3, func(w *kit.World) {
+		w.Run(setUpCopier)
+		w.Settled(copied(w))
+		w.Create(configMap("m", nil))
+		w.Sleep(time.Second)
+		w.Create(configMap("n", nil))
+	})
+	sound(t, h)
+	writes, events := 0, 0
+	for _, e := range h.Events {
+		switch {
+		case e.What == kit.Fault && e.Name == "lose response" && writes != 2:
+			t.Errorf("the answer is lost at write %d, want 2", writes)
+		case e.What == kit.Fault && e.Name == "close watches ConfigMap" && events != 2:
+			t.Errorf("the watches are closed after %d events, want 2", events)
+		case e.What == kit.Asked && (e.Name == "create" || e.Name == "update"):
+			writes++
+		case e.What == kit.Sent && e.Name != "BOOKMARK":
+			events++
+		}
+	}
+}
+
+// What must never be is looked for after each change.
+func TestKit_NeverIsAskedAfterEachChange(t *testing.T) {
+	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
+		w.Run(setUpCopier)
+		w.Never(func() error {
+			if w.Get(configMap(prefix+"m", nil)) {
+				return errThere
+			}
+			return nil
+		})
+		w.Create(configMap("m", nil))
+		w.Sleep(time.Second)
+		w.Delete(configMap("m", nil))
+	})
+	finds(t, h, "V17", errThere.Error())
+}
+
+var errThere = errors.New("the copy is there")
+
+// stranger is a type that is in no scheme.
+type stranger struct{ corev1.ConfigMap }

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// record is how a World writes its history.
+type record struct {
+	mu struct {
+		sync.Mutex
+		events     []Event
+		violations []Violation
+		moved      time.Time // when something last happened that is no rest
+		asked      int       // requests under way, watches not among them
+		healed     bool
+		met        map[string]int // how often a trigger's kind came, by operation
+		mirror     mirror
+	}
+}
+
+func (r *record) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.met = map[string]int{}
+	r.mu.mirror = newMirror()
+}
+
+// note adds e to the history.
+func (w *World) note(e Event) {
+	now := time.Now()
+	e.At = now.Sub(w.start)
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.mirror.take(e, len(r.mu.events))
+	r.mu.events = append(r.mu.events, e)
+	if e.moves() {
+		r.mu.moved = now
+	}
+}
+
+// moves reports whether e is no rest.
+func (e Event) moves() bool {
+	switch e.What {
+	case Stored:
+		return e.Key != ""
+	case Told, Enqueued, Taken, Begun, Ended, Changed, Fault, Over, Started, Crashed, Exited, Healed:
+		return true
+	}
+	return false
+}
+
+func (w *World) fail(invariant, text string) {
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.violations = append(r.mu.violations, Violation{invariant, text, len(r.mu.events) - 1})
+}
+
+func (w *World) failed() bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return len(w.record.mu.violations) > 0
+}
+
+// heal reports whether this is the first call.
+func (r *record) heal() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := !r.mu.healed
+	r.mu.healed = true
+	return first
+}
+
+func (w *World) healed() bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return w.record.mu.healed
+}
+
+// sinceMove is how long nothing has moved; 0: a request is under way.
+func (w *World) sinceMove() time.Duration {
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.asked > 0 {
+		return 0
+	}
+	return time.Since(r.mu.moved)
+}
+
+// lastMove is when something has last moved.
+func (w *World) lastMove() time.Time {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return w.record.mu.moved
+}
+
+// claim says who made the changes of this instant.
+func (w *World) claim(who string) {
+	at := time.Since(w.start)
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
+		if e := &r.mu.events[i]; e.What == Changed && e.Who == "" {
+			e.Who = who
+		}
+	}
+}
+
+// close gives what was recorded to the history.
+func (w *World) close() {
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w.history.Events = slices.Clip(r.mu.events)
+	w.history.Violations = append(w.history.Violations, r.mu.violations...)
+}
+
+// tracer is told by the server what happens.
+type tracer struct{ w *World }
+
+// Asked notes a request, and has happen what is to happen before a write.
+func (t tracer) Asked(r simulate.Request) {
+	if looksOn(r) {
+		return
+	}
+	t.w.note(Event{
+		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
+		Request: r.Number + 1, Text: pathText(r),
+	})
+	if r.Verb != "watch" {
+		t.w.under(1)
+	}
+	if r.Writes() {
+		t.w.met(kindText(r), func(w Trigger) string { return w.Write })
+	}
+}
+
+// Stored notes a revision.
+func (t tracer) Stored(c simulate.Change) {
+	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Revision), Count: int(c.Generation), Name: "updated", Quiet: c.Undone}
+	switch {
+	case c.Deleted:
+		e.Name = "deleted"
+	case c.Created:
+		e.Name = "created"
+	}
+	t.w.note(e)
+	select {
+	case t.w.changed <- struct{}{}:
+	default: // on its way
+	}
+}
+
+// Answering says who made what was stored.
+func (t tracer) Answering(r simulate.Request) { t.w.claim(r.Client) }
+
+// Answered notes the end of a request.
+func (t tracer) Answered(r simulate.Request, code int) {
+	if looksOn(r) {
+		return
+	}
+	t.w.claim(r.Client)
+	if r.Verb == "watch" {
+		t.w.alone(r)
+	}
+	t.w.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: r.Number + 1, Code: code})
+	if r.Verb != "watch" {
+		t.w.under(-1)
+	}
+}
+
+// Sending has happen what is to happen before an event, and notes it.
+func (t tracer) Sending(r simulate.Request, e simulate.Event) {
+	t.w.alone(r)
+	if e.Type != "BOOKMARK" {
+		t.w.met(kindText(r), func(w Trigger) string { return w.Event })
+	}
+	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
+	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: r.Number + 1})
+}
+
+// looksOn reports whether r is a look of the scenario, which nobody notices.
+func looksOn(r simulate.Request) bool { return r.Client == "user" && !r.Writes() }
+
+// under counts the requests under way.
+func (w *World) under(n int) {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.mu.asked += n
+}
+
+// alone waits for an instant at which nothing else happens. Watches do: several
+// are told of one change, and end with one fault.
+func (w *World) alone(r simulate.Request) {
+	name := fmt.Sprintf("watch %d", r.Number)
+	w.sleepUntil(w.serving, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(name, stepping))))
+}
+
+// met counts a kind for each operation that waits for it, and carries out those
+// whose turn has come.
+func (w *World) met(kind string, waits func(Trigger) string) {
+	for _, op := range w.history.Plan {
+		if named := waits(op.When); named != "" && ofKind(kind, named) && w.turn(op) {
+			w.fire(op, 0)
+		}
+	}
+}
+
+func (w *World) turn(op Op) bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.mu.met[op.id]++
+	return w.record.mu.met[op.id] == op.When.Nth
+}
+
+func kindText(r simulate.Request) string {
+	if r.Kind.Kind == "" {
+		return ""
+	}
+	return r.Kind.String()
+}
+
+func keyText(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func pathText(r simulate.Request) string {
+	if r.Query == "" {
+		return r.Path
+	}
+	return r.Path + "?" + r.Query
+}

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"html"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// report is what the test says of a run that failed: what is violated, the line
+// that replays it, and where its history is.
+func (h *History) report(dir string) string {
+	var text strings.Builder
+	for _, v := range h.Violations {
+		fmt.Fprintf(&text, "%s\n", v)
+		if v.Event >= 0 && v.Event < len(h.Events) {
+			fmt.Fprintf(&text, "    %s\n", h.Events[v.Event])
+		}
+	}
+	fmt.Fprintf(&text, "replay: %s\n", h.Replay())
+	files, err := h.Write(dir)
+	if err != nil {
+		fmt.Fprintf(&text, "the history could not be written: %v\n", err)
+	}
+	for _, file := range files {
+		fmt.Fprintf(&text, "history: %s\n", file)
+	}
+	return text.String()
+}
+
+// Replay is the line that runs this seed again.
+func (h *History) Replay() string {
+	names := strings.Split(h.Test, "/")
+	if last := len(names) - 1; strings.HasPrefix(names[last], "seed=") {
+		names = names[:last]
+	}
+	for i, name := range names {
+		names[i] = "^" + regexp.QuoteMeta(name) + "$"
+	}
+	line := fmt.Sprintf("go test -run '%s' -sim.seed=%#x", strings.Join(names, "/"), h.Seed)
+	if h.Inexact != "" {
+		line += " (perhaps: " + h.Inexact + ")"
+	}
+	return line
+}
+
+// Differs says where again, another history of the same seed, differs from h, and
+// at which event. Empty: nowhere. What Hash leaves out does not count.
+func (h *History) Differs(again *History) (how string, event int) {
+	if h.Hash() == again.Hash() {
+		return "", -1
+	}
+	here, there := h.told(), again.told()
+	for n, i := range here {
+		if n == len(there) {
+			return "the other ends before\n    " + h.Events[i].String(), i
+		}
+		e, other := h.Events[i], again.Events[there[n]]
+		if e.Text, other.Text = "", ""; e != other {
+			return fmt.Sprintf("here\n    %s\nand there\n    %s", h.Events[i], again.Events[there[n]]), i
+		}
+	}
+	return "the other goes on", -1
+}
+
+// told are the indices of the events that count.
+func (h *History) told() (out []int) {
+	for i, e := range h.Events {
+		if e.counts() {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// compare adds a violation if the same seed has led to another history.
+func (h *History) compare(again *History) {
+	if how, event := h.Differs(again); how != "" && h.Inexact == "" {
+		h.violate("K1", "the same seed has led to another history: "+how+
+			"\nsomething is left to chance: the order of a map, a global random source, a goroutine without an instant of its own", event)
+	}
+}
+
+//go:embed timeline.html
+var timeline string
+
+// Write puts the history into dir, as JSON and as a page for a browser that needs
+// nothing else, and returns the two files.
+func (h *History) Write(dir string) (files []string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	text, err := json.MarshalIndent(h, "", " ")
+	if err != nil {
+		return nil, err
+	}
+	stem := filepath.Join(dir, fmt.Sprintf("%s-seed-%#x", strings.Map(plain, strings.Split(h.Test, "/")[0]), h.Seed))
+	page, err := h.page()
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range []struct{ name, text string }{{stem + ".json", string(text)}, {stem + ".html", page}} {
+		if err := os.WriteFile(file.name, []byte(file.text), 0o644); err != nil {
+			return files, err
+		}
+		files = append(files, file.name)
+	}
+	return files, nil
+}
+
+// page is the time-line.
+func (h *History) page() (string, error) {
+	data, err := json.Marshal(h) // escapes <, > and &, so that no text ends the script
+	if err != nil {
+		return "", err
+	}
+	return strings.NewReplacer(
+		"{{title}}", html.EscapeString(fmt.Sprintf("%s, seed %#x", h.Test, h.Seed)),
+		"{{replay}}", html.EscapeString(h.Replay()),
+		"{{data}}", string(data),
+	).Replace(timeline), nil
+}
+
+func plain(r rune) rune {
+	if r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
+		return r
+	}
+	return '_'
+}
+
+// artifacts is where the histories of failing runs go: -sim.out, the test's own
+// directory if go test keeps it (-artifacts), or a new one.
+func artifacts(t *testing.T) string {
+	if *outDir != "" {
+		return *outDir
+	}
+	if f := flag.Lookup("test.artifacts"); f != nil && f.Value.String() == "true" {
+		return t.ArtifactDir()
+	}
+	dir, err := os.MkdirTemp("", "flyball-sim-")
+	if err != nil {
+		return os.TempDir()
+	}
+	return dir
+}

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// run is one run in a bubble of its own. A bubble that cannot end is a violation
+// too: something in it waits for ever.
+func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (h *History) {
+	h = newHistory(t, cfg, seed)
+	defer func() {
+		if v := recover(); v != nil {
+			h.violate("V12", fmt.Sprintf("the bubble could not end: %v\n%s", v, debug.Stack()), -1)
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, cfg, h)
+		defer w.leave()
+		if err := w.open(); err != nil {
+			w.fail("kit", err.Error())
+			w.stop()
+			return
+		}
+		w.play(scenario)
+		w.stop()
+	})
+	h.judge()
+	return h
+}
+
+// play is the life of a world: what the scenario does while things go wrong, then
+// the healing, the coming to rest, and time alone.
+func (w *World) play(scenario func(*World)) {
+	for _, op := range w.history.Plan {
+		w.schedule(op)
+	}
+	done := make(chan struct{})
+	w.group.Go(func() {
+		defer close(done)
+		scenario(w)
+	})
+	w.group.Go(func() { w.watchNever() })
+	w.sleepUntil(w.ctx, w.start.Add(w.cfg.FaultPhase))
+	w.heal()
+	<-done
+	if w.failed() {
+		return
+	}
+	if w.alive() == nil {
+		w.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
+		return
+	}
+	if w.comeToRest() {
+		w.sleepUntil(w.ctx, time.Now().Add(w.cfg.Stay))
+		w.check(true)
+		w.note(Event{What: Finished})
+	}
+	w.count()
+}
+
+// comeToRest waits until nothing moves any more and all checks of the scenario
+// hold, for the bound at most.
+func (w *World) comeToRest() bool {
+	deadline := time.Now().Add(w.cfg.Quiesce)
+	last := w.start
+	for wait := polling; ; wait = min(2*wait, rarely) {
+		why, settled := w.restless(), false
+		if why == "" {
+			why, settled = w.check(false), true
+			if why == "" {
+				w.note(Event{What: Rest})
+				return true
+			}
+		}
+		if time.Now().After(deadline) {
+			if !settled { // else it is the checks that fail, and say so
+				w.note(Event{What: Restless, Text: why})
+			}
+			w.check(true)
+			return false
+		}
+		if moved := w.lastMove(); moved.After(last) {
+			wait, last = polling, moved
+		}
+		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(wait)))
+	}
+}
+
+const (
+	polling = 500 * time.Millisecond
+	rarely  = 15 * time.Second // while nothing moves
+	// still is for how long nothing has moved when it is at rest.
+	still = 3 * time.Second
+)
+
+// restless says what moves; empty: nothing.
+func (w *World) restless() string {
+	if since := w.sinceMove(); since < still {
+		return fmt.Sprintf("something happened %v ago", since)
+	}
+	p := w.alive()
+	if p == nil {
+		return "no process runs"
+	}
+	if busy, one := p.standing(); busy > 0 {
+		return fmt.Sprintf("%d keys are in queues or with workers, such as %s", busy, one)
+	}
+	if p.controllersSynced() {
+		return w.behind(p.name)
+	}
+	return "a controller's sources are not synced"
+}
+
+// stop ends the processes, then the server, and waits for all.
+func (w *World) stop() {
+	w.heal()
+	for _, p := range w.lives() {
+		p.end()
+		<-p.ended
+		if open := p.network.Open(); !p.isDead() && open > 0 {
+			w.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
+		}
+	}
+	synctest.Wait()
+}
+
+// leave ends everything else. The bubble ends after it, if nothing was left.
+func (w *World) leave() {
+	w.mu.Lock()
+	w.mu.over = true
+	w.mu.Unlock()
+	w.end()
+	w.endServing()
+	w.group.Wait()
+	w.close()
+}
+
+// sleepUntil blocks until at or until ctx ends, and reports whether it is at.
+func (w *World) sleepUntil(ctx context.Context, at time.Time) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

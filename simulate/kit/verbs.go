@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Object is an API object of a type in Config.Scheme.
+type Object = informer.Object
+
+// check is a function of the scenario that says what is wrong.
+type check struct {
+	name string
+	f    func() error
+}
+
+// Create creates obj as the user, and fills it with the server's answer. Failure
+// ends the scenario.
+func (w *World) Create(obj Object) {
+	w.verb("create", obj, func() error { return w.client.Create(w.ctx, obj) })
+}
+
+// Apply applies obj as the user, by server-side apply. Failure ends the scenario.
+func (w *World) Apply(obj Object) {
+	w.verb("apply", obj, func() error { return w.client.Apply(w.ctx, obj, client.FieldOwner("user"), client.Force{}) })
+}
+
+// Edit reads obj, has change change it, and writes it, again if somebody else
+// was faster. change runs each time. Failure ends the scenario.
+func (w *World) Edit(obj Object, change func()) {
+	w.verb("edit", obj, func() error {
+		for {
+			if err := w.client.Get(w.ctx, informer.KeyOf(obj), obj); err != nil {
+				return err
+			}
+			change()
+			if err := w.client.Update(w.ctx, obj); !apierrors.IsConflict(err) {
+				return err
+			}
+		}
+	})
+}
+
+// Delete deletes obj as the user. That there is none is no failure.
+func (w *World) Delete(obj Object) {
+	w.verb("delete", obj, func() error {
+		if err := w.client.Delete(w.ctx, obj); !apierrors.IsNotFound(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Get fills obj with what the server has under its name, and reports whether there
+// is such an object. Any other failure ends the scenario.
+func (w *World) Get(obj Object) bool {
+	if w.ended() {
+		return false
+	}
+	err := w.client.Get(w.ctx, informer.KeyOf(obj), obj)
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.Fatalf("get %T %s: %v%s", obj, informer.KeyOf(obj), err, hint(err))
+	}
+	return err == nil
+}
+
+// verb does what the user does, at an instant of its own.
+func (w *World) verb(name string, obj Object, do func() error) {
+	if w.ended() {
+		return
+	}
+	key := informer.KeyOf(obj)
+	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(fmt.Sprintf("user %s %T %s", name, obj, key), time.Millisecond))))
+	if err := do(); err != nil {
+		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
+	}
+}
+
+// hint is what to do about err.
+func hint(err error) string {
+	if _, ok := errors.AsType[*informer.NotServedError](err); ok {
+		return "; the server does not serve the kind: give its CRD in Config.CRDs, or the kind in Config.Kinds"
+	}
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		if apiruntime.IsNotRegisteredError(cause) {
+			return "; give a scheme with the type in Config.Scheme"
+		}
+	}
+	return ""
+}
+
+// Eventually blocks until f returns nil, and ends the scenario if that is not so
+// within Config.Quiesce. f is asked again and again.
+func (w *World) Eventually(f func() error) {
+	deadline := time.Now().Add(w.cfg.Quiesce)
+	for !w.ended() {
+		err := f()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
+		}
+		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(100*time.Millisecond)))
+	}
+}
+
+// Settled has f hold once the faults are over: it must return nil within
+// Config.Quiesce, and still do so after Config.Stay in which only time passes.
+func (w *World) Settled(f func() error) {
+	w.add(f, "settled")
+}
+
+// Never has f return nil at all times: it is asked after each change of the
+// server. It says in its error what is the case and must not be.
+func (w *World) Never(f func() error) {
+	w.add(f, "never")
+}
+
+func (w *World) add(f func() error, what string) {
+	if w.ended() {
+		return
+	}
+	if f == nil {
+		w.Fatalf("misuse: the function of a check is nil; give a func() error")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	to := &w.mu.settled
+	if what == "never" {
+		to = &w.mu.never
+	}
+	*to = append(*to, check{fmt.Sprintf("%s %d", what, len(*to)+1), f})
+}
+
+// check asks what is to be settled. It notes what each said if last, and returns
+// the first failure.
+func (w *World) check(last bool) (failure string) {
+	w.mu.Lock()
+	checks := w.mu.settled
+	w.mu.Unlock()
+	for _, c := range checks {
+		text := ""
+		if err := c.f(); err != nil {
+			text = err.Error()
+		}
+		if failure == "" && text != "" {
+			failure = c.name + ": " + text
+		}
+		if last {
+			w.note(Event{What: Check, Name: c.name, Text: text})
+		}
+	}
+	return failure
+}
+
+// watchNever asks what must never be after each change. What has failed is not asked
+// again.
+func (w *World) watchNever() {
+	failed := map[string]bool{}
+	for {
+		select {
+		case <-w.changed:
+		case <-w.ctx.Done():
+			return
+		}
+		w.mu.Lock()
+		checks := w.mu.never
+		w.mu.Unlock()
+		for _, c := range checks {
+			if failed[c.name] {
+				continue
+			}
+			if err := c.f(); err != nil {
+				failed[c.name] = true
+				w.note(Event{What: Check, Name: c.name, Text: err.Error()})
+			}
+		}
+	}
+}
+
+// Helper, Errorf, FailNow and Fatalf let assertion libraries take a World for a
+// testing.TB.
+func (w *World) Helper() {}
+
+// Errorf fails the run. The scenario goes on.
+func (w *World) Errorf(format string, args ...any) { w.fail("scenario", fmt.Sprintf(format, args...)) }
+
+// FailNow ends the scenario. It belongs into the scenario's own goroutine.
+func (w *World) FailNow() { runtime.Goexit() }
+
+// Fatalf is Errorf and FailNow.
+func (w *World) Fatalf(format string, args ...any) {
+	w.Errorf(format, args...)
+	w.FailNow()
+}
+
+// textOf is what an answer says.
+func textOf(answer *http.Response) string {
+	if answer == nil {
+		return "nothing"
+	}
+	body, _ := io.ReadAll(answer.Body) // of memory
+	return fmt.Sprintf("%s: %s", answer.Status, body)
+}
+
+func clone(obj apiruntime.Object) Object { return obj.DeepCopyObject().(Object) }

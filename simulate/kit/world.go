@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// World is one run: a server, the program under test, and time of its own. A
+// scenario gets it, and uses it from its own goroutine; checks run in others. All
+// methods are safe for concurrent use, and those that change something block for
+// a moment of virtual time.
+type World struct {
+	t        interface{ Error(args ...any) }
+	cfg      Config
+	seed     uint64
+	start    time.Time
+	draws    *draws
+	instants *instants
+	scheme   *runtime.Scheme
+	server   *simulate.Server
+	client   *client.Client // the user's
+
+	ctx, serving, faulty       context.Context // of the run, of the server, of the faults
+	end, endServing, endFaults context.CancelFunc
+	group                      sync.WaitGroup
+	changed                    chan struct{} // holds one token: the server has changed
+
+	setup func(*manager.Manager) error
+
+	mu struct {
+		sync.Mutex
+		processes []*process
+		lives     int
+		over      bool
+		until     time.Time // everything stands still until then
+		settled   []check
+		never     []check
+	}
+	history *History
+	record  record
+}
+
+func newWorld(t *testing.T, cfg Config, h *History) *World {
+	w := &World{
+		t: t, cfg: cfg, seed: h.Seed, start: time.Now(), draws: newDraws(h.Seed), instants: newInstants(),
+		scheme: cfg.Scheme, changed: make(chan struct{}, 1), history: h,
+	}
+	w.record.begin()
+	w.ctx, w.end = context.WithCancel(t.Context())
+	w.serving, w.endServing = context.WithCancel(t.Context())
+	w.faulty, w.endFaults = context.WithCancel(w.ctx)
+	return w
+}
+
+// open makes the server with what is there at the start.
+func (w *World) open() error {
+	w.server = simulate.New(simulate.Options{Kinds: w.cfg.Kinds, Seed: w.seed, Tracer: tracer{w}})
+	var err error
+	if w.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.scheme, client.Options{}); err != nil {
+		return err
+	}
+	for i, crd := range w.cfg.crds {
+		r, err := http.NewRequest(http.MethodPost, "http://simulated/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.NewReader(string(crd)))
+		if err != nil {
+			return err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		answer, err := w.server.Direct("user").RoundTrip(r)
+		if err != nil || answer.StatusCode != http.StatusCreated {
+			return fmt.Errorf("install the CRD in %s: the server answers %s", w.cfg.CRDs[i], textOf(answer))
+		}
+	}
+	for _, obj := range w.cfg.Objects {
+		if err := w.client.Create(w.ctx, clone(obj)); err != nil {
+			return fmt.Errorf("create an object of Config.Objects: %w", err)
+		}
+	}
+	if w.cfg.Actors != (simulate.Actors{}) {
+		w.group.Go(func() {
+			cluster := &process{w: w, name: "cluster"}
+			if err := w.server.RunActors(simhook.With(w.ctx, cluster), w.cfg.Actors); err != nil {
+				w.fail("misuse", err.Error())
+			}
+		})
+	}
+	return nil
+}
+
+// Run starts the program: a manager on the world's server, given to setup, the
+// very function that main calls. It returns at once. A process that crashes is
+// followed by another, with the same setup. A world has one program.
+func (w *World) Run(setup func(*manager.Manager) error) {
+	switch {
+	case w.ended():
+	case setup == nil:
+		w.Fatalf("misuse: Run: setup is nil; give the function that main calls, func(*manager.Manager) error")
+	case w.setup != nil:
+		w.Fatalf("misuse: Run is called twice; a world runs one program: let one setup add all its controllers")
+	default:
+		w.setup = setup
+		w.begin()
+	}
+}
+
+// restart begins another life of the program after a crash, if none is alive.
+func (w *World) restart() {
+	if w.alive() == nil && w.ctx.Err() == nil {
+		w.begin()
+	}
+}
+
+// heal ends all faults, for good. What was lost stays lost: connections in a black
+// hole stay silent.
+func (w *World) heal() {
+	if !w.record.heal() {
+		return
+	}
+	w.endFaults()
+	w.mu.Lock()
+	w.mu.until = time.Time{}
+	w.mu.Unlock()
+	w.server.Heal()
+	if p := w.alive(); p != nil {
+		p.release()
+		p.network.BlackHoleNew(false)
+		p.network.Delay(0)
+		p.refuse(false)
+	} else if w.setup != nil {
+		w.begin()
+	}
+	w.note(Event{What: Healed})
+}
+
+// alive is the process that runs; nil: none does.
+func (w *World) alive() *process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.mu.processes) == 0 {
+		return nil
+	}
+	if p := w.mu.processes[len(w.mu.processes)-1]; !p.isDead() {
+		return p
+	}
+	return nil
+}
+
+func (w *World) lives() []*process {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.mu.processes)
+}
+
+// hold has everything stand still for a time.
+func (w *World) hold(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.until = w.within(d)
+}
+
+// within is d from now, or the end of the faults if that is before.
+func (w *World) within(d time.Duration) time.Time {
+	if end := w.start.Add(w.cfg.FaultPhase); time.Until(end) < d {
+		return end
+	}
+	return time.Now().Add(d)
+}
+
+func (w *World) heldUntil() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.until
+}
+
+// ended reports that the run is over, and fails the test for that.
+func (w *World) ended() bool {
+	w.mu.Lock()
+	over := w.mu.over
+	w.mu.Unlock()
+	if over {
+		w.t.Error("kit: a World is used after its run; use it in the scenario that it was given to, and in its checks")
+	}
+	return over
+}
+
+func (w *World) kindOf(r schema.GroupResource) string { return w.server.KindOf(r).String() }
+
+// Server is the world's server, for its fault verbs and for a look at what is
+// stored.
+func (w *World) Server() *simulate.Server { return w.server }
+
+// Client is the user's: no fault harms it. It reads what the server has now.
+func (w *World) Client() *client.Client { return w.client }
+
+// Seed of the run.
+func (w *World) Seed() uint64 { return w.seed }
+
+// Draw is a number in [0, n) by what it is for and how often that came. Draws of
+// one name do not move those of another. It is 0 if n is below 1.
+func (w *World) Draw(name string, n int) int {
+	return int(w.draws.next("scenario "+name) % uint64(max(n, 1)))
+}
+
+// Sleep lets virtual time pass.
+func (w *World) Sleep(d time.Duration) {
+	if !w.ended() {
+		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(d)))
+	}
+}
+
+// Wait lets everything happen that is due at this moment.
+func (w *World) Wait() { synctest.Wait() }
+
+func defaultScheme() *runtime.Scheme { return clientscheme.Scheme }
