@@ -35,6 +35,13 @@ run: ## run the example operator on a local control plane
 .PHONY: test
 test: need-cc control-plane ## run every test with the race detector; sets up what it needs
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	$(MAKE) simulation
+
+# Seeds beyond those that make test runs with the race detector.
+SEEDS ?= 200
+.PHONY: simulation
+simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=n)
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' ./examples/website -sim.seeds=$(SEEDS)
 
 .PHONY: check
 check: format vet lint tidy standalone test ## all that a change must pass: format, vet, lint, tidy, modules alone, tests, house, snippets

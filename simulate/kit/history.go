@@ -42,6 +42,7 @@ const (
 	Rest     = "rest"     // nothing moves any more
 	Restless = "restless" // something still moves when all time is up
 	Finished = "finished" // time alone has passed
+	Stopping = "stopping" // the run ends, and all is stopped at once
 	Check    = "check"    // a check of the scenario, and what it said
 	Mutated  = "mutated"  // somebody changed an object that all share
 	Counted  = "counted"  // how much a process holds
@@ -144,15 +145,15 @@ func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 // its own and begins.
 func (e Event) counts() bool { return e.What != Logged && e.What != Taken }
 
-// Hash tells histories apart, by all events but lines of the log and those that
-// tell which worker was the quicker to take a key up.
+// Hash tells histories apart, by all events but lines of the log, those that tell
+// which worker was the quicker to take a key up, and what comes after the run, when
+// all is stopped at once.
 func (h *History) Hash() string {
 	sum := sha256.New()
-	for _, e := range h.Events {
-		if e.counts() {
-			e.Text = ""
-			_, _ = fmt.Fprintf(sum, "%+v\n", e)
-		}
+	for _, i := range h.told() {
+		e := h.Events[i]
+		e.Text = ""
+		_, _ = fmt.Fprintf(sum, "%+v\n", e)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

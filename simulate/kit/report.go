@@ -75,6 +75,9 @@ func (h *History) Differs(again *History) (how string, event int) {
 // told are the indices of the events that count.
 func (h *History) told() (out []int) {
 	for i, e := range h.Events {
+		if e.What == Stopping {
+			break
+		}
 		if e.counts() {
 			out = append(out, i)
 		}

@@ -122,6 +122,7 @@ func (w *World) restless() string {
 // stop ends the processes, then the server, and waits for all.
 func (w *World) stop() {
 	w.heal()
+	w.note(Event{What: Stopping})
 	for _, p := range w.lives() {
 		p.end()
 		<-p.ended

@@ -103,10 +103,10 @@ func hint(err error) string {
 }
 
 // Eventually blocks until f returns nil, and ends the scenario if that is not so
-// within Config.Quiesce. f is asked again and again.
+// within Config.Quiesce. f is asked again and again, ever more rarely.
 func (w *World) Eventually(f func() error) {
 	deadline := time.Now().Add(w.cfg.Quiesce)
-	for !w.ended() {
+	for wait := 100 * time.Millisecond; !w.ended(); wait = min(2*wait, rarely) {
 		err := f()
 		if err == nil {
 			return
@@ -114,7 +114,7 @@ func (w *World) Eventually(f func() error) {
 		if time.Now().After(deadline) {
 			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
 		}
-		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(100*time.Millisecond)))
+		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(wait)))
 	}
 }
 

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/kit"
+	"github.com/flyball-dev/flyball/source"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+)
+
+// simulated is a cluster that runs Deployments and collects garbage, where
+// everything that can go wrong does.
+func simulated(tb testing.TB) kit.Config {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, webv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return kit.Config{
+		Seeds: 20, CRDs: []string{"config/crd.yaml"}, Scheme: scheme,
+		Actors: simulate.Actors{GarbageCollector: true, Workloads: true},
+	}
+}
+
+func website(name, content string, replicas int32) *webv1.Website {
+	return &webv1.Website{
+		TypeMeta:   metav1.TypeMeta{APIVersion: webv1.GroupVersion.String(), Kind: "Website"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       webv1.WebsiteSpec{Content: content, Replicas: &replicas},
+	}
+}
+
+// comeAndGo has Websites created, edited and deleted.
+func comeAndGo(w *kit.World) {
+	for i := range 5 {
+		site := website(fmt.Sprintf("site-%d", w.Draw("name", 2)), fmt.Sprint("page ", i), int32(w.Draw("replicas", 3)))
+		there := &webv1.Website{TypeMeta: site.TypeMeta, ObjectMeta: site.ObjectMeta}
+		switch {
+		case !w.Get(there):
+			w.Create(site)
+		case w.Draw("do", 4) == 0:
+			w.Delete(there)
+			w.Eventually(func() error {
+				if w.Get(there) {
+					return fmt.Errorf("Website %s is still there", there.Name)
+				}
+				return nil
+			})
+		default:
+			w.Edit(there, func() { there.Spec = site.Spec })
+		}
+		w.Sleep(time.Duration(w.Draw("pause", 4)) * time.Second)
+	}
+}
+
+// served is what is wanted: the children of each Website are what they should be, its
+// status says that it is served, and there are no other children.
+func served(w *kit.World) func() error {
+	return func() error {
+		sites := map[string]*webv1.Website{}
+		for site, err := range client.List[*webv1.Website](context.Background(), w.Client()) {
+			if err != nil {
+				return err
+			}
+			sites[site.Name] = site
+			if err := isServed(w, site); err != nil {
+				return fmt.Errorf("Website %s: %w", site.Name, err)
+			}
+		}
+		for d, err := range client.List[*appsv1.Deployment](context.Background(), w.Client()) {
+			if err != nil {
+				return err
+			}
+			if sites[d.Name] == nil || !metav1.IsControlledBy(d, sites[d.Name]) {
+				return fmt.Errorf("Deployment %s serves no Website", d.Name)
+			}
+		}
+		return nil
+	}
+}
+
+func isServed(w *kit.World, site *webv1.Website) error {
+	var (
+		page    = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
+		pods    = &appsv1.Deployment{ObjectMeta: page.ObjectMeta}
+		service = &corev1.Service{ObjectMeta: page.ObjectMeta}
+	)
+	if !w.Get(page) || page.Data["index.html"] != site.Spec.Content {
+		return fmt.Errorf("its ConfigMap has %q, not %q", page.Data["index.html"], site.Spec.Content)
+	}
+	if !w.Get(pods) || *pods.Spec.Replicas != replicasOf(site) || pods.Spec.Template.Annotations[contentHash] != hashOf(site.Spec.Content) {
+		return fmt.Errorf("its Deployment is not there, or for another page or number of replicas")
+	}
+	if !w.Get(service) || !metav1.IsControlledBy(service, site) {
+		return fmt.Errorf("its Service is not there, or another's")
+	}
+	ready := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
+	if ready == nil || ready.Status != metav1.ConditionTrue || site.Status.ObservedGeneration != site.Generation {
+		return fmt.Errorf("its status is %+v at generation %d", site.Status, site.Generation)
+	}
+	return nil
+}
+
+func TestSimulation_WebsitesAreServedWhateverGoesWrong(t *testing.T) {
+	kit.Test(t, simulated(t), func(w *kit.World) {
+		w.Run(setup)
+		w.Settled(served(w))
+		comeAndGo(w)
+	})
+}
+
+// forgetful is the reconciler with a bug: it remembers which page it has written, to
+// spare requests, and does so before it knows that the write was answered. A write that
+// is lost is never made again.
+type forgetful struct {
+	*reconciler
+	mu      sync.Mutex
+	written map[reconcile.Key]int64 // generations
+}
+
+func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
+	key := informer.KeyOf(site)
+	f.mu.Lock()
+	before := f.written[key]
+	f.written[key] = site.Generation
+	f.mu.Unlock()
+	if before == site.Generation {
+		deployment, err := f.deployments.Get(key)
+		if err != nil {
+			return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+		}
+		return reconcile.Result{}, f.updateStatus(ctx, site, statusOf(site, deployment, time.Now()))
+	}
+	return f.reconciler.reconcile(ctx, site)
+}
+
+// setupForgetful is setup with that reconciler.
+func setupForgetful(mgr *manager.Manager) error {
+	websites := informer.For[*webv1.Website](mgr.Informers())
+	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
+	services := informer.For[*corev1.Service](mgr.Informers())
+	r := &reconciler{deployments: deployments.Lister(), services: services.Lister(), client: mgr.Client()}
+	f := &forgetful{reconciler: r, written: map[reconcile.Key]int64{}}
+	c := reconcile.New("website", reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), f.reconcile, r.cleanUp), reconcile.Options{})
+	c.Watch(source.Kind(websites, source.Self, source.SpecChanged))
+	c.Watch(source.Kind(deployments, source.Owner(websites)))
+	return mgr.Add(c)
+}
+
+const plantedBug = "WEBSITE_PLANTED_BUG"
+
+// The test that docs/testing.md shows. It fails, as it should: the test below runs it.
+func TestPlanted_LostWrite(t *testing.T) {
+	if os.Getenv(plantedBug) == "" {
+		t.Skip("run by TestSimulation_FindsALostWriteAndReplaysIt")
+	}
+	cfg := simulated(t)
+	cfg.Seeds = 100
+	kit.Test(t, cfg, func(w *kit.World) {
+		w.Run(setupForgetful)
+		w.Settled(served(w))
+		comeAndGo(w)
+	})
+}
+
+func TestSimulation_FindsALostWriteAndReplaysIt(t *testing.T) {
+	run := func(args ...string) string {
+		cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestPlanted_LostWrite$", "-sim.out=" + t.TempDir()}, args...)...)
+		cmd.Env = append(os.Environ(), plantedBug+"=1")
+		text, err := cmd.CombinedOutput()
+		if err == nil {
+			t.Fatalf("the planted bug was not found:\n%s", text)
+		}
+		return string(text)
+	}
+	_, line, ok := strings.Cut(run(), "replay: go test -run '^TestPlanted_LostWrite$' ")
+	if !ok {
+		t.Fatal("no line that replays the run")
+	}
+	seed, _, _ := strings.Cut(line, "\n")
+	if again := run(seed); !strings.Contains(again, "V17") || !strings.Contains(again, seed) {
+		t.Errorf("%s found something else:\n%s", seed, again)
+	}
+}
