@@ -6,14 +6,14 @@ package simulate
 import (
 	"context"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // admission decides about writes after they are decoded and before they are
 // stored. It is called without the server's lock, and more than once for a
 // write that has to be tried again. The server without one admits all.
 type admission interface {
-	// mutate may change call.object.
+	// mutate may replace call.object by one that is pruned and has its defaults.
 	mutate(ctx context.Context, call *admissionCall) error
 	validate(ctx context.Context, call *admissionCall) error
 }
@@ -26,24 +26,19 @@ type admissionCall struct {
 	object    *object // nil for DELETE
 	old       *object // nil for CREATE
 	dryRun    bool
+	deleting  *metav1.DeleteOptions // of a DELETE
 	// warn adds a warning to the answer.
 	warn func(text string)
 }
 
-// mutated is obj as mutating admission leaves it, with its defaults.
+// mutated is obj as mutating admission leaves it.
 func (s *Server) mutated(q *writing, operation string, obj, old *object) (*object, error) {
 	if s.admission == nil {
 		return obj, nil
 	}
-	call := &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, warn: q.warn}
+	call := &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn}
 	if err := s.admission.mutate(q.Context(), call); err != nil {
 		return nil, err
-	}
-	if call.object != nil && q.kind.schema != nil {
-		if _, err := q.kind.schema.prune(call.object.fields); err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		q.kind.schema.setDefaults(call.object.fields)
 	}
 	return call.object, nil
 }
@@ -53,5 +48,5 @@ func (s *Server) validated(q *writing, operation string, obj, old *object) error
 	if s.admission == nil {
 		return nil
 	}
-	return s.admission.validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, warn: q.warn})
+	return s.admission.validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn})
 }

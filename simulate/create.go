@@ -41,7 +41,6 @@ func (s *Server) createObject(q *writing, obj *object) (stored *object, err erro
 }
 
 func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
-	s.beginCreate(obj)
 	if err := s.escalates(q, nil, obj); err != nil {
 		return nil, err
 	}
@@ -57,6 +56,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.beginCreate(obj)
 	q.kind.prepareCreate(obj)
 	if err := s.fill(q, obj); err != nil {
 		return nil, err

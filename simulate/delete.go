@@ -121,6 +121,7 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 	}
 	obj, gone, err := s.deleteObject(q, &opts)
 	if err != nil {
+		q.sendWarnings(w)
 		return err
 	}
 	code := http.StatusOK
@@ -143,6 +144,7 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 
 // deleteObject deletes the object of q's path, or marks it.
 func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, bool, error) {
+	q.deleting = opts
 	for {
 		held, old, err := s.current(q)
 		if err != nil {

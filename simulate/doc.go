@@ -72,6 +72,9 @@
 //	S14 an object of a custom kind is what its schema demands, with the defaults,
 //	    without fields that the schema does not have, and by its rules, those of
 //	    transitions too; what was wrong before may stay as it is
+//	S15 a webhook that is configured is asked about each write that its rules,
+//	    selectors and conditions choose; what it patches is stored, what it denies
+//	    is refused in its words, and its silence is what its failure policy says
 //	S16 JSON, YAML, protobuf, tables and metadata alone show one object, asked for
 //	    alone, in a list or told of; what is kept of a form is bounded
 //	S17 objects are selected by the fields that a real server selects their kind

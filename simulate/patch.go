@@ -90,18 +90,24 @@ func readJSONPatch(body []byte) (patching, error) {
 	if len(patch) > mostOperations {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", mostOperations, len(patch)))
 	}
-	return func(_ *Kind, original []byte) (patched []byte, err error) {
-		defer func() {
-			// The library indexes what the patch's author says is there.
-			if recover() != nil {
-				err = errUnprocessable()
-			}
-		}()
-		if patched, err = patch.Apply(original); err != nil {
+	return func(_ *Kind, original []byte) ([]byte, error) {
+		patched, err := applyPatch(patch, original)
+		if err != nil {
 			return nil, errUnprocessable()
 		}
 		return patched, nil
 	}, nil
+}
+
+// applyPatch is what a JSON patch makes of a text.
+func applyPatch(patch jsonpatch.Patch, original []byte) (patched []byte, err error) {
+	defer func() {
+		// The library indexes what the patch's author says is there.
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("apply a JSON patch: %v", broken)
+		}
+	}()
+	return patch.Apply(original)
 }
 
 // errUnprocessable is all that is said of a JSON patch that cannot be applied.

@@ -32,6 +32,11 @@ type Options struct {
 	Seed uint64
 	// Tracer is told what happens. nil: nobody is.
 	Tracer Tracer
+	// WebhookTransport carries the questions to admission and conversion
+	// webhooks; a Service is called https://name.namespace.svc:port. nil: the
+	// network, trusting the caBundle that is configured, where Services have no
+	// address.
+	WebhookTransport http.RoundTripper
 }
 
 // Server is a Kubernetes API server: its store, and the requests it answers.
@@ -43,9 +48,11 @@ type Server struct {
 	seed          uint64
 	admission     admission // nil: all is admitted
 	encodings     encodings
-	tracer        Tracer     // nil: nobody is told
-	changed       *sync.Cond // on mu; something happened that a request may wait for
-	mu            struct {
+	tracer        Tracer // nil: nobody is told
+	// webhookTransport is nil for the network.
+	webhookTransport http.RoundTripper
+	changed          *sync.Cond // on mu; something happened that a request may wait for
+	mu               struct {
 		sync.Mutex
 		log      *revisionLog
 		kinds    map[schema.GroupVersionKind]*Kind
@@ -60,10 +67,11 @@ type Server struct {
 		// cache and watches know no more either.
 		told int64
 		// oldest is where the history for watches begins, if after the log's.
-		oldest int64
-		uids   int            // handed out; never goes back
-		names  map[string]int // handed out for each prefix
-		named  int            // in an earlier life, at most
+		oldest  int64
+		uids    int            // handed out; never goes back
+		reviews int            // questions to webhooks so far
+		names   map[string]int // handed out for each prefix
+		named   int            // in an earlier life, at most
 		// version that the server says it has.
 		version string
 		// addresses and ports that were handed out to Services
@@ -81,6 +89,8 @@ func New(opts Options) *Server {
 	if s.user == "" {
 		s.user = "simulated"
 	}
+	s.webhookTransport = opts.WebhookTransport
+	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = newRevisionLog()
 	s.mu.told = s.mu.log.revision

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -25,6 +26,7 @@ var ruled = []string{
 	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
 	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io",
 	"roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
+	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
 
 func hasRules(k *Kind) bool { return slices.Contains(ruled, k.resource().String()) }
@@ -59,6 +61,14 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 		return validateJob(o, was[batchv1.Job](old))
 	case *batchv1.CronJob:
 		return validateCronJob(o)
+	case *admissionregistrationv1.MutatingWebhookConfiguration:
+		return validateHooks(o.Webhooks)
+	case *admissionregistrationv1.ValidatingWebhookConfiguration:
+		var hooks []admissionregistrationv1.MutatingWebhook
+		for i := range o.Webhooks {
+			hooks = append(hooks, hookOf(&o.Webhooks[i]))
+		}
+		return validateHooks(hooks)
 	case *coordinationv1.Lease:
 		return validateLease(o)
 	case *corev1.Event:

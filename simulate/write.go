@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
@@ -21,6 +22,7 @@ type writing struct {
 	force      bool
 	validation string // Ignore, Warn or Strict
 	warnings   []string
+	deleting   *metav1.DeleteOptions // of a DELETE
 }
 
 // write answers create, update and patch of objects.

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// webhookAdmission asks the webhooks that are configured. Without any it costs
+// a look.
+type webhookAdmission struct {
+	server *Server
+	hooks  *hooks
+}
+
+// exempt are kinds whose writes no webhook is asked about: it could never be
+// mended.
+var exempt = []string{
+	"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
+}
+
+// configured are the webhooks of a kind of configuration.
+func (a webhookAdmission) configured(r schema.GroupResource, call *admissionCall) []*hook {
+	if call.kind.Group == mutatingConfigurations.Group && contains(exempt, call.kind.Kind) {
+		return nil
+	}
+	s := a.server
+	s.mu.Lock()
+	var configurations []*object
+	if held := s.mu.log.objects[r]; held != nil && held.Len() > 0 {
+		configurations, _ = s.mu.log.list(r, s.mu.log.revision)
+	}
+	s.mu.Unlock()
+	if len(configurations) == 0 {
+		return nil
+	}
+	return a.hooks.of(configurations, r == mutatingConfigurations)
+}
+
+// mutate asks the mutating webhooks one after the other. Those that want to be
+// asked again are, once, when a later one has changed the object.
+func (a webhookAdmission) mutate(ctx context.Context, call *admissionCall) error {
+	all := a.configured(mutatingConfigurations, call)
+	var asked, again []*hook
+	for _, h := range all {
+		was, changed, err := a.change(ctx, h, call)
+		if err != nil {
+			return err
+		}
+		if changed {
+			again = append(again, asked...)
+			asked = nil
+		}
+		if was && h.again() {
+			asked = append(asked, h)
+		}
+	}
+	for _, h := range again {
+		if _, _, err := a.change(ctx, h, call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change asks one mutating webhook, and does to the object what it says.
+func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCall) (asked, changed bool, err error) {
+	as, err := a.matches(ctx, h, call)
+	if as == nil || err != nil {
+		return false, false, err
+	}
+	obj, old, err := call.as(as)
+	if err != nil {
+		return false, false, apierrors.NewInternalError(err)
+	}
+	response, err := a.server.review(ctx, h, call, as, obj, old)
+	if err == nil {
+		obj, err = patchedBy(h, response, as, obj)
+	}
+	if err != nil {
+		return true, false, a.failure(ctx, h, err)
+	}
+	if obj == nil {
+		return true, false, nil
+	}
+	if obj, err = convert(obj, as, call.kind); err != nil {
+		return true, false, apierrors.NewInternalError(err)
+	}
+	changed = !same(call.object, obj)
+	call.object = obj
+	return true, changed, nil
+}
+
+// patchedBy is the object as a webhook wants it; nil: as it is.
+func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *object) (*object, error) {
+	if len(response.Patch) == 0 {
+		return nil, nil
+	}
+	patch, err := jsonpatch.DecodePatch(response.Patch)
+	switch {
+	case err != nil:
+		return nil, &uncallable{h.Name, fmt.Errorf("received undecodable patch in webhook response: %w", err)}
+	case len(patch) == 0:
+		return nil, nil
+	case obj == nil:
+		return nil, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
+	case *response.PatchType != admissionv1.PatchTypeJSONPatch:
+		return nil, &uncallable{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType)}
+	}
+	original, err := json.Marshal(loose(obj, as).Object)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	text, err := applyPatch(patch, original)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	next, _, err := decodeAs(as, contentJSON, text)
+	if err != nil {
+		return nil, apierrors.NewInternalError(errors.New(causeOf(err)))
+	}
+	return next, nil
+}
+
+// validate asks all validating webhooks. A real server asks them at the same
+// time; here it is one after the other, so that one history follows from one
+// seed.
+func (a webhookAdmission) validate(ctx context.Context, call *admissionCall) (first error) {
+	var matching []*hook
+	kinds := map[*hook]*Kind{}
+	for _, h := range a.configured(validatingConfigurations, call) {
+		as, err := a.matches(ctx, h, call)
+		if err != nil {
+			return err
+		}
+		if as != nil {
+			matching, kinds[h] = append(matching, h), as
+		}
+	}
+	for _, h := range matching {
+		obj, old, err := call.as(kinds[h])
+		if err != nil {
+			return apierrors.NewInternalError(err)
+		}
+		if _, err := a.server.review(ctx, h, call, kinds[h], obj, old); err != nil {
+			if err = a.failure(ctx, h, err); err != nil && first == nil {
+				first = err
+			}
+		}
+	}
+	return first
+}
+
+// failure is what a write is refused with when a webhook has refused it or has
+// not answered; nil: it may pass all the same.
+func (a webhookAdmission) failure(ctx context.Context, h *hook, err error) error {
+	silent := (*uncallable)(nil)
+	switch {
+	case !errors.As(err, &silent):
+		return err
+	case !h.tolerant():
+		return apierrors.NewInternalError(silent)
+	case ctx.Err() != nil:
+		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
+	}
+	return nil
+}
+
+// as are the objects of a write in another version.
+func (call *admissionCall) as(kind *Kind) (obj, old *object, err error) {
+	if call.object != nil {
+		if obj, err = convert(call.object, call.kind, kind); err != nil {
+			return nil, nil, err
+		}
+	}
+	if call.old != nil {
+		old, err = convert(call.old, call.kind, kind)
+	}
+	return obj, old, err
+}
+
+// matches is the kind that a webhook is to be asked about; nil: it is not asked.
+func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionCall) (*Kind, error) {
+	as := h.invocation(call)
+	if as == nil || !a.server.concerns(h, call) {
+		return nil, nil
+	}
+	if h.conditions == nil {
+		return as, nil
+	}
+	obj, old, err := call.as(as)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	met, err := h.met(ctx, call, as, obj, old)
+	if err != nil {
+		return nil, apierrors.NewForbidden(call.kind.resource(), call.name, err)
+	}
+	if !met {
+		return nil, nil
+	}
+	return as, nil
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// largestReview is what is read of a webhook's answer.
+const largestReview = 16 << 20
+
+// webhookClient is how one webhook is called.
+type webhookClient struct {
+	transport http.RoundTripper // nil: over the network, trusting bundle
+	url       *string
+	bundle    []byte // of certificates, in PEM; empty: the system's
+	timeout   time.Duration
+}
+
+// service has the client call a Service, at the name that it has in a cluster.
+func (c *webhookClient) service(namespace, name string, path *string, port *int32) {
+	at := fmt.Sprintf("https://%s.%s.svc", name, namespace)
+	if port != nil {
+		at += fmt.Sprintf(":%d", *port)
+	} else {
+		at += ":443"
+	}
+	if path != nil && *path != "" {
+		at += "/" + strings.TrimPrefix(*path, "/")
+	}
+	c.url = &at
+}
+
+// post sends a question, and returns the answer.
+func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) {
+	if c.url == nil {
+		return nil, errors.New("webhook configuration must have either service or URL")
+	}
+	body, err := json.Marshal(question)
+	if err != nil {
+		return nil, err
+	}
+	at := fmt.Sprintf("%s?timeout=%s", *c.url, c.timeout)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", contentJSON)
+	request.Header.Set("Accept", contentJSON+", */*")
+	request.Header.Set("User-Agent", "kube-apiserver-admission")
+	transport, err := c.roundTripper()
+	if err != nil {
+		return nil, err
+	}
+	answer, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, largestReview))
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode < http.StatusOK || answer.StatusCode > http.StatusPartialContent {
+		said := "unknown"
+		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/") {
+			said = strings.TrimSpace(string(text))
+		}
+		return nil, apierrors.NewGenericServerResponse(answer.StatusCode, http.MethodPost, schema.GroupResource{}, "", said, 0, true)
+	}
+	return text, nil
+}
+
+// roundTripper is what carries the question. A connection serves one.
+func (c *webhookClient) roundTripper() (http.RoundTripper, error) {
+	if c.transport != nil {
+		return c.transport, nil
+	}
+	trusted := &tls.Config{}
+	if len(c.bundle) > 0 {
+		trusted.RootCAs = x509.NewCertPool()
+		if !trusted.RootCAs.AppendCertsFromPEM(c.bundle) {
+			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+		}
+	}
+	return &http.Transport{TLSClientConfig: trusted, DisableKeepAlives: true}, nil
+}

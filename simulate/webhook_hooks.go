@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"strings"
+	"sync"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/admission/plugin/cel"
+	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
+	"k8s.io/apiserver/pkg/cel/environment"
+)
+
+var (
+	mutatingConfigurations   = admissionregistrationv1.Resource("mutatingwebhookconfigurations")
+	validatingConfigurations = admissionregistrationv1.Resource("validatingwebhookconfigurations")
+)
+
+// hook is one webhook of a stored configuration.
+type hook struct {
+	admissionregistrationv1.MutatingWebhook // which has all that a validating one has
+	mutating                                bool
+	namespaces, objects                     labels.Selector
+	// conditions is nil when there are none. It is compiled when it is first
+	// asked for.
+	conditions func() matchconditions.Matcher
+}
+
+// hooks are the webhooks of the configurations that are stored, read when they
+// change.
+type hooks struct {
+	mu struct {
+		sync.Mutex
+		of map[*object][]*hook
+	}
+}
+
+// of are the webhooks of a kind of configuration, in the order of their names
+// and places. It keeps what it has read as long as that is stored.
+func (h *hooks) of(configurations []*object, mutating bool) (all []*hook) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kept := map[*object][]*hook{}
+	for configuration, read := range h.mu.of {
+		if len(read) > 0 && read[0].mutating != mutating {
+			kept[configuration] = read
+		}
+	}
+	for _, configuration := range configurations {
+		read, known := h.mu.of[configuration]
+		if !known {
+			read = readHooks(configuration, mutating)
+		}
+		kept[configuration] = read
+		all = append(all, read...)
+	}
+	h.mu.of = kept
+	return all
+}
+
+// readHooks reads the webhooks of one configuration.
+func readHooks(configuration *object, mutating bool) (all []*hook) {
+	// The two kinds of configuration differ in one field, which stays empty.
+	typed, err := typedOf[admissionregistrationv1.MutatingWebhookConfiguration](configuration)
+	if err != nil {
+		return nil
+	}
+	for _, webhook := range typed.Webhooks {
+		h := &hook{MutatingWebhook: webhook, mutating: mutating}
+		if h.namespaces, err = metav1.LabelSelectorAsSelector(webhook.NamespaceSelector); err != nil {
+			continue
+		}
+		if h.objects, err = metav1.LabelSelectorAsSelector(webhook.ObjectSelector); err != nil {
+			continue
+		}
+		if len(webhook.MatchConditions) > 0 {
+			h.conditions = sync.OnceValue(h.compile)
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// hookOf is a validating webhook in the form that both have.
+func hookOf(w *admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.MutatingWebhook {
+	return admissionregistrationv1.MutatingWebhook{
+		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+		TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
+	}
+}
+
+// compile compiles the conditions under which the webhook is called.
+func (h *hook) compile() matchconditions.Matcher {
+	var expressions []cel.ExpressionAccessor
+	for _, c := range h.MatchConditions {
+		expressions = append(expressions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
+	}
+	evaluator := cel.NewConditionCompiler(celEnvironment()).CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+	kind := "validating"
+	if h.mutating {
+		kind = "admit"
+	}
+	return matchconditions.NewMatcher(evaluator, h.FailurePolicy, "webhook", kind, h.Name)
+}
+
+// tolerant reports whether a webhook that cannot be asked lets a write pass.
+func (h *hook) tolerant() bool {
+	return h.FailurePolicy != nil && *h.FailurePolicy == admissionregistrationv1.Ignore
+}
+
+// again reports whether the webhook is asked again when a later one has changed
+// the object.
+func (h *hook) again() bool {
+	return h.ReinvocationPolicy != nil && *h.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy
+}
+
+// rehearses reports whether the webhook can be asked about what is not stored.
+func (h *hook) rehearses() bool {
+	return h.SideEffects != nil && (*h.SideEffects == admissionregistrationv1.SideEffectClassNone || *h.SideEffects == admissionregistrationv1.SideEffectClassNoneOnDryRun)
+}
+
+// hookTimeout is how long a webhook may take when it does not say.
+const hookTimeout = 10 * time.Second
+
+func (h *hook) timeout() time.Duration {
+	if h.TimeoutSeconds == nil {
+		return hookTimeout
+	}
+	return time.Duration(*h.TimeoutSeconds) * time.Second
+}
+
+// version is the one of the reviews that the webhook takes; empty: none that
+// the server knows.
+func (h *hook) version() string {
+	for _, v := range h.AdmissionReviewVersions {
+		if v == "v1" || v == "v1beta1" {
+			return v
+		}
+	}
+	return ""
+}
+
+// invocation is as what a webhook is asked about a write: the kind that its
+// rules name, which may be another version of the one that is written.
+func (h *hook) invocation(call *admissionCall) *Kind {
+	if h.ruled(call, call.kind) {
+		return call.kind
+	}
+	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || call.kind.family == nil {
+		return nil
+	}
+	for i := range h.Rules {
+		for _, other := range call.kind.family.versions {
+			if other != call.kind && !other.unserved && applies(&h.Rules[i], call, other) {
+				return other
+			}
+		}
+	}
+	return nil
+}
+
+func (h *hook) ruled(call *admissionCall, as *Kind) bool {
+	for i := range h.Rules {
+		if applies(&h.Rules[i], call, as) {
+			return true
+		}
+	}
+	return false
+}
+
+// applies reports whether a rule is about a write, taken as one of a kind.
+func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall, as *Kind) bool {
+	if r.Scope != nil && *r.Scope != admissionregistrationv1.AllScopes {
+		namespaced := call.kind.Namespaced
+		if (*r.Scope == admissionregistrationv1.NamespacedScope) != namespaced {
+			return false
+		}
+	}
+	operations := make([]string, 0, len(r.Operations))
+	for _, o := range r.Operations {
+		operations = append(operations, string(o))
+	}
+	if !among(operations, call.operation) || !among(r.APIGroups, as.Group) || !among(r.APIVersions, as.Version) {
+		return false
+	}
+	for _, each := range r.Resources {
+		resource, subresource, _ := strings.Cut(each, "/")
+		if (resource == "*" || resource == as.Resource) && (subresource == "*" || subresource == call.subresource) {
+			return true
+		}
+	}
+	return false
+}
+
+// among reports whether a list has one, or all.
+func among(list []string, one string) bool { return contains(list, one) || contains(list, "*") }
+
+// concerns reports whether a webhook's selectors choose a write.
+func (s *Server) concerns(h *hook, call *admissionCall) bool {
+	chosen := func(obj *object) bool { return obj != nil && h.objects.Matches(labelSet(obj)) }
+	if !h.objects.Empty() && !chosen(call.object) && !chosen(call.old) {
+		return false
+	}
+	return h.namespaces.Empty() || !call.kind.Namespaced && !call.kind.isNamespace() || h.namespaces.Matches(s.namespaceLabels(call))
+}
+
+func (k *Kind) isNamespace() bool {
+	return k.resource() == schema.GroupResource{Resource: "namespaces"}
+}
+
+// namespaceLabels are those of the namespace that a write is in, or of.
+func (s *Server) namespaceLabels(call *admissionCall) labels.Set {
+	if call.kind.isNamespace() {
+		return labelSet(cmp.Or(call.object, call.old))
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if namespace := s.mu.log.get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: call.namespace}); namespace != nil {
+		return labelSet(namespace)
+	}
+	return labels.Set{}
+}

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// uncallable is why a webhook has given no answer that can be used.
+type uncallable struct {
+	webhook string
+	cause   error
+}
+
+func (u *uncallable) Error() string {
+	return fmt.Sprintf("failed calling webhook %q: %v", u.webhook, u.cause)
+}
+
+func (u *uncallable) Unwrap() error { return u.cause }
+
+// review asks a webhook about a write. The objects are of kind as.
+func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *Kind, obj, old *object) (*admissionv1.AdmissionResponse, error) {
+	if call.dryRun && !h.rehearses() {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
+	}
+	version := h.version()
+	if version == "" {
+		return nil, &uncallable{h.Name, errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)")}
+	}
+	request, err := s.reviewRequest(call, as, obj, old)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	review := admissionv1.AdmissionReview{Request: request}
+	review.APIVersion, review.Kind = admissionv1.GroupName+"/"+version, "AdmissionReview"
+	ctx, cancel := context.WithTimeout(ctx, h.timeout())
+	defer cancel()
+	client := webhookClient{transport: s.webhookTransport, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
+	if service := h.ClientConfig.Service; service != nil {
+		client.service(service.Namespace, service.Name, service.Path, service.Port)
+	}
+	body, err := client.post(ctx, review)
+	if err != nil {
+		return nil, &uncallable{h.Name, fmt.Errorf("failed to call webhook: %w", err)}
+	}
+	var answer admissionv1.AdmissionReview
+	if err := decodeReview(body, review.GroupVersionKind(), &answer); err != nil {
+		return nil, &uncallable{h.Name, fmt.Errorf("failed to call webhook: %w", err)}
+	}
+	if err := verify(h, &review, &answer); err != nil {
+		return nil, &uncallable{h.Name, fmt.Errorf("received invalid webhook response: %w", err)}
+	}
+	for _, text := range answer.Response.Warnings {
+		call.warn(text)
+	}
+	if !answer.Response.Allowed {
+		return nil, errDenied(h.Name, answer.Response.Result)
+	}
+	return answer.Response, nil
+}
+
+// decodeReview reads what a webhook has answered.
+func decodeReview(body []byte, want schema.GroupVersionKind, into any) error {
+	given, err := kindIn(body)
+	if err != nil {
+		return err
+	}
+	if given.Version != "" && given.GroupVersion() != want.GroupVersion() {
+		return fmt.Errorf("converting (%s) to (%s): unknown conversion", goType(given), goType(want))
+	}
+	return json.Unmarshal(body, into)
+}
+
+// verify holds the answer of a webhook against the question.
+func verify(h *hook, asked, answer *admissionv1.AdmissionReview) error {
+	r := answer.Response
+	if r == nil {
+		return errors.New("webhook response was absent")
+	}
+	if h.version() == "v1" {
+		if r.UID != asked.Request.UID {
+			return fmt.Errorf("expected response.uid=%q, got %q", asked.Request.UID, r.UID)
+		}
+		if want, got := asked.GroupVersionKind(), answer.GroupVersionKind(); want != got {
+			return fmt.Errorf("expected webhook response of %v, got %v", want.String(), got.String())
+		}
+	} else if len(r.Patch) > 0 && r.PatchType == nil {
+		r.PatchType = new(admissionv1.PatchTypeJSONPatch)
+	}
+	switch {
+	case !h.mutating && len(r.Patch) > 0:
+		return errors.New("validating webhook may not return response.patch")
+	case !h.mutating && r.PatchType != nil:
+		return errors.New("validating webhook may not return response.patchType")
+	case len(r.Patch) > 0 && r.PatchType == nil:
+		return errors.New("webhook returned response.patch but not response.patchType")
+	case len(r.Patch) == 0 && r.PatchType != nil:
+		return errors.New("webhook returned response.patchType but not response.patch")
+	case r.PatchType != nil && *r.PatchType == "":
+		return fmt.Errorf("webhook returned invalid response.patchType of %q", *r.PatchType)
+	}
+	return nil
+}
+
+// errDenied is the refusal of a webhook.
+func errDenied(webhook string, result *metav1.Status) *apierrors.StatusError {
+	status := metav1.Status{}
+	if result != nil {
+		status = *result
+	}
+	status.Code = max(status.Code, http.StatusBadRequest)
+	if status.Status != metav1.StatusFailure {
+		status.Status = metav1.StatusFailure
+	}
+	denied := fmt.Sprintf("admission webhook %q denied the request", webhook)
+	switch {
+	case status.Message != "":
+		status.Message = denied + ": " + status.Message
+	case status.Reason != "":
+		status.Message = denied + ": " + string(status.Reason)
+	default:
+		status.Message = denied + " without explanation"
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// reviewRequest is the question about a write.
+func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object) (*admissionv1.AdmissionRequest, error) {
+	s.mu.Lock()
+	s.mu.reviews++
+	ordinal := s.mu.reviews
+	s.mu.Unlock()
+	request := &admissionv1.AdmissionRequest{
+		UID:                reviewUID(s.seed, ordinal),
+		Kind:               metav1.GroupVersionKind(as.GroupVersionKind),
+		Resource:           metav1.GroupVersionResource(as.GroupVersion().WithResource(as.Resource)),
+		SubResource:        call.subresource,
+		RequestKind:        new(metav1.GroupVersionKind(call.kind.GroupVersionKind)),
+		RequestResource:    new(metav1.GroupVersionResource(call.kind.GroupVersion().WithResource(call.kind.Resource))),
+		RequestSubResource: call.subresource,
+		Name:               call.name,
+		Namespace:          call.namespace,
+		Operation:          admissionv1.Operation(call.operation),
+		UserInfo:           call.userInfo(),
+		DryRun:             &call.dryRun,
+	}
+	if request.Name == "" && obj != nil {
+		request.Name = obj.meta().GetName()
+	}
+	if call.kind.isNamespace() {
+		request.Namespace = request.Name
+	}
+	var err error
+	if request.Object.Raw, err = rawOf(obj, as); err != nil {
+		return nil, err
+	}
+	if request.OldObject.Raw, err = rawOf(old, as); err != nil {
+		return nil, err
+	}
+	request.Options.Raw, err = json.Marshal(call.options())
+	return request, err
+}
+
+// rawOf is an object as a webhook reads it; nil: there is none.
+func rawOf(obj *object, as *Kind) ([]byte, error) {
+	if obj == nil {
+		return nil, nil
+	}
+	return json.Marshal(loose(obj, as).Object)
+}
+
+// userInfo is who writes, as webhooks are told.
+func (call *admissionCall) userInfo() authenticationv1.UserInfo {
+	u := call.user
+	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
+	for name, values := range u.Extra {
+		if info.Extra == nil {
+			info.Extra = map[string]authenticationv1.ExtraValue{}
+		}
+		info.Extra[name] = values
+	}
+	return info
+}
+
+// options are those of the request, as webhooks are told.
+func (call *admissionCall) options() any {
+	query := call.URL.Query()
+	of := metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}
+	manager, validation := query.Get("fieldManager"), query.Get("fieldValidation")
+	switch {
+	case call.operation == "CREATE":
+		of.Kind = "CreateOptions"
+		return metav1.CreateOptions{TypeMeta: of, DryRun: query["dryRun"], FieldManager: manager, FieldValidation: validation}
+	case call.operation == "DELETE":
+		var options metav1.DeleteOptions
+		if call.deleting != nil {
+			options = *call.deleting
+		}
+		of.Kind = "DeleteOptions"
+		options.TypeMeta = of
+		return options
+	}
+	return metav1.UpdateOptions{TypeMeta: of, DryRun: query["dryRun"], FieldManager: manager, FieldValidation: validation}
+}
+
+// reviewUID is the identity of one question, drawn from the seed.
+func reviewUID(seed uint64, ordinal int) types.UID {
+	draw := keyedRandom(seed, "review", "", ordinal)
+	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", draw.Uint32(), draw.IntN(1<<16), draw.IntN(1<<12), draw.IntN(1<<12), draw.Uint64()>>16))
+}
