@@ -82,11 +82,10 @@ func convert(obj *object, from, to *Kind) (*object, error) {
 		out := &object{fields: loose(obj, to).Object, poison: obj.poison, defines: obj.defines}
 		return to.pruned(out), nil
 	}
-	out := obj.copy()
-	if err := from.family.convert(out.fields, from, to); err != nil {
+	out, err := from.family.convert(obj, from, to)
+	if err != nil {
 		return nil, err
 	}
-	out.fields["apiVersion"], out.fields["kind"] = to.GroupVersion().String(), to.Kind
 	return to.pruned(out), nil
 }
 

@@ -41,6 +41,7 @@ func (s *Server) createObject(q *writing, obj *object) (stored *object, err erro
 }
 
 func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
+	obj.unbegun()
 	if err := s.escalates(q, nil, obj); err != nil {
 		return nil, err
 	}
@@ -91,12 +92,19 @@ func (s *Server) housed(q *writing, name string) error {
 	return err
 }
 
-// beginCreate gives a new object what only the server decides about.
-func (s *Server) beginCreate(obj *object) {
-	m := obj.meta()
+// unbegun takes from a new object what only the server decides about.
+func (o *object) unbegun() {
+	m := o.meta()
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetSelfLink("")
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetUID("")
+}
+
+// beginCreate gives a new object what the server decides about.
+func (s *Server) beginCreate(obj *object) {
+	m := obj.meta()
 	m.SetCreationTimestamp(now())
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -55,9 +55,10 @@ type family struct {
 	resource schema.GroupResource
 	versions []*Kind // the preferred one first
 	storage  *Kind   // the one the log holds
-	// convert changes an object of one version into one of another, in place.
-	// nil: only the apiVersion changes.
-	convert func(fields map[string]any, from, to *Kind) error
+	// convert makes of an object of one version one of another. It is called
+	// without the server's lock, and may take time. nil: only the apiVersion
+	// changes.
+	convert func(obj *object, from, to *Kind) (*object, error)
 	// definition is what a CRD defines; nil: no CRD does.
 	definition *definition
 	names      apiextensionsv1.CustomResourceDefinitionNames // that it has got
