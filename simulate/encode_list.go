@@ -28,6 +28,19 @@ func (e encoder) list(meta metav1.ListMeta, items []*object) ([]byte, error) {
 	return body, err
 }
 
+// listMeta is meta as the lists of e's kind show it. Those of custom kinds name
+// the next page even where there is none.
+func (e encoder) listMeta(meta metav1.ListMeta) any {
+	if e.kind.builtin || e.as != "" {
+		return meta
+	}
+	return struct {
+		Continue           string `json:"continue"`
+		RemainingItemCount *int64 `json:"remainingItemCount,omitempty"`
+		ResourceVersion    string `json:"resourceVersion"`
+	}{meta.Continue, meta.RemainingItemCount, meta.ResourceVersion}
+}
+
 // eachPart has send called with a page, part by part. send may not keep them.
 func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
 	switch {
@@ -44,10 +57,10 @@ func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byt
 	}
 	kind, version := e.listKind()
 	head, err := json.Marshal(struct {
-		Kind       string          `json:"kind"`
-		APIVersion string          `json:"apiVersion"`
-		Metadata   metav1.ListMeta `json:"metadata"`
-	}{kind, version, meta})
+		Kind       string `json:"kind"`
+		APIVersion string `json:"apiVersion"`
+		Metadata   any    `json:"metadata"`
+	}{kind, version, e.listMeta(meta)})
 	if err != nil {
 		return err
 	}

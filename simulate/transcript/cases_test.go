@@ -4,6 +4,7 @@
 package transcript_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -71,5 +72,47 @@ func judge(t *testing.T, name string, known transcript.Difference, diff []string
 		t.Logf("known: %s: %s:\n  %s", known.What, known.Reason, strings.Join(diff, "\n  "))
 	case len(diff) == 0 && known.Case != "":
 		t.Logf("%s has come to agree; take it off the ledger of FIDELITY.md", name)
+	}
+}
+
+// TestFigures holds the page to what it counts, and the ledger to cases that
+// there are.
+func TestFigures(t *testing.T) {
+	page, err := os.ReadFile("../FIDELITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases, err := transcript.Load(os.DirFS("testdata/cases"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	programs, err := transcript.Programs(os.DirFS("testdata/cases"), transcript.CommittedSeeds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known, err := transcript.ReadLibrary("testdata/golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledger := differences(t)
+	for _, kind := range []struct {
+		name  string
+		cases []transcript.Case
+	}{{"Cases", cases}, {"Programs", programs}, {"Broken", transcript.BrokenCases(cases)}} {
+		answers, differ := 0, 0
+		for _, c := range kind.cases {
+			entries, _ := known.Entries(c.Name)
+			answers += len(entries)
+			if ledger[c.Name].Case != "" {
+				differ++
+			}
+			delete(ledger, c.Name)
+		}
+		if line := fmt.Sprintf("| %s | %d | %d | %d |\n", kind.name, len(kind.cases), answers, differ); !strings.Contains(string(page), line) {
+			t.Errorf("FIDELITY.md does not have the figures as they are:\n%s", line)
+		}
+	}
+	for name := range ledger {
+		t.Errorf("the ledger has %s, which is no case", name)
 	}
 }
