@@ -90,7 +90,7 @@ func (s *Server) serveDefinitionLocked(obj *object, crd *apiextensionsv1.CustomR
 func (s *Server) replaceLocked(f *family) {
 	old := s.mu.families[f.resource]
 	for _, k := range f.versions {
-		k.schemaLife = schemaLife{oldest: k.oldest}
+		k.schemaLife = schemaLife{oldest: max(k.oldest, s.mu.log.revision)}
 		if old != nil {
 			k.schemaLife = old.storage.schemaLife
 			k.changes++
