@@ -21,6 +21,7 @@ type columns struct {
 	heads []metav1.TableColumnDefinition
 	// cells is one row. The object is in the version of the kind.
 	cells func(obj *object) ([]any, error)
+	rows  []metav1.TableRow // of nothing: nil or empty, as a real server's are
 }
 
 // metadataDocs say what the fields of metadata are.
@@ -41,11 +42,14 @@ func columnsOf(k *Kind) columns {
 	if known, ok := builtinColumns()[k.GroupVersionKind]; ok {
 		return known
 	}
-	return columns{[]metav1.TableColumnDefinition{nameColumn, madeColumn}, func(obj *object) ([]any, error) {
-		m := obj.meta()
-		return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
-	}}
+	return plainColumns
 }
+
+// plainColumns are those of kinds of which nothing more is shown.
+var plainColumns = columns{heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, cells: func(obj *object) ([]any, error) {
+	m := obj.meta()
+	return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
+}}
 
 // tableOptions refuses what a table cannot include.
 func (c *call) tableOptions() error {
@@ -63,7 +67,7 @@ func (c *call) tableOptions() error {
 // table is objects as rows. headed: it says what the columns are.
 func (e encoder) table(objects []*object, meta metav1.ListMeta, headed bool) ([]byte, error) {
 	columns := columnsOf(e.kind)
-	out := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: e.metaVersion(), Kind: asTable}, ListMeta: meta, Rows: []metav1.TableRow{}}
+	out := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: e.metaVersion(), Kind: asTable}, ListMeta: meta, Rows: columns.rows}
 	if headed {
 		out.ColumnDefinitions = columns.heads
 	}
@@ -109,7 +113,7 @@ func age(t metav1.Time) string {
 
 // printed are the columns of a kind that has a Go type.
 func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) columns {
-	return columns{heads, func(obj *object) ([]any, error) {
+	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object) ([]any, error) {
 		typed := new(T)
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(unmanaged(obj.fields), typed); err != nil {
 			return nil, err

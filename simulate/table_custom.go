@@ -34,7 +34,7 @@ func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) colum
 		}
 		paths = append(paths, path)
 	}
-	return columns{heads, func(obj *object) ([]any, error) {
+	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object) ([]any, error) {
 		cells := []any{obj.meta().GetName()}
 		for i, path := range paths {
 			cells = append(cells, customCell(path, given[i].Type, obj.fields))
