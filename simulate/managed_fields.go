@@ -176,6 +176,9 @@ func (k *Kind) makeNothing() *unstructured.Unstructured {
 	return u
 }
 
+// nameless is what a manager without a name is called.
+const nameless = "unknown"
+
 // own notes in obj who has written what of it since old; nil: all of it.
 func (q *writing) own(old, obj *object) error {
 	now := entryTime(time.Now())
@@ -185,7 +188,7 @@ func (q *writing) own(old, obj *object) error {
 			return err
 		}
 		if known {
-			q.kind.managers.said.remember(shape, old, obj, q.manager, now)
+			q.kind.managers.said.remember(shape, old, obj, or(q.manager, nameless), now)
 		}
 	}
 	if old != nil {

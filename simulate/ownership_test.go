@@ -57,7 +57,7 @@ func FuzzOwnerships_S9(f *testing.F) {
 			kind := s.mu.kinds[corev1.SchemeGroupVersion.WithKind("Pod")]
 			var old *object
 			for n := 0; n+1 < len(program); n += 2 {
-				q := &writing{call: &call{kind: kind}, manager: []string{"one", "other"}[program[n]>>7]}
+				q := &writing{call: &call{kind: kind}, manager: []string{"", "other"}[program[n]>>7]}
 				asked, recalled := podWith(program[n], program[n+1]), podWith(program[n], program[n+1])
 				if program[n+1]&4 != 0 && old != nil { // as who has read it before
 					metadataOf(asked)["managedFields"] = old.copy().fields["metadata"].(map[string]any)["managedFields"]
@@ -86,9 +86,16 @@ func FuzzOwnerships_S9(f *testing.F) {
 
 // A write like another is answered from memory.
 func TestOwnerships_AlikeWritesAreRemembered_S9(t *testing.T) {
-	s := New(Options{})
-	kind := s.mu.kinds[corev1.SchemeGroupVersion.WithKind("Pod")]
-	q := &writing{call: &call{kind: kind}, manager: "one"}
+	synctest.Test(t, func(t *testing.T) {
+		kind := New(Options{}).mu.kinds[corev1.SchemeGroupVersion.WithKind("Pod")]
+		for _, manager := range []string{"one", ""} {
+			testAlikeWrites(t, kind, &writing{call: &call{kind: kind}, manager: manager})
+		}
+	})
+}
+
+func testAlikeWrites(t *testing.T, kind *Kind, q *writing) {
+	t.Helper()
 	first, second := podWith(5, 0), podWith(5, 1)
 	if err := q.own(nil, first); err != nil {
 		t.Fatal(err)
