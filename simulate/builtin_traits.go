@@ -60,6 +60,12 @@ var (
 	}
 )
 
+// outdated are kinds of which clients are warned, and how.
+var outdated = map[string]string{
+	"endpoints":         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+	"componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
+}
+
 func (k *Kind) is(list []string) bool { return slices.Contains(list, k.resource().String()) }
 
 func (k *Kind) createsOnUpdate() bool { return k.is(createdByUpdate) }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -55,9 +56,26 @@ func handlerOf(c *call) handler {
 	case c.subresource == "", c.subresource == "status", c.subresource == "approval", c.subresource == "ephemeralcontainers", c.subresource == "resize":
 		return nil
 	}
-	return func(*Server, http.ResponseWriter, *call) error {
-		return apierrors.NewInternalError(fmt.Errorf("the simulated server does not serve %s/%s", c.kind.Resource, c.subresource))
+	return (*Server).unserved
+}
+
+// unserved answers what only a node could: a Pod that is not there or has no
+// node is told of as by a real server.
+func (s *Server) unserved(w http.ResponseWriter, c *call) error {
+	obj, err := s.find(c, 0)
+	if err != nil {
+		return err
 	}
+	node, _, _ := unstructured.NestedString(obj.fields, "spec", "nodeName")
+	switch {
+	case c.kind.resource().String() != "pods", node != "":
+	case c.subresource == "log":
+		w.WriteHeader(http.StatusNoContent) // nothing has been said yet
+		return nil
+	default:
+		return apierrors.NewBadRequest(fmt.Sprintf("pod %s does not have a host assigned", c.name))
+	}
+	return apierrors.NewInternalError(fmt.Errorf("the simulated server does not serve %s/%s", c.kind.Resource, c.subresource))
 }
 
 // addressed reports whether c's path names as much as its verb needs: an object

@@ -85,6 +85,9 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 	if err := c.acceptable(); err != nil {
 		return err
 	}
+	if text := outdated[c.kind.resource().String()]; text != "" {
+		warn(answer, text)
+	}
 	if handle := handlerOf(c); handle != nil {
 		return handle(s, answer, c)
 	}

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -149,6 +150,10 @@ func (s *Server) disrupt(q *writing) error {
 	s.mu.Unlock()
 	if pod == nil {
 		return apierrors.NewNotFound(q.kind.resource(), q.name)
+	}
+	phase, _, _ := unstructured.NestedString(pod.fields, "status", "phase")
+	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.meta().GetDeletionTimestamp() != nil {
+		return nil // it serves nobody
 	}
 	for _, held := range budgets {
 		budget, err := typedOf[policyv1.PodDisruptionBudget](held)

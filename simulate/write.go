@@ -110,8 +110,12 @@ func (q *writing) warn(text string) {
 // sendWarnings puts the warnings into the header of an answer.
 func (q *writing) sendWarnings(w http.ResponseWriter) {
 	for _, text := range q.warnings {
-		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			w.Header().Add("Warning", header)
-		}
+		warn(w, text)
+	}
+}
+
+func warn(w http.ResponseWriter, text string) {
+	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+		w.Header().Add("Warning", header)
 	}
 }
