@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone
 	"simulate/kit":                 {"client", "informer", "manager", "simulate"},
+	"simulate/judges":              {"envtest", "simulate"}, // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

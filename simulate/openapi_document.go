@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/openapiconv"
@@ -129,13 +130,13 @@ func (d *document) addCustom(k *Kind) {
 	} else {
 		of.AddExtension("x-kubernetes-preserve-unknown-fields", true)
 	}
-	of.Properties = rooted(of.Properties, "ObjectMeta", "Standard object's metadata.")
+	of.Properties = rooted(of.Properties, "ObjectMeta", docOf(reflect.TypeFor[corev1.Pod]())["metadata"])
 	name := customModel(k.GroupVersionKind)
 	d.types.out[name] = of
 	d.mark(name, k.GroupVersionKind)
 	list := spec.Schema{SchemaProps: spec.SchemaProps{
 		Type: spec.StringOrArray{"object"}, Required: []string{"items"}, Description: k.listKind + " is a list of " + k.Kind,
-		Properties: rooted(map[string]spec.Schema{"items": *spec.ArrayProperty(spec.RefSchema(refPrefix + name)).WithDescription("List of " + k.Resource + ".")}, "ListMeta", "Standard list metadata."),
+		Properties: rooted(map[string]spec.Schema{"items": *spec.ArrayProperty(spec.RefSchema(refPrefix + name)).WithDescription("List of " + k.Resource + ".")}, "ListMeta", docOf(reflect.TypeFor[corev1.PodList]())["metadata"]),
 	}}
 	listKind := k.GroupVersion().WithKind(k.listKind)
 	d.types.out[customModel(listKind)] = list

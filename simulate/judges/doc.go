@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package judges holds the simulated server against programs that know real
+// ones. It has tests alone.
+//
+// The stories under testdata/kubectl are what a real kubectl says of a real
+// server, command by command. The test lets the same kubectl tell them of the
+// simulated one. After a change of a story's commands,
+//
+//	go test ./simulate/judges -record
+//
+// runs them on a real server and writes down what is said. Times, uids, revisions
+// and addresses are left out.
+package judges
