@@ -8,6 +8,7 @@ import (
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -26,14 +27,37 @@ func reviewed[T any](s *Server, w http.ResponseWriter, c *call, fill func(q *wri
 	if err != nil {
 		return err
 	}
-	if err := fill(q, review); err != nil {
-		return err
-	}
 	typed, ok := any(review).(runtime.Object)
 	if !ok {
 		return errMethod()
 	}
+	if err := q.ownReview(typed); err != nil {
+		return err
+	}
+	if err := fill(q, review); err != nil {
+		return err
+	}
 	return s.respondTyped(w, q, http.StatusCreated, c.kind.GroupVersionKind, typed)
+}
+
+// ownReview notes in a review whose fields are whose, as a real server does in
+// all but those about who asks.
+func (q *writing) ownReview(typed runtime.Object) error {
+	m, ok := typed.(metav1.Object)
+	if !ok || q.kind.Resource == "selfsubjectreviews" || q.kind.Resource == "selfsubjectrulesreviews" {
+		return nil
+	}
+	obj, err := objectOfTyped(q.kind, typed)
+	if err != nil {
+		return err
+	}
+	kind := *q.kind
+	kind.schema, kind.managers = deducedSchema{builtinSchema{&kind}}, newFieldManagers()
+	if err := (&writing{call: &call{Request: q.Request, kind: &kind}, manager: q.manager}).own(nil, obj); err != nil {
+		return err
+	}
+	m.SetManagedFields(obj.meta().GetManagedFields())
+	return nil
 }
 
 // reviewAccess answers who may do what.

@@ -115,14 +115,15 @@ func (s *Server) patchScale(w http.ResponseWriter, c *call) error {
 func scaleOnly(k *Kind) *Kind {
 	typed := Kind{GroupVersionKind: scaleKind, Resource: k.Resource, Namespaced: k.Namespaced}.completed()
 	typed.managers = k.scaleManagers
-	typed.schema = scaleSchema{builtinSchema{typed}}
+	typed.schema = deducedSchema{builtinSchema{typed}}
 	return typed
 }
 
-// scaleSchema is that of Scale, which no apply configuration has.
-type scaleSchema struct{ builtinSchema }
+// deducedSchema is that of a kind that no apply configuration has, as Scale:
+// who owns what of it is told by the fields that are there.
+type deducedSchema struct{ builtinSchema }
 
-func (scaleSchema) typeConverter() managedfields.TypeConverter { return nil }
+func (deducedSchema) typeConverter() managedfields.TypeConverter { return nil }
 
 // rescale gives the object the number of replicas that next makes of its Scale.
 func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *object) (*object, error)) error {
