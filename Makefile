@@ -29,8 +29,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
-run: ## run the example operator on a local control plane
-	$(GO) run ./examples/website -local
+run: ## run the example operator on your cluster, or where there is none on a simulated one
+	$(GO) run ./examples/website
 
 .PHONY: test
 test: need-cc control-plane ## run every test with the race detector; sets up what it needs

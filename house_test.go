@@ -51,6 +51,7 @@ var arrows = map[string][]string{
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone
 
+	"simulate/embedded":            {"simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone
 	"simulate/kit":                 {"client", "informer", "manager", "simulate"},

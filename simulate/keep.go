@@ -26,11 +26,15 @@ type keeping struct {
 
 // keepIn has the server go on from what is in a journal, or begin an empty one.
 // Nobody uses the server yet.
-func (s *Server) keepIn(j *journal, content *journalContent) error {
+func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
+	var defined []*object
 	if content == nil {
-		if err := j.rewrite(s.snapshot()); err != nil {
-			return err
-		}
+		err = j.rewrite(s.snapshot())
+	} else {
+		defined, err = definitionsIn(content.log)
+	}
+	if err != nil {
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +49,22 @@ func (s *Server) keepIn(j *journal, content *journalContent) error {
 	s.observeLocked(func(c change) {
 		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.revision, c.resource, c.key, c.after, s.countersLocked()))
 	})
+	for _, crd := range defined {
+		s.definedLocked(change{resource: definitions, key: crd.key(), after: crd})
+	}
 	return nil
+}
+
+// definitionsIn are the CRDs of a store that was read, with what they define.
+func definitionsIn(l *revisionLog) ([]*object, error) {
+	crds, _ := l.list(definitions, l.revision)
+	kind := &Kind{GroupVersionKind: definitionKind, Resource: definitions.Resource}
+	for _, crd := range crds {
+		if err := kind.define(crd); err != nil {
+			return nil, fmt.Errorf("read the CRD %s: %w", crd.key().Name, err)
+		}
+	}
+	return crds, nil
 }
 
 func (s *Server) snapshot() snapshot {

@@ -83,7 +83,7 @@ func (d *demo) Run(ctx context.Context) error {
 			return fmt.Errorf("demo: %s Website %s: %w", step.name, d.site.Name, err)
 		}
 	}
-	d.say("done: nothing is left but the events, which the server drops after an hour")
+	d.say("done: nothing is left but the events")
 	d.finished = true
 	d.done()
 	return nil

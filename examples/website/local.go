@@ -5,25 +5,16 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/manager"
 )
-
-//go:embed config/crd.yaml
-var crd []byte
-
-//go:embed config/sample.yaml
-var sample []byte
 
 // runLocal runs on a control plane of its own until ctx ends or the demo does.
 func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) {
@@ -41,34 +32,16 @@ func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) 
 	}
 	defer func() { err = errors.Join(err, env.Stop()) }()
 	opts.Config = env.Config()
-	// Other programs may have the usual ports; who wants to look gives others.
-	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
-	opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
-	if demo {
-		return runDemo(ctx, opts, bareControlPlane)
-	}
-
-	mgr, err := manager.New(opts)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(setup(mgr), bareControlPlane(mgr), mgr.Add(overseer(env.Err))); err != nil {
-		return err
-	}
-	kubectl := "kubectl"
-	if _, err := exec.LookPath(kubectl); err != nil {
-		kubectl = env.KubectlPath()
-	}
-	file := filepath.Join(env.Dir(), "sample.yaml") // wherever the program was started
+	file := filepath.Join(env.Dir(), sampleFile) // wherever the program was started
 	if err := os.WriteFile(file, sample, 0o600); err != nil {
 		return err
 	}
-	fmt.Printf("kubeconfig: %[1]s\ntry in another terminal:\n"+
-		"  export KUBECONFIG=%[1]s\n"+
-		"  %[2]s apply -f %[3]s\n"+
-		"  %[2]s get websites,deployments -w\n"+
-		"stop with ctrl-c\n", env.Kubeconfig(), kubectl, file)
-	return mgr.Run(ctx)
+	return tryOut(ctx, opts, demo, trial{
+		kubeconfig: env.Kubeconfig(), sample: file, kubectl: env.KubectlPath(),
+		extra: func(mgr *manager.Manager) error {
+			return errors.Join(bareControlPlane(mgr), mgr.Add(overseer(env.Err)))
+		},
+	})
 }
 
 // overseer ends the program when the fault of its control plane is not nil:

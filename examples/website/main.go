@@ -4,8 +4,9 @@
 // Website is the template operator: it serves the page of each Website by a
 // ConfigMap, a Deployment and a Service.
 //
-// It runs on the cluster of the kubeconfig, or with -local on a control plane of
-// its own; README.md says how to begin.
+// It runs on the cluster of the kubeconfig; where there is none, on an API server
+// inside itself; with -local on a control plane of its own. README.md says how
+// to begin.
 package main
 
 import (
@@ -27,6 +28,7 @@ func main() {
 	opts.BindFlags(flag.CommandLine)
 	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
+	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they go with it)")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -36,23 +38,30 @@ func main() {
 	exitOn(clientscheme.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))
 	opts.Scheme = scheme
-	exitOn(run(manager.SignalContext(), opts, *local, *demo))
+	exitOn(run(manager.SignalContext(), opts, *local, *demo, *data))
 }
 
 var scheme = runtime.NewScheme()
 
-func run(ctx context.Context, opts manager.Options, local, demo bool) error {
-	switch {
+func run(ctx context.Context, opts manager.Options, local, demo bool, data string) error {
+	_, err := manager.FindConfig(opts.Kubeconfig, opts.Context)
+	switch alone := !local && errors.Is(err, manager.ErrNoCluster); {
+	case data != "" && !alone:
+		return errors.New("-data keeps what the simulated API server has, and there is another cluster here: leave out -data, or -local, -kubeconfig, KUBECONFIG and ~/.kube/config")
 	case local:
 		return runLocal(ctx, opts, demo)
+	case alone && embeddable:
+		return runEmbedded(ctx, opts, demo, data)
 	case demo && opts.Kubeconfig == "":
 		return errors.New("-demo writes to a cluster: say which by -kubeconfig, or try -local -demo")
+	case err != nil:
+		return fmt.Errorf("%w\n(no cluster at hand? -local starts a control plane to try with)", err)
 	case demo:
 		return runDemo(ctx, opts, nil)
 	}
 	mgr, err := manager.New(opts)
 	if err != nil {
-		return fmt.Errorf("%w\n(no cluster at hand? -local starts a control plane to try with)", err)
+		return err
 	}
 	if err := setup(mgr); err != nil {
 		return err
@@ -63,9 +72,10 @@ func run(ctx context.Context, opts manager.Options, local, demo bool) error {
 func usage() {
 	fmt.Fprint(flag.CommandLine.Output(), `Website serves the page of each Website object by a ConfigMap, a Deployment and a Service.
 
-  website                 runs on the cluster of the kubeconfig, or on that of its Pod
-  website -local          runs on a control plane of its own, for trying out with kubectl
-  website -local -demo    walks through a sample and exits
+  website                 runs on the cluster of the kubeconfig, or on that of its Pod;
+                          where there is neither, on an API server that it simulates
+  website -demo           walks through a sample there and exits
+  website -local [-demo]  the same on a real control plane of its own
 
 Flags:
 `)

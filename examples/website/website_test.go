@@ -5,6 +5,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,25 +95,27 @@ func TestWebsite_CopySharesNothing(t *testing.T) {
 }
 
 func TestRun_DemoNeedsAnExplicitCluster(t *testing.T) {
-	var opts = testOptions()
-	err := run(t.Context(), opts, false, true)
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte("clusters: [{name: a, cluster: {server: 'https://a'}}]\ncontexts: [{name: a, context: {cluster: a}}]\ncurrent-context: a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBECONFIG", file) // as many people have it, for production
+	opts := testOptions()
+	err := run(t.Context(), opts, false, true, "")
 	if err == nil || !strings.Contains(err.Error(), "-kubeconfig") {
 		t.Errorf("-demo without a named cluster: %v, want an error that asks for one", err)
 	}
 	opts.Kubeconfig = "somewhere"
-	if err := run(t.Context(), opts, true, false); err == nil {
+	if err := run(t.Context(), opts, true, false, ""); err == nil {
 		t.Error("-local with -kubeconfig succeeded; they name two clusters")
 	}
 }
 
-func TestRun_WithoutAClusterSaysWhatToTry(t *testing.T) {
-	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST"} {
-		t.Setenv(name, "")
-	}
-	t.Setenv("HOME", t.TempDir())
-	err := run(t.Context(), testOptions(), false, false)
+func TestRun_WithoutTheClusterThatIsMeantSaysWhatToTry(t *testing.T) {
+	t.Setenv("KUBECONFIG", "/is/not/there")
+	err := run(t.Context(), testOptions(), false, false, "")
 	if err == nil || !strings.Contains(err.Error(), "-local starts a control plane") {
-		t.Errorf("run without any kubeconfig: %v, want an error that tells of -local", err)
+		t.Errorf("run without its kubeconfig: %v, want an error that tells of -local", err)
 	}
 }
 

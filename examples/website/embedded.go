@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !production
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/simulate/embedded"
+)
+
+const embeddable = true
+
+// runEmbedded runs on a simulated API server inside this process. Images are
+// built with -tags production, and do not have it.
+func runEmbedded(ctx context.Context, opts manager.Options, demo bool, data string) error {
+	crds, err := envtest.ParseCRDs(bytes.NewReader(crd))
+	if err != nil {
+		return err
+	}
+	cluster := embedded.Options{CRDs: crds, Files: map[string][]byte{sampleFile: sample}, Data: data}
+	return embedded.Run(ctx, cluster, func(ctx context.Context, c embedded.Cluster) error {
+		fmt.Printf("no cluster is configured, so this program simulates one: its API server is %s\n", c.Config.Host)
+		opts.Config = c.Config
+		return tryOut(ctx, opts, demo, trial{kubeconfig: c.Kubeconfig, sample: filepath.Join(c.Dir, sampleFile)})
+	})
+}

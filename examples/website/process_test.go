@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+)
+
+// asProcess is set where a test has started its own binary as the operator.
+const asProcess = "WEBSITE_AS_PROCESS"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProcess) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// machine is a computer with nothing but Go: no cluster, no files.
+type machine struct{ home, temp string }
+
+func newMachine(t *testing.T) machine {
+	t.Helper()
+	if _, err := os.Stat("/var/run/secrets/kubernetes.io/serviceaccount"); err == nil {
+		t.Skip("this is a Pod, where nothing is simulated")
+	}
+	return machine{t.TempDir(), t.TempDir()}
+}
+
+// website is the operator, to be started there.
+func (m machine) website(t *testing.T, environ []string, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env = append([]string{asProcess + "=1", "HOME=" + m.home, "TMPDIR=" + m.temp, "PATH=" + os.Getenv("PATH")}, environ...)
+	return cmd
+}
+
+// clean says that nothing is left there.
+func (m machine) clean(t *testing.T) {
+	t.Helper()
+	for _, dir := range []string{m.home, m.temp} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%v, %v is left, want nothing", left, err)
+		}
+	}
+}
+
+func TestProcess_DemoNeedsNothing(t *testing.T) {
+	m := newMachine(t)
+	out, err := m.website(t, nil, "-demo").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rest := string(out)
+	for _, want := range []string{"no cluster is configured", "applied Website", "its status is right", "3 of 3 replicas", "the Website is gone", "the ConfigMap is gone", "done"} {
+		_, after, ok := strings.Cut(rest, want)
+		if !ok {
+			t.Errorf("it does not say %q, in this order:\n%s", want, out)
+			break
+		}
+		rest = after
+	}
+	m.clean(t)
+}
+
+// Whoever has said anything about a cluster means that one.
+func TestProcess_SimulatesOnlyWhereNothingElseIsMeant(t *testing.T) {
+	m := newMachine(t)
+	broken := newMachine(t)
+	if err := os.Mkdir(filepath.Join(broken.home, ".kube"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(broken.home, ".kube", "config"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		on      machine
+		environ []string
+		args    []string
+		want    string
+	}{
+		"KUBECONFIG":      {m, []string{"KUBECONFIG=/is/not/there"}, nil, "named by the environment variable KUBECONFIG"},
+		"-kubeconfig":     {m, nil, []string{"-kubeconfig", "/is/not/there"}, "named by the flag -kubeconfig"},
+		"-context":        {m, nil, []string{"-context", "x"}, "no -kubeconfig was given"},
+		"~/.kube/config":  {broken, nil, nil, "named by the home directory"},
+		"a Pod":           {m, []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=443"}, nil, "this is no pod with a service account"},
+		"-demo in a Pod":  {m, []string{"KUBERNETES_SERVICE_HOST=10.0.0.1", "KUBERNETES_SERVICE_PORT=443"}, []string{"-demo"}, "say which by -kubeconfig"},
+		"-data elsewhere": {m, []string{"KUBECONFIG=/is/not/there"}, []string{"-data", m.temp}, "-data keeps what the simulated API server has"},
+	} {
+		out, err := c.on.website(t, c.environ, c.args...).CombinedOutput()
+		if err == nil || strings.Contains(string(out), "simulates") || !strings.Contains(string(out), c.want) {
+			t.Errorf("%s: %v, want an error that says %q:\n%s", name, err, c.want, out)
+		}
+	}
+	m.clean(t)
+}
+
+// started is an operator that has said how to reach its server.
+type started struct {
+	*exec.Cmd
+	sites  dynamic.ResourceInterface
+	sample *unstructured.Unstructured
+	errors *bytes.Buffer
+}
+
+func (m machine) start(t *testing.T, args ...string) *started {
+	t.Helper()
+	p := &started{Cmd: m.website(t, nil, args...), errors: &bytes.Buffer{}}
+	p.Stderr = p.errors
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "stop with ctrl-c"; {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 {
+			said[strings.Join(fields[:len(fields)-1], " ")] = fields[len(fields)-1]
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	cfg, err := clientcmd.BuildConfigFromFlags("", said["kubeconfig:"])
+	if err != nil {
+		t.Fatalf("it says %v, want a kubeconfig: %v", said, err)
+	}
+	clients, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.sites = clients.Resource(webv1.GroupVersion.WithResource("websites")).Namespace("default")
+	text, err := os.ReadFile(said["kubectl apply -f"])
+	if err != nil {
+		t.Fatalf("it says %v, want a sample to apply: %v", said, err)
+	}
+	p.sample = &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(text, p.sample); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// waitReady returns when the sample is served.
+func (p *started) waitReady(t *testing.T) {
+	t.Helper()
+	w, err := p.sites.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + p.sample.GetName()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		site, _ := e.Object.(*unstructured.Unstructured)
+		if ready, _, _ := unstructured.NestedInt64(site.Object, "status", "readyReplicas"); ready == 2 {
+			return
+		}
+	}
+	t.Fatalf("the watch ended before the sample was served:\n%s", p.errors)
+}
+
+func (p *started) stop(t *testing.T, signal os.Signal) {
+	t.Helper()
+	if err := p.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Wait(); err != nil || strings.Contains(p.errors.String(), "ERROR") {
+		t.Errorf("told to stop: %v, want a quiet end:\n%s", err, p.errors)
+	}
+}
+
+func TestProcess_ServesUntilItIsStopped(t *testing.T) {
+	m := newMachine(t)
+	p := m.start(t)
+	if _, err := p.sites.Create(t.Context(), p.sample, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	p.waitReady(t)
+	p.stop(t, os.Interrupt)
+	m.clean(t)
+}
+
+func TestProcess_DataOutlivesIt(t *testing.T) {
+	m, data := newMachine(t), t.TempDir()
+	p := m.start(t, "-data", data)
+	made, err := p.sites.Create(t.Context(), p.sample, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.waitReady(t)
+	p.stop(t, os.Interrupt)
+
+	p = m.start(t, "-data", data)
+	p.waitReady(t)
+	if again, err := p.sites.Get(t.Context(), made.GetName(), metav1.GetOptions{}); err != nil || again.GetUID() != made.GetUID() {
+		t.Errorf("after the second start there is %v, %v, want the Website of the first", again, err)
+	}
+	p.stop(t, os.Interrupt)
+	m.clean(t)
+	if left, err := os.ReadDir(data); err != nil || len(left) != 2 {
+		t.Errorf("in the directory are %v, %v, want journal and lock", left, err)
+	}
+}
+
+// What is built for production has no server in it, nor what that needs.
+func TestProduction_SimulatesNothing(t *testing.T) {
+	linked := func(args ...string) string {
+		cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"list", "-deps"}, args...), ".")...)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(out)
+	}
+	if !strings.Contains(linked(), "/flyball/simulate\n") {
+		t.Error("without the tag nothing is simulated either; this test looks at nothing")
+	}
+	for line := range strings.Lines(linked("-tags", "production")) {
+		for _, heavy := range []string{"flyball/simulate", "k8s.io/apiextensions-apiserver", "k8s.io/apiserver", "cel-go", "antlr", "structured-merge-diff/v6/merge"} {
+			if strings.Contains(line, heavy) {
+				t.Errorf("production links %s", strings.TrimSpace(line))
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os/exec"
+
+	_ "embed"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+//go:embed config/crd.yaml
+var crd []byte
+
+//go:embed config/sample.yaml
+var sample []byte
+
+const sampleFile = "sample.yaml"
+
+// trial is a cluster that is there for trying the operator out.
+type trial struct {
+	kubeconfig, sample string // files
+	kubectl            string // if there is one beside that of the PATH
+	// parts that the cluster lacks, or a watch over it. nil: none.
+	extra func(*manager.Manager) error
+}
+
+// tryOut runs the operator on a trial until ctx ends, or walks through the demo.
+func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) error {
+	// Other programs may have the usual ports; who wants to look gives others.
+	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
+	opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
+	if demo {
+		return runDemo(ctx, opts, on.extra)
+	}
+	mgr, err := manager.New(opts)
+	if err != nil {
+		return err
+	}
+	if err := setup(mgr); err != nil {
+		return err
+	}
+	if on.extra != nil {
+		if err := on.extra(mgr); err != nil {
+			return err
+		}
+	}
+	fmt.Print(on.usage())
+	return mgr.Run(ctx)
+}
+
+// usage says what to do beside the operator.
+func (on trial) usage() string {
+	kubectl := "kubectl"
+	if _, err := exec.LookPath(kubectl); err != nil && on.kubectl != "" {
+		kubectl = on.kubectl
+	}
+	return fmt.Sprintf("kubeconfig: %[1]s\ntry in another terminal:\n"+
+		"  export KUBECONFIG=%[1]s\n"+
+		"  %[2]s apply -f %[3]s\n"+
+		"  %[2]s get websites,deployments -w\n"+
+		"stop with ctrl-c\n", on.kubeconfig, kubectl, on.sample)
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// Options of a cluster. The zero value has the built-in kinds, and keeps nothing.
+type Options struct {
+	// CRDs that are applied first, as envtest.ParseCRDs reads them.
+	CRDs []runtime.Object
+	// Files that lie beside the kubeconfig, by their names: samples to apply.
+	Files map[string][]byte
+	// Data is a directory that keeps the objects from one start to the next; the
+	// kubeconfig and Files are put there too, and taken away at the end. Empty: a
+	// temporary directory, of which nothing is left.
+	Data string
+}
+
+// Cluster is the way to the server while it runs.
+type Cluster struct {
+	// Config for clients in Go.
+	Config *rest.Config
+	// Kubeconfig is the path of a file for kubectl.
+	Kubeconfig string
+	// Dir is where it lies, with Options.Files.
+	Dir string
+}
+
+// Run starts a cluster, calls operate, and returns when both have ended. The end
+// of ctx is for operate alone: the server serves until operate returns. A server
+// that cannot go on ends operate's context, and its fault is the error then;
+// else the error is operate's.
+func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c Cluster) error) (err error) {
+	l, err := simulate.Listen(simulate.ListenOptions{Data: opts.Data})
+	if err != nil {
+		return err
+	}
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(ctx)
+	var server sync.WaitGroup
+	var lost error
+	server.Go(func() {
+		defer stop()
+		lost = l.Run(serving)
+	})
+	server.Go(func() {
+		// Its options are right, so it does not fail.
+		_ = l.Server().RunActors(serving, simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true})
+	})
+	defer func() {
+		end()
+		server.Wait()
+		err = errors.Join(lost, err)
+	}()
+	c, remove, err := layOut(l, opts)
+	defer remove()
+	if err != nil {
+		return err
+	}
+	if err := populate(ctx, l.Config(), opts.CRDs); err != nil {
+		return err
+	}
+	return operate(ctx, c)
+}
+
+// layOut writes the files that lead to the server. remove takes them away.
+func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err error) {
+	c = Cluster{Config: l.Config(), Dir: opts.Data}
+	var written []string
+	remove = func() {
+		for _, path := range written {
+			_ = os.Remove(path)
+		}
+		if opts.Data == "" && c.Dir != "" {
+			_ = os.Remove(c.Dir)
+		}
+	}
+	if c.Dir == "" {
+		if c.Dir, err = os.MkdirTemp("", "flyball-"); err != nil {
+			return c, remove, fmt.Errorf("make a directory for the kubeconfig: %w; TMPDIR names another place", err)
+		}
+	}
+	c.Kubeconfig = filepath.Join(c.Dir, "kubeconfig")
+	written = append(written, c.Kubeconfig)
+	if err := l.WriteKubeconfig(c.Kubeconfig); err != nil {
+		return c, remove, err
+	}
+	for name, content := range opts.Files {
+		path := filepath.Join(c.Dir, filepath.Base(name))
+		written = append(written, path)
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			return c, remove, err
+		}
+	}
+	return c, remove, nil
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/flyball-dev/flyball/simulate/embedded"
+)
+
+// crd is one of Boxes, whose size is at most 5.
+func crd() runtime.Object {
+	properties := map[string]any{"size": map[string]any{"type": "integer", "maximum": int64(5)}}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "boxes.example.com"},
+		"spec": map[string]any{
+			"group": "example.com", "scope": "Namespaced", "names": map[string]any{"kind": "Box", "plural": "boxes"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": map[string]any{
+				"openAPIV3Schema": map[string]any{"type": "object", "properties": properties}}}},
+		},
+	}}
+}
+
+func box(size int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": "a"}, "size": size}}
+}
+
+// boxesOf are the Boxes of the cluster that the kubeconfig is of.
+func boxesOf(t testing.TB, c embedded.Cluster) dynamic.ResourceInterface {
+	t.Helper()
+	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "boxes"}).Namespace("default")
+}
+
+func TestRun_LeavesNothingButData(t *testing.T) {
+	temp, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
+	t.Setenv("TMPDIR", temp)
+	opts := embedded.Options{CRDs: []runtime.Object{crd()}, Files: map[string][]byte{"sample.yaml": []byte("a: b")}}
+	for _, opts.Data = range []string{"", data, data} {
+		ctx, cancel := context.WithCancel(t.Context())
+		enough := errors.New("enough")
+		err := embedded.Run(ctx, opts, func(ctx context.Context, c embedded.Cluster) error {
+			boxes := boxesOf(t, c)
+			_, err := boxes.Create(ctx, box(6), metav1.CreateOptions{})
+			if !apierrors.IsInvalid(err) {
+				t.Errorf("a Box that the CRD does not allow: %v, want Invalid", err)
+			}
+			if _, err := boxes.Create(ctx, box(5), metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+				t.Error(err)
+			}
+			if text, err := os.ReadFile(filepath.Join(c.Dir, "sample.yaml")); err != nil || string(text) != "a: b" {
+				t.Errorf("beside the kubeconfig is %q, %v, want the sample", text, err)
+			}
+			cancel()
+			<-ctx.Done()
+			// What ends in order can still ask the server.
+			if _, err := boxes.Get(context.WithoutCancel(ctx), "a", metav1.GetOptions{}); err != nil {
+				t.Errorf("when it is to end: %v, want the Box", err)
+			}
+			return enough
+		})
+		if !errors.Is(err, enough) {
+			t.Errorf("Run ended with %v, want the function's error", err)
+		}
+	}
+	if left, err := os.ReadDir(temp); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v is left in the temporary directory", left, err)
+	}
+	if left, err := os.ReadDir(data); err != nil || len(left) != 2 {
+		t.Errorf("in the directory are %v, %v, want journal and lock", left, err)
+	}
+}
+
+func TestRun_SaysWhatIsWrong(t *testing.T) {
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	err := embedded.Run(t.Context(), embedded.Options{}, nil)
+	if err == nil || !strings.Contains(err.Error(), "TMPDIR names another place") {
+		t.Errorf("without a temporary directory: %v, want an error that says what to do", err)
+	}
+}
+
+// From nothing to the answer to a client's first request, which is about a CRD.
+func BenchmarkRun_Start(b *testing.B) {
+	for b.Loop() {
+		err := embedded.Run(b.Context(), embedded.Options{CRDs: []runtime.Object{crd()}}, func(ctx context.Context, c embedded.Cluster) error {
+			_, err := boxesOf(b, c).List(ctx, metav1.ListOptions{})
+			return err
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package embedded
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// populate gives the server the namespaces that each cluster has, and crds.
+func populate(ctx context.Context, cfg *rest.Config, crds []runtime.Object) error {
+	cfg.QPS = -1
+	client, err := dynamic.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
+	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+		if _, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make the namespace %s: %w", name, err)
+		}
+	}
+	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
+	for _, crd := range crds {
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
+		if err != nil {
+			return fmt.Errorf("read a CRD of type %T: %w", crd, err)
+		}
+		definition := &unstructured.Unstructured{Object: fields}
+		options := metav1.ApplyOptions{FieldManager: "embedded", Force: true}
+		if _, err := definitions.Apply(ctx, definition.GetName(), definition, options); err != nil {
+			return fmt.Errorf("install the CRD %q: %w", definition.GetName(), err)
+		}
+	}
+	return nil
+}
