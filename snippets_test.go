@@ -36,9 +36,11 @@ var snippetImports = map[string]string{
 	"clientsource": module + "/source/clientgo",
 	"envtest":      module + "/envtest",
 	"informer":     module + "/informer",
+	"kit":          module + "/simulate/kit",
 	"manager":      module + "/manager",
 	"queueadapter": module + "/workqueue/clientgo",
 	"reconcile":    module + "/reconcile",
+	"simulate":     module + "/simulate",
 	"source":       module + "/source",
 	"workqueue":    module + "/workqueue",
 	"webv1":        module + "/examples/website/api/v1",
@@ -64,6 +66,7 @@ var snippetImports = map[string]string{
 	"errors":  "errors",
 	"fmt":     "fmt",
 	"os":      "os",
+	"testing": "testing",
 	"time":    "time",
 }
 
