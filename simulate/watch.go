@@ -92,15 +92,17 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 		spoilBody(answer, c.encoder, spoil, nil)
 		return nil
 	}
+	if r.timeout >= 0 {
+		// Who has the header may count on what happens from then on.
+		s.open(c, w, r)
+		defer s.close(w)
+	}
 	answer.Header().Set("Content-Type", c.encoder.streamType())
 	answer.WriteHeader(http.StatusOK)
 	flush(answer)
-	if r.timeout < 0 {
-		return nil
+	if r.timeout >= 0 {
+		s.feed(answer, c, w, r.timeout)
 	}
-	s.open(c, w, r)
-	defer s.close(w)
-	s.feed(answer, c, w, r.timeout)
 	return nil
 }
 
