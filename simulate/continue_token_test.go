@@ -84,7 +84,7 @@ func FuzzContinueToken_S4(f *testing.F) {
 				t.Errorf("%q leads to %q at %d", token, first, revision)
 			}
 		}
-		if name == "" || strings.ContainsAny(namespace+name, "/\xff") || strings.Trim(namespace, ".") == "" && namespace != "" || strings.ToValidUTF8(namespace+name, "") != namespace+name {
+		if name == "" || strings.Contains(namespace+name, "/") || strings.Trim(namespace, ".") == "" && namespace != "" || strings.ToValidUTF8(namespace+name, "") != namespace+name {
 			return // not a key
 		}
 		key := types.NamespacedName{Namespace: namespace, Name: name}

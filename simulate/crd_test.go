@@ -261,7 +261,7 @@ func TestServer_InvalidCRDsAreRefused_S13(t *testing.T) {
 		{of("{type: array, x-kubernetes-list-type: set, items: {type: object}}"), `must_be_atomic_as_item`},
 		{of("{type: string, x-kubernetes-validations: [{rule: self.}]}"), `compilation_failed`},
 		{of("{type: string, x-kubernetes-validations: [{rule: self.none}]}"), `type_'string'_does_not_support_field_selection`},
-		{of("{type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x == y))'}]}"), `exceeds_budget_by_factor_of_more_than_100x exceeding_cost_limit_for_entire_OpenAPIv3_schema`},
+		{of("{type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x == y))'}]}"), `estimated_rule_cost_exceeds_budget_by_factor_of_more_than_100x exceeding_cost_limit_for_entire_OpenAPIv3_schema`},
 		{of("{type: array, items: {type: string, maxLength: 2, x-kubernetes-validations: [{rule: self == oldSelf}]}}"), `oldSelf_cannot_be_used_on_the_uncorrelatable_portion`},
 	} {
 		all = append(all, request{"POST " + crdsPath, c.body, 422, c.want})
