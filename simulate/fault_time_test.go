@@ -113,6 +113,20 @@ func TestInformer_ServerThatLagsBehindTakesNothingBack_A5(t *testing.T) {
 	})
 }
 
+func TestInformer_CompactionAheadOfALaggingServerHidesNothing_A5(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"))
+		i := informer.For[cmap](w.factory)
+		start(w)
+		w.LagTo(w.Revision())
+		w.put(configMap("a", "2"), configMap("b", "1"))
+		w.Compact()
+		w.CatchUp()
+		pass(5 * time.Minute)
+		holds(t, i, "a=2 b=1", "the watch went on without what was compacted before it was told")
+	})
+}
+
 func TestInformer_AuditFindsAnEventThatTheServerLost_A6(t *testing.T) {
 	labelled := configMap("a", "1")
 	labelled.Labels = map[string]string{"team": "x"}

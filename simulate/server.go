@@ -223,12 +223,14 @@ func (s *Server) shownLocked() int64 {
 // tellLocked gives open watches what they have not been given.
 func (s *Server) tellLocked() {
 	shown := s.shownLocked()
-	if changes, ok := s.mu.log.since(s.mu.told, shown); ok {
-		for _, c := range changes {
-			for _, c := range s.mu.faults.distort(c) {
-				for w := range s.mu.watches {
-					w.tell(c)
-				}
+	changes, ok := s.mu.log.since(s.mu.told, shown)
+	if !ok && shown > s.mu.told { // compacted while the server lagged behind
+		s.eachWatchLocked(func(w *watch) { w.fail(errTooOld(s.mu.told, s.mu.log.compacted).ErrStatus) })
+	}
+	for _, c := range changes {
+		for _, c := range s.mu.faults.distort(c) {
+			for w := range s.mu.watches {
+				w.tell(c)
 			}
 		}
 	}

@@ -53,18 +53,24 @@ func restIsRest(h *History) (out []Violation) {
 	return out
 }
 
+// onTheWire is longer than anything that was sent takes to arrive.
+const onTheWire = time.Millisecond
+
 // theDeadDoNotWrite (V10): no write of a process is accepted after it has
-// crashed, but for those that had arrived, nor after its manager has returned.
-// There is no leader election to be judged yet: with it, no write of a follower is.
+// crashed, but for those that were on the wire, nor after its manager has
+// returned. There is no leader election to be judged yet: with it, no write of a
+// follower is.
 func theDeadDoNotWrite(h *History) (out []Violation) {
-	ended, arrived := map[string]bool{}, map[int]bool{}
+	ends := map[string]Event{} // the first of each process
 	for i, e := range h.Events {
+		end, over := ends[e.Who]
 		switch {
 		case e.What == Crashed || e.What == Exited:
-			ended[e.Who] = true
-		case e.What == Asked && !ended[e.Who]:
-			arrived[e.Request] = true
-		case e.What == Asked && ended[e.Who] && writes(e.Name):
+			if !over {
+				ends[e.Who] = e
+			}
+		case !over || e.What != Asked || !writes(e.Name):
+		case end.What == Exited || e.At-end.At > onTheWire:
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}
