@@ -141,19 +141,31 @@ func (p *player) request(ctx context.Context, step Step) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	answer, err := p.send(ctx, step, step.Verb, path)
-	for err == nil && answer.StatusCode == http.StatusServiceUnavailable {
-		// A kind whose definition has just changed is away for a moment.
-		_, _ = io.Copy(io.Discard, answer.Body)
-		answer.Body.Close()
-		if err = pause(ctx); err == nil {
-			answer, err = p.send(ctx, step, step.Verb, path)
-		}
-	}
+	answer, err := p.ask(ctx, step, step.Verb, path)
 	if err != nil {
 		return err
 	}
 	return p.note(step, Step{Verb: step.Verb, Rest: path, Options: step.Options}.String(), answer)
+}
+
+// ask sends one request, again while its kind is away: for a moment after its
+// definition has changed, a server says so by 503, and to who reads also by 429.
+func (p *player) ask(ctx context.Context, step Step, method, path string) (*http.Response, error) {
+	for {
+		answer, err := p.send(ctx, step, method, path)
+		if err != nil {
+			return nil, err
+		}
+		away := answer.StatusCode == http.StatusServiceUnavailable || method == http.MethodGet && answer.StatusCode == http.StatusTooManyRequests
+		if !away {
+			return answer, nil
+		}
+		_, _ = io.Copy(io.Discard, answer.Body)
+		answer.Body.Close()
+		if err := pause(ctx); err != nil {
+			return nil, err
+		}
+	}
 }
 
 // note records an answer to its end.
@@ -243,7 +255,7 @@ func (p *player) watch(ctx context.Context, step Step, name, path string) error 
 	if strings.Contains(path, "?") {
 		separator = "&"
 	}
-	answer, err := p.send(ctx, step, http.MethodGet, path+separator+"watch=1")
+	answer, err := p.ask(ctx, step, http.MethodGet, path+separator+"watch=1")
 	if err != nil {
 		return err
 	}
