@@ -95,6 +95,17 @@ func controlledBy(m metav1.Object, gvk schema.GroupVersionKind) []metav1.OwnerRe
 	return []metav1.OwnerReference{controllerReference(gvk.Kind, gvk.GroupVersion().String(), m.GetName(), m.GetUID())}
 }
 
+// heedPods is how the owner of Pods heeds a change: one of its own kind, or of a
+// Pod.
+func (c *company) heedPods(change change, own schema.GroupResource, look func(reference)) {
+	switch change.resource {
+	case own:
+		look(change.about())
+	case podResource:
+		c.lookAtControllers(change, own, look)
+	}
+}
+
 // lookAtControllers has a look at who controls what has changed, did so before,
 // or, when nobody does, could.
 func (c *company) lookAtControllers(change change, of schema.GroupResource, look func(reference)) {

@@ -24,12 +24,8 @@ var daemonSetResource = schema.GroupResource{Group: appsv1.GroupName, Resource: 
 func (daemonSetController) name() string { return "daemonsets" }
 
 func (a daemonSetController) heed(c change, look func(reference)) {
-	switch c.resource {
-	case daemonSetResource:
-		look(c.about())
-	case podResource:
-		a.lookAtControllers(c, daemonSetResource, look)
-	case nodeResource:
+	a.heedPods(c, daemonSetResource, look)
+	if c.resource == nodeResource {
 		for _, namespace := range a.index.namespacesOf(daemonSetResource) {
 			for _, about := range a.index.each(daemonSetResource, namespace) {
 				look(about)

@@ -26,12 +26,7 @@ const burst = 500
 func (replicaSetController) name() string { return "replicasets" }
 
 func (a replicaSetController) heed(c change, look func(reference)) {
-	switch c.resource {
-	case replicaSetResource:
-		look(c.about())
-	case podResource:
-		a.lookAtControllers(c, replicaSetResource, look)
-	}
+	a.heedPods(c, replicaSetResource, look)
 }
 
 func (a replicaSetController) act(ctx context.Context, about reference) (time.Duration, error) {

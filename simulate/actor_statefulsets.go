@@ -30,12 +30,7 @@ var (
 func (statefulSetController) name() string { return "statefulsets" }
 
 func (a statefulSetController) heed(c change, look func(reference)) {
-	switch c.resource {
-	case statefulSetResource:
-		look(c.about())
-	case podResource:
-		a.lookAtControllers(c, statefulSetResource, look)
-	}
+	a.heedPods(c, statefulSetResource, look)
 }
 
 func (a statefulSetController) act(ctx context.Context, about reference) (time.Duration, error) {
