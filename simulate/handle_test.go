@@ -148,6 +148,20 @@ func TestInformer_ReleasedScopeEndsAndTheOthersGoOn_I10(t *testing.T) {
 	})
 }
 
+// goroutines of the bubble that the caller is in. The runtime and tests that have
+// ended have some of their own, which come and go.
+func goroutines(t *testing.T) int {
+	t.Helper()
+	buf := make([]byte, 1<<20)
+	mine := string(buf[:runtime.Stack(buf, false)])
+	_, rest, in := strings.Cut(mine, "synctest bubble ")
+	number, _, ends := strings.Cut(rest, "]")
+	if !in || !ends {
+		t.Fatalf("the stack of a goroutine in a bubble does not name it: %.80s", mine)
+	}
+	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "synctest bubble "+number+"]:\n")
+}
+
 // The bubble proves in the end that no goroutine is left; here it is the server
 // that sees no watch, while the factory runs on.
 func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
@@ -160,7 +174,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 		var obj weak.Pointer[corev1.ConfigMap]
 		var i *informer.SharedInformer[cmap]
 		for range 3 {
-			before := runtime.NumGoroutine()
+			before := goroutines(t)
 			i = informer.For[cmap](w.factory, scopeOf("a"))
 			d, r := follow(t, i, informer.HandlerOptions{Resync: time.Hour})
 			pass(time.Second)
@@ -171,7 +185,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 			cm, err := i.Lister().Get(informer.Key{Namespace: "a", Name: "x"})
 			w.must(err)
 			obj = weak.Make(cm)
-			if during := runtime.NumGoroutine(); during <= before {
+			if during := goroutines(t); during <= before {
 				t.Errorf("%d goroutines with the informer, %d without: this test sees nothing", during, before)
 			}
 			i.Release()
@@ -179,7 +193,7 @@ func TestInformer_LastReleaseEndsTheInformer_I10(t *testing.T) {
 			if n := len(w.factory.Snapshot()); n != 1 {
 				t.Errorf("the factory knows %d informers after the last release, want 1", n)
 			}
-			if after := runtime.NumGoroutine(); after > before {
+			if after := goroutines(t); after > before {
 				t.Errorf("%d goroutines after the release, %d before: the informer has not given all back", after, before)
 			}
 		}
@@ -316,7 +330,7 @@ func TestInformer_MemoryFollowsTheScopesThatThereAre_I10(t *testing.T) {
 		all := informer.For[cmap](w.factory, informer.Scope{LabelSelector: "all"})
 		i := informer.For[cmap](w.factory, scopeOf("first"))
 		start(w)
-		before := runtime.NumGoroutine()
+		before := goroutines(t)
 		for n := range 200 {
 			ns := fmt.Sprintf("ns%d", n)
 			w.put(inNamespace(ns, "x"))
@@ -327,7 +341,7 @@ func TestInformer_MemoryFollowsTheScopesThatThereAre_I10(t *testing.T) {
 			}
 		}
 		pass(5 * time.Minute)
-		if after := runtime.NumGoroutine(); after > before {
+		if after := goroutines(t); after > before {
 			t.Errorf("%d goroutines, %d with the first namespace: a scope that ends stops its Reflector", after, before)
 		}
 		if got := all.Snapshot(); len(got.Scopes) != 2 || got.Objects != 1 || got.Tombstones != 0 {
