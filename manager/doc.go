@@ -8,7 +8,10 @@
 //	           │                                                   ▲
 //	           ▼                                                   │
 //	┌─ servers ──────── health, metrics ───────── last to stop ────┤
-//	├─ informers ────── lists and watches ──────── then these ─────┤
+//	├─ webhooks ─────── admission, conversion                      │
+//	├─ informers ────── lists and watches                          │
+//	├─ standby ──────── what works on every replica                │
+//	├─ leadership ───── started when this process leads            │
 //	└─ controllers ──── sources, queue, workers ── first to stop ──┘
 //
 // The drawing is the table in stage.go: a stage more is a row more. New makes

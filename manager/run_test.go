@@ -62,23 +62,26 @@ func (r *recorded) Run(ctx context.Context) error {
 
 func TestManager_StagesStartInOrderAndStopInReverse_M1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+		m := newManager(t, manager.Options{GracePeriod: 20 * time.Hour})
 		j := &journal{}
 		// Added in another order than they start.
-		for _, stage := range []manager.Stage{manager.StageControllers, manager.StageServers, manager.StageInformers} {
+		for _, stage := range []manager.Stage{
+			manager.StageControllers, manager.StageServers, manager.StageLeadership,
+			manager.StageInformers, manager.StageStandby, manager.StageWebhooks,
+		} {
 			if err := m.AddTo(stage, newRecorded(string(stage), j)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		stop, wait := run(t, m)
-		time.Sleep(5 * time.Hour)
+		time.Sleep(8 * time.Hour)
 		stop()
 		if err := wait(); err != nil {
 			t.Errorf("Run = %v, want nil: all ended when they were told to", err)
 		}
 		want := []string{
-			"servers started", "informers started", "controllers started",
-			"controllers ended", "informers ended", "servers ended",
+			"servers started", "webhooks started", "informers started", "standby started", "leadership started", "controllers started",
+			"controllers ended", "leadership ended", "standby ended", "informers ended", "webhooks ended", "servers ended",
 		}
 		if got := j.read(); !slices.Equal(got, want) {
 			t.Errorf("got  %q\nwant %q\na stage starts when the one above has started and ends when the one below has ended", got, want)
@@ -88,7 +91,7 @@ func TestManager_StagesStartInOrderAndStopInReverse_M1(t *testing.T) {
 
 func TestManager_StopWhileAStageStartsStopsOnlyWhatHasStarted_M1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+		m := newManager(t, manager.Options{GracePeriod: 20 * time.Hour})
 		j := &journal{}
 		for _, stage := range []manager.Stage{manager.StageServers, manager.StageInformers, manager.StageControllers} {
 			if err := m.AddTo(stage, newRecorded(string(stage), j)); err != nil {
@@ -114,7 +117,7 @@ func TestManager_StopAtAnyTimeEndsWhatHasStarted_M1(t *testing.T) {
 	order := []manager.Stage{manager.StageServers, manager.StageInformers, manager.StageControllers}
 	for after := time.Duration(0); after <= 4*time.Hour; after += 30 * time.Minute {
 		synctest.Test(t, func(t *testing.T) {
-			m := newManager(t, manager.Options{GracePeriod: 10 * time.Hour})
+			m := newManager(t, manager.Options{GracePeriod: 20 * time.Hour})
 			j := &journal{}
 			for _, stage := range order {
 				must(t, m.AddTo(stage, newRecorded(string(stage), j)))

@@ -19,8 +19,8 @@ func TestManager_SnapshotPrintsTheStartOrder(t *testing.T) {
 	want := `STAGE          NAME                  STATE
 1 servers      health server         waiting
 1 servers      metrics server        waiting
-2 informers    shared informers      waiting
-3 controllers  controller "website"  waiting
+3 informers    shared informers      waiting
+6 controllers  controller "website"  waiting
 `
 	if got := m.Snapshot().String(); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)

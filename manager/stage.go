@@ -23,9 +23,16 @@ type Stage string
 const (
 	// StageServers answer others: health and metrics.
 	StageServers Stage = "servers"
+	// StageWebhooks answer the API server. They serve on every replica.
+	StageWebhooks Stage = "webhooks"
 	// StageInformers keep the local copies of objects.
 	StageInformers Stage = "informers"
-	// StageControllers do the work: what Add adds to.
+	// StageStandby works on every replica, whether it leads or not.
+	StageStandby Stage = "standby"
+	// StageLeadership has started when this process leads. Without leader election
+	// it is empty.
+	StageLeadership Stage = "leadership"
+	// StageControllers do the work of the one that leads: what Add adds to.
 	StageControllers Stage = "controllers"
 )
 
@@ -34,7 +41,10 @@ const (
 // the one below have ended.
 var stages = [...]Stage{
 	StageServers,     // first, so that probes and scrapes are answered all the time
+	StageWebhooks,    // before the informers: the server may need them to list a kind
 	StageInformers,   // not awaited: each controller waits for its own sources
+	StageStandby,     // before leadership, so that who comes to lead is warm
+	StageLeadership,  // ends when all that it guards has ended
 	StageControllers, // last, so that they stop first and drain while the rest goes on
 }
 
