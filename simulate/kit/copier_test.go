@@ -108,6 +108,10 @@ func copied(w *kit.World) func() error {
 // changes is a scenario: ConfigMaps come, change and go.
 func changes(w *kit.World) {
 	w.Run(setUpCopier)
+	changeThings(w)
+}
+
+func changeThings(w *kit.World) {
 	w.Settled(copied(w))
 	for i := range 6 {
 		name := fmt.Sprintf("m%d", w.Draw("name", 3))

@@ -13,7 +13,7 @@ import (
 
 // newHistory is the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce}
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {
@@ -45,12 +45,14 @@ func (p *process) controllersSynced() bool {
 	return ok
 }
 
-// count notes what the process that is alive holds.
+// count notes what the processes that are alive hold.
 func (w *World) count() {
-	p := w.alive()
-	if p == nil {
-		return
+	for _, p := range w.running() {
+		p.count()
 	}
+}
+
+func (p *process) count() {
 	s, _ := p.snapshot()
 	for _, i := range s.Informers {
 		backlog := i.Waiting

@@ -7,7 +7,8 @@
 //	Test ── one bubble per seed ──▶ World                         kit.go, run.go
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
-//	     ▼                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
+//	     ▼ one program or several, each alive or between two lives program.go
+//	     │                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
 //	  process: manager + setup, its network ─┤                     process.go
 //	     │                                   └─ instants, draws    hooks.go, instants.go
 //	     ▼ what it does, as internal/simhook tells it
@@ -23,8 +24,9 @@
 //
 // # Promises
 //
-//	K1  one seed of one program has one history, event by event; of each hundred
-//	    seeds one is run twice to see to that
+//	K1  one seed of one scenario has one history, event by event, unless
+//	    Config.Inexact says why not; of each hundred seeds one is run twice to see
+//	    to that
 //	K2  what is drawn follows from the seed and from what it is for: an operation
 //	    more or less in the plan moves no other
 //	K3  when the fault phase is over, nothing goes wrong any more; what was lost

@@ -26,47 +26,57 @@ type target struct {
 	key     types.NamespacedName // of an object
 }
 
+// about is what a fault happens to.
+type about int
+
+const (
+	theServer about = iota
+	aProcess
+	aKind
+	anObject // of a kind
+)
+
 // verbs are what each fault does, and how it is undone when its time is over.
 // Neither blocks: they are called wherever a trigger is met.
 var verbs = map[Verb]struct {
-	kind bool // it is about a kind
-	do   func(*World, target) (over func())
+	of about
+	do func(*World, target) (over func())
 }{
-	cut:       {do: func(w *World, t target) func() { t.process.network.Cut(); return nil }},
-	blackHole: {do: func(w *World, t target) func() { t.process.network.BlackHole(); return nil }},
-	refuse: {do: func(w *World, t target) func() {
+	cut:       {aProcess, func(w *World, t target) func() { t.process.network.Cut(); return nil }},
+	blackHole: {aProcess, func(w *World, t target) func() { t.process.network.BlackHole(); return nil }},
+	refuse: {aProcess, func(w *World, t target) func() {
 		t.process.refuse(true)
 		return func() { t.process.refuse(false) }
 	}},
-	partition: {do: func(w *World, t target) func() {
+	partition: {aProcess, func(w *World, t target) func() {
 		t.process.network.BlackHole()
 		t.process.network.BlackHoleNew(true)
 		return func() { t.process.network.BlackHoleNew(false) }
 	}},
-	delay: {do: func(w *World, t target) func() {
+	delay: {aProcess, func(w *World, t target) func() {
 		t.process.network.Delay(time.Duration(t.op.Amount))
 		return func() { t.process.network.Delay(0) }
 	}},
-	loseResponse: {do: func(w *World, t target) func() { w.server.LoseResponse(int(t.op.Amount)); return nil }},
+	loseResponse: {theServer, func(w *World, t target) func() { w.server.LoseResponse(int(t.op.Amount)); return nil }},
 
-	lag: {do: func(w *World, t target) func() {
+	lag: {theServer, func(w *World, t target) func() {
 		w.server.LagTo(w.server.Revision())
 		return w.server.CatchUp
 	}},
-	dropEvent: {true, func(w *World, t target) func() { w.server.DropEvent(t.kind, int(t.op.Amount)); return nil }},
-	duplicate: {true, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
-	reorder:   {true, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
-	noEndBookmark: {true, func(w *World, t target) func() {
+	dropEvent: {aKind, func(w *World, t target) func() { w.server.DropEvent(t.kind, int(t.op.Amount)); return nil }},
+	duplicate: {aKind, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
+	reorder:   {aKind, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
+	noEndBookmark: {aKind, func(w *World, t target) func() {
 		w.server.NoEndBookmark(t.kind, true)
 		return func() { w.server.NoEndBookmark(t.kind, false) }
 	}},
-	mute:         {true, func(w *World, t target) func() { w.server.Mute(t.kind); return nil }},
-	closeWatches: {true, func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil }},
-	compact:      {do: func(w *World, t target) func() { w.server.Compact(); return nil }},
-	restartCache: {do: func(w *World, t target) func() { w.server.RestartCache(); return nil }},
-	rewind:       {do: func(w *World, t target) func() { w.server.Rewind(int(t.op.Amount)); return nil }},
-	overload:     {do: func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
-	deny: {true, func(w *World, t target) func() {
+	mute:         {aKind, func(w *World, t target) func() { w.server.Mute(t.kind); return nil }},
+	closeWatches: {aKind, func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil }},
+	compact:      {theServer, func(w *World, t target) func() { w.server.Compact(); return nil }},
+	restartCache: {theServer, func(w *World, t target) func() { w.server.RestartCache(); return nil }},
+	rewind:       {theServer, func(w *World, t target) func() { w.server.Rewind(int(t.op.Amount)); return nil }},
+	overload:     {theServer, func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
+	deny: {aKind, func(w *World, t target) func() {
 		words := []string{"list", "watch", "create", "update", "patch", "delete"}
 		for _, word := range words {
 			w.server.Deny(word, t.kind)
@@ -77,9 +87,9 @@ var verbs = map[Verb]struct {
 			}
 		}
 	}},
-	expireTokens: {do: func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll }},
-	spoilList:    {true, func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil }},
-	spoilEvent: {true, func(w *World, t target) func() {
+	expireTokens: {theServer, func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll }},
+	spoilList:    {aKind, func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil }},
+	spoilEvent: {aKind, func(w *World, t target) func() {
 		how := w.spoilage(t)
 		if how == simulate.OtherPage { // a page does not come in the middle of a stream
 			how = simulate.Garbage
@@ -87,17 +97,17 @@ var verbs = map[Verb]struct {
 		w.server.SpoilEvent(t.kind, how)
 		return nil
 	}},
-	expireContinue: {do: func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
+	expireContinue: {theServer, func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
 
-	crash:  {do: func(w *World, t target) func() { t.process.crash(); return w.restart }},
-	pause:  {do: func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
-	panics: {do: func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
-	hang:   {do: func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
-	jump:   {do: func(w *World, t target) func() { w.hold(t.op.For); return nop }},
+	crash:  {aProcess, func(w *World, t target) func() { t.process.crash(); return t.process.program.restart }},
+	pause:  {aProcess, func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
+	panics: {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
+	hang:   {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
+	jump:   {theServer, func(w *World, t target) func() { w.hold(t.op.For); return nop }},
 
-	poison: {true, func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }}, // one that is gone needs none
-	huge:   {true, func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil }},
-	nasty: {true, func(w *World, t target) func() {
+	poison: {anObject, func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }}, // one that is gone needs none
+	huge:   {anObject, func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil }},
+	nasty: {anObject, func(w *World, t target) func() {
 		w.annotate(t, nastyTexts[w.draws.next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
 	}},
@@ -110,45 +120,69 @@ var nastyTexts = []string{
 	"", "\u0000", "\U0001F9A5 été \u202Eright to left", `"}]}',;--`, "null", "1e999", "<script>", "line\r\nbreak\ttab", strings.Repeat("é", 5000), "\ufeffbyte order",
 }
 
-// fire carries out the nth time of an operation, unless the fault phase is over.
-// It does not block.
-func (w *World) fire(op Op, nth int) {
-	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), process: w.alive()}
-	if w.healed() || t.process == nil {
-		return
+// fire carries out the nth time of an operation, unless the fault phase is over
+// or there is nothing that it could happen to, and reports whether it did. It
+// does not block.
+func (w *World) fire(op Op, nth int) bool {
+	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth)}
+	if w.healed() || !w.aim(&t) {
+		return false
 	}
-	verb := verbs[op.Verb]
 	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
-	if verb.kind {
-		kinds := w.server.Watched()
-		if op.Kind != "" {
-			kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), op.Kind) })
-		}
-		if len(kinds) == 0 {
-			return
-		}
-		t.kind = kinds[w.draws.next(t.draw+" kind")%uint64(len(kinds))]
-		what.Kind = w.kindOf(t.kind)
-	}
-	if op.Verb == poison || op.Verb == huge || op.Verb == nasty {
-		objects := w.server.Objects(t.kind)
-		if len(objects) == 0 {
-			return
-		}
-		m := objects[w.draws.next(t.draw+" object")%uint64(len(objects))]
-		t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+	switch verbs[op.Verb].of {
+	case aProcess:
+		what.Key = t.process.name
+	case anObject:
 		what.Key = t.key.String()
 	}
-	w.note(what)
-	over := verb.do(w, t)
-	if over == nil {
-		return
+	if t.kind.Resource != "" {
+		what.Kind = w.kindOf(t.kind)
 	}
-	end := Event{What: Over, Who: "fault", Name: op.String(), Kind: what.Kind}
+	w.note(what)
+	over := verbs[op.Verb].do(w, t)
+	if over == nil {
+		return true
+	}
+	end := Event{What: Over, Who: "fault", Name: what.Name, Kind: what.Kind, Key: what.Key}
 	w.lasting(t.draw, op.For, func() {
 		over()
 		w.note(end)
 	})
+	return true
+}
+
+// aim chooses what an operation happens to. False: there is no such thing.
+func (w *World) aim(t *target) bool {
+	running := w.running()
+	if t.op.Process != "" {
+		running = slices.DeleteFunc(running, func(p *process) bool { return p.program.name != t.op.Process })
+	}
+	if len(running) == 0 {
+		return false
+	}
+	t.process = running[w.draws.next(t.draw+" process")%uint64(len(running))]
+	of := verbs[t.op.Verb].of
+	if of != aKind && of != anObject {
+		return true
+	}
+	kinds := w.server.Watched()
+	if t.op.Kind != "" {
+		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), t.op.Kind) })
+	}
+	if len(kinds) == 0 {
+		return false
+	}
+	t.kind = kinds[w.draws.next(t.draw+" kind")%uint64(len(kinds))]
+	if of == aKind {
+		return true
+	}
+	objects := w.server.Objects(t.kind)
+	if len(objects) == 0 {
+		return false
+	}
+	m := objects[w.draws.next(t.draw+" object")%uint64(len(objects))]
+	t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+	return true
 }
 
 // lasting has over happen when d has passed, or when the faults end.

@@ -61,8 +61,9 @@ type Event struct {
 	Kind string `json:"kind,omitempty"`
 	// Name of a handler, source, fault, check, outcome or verb.
 	Name string `json:"name,omitempty"`
-	Key  string `json:"key,omitempty"`
-	UID  string `json:"uid,omitempty"`
+	// Key of an object or a reconcile; of a fault in a process, which.
+	Key string `json:"key,omitempty"`
+	UID string `json:"uid,omitempty"`
 	// Version of the object; 0: it is not there.
 	Version uint64 `json:"version,omitempty"`
 	// Reached is up to where a store tells everything.

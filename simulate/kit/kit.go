@@ -50,6 +50,11 @@ type Config struct {
 	// Stay is for how long what was reached must last with only time passing.
 	// 0: 5 minutes.
 	Stay time.Duration
+	// Inexact says why another run of a seed may differ, such as "client-go's
+	// elector draws its own jitter". No run is then done twice, and a failure and
+	// its page say that the line may have to be run more than once. Empty: each seed
+	// has one history.
+	Inexact string
 
 	completed bool
 	crds      [][]byte // as JSON
@@ -86,7 +91,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 				t.Skipf("%d seeds have failed", enough)
 			}
 			h := Run(t, cfg, seed, scenario)
-			if i == 0 || drawn(seed, "twice", 0)%twiceIn == 0 {
+			if cfg.Inexact == "" && (i == 0 || drawn(seed, "twice", 0)%twiceIn == 0) {
 				h.compare(Run(t, cfg, seed, scenario))
 			}
 			if len(h.Violations) > 0 {

@@ -25,6 +25,9 @@ type Op struct {
 	// Kind that it is about, such as "Deployment" or "Deployment.apps". Empty: of
 	// those that are watched, one that the seed chooses.
 	Kind string `json:"kind,omitempty"`
+	// Process that it happens to, as World.RunAs names it. Empty: of those that
+	// run, one that the seed chooses. The server's faults are everybody's.
+	Process string `json:"process,omitempty"`
 	// For is how long it lasts. 0: it is over at once.
 	For time.Duration `json:"for,omitempty"`
 	// Amount of what there is of it: a delay in nanoseconds, revisions, requests.
@@ -81,6 +84,13 @@ func (o Op) Of(kind string) Op {
 	return o
 }
 
+// In has it happen to one of several processes, by the name that World.RunAs was
+// given.
+func (o Op) In(process string) Op {
+	o.Process = process
+	return o
+}
+
 // Swarm is a Plan of which each seed takes a part, each operation with a rate of
 // its own. With no ops it is all that a controller must bear without help:
 // everything of this package but DropEvent, Rewind and Poison, which take
@@ -102,7 +112,7 @@ func Swarm(ops ...Op) Plan {
 func (p Plan) drawn(seed uint64) Plan {
 	out := Plan{}
 	for i, op := range p {
-		op.id = fmt.Sprintf("fault %s %s %d %d", op.Verb, op.Kind, op.Code, p[:i].count(op))
+		op.id = fmt.Sprintf("fault %s %s%s %d %d", op.Verb, op.Kind, op.Process, op.Code, p[:i].count(op))
 		if op.When == (Trigger{}) {
 			if unit(drawn(seed, op.id, 0)) >= taken {
 				continue
@@ -122,7 +132,7 @@ const (
 // count is how many of the same there are.
 func (p Plan) count(op Op) (n int) {
 	for _, other := range p {
-		if other.Verb == op.Verb && other.Kind == op.Kind && other.Code == op.Code {
+		if other.Verb == op.Verb && other.Kind == op.Kind && other.Process == op.Process && other.Code == op.Code {
 			n++
 		}
 	}
@@ -131,7 +141,7 @@ func (p Plan) count(op Op) (n int) {
 
 // MarshalJSON writes times as text.
 func (o Op) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"verb": o.Verb, "kind": o.Kind, "for": o.For.String(), "amount": o.Amount, "code": o.Code, "when": o.When.String()})
+	return json.Marshal(map[string]any{"verb": o.Verb, "kind": o.Kind, "process": o.Process, "for": o.For.String(), "amount": o.Amount, "code": o.Code, "when": o.When.String()})
 }
 
 // String says when in words.
@@ -155,6 +165,9 @@ func (o Op) String() string {
 	if o.Kind != "" {
 		text += " " + o.Kind
 	}
+	if o.Process != "" {
+		text += " in " + o.Process
+	}
 	if o.For > 0 {
 		text += " for " + o.For.String()
 	}
@@ -168,6 +181,9 @@ func (p Plan) misuse() error {
 			return fmt.Errorf("Config.Faults has an operation with the verb %q, which is none; make operations with the functions of package kit, such as kit.Crash()", op.Verb)
 		}
 		w := op.When
+		if op.Process != "" && verbs[op.Verb].of != aProcess {
+			return fmt.Errorf("Config.Faults: %s is a fault of the server, which all processes share; leave In(%q) out", op.Verb, op.Process)
+		}
 		if set := cmp.Or(w.Write, w.Event); set != "" && w.Nth < 1 {
 			return fmt.Errorf("Config.Faults: %s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)
 		}

@@ -20,10 +20,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// process is one life of the user's program: a manager, what setup added to it,
-// and the network between it and the server.
+// process is one life of a program: a manager, what setup added to it, and the
+// network between it and the server.
 type process struct {
 	w       *World
+	program *program
 	name    string
 	network *simulate.Network
 	end     context.CancelFunc
@@ -56,27 +57,28 @@ type attempt struct {
 func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
 
 // begin starts another life of the program.
-func (w *World) begin() {
-	w.mu.Lock()
-	w.mu.lives++
-	p := &process{w: w, name: fmt.Sprintf("manager-%d", w.mu.lives), network: simulate.NewNetwork(), ended: make(chan struct{})}
-	p.mu.busy = map[keyed]*attempt{}
-	w.mu.processes = append(w.mu.processes, p)
-	w.mu.Unlock()
-	ctx, cancel := context.WithCancel(simhook.With(w.ctx, p))
-	p.end = cancel
-	p.network.Pace(p.name, p.pace)
-	w.note(Event{What: Started, Who: p.name})
+func (p *program) begin() {
+	w := p.w
+	life := &process{w: w, program: p, network: simulate.NewNetwork(), ended: make(chan struct{})}
+	life.mu.busy = map[keyed]*attempt{}
+	p.mu.Lock()
+	p.mu.lives = append(p.mu.lives, life)
+	life.name = fmt.Sprintf("%s-%d", p.name, len(p.mu.lives))
+	p.mu.Unlock()
+	ctx, cancel := context.WithCancel(simhook.With(w.ctx, life))
+	life.end = cancel
+	life.network.Pace(life.name, life.pace)
+	w.note(Event{What: Started, Who: life.name})
 	w.group.Go(func() {
-		if err := w.server.Run(w.serving, p.network.Listener()); err != nil {
-			w.fail("kit", fmt.Sprintf("serve %s: %v", p.name, err))
+		if err := w.server.Run(w.serving, life.network.Listener()); err != nil {
+			w.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
 		}
 	})
 	w.group.Go(func() {
-		defer close(p.ended)
+		defer close(life.ended)
 		defer cancel()
-		err := p.run(ctx)
-		p.exited(err)
+		err := life.run(ctx)
+		life.exited(err)
 	})
 }
 
@@ -94,7 +96,7 @@ func (p *process) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.w.setup(mgr); err != nil {
+	if err := p.program.setup(mgr); err != nil {
 		return fmt.Errorf("setup: %w", err)
 	}
 	p.mu.Lock()
@@ -152,11 +154,14 @@ func (p *process) hold(d time.Duration) {
 	}
 }
 
-// release ends what is left of a hold.
-func (p *process) release() {
+// heal ends what goes wrong with the process.
+func (p *process) heal() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.mu.until, p.mu.mishaps = time.Time{}, nil
+	p.mu.Unlock()
+	p.network.BlackHoleNew(false)
+	p.network.Delay(0)
+	p.refuse(false)
 }
 
 // heldUntil is until when it stands still; in the past: it does not.

@@ -123,7 +123,29 @@ func TestKit_Misuse_K6(t *testing.T) {
 		"two programs": {scenario: func(w *kit.World) {
 			w.Run(setUpCopier)
 			w.Run(setUpCopier)
-		}, says: "let one setup add all"},
+		}, says: `call w.RunAs("replica-b", setup)`},
+		"two of a name": {scenario: func(w *kit.World) {
+			w.RunAs("a", setUpCopier)
+			w.RunAs("a", setUpCopier)
+		}, says: "give each a name of its own"},
+		"a name that is taken": {scenario: func(w *kit.World) { w.RunAs("user", setUpCopier) }, says: "such as replica-b"},
+		"no name":              {scenario: func(w *kit.World) { w.RunAs("", setUpCopier) }, says: "such as replica-b"},
+		"a fault in nobody": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().In("b")}}, scenario: run(setUpCopier),
+			says: "the scenario runs manager; name one that w.RunAs is given"},
+		"a server's fault in one": {cfg: kit.Config{Faults: kit.Plan{kit.Compact().In("b")}}, scenario: changes, says: `leave In("b") out`},
+		"done too late": {cfg: kit.Config{Faults: kit.Plan{}, FaultPhase: time.Second}, scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Sleep(2 * time.Second)
+			w.Do(kit.Cut())
+		}, says: "a longer Config.FaultPhase"},
+		"done to nobody": {cfg: kit.Config{Faults: kit.Plan{}}, scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Do(kit.Cut().In("b"))
+		}, says: "the processes are manager"},
+		"done by no verb": {cfg: kit.Config{Faults: kit.Plan{}}, scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Do(kit.Op{Verb: "shout"})
+		}, says: "such as kit.Crash()"},
 		"unknown type": {scenario: func(w *kit.World) {
 			w.Run(setUpCopier)
 			w.Create(&stranger{})

@@ -27,6 +27,9 @@ func (h *History) report(dir string) string {
 		}
 	}
 	fmt.Fprintf(&text, "replay: %s\n", h.Replay())
+	if h.Inexact != "" {
+		fmt.Fprintf(&text, "inexact: another run of the seed may differ, run it more than once: %s\n", h.Inexact)
+	}
 	files, err := h.Write(dir)
 	if err != nil {
 		fmt.Fprintf(&text, "the history could not be written: %v\n", err)
@@ -46,11 +49,7 @@ func (h *History) Replay() string {
 	for i, name := range names {
 		names[i] = "^" + regexp.QuoteMeta(name) + "$"
 	}
-	line := fmt.Sprintf("go test -run '%s' -sim.seed=%#x", strings.Join(names, "/"), h.Seed)
-	if h.Inexact != "" {
-		line += " (perhaps: " + h.Inexact + ")"
-	}
-	return line
+	return fmt.Sprintf("go test -run '%s' -sim.seed=%#x", strings.Join(names, "/"), h.Seed)
 }
 
 // Differs says where again, another history of the same seed, differs from h, and
@@ -129,6 +128,7 @@ func (h *History) page() (string, error) {
 	return strings.NewReplacer(
 		"{{title}}", html.EscapeString(fmt.Sprintf("%s, seed %#x", h.Test, h.Seed)),
 		"{{replay}}", html.EscapeString(h.Replay()),
+		"{{inexact}}", html.EscapeString(h.Inexact),
 		"{{data}}", string(data),
 	).Replace(timeline), nil
 }

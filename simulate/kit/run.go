@@ -54,8 +54,12 @@ func (w *World) play(scenario func(*World)) {
 	if w.failed() {
 		return
 	}
-	if w.alive() == nil {
+	if len(w.programs()) == 0 {
 		w.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
+		return
+	}
+	if text := w.strayed(); text != "" {
+		w.fail("misuse", text)
 		return
 	}
 	if w.comeToRest() {
@@ -106,17 +110,26 @@ func (w *World) restless() string {
 	if since := w.sinceMove(); since < still {
 		return fmt.Sprintf("something happened %v ago", since)
 	}
-	p := w.alive()
-	if p == nil {
-		return "no process runs"
+	for _, program := range w.programs() {
+		if why := program.restless(); why != "" {
+			return why
+		}
 	}
-	if busy, one := p.standing(); busy > 0 {
-		return fmt.Sprintf("%d keys are in queues or with workers, such as %s", busy, one)
+	return ""
+}
+
+func (p *program) restless() string {
+	life := p.alive()
+	if life == nil {
+		return "no process of " + p.name + " runs"
 	}
-	if p.controllersSynced() {
-		return w.behind(p.name)
+	if busy, one := life.standing(); busy > 0 {
+		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
 	}
-	return "a controller's sources are not synced"
+	if life.controllersSynced() {
+		return p.w.behind(life.name)
+	}
+	return "a controller's sources are not synced in " + life.name
 }
 
 // stop ends the processes, then the server, and waits for all.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,6 +87,32 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(fmt.Sprintf("user %s %T %s", name, obj, key), time.Millisecond))))
 	if err := do(); err != nil {
 		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
+	}
+}
+
+// Do has a fault happen now, whatever the operation says of when: w.Do(kit.Crash(0)).
+// It has happened when Do returns; what lasts goes on. In a world of several
+// processes op.In says to which. Nothing to which it could happen ends the
+// scenario, as does the end of the fault phase.
+func (w *World) Do(op Op) {
+	if w.ended() {
+		return
+	}
+	if err := (Plan{op}).misuse(); err != nil {
+		w.Fatalf("misuse: Do: %v", err)
+	}
+	w.mu.Lock()
+	op.id = "do " + op.String()
+	nth := w.mu.did[op.id]
+	w.mu.did[op.id] = nth + 1
+	w.mu.Unlock()
+	op.When = Trigger{At: time.Since(w.start)}
+	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(op.id+" at", time.Millisecond))))
+	switch {
+	case w.healed():
+		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
+	case !w.fire(op, nth):
+		w.Fatalf("misuse: Do: there is nothing that %s could happen to now; the processes are %s", op, strings.Join(w.names(), ", "))
 	}
 }
 

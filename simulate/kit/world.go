@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -21,11 +20,10 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/internal/simhook"
-	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// World is one run: a server, the program under test, and time of its own. A
+// World is one run: a server, the programs under test, and time of its own. A
 // scenario gets it, and uses it from its own goroutine; checks run in others. All
 // methods are safe for concurrent use, and those that change something block for
 // a moment of virtual time.
@@ -45,16 +43,14 @@ type World struct {
 	group                      sync.WaitGroup
 	changed                    chan struct{} // holds one token: the server has changed
 
-	setup func(*manager.Manager) error
-
 	mu struct {
 		sync.Mutex
-		processes []*process
-		lives     int
-		over      bool
-		until     time.Time // everything stands still until then
-		settled   []check
-		never     []check
+		programs []*program
+		did      map[string]int // how often Do did what
+		over     bool
+		until    time.Time // everything stands still until then
+		settled  []check
+		never    []check
 	}
 	history *History
 	record  record
@@ -65,6 +61,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 		t: t, cfg: cfg, seed: h.Seed, start: time.Now(), draws: newDraws(h.Seed), instants: newInstants(),
 		scheme: cfg.Scheme, changed: make(chan struct{}, 1), history: h,
 	}
+	w.mu.did = map[string]int{}
 	w.record.begin()
 	w.ctx, w.end = context.WithCancel(t.Context())
 	w.serving, w.endServing = context.WithCancel(t.Context())
@@ -106,29 +103,6 @@ func (w *World) open() error {
 	return nil
 }
 
-// Run starts the program: a manager on the world's server, given to setup, the
-// very function that main calls. It returns at once. A process that crashes is
-// followed by another, with the same setup. A world has one program.
-func (w *World) Run(setup func(*manager.Manager) error) {
-	switch {
-	case w.ended():
-	case setup == nil:
-		w.Fatalf("misuse: Run: setup is nil; give the function that main calls, func(*manager.Manager) error")
-	case w.setup != nil:
-		w.Fatalf("misuse: Run is called twice; a world runs one program: let one setup add all its controllers")
-	default:
-		w.setup = setup
-		w.begin()
-	}
-}
-
-// restart begins another life of the program after a crash, if none is alive.
-func (w *World) restart() {
-	if w.alive() == nil && w.ctx.Err() == nil {
-		w.begin()
-	}
-}
-
 // heal ends all faults, for good. What was lost stays lost: connections in a black
 // hole stay silent.
 func (w *World) heal() {
@@ -140,34 +114,14 @@ func (w *World) heal() {
 	w.mu.until = time.Time{}
 	w.mu.Unlock()
 	w.server.Heal()
-	if p := w.alive(); p != nil {
-		p.release()
-		p.network.BlackHoleNew(false)
-		p.network.Delay(0)
-		p.refuse(false)
-	} else if w.setup != nil {
-		w.begin()
+	for _, p := range w.programs() {
+		if life := p.alive(); life != nil {
+			life.heal()
+		} else {
+			p.restart()
+		}
 	}
 	w.note(Event{What: Healed})
-}
-
-// alive is the process that runs; nil: none does.
-func (w *World) alive() *process {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.mu.processes) == 0 {
-		return nil
-	}
-	if p := w.mu.processes[len(w.mu.processes)-1]; !p.isDead() {
-		return p
-	}
-	return nil
-}
-
-func (w *World) lives() []*process {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.mu.processes)
 }
 
 // hold has everything stand still for a time.

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+// program is what a World runs under one name: one process, or after a crash
+// another of the same setup. Replicas are programs of their own.
+type program struct {
+	w     *World
+	name  string
+	setup func(*manager.Manager) error
+	mu    struct {
+		sync.Mutex
+		lives []*process
+	}
+}
+
+// alive is the life that runs; nil: none does.
+func (p *program) alive() *process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mu.lives) == 0 {
+		return nil
+	}
+	if last := p.mu.lives[len(p.mu.lives)-1]; !last.isDead() {
+		return last
+	}
+	return nil
+}
+
+// restart begins another life, if none is alive and the run goes on.
+func (p *program) restart() {
+	if p.alive() == nil && p.w.ctx.Err() == nil {
+		p.begin()
+	}
+}
+
+// Run starts the program: a manager on the world's server, given to setup, the
+// very function that main calls. It returns at once. A process that crashes is
+// followed by another, with the same setup. In the history they are manager-1,
+// manager-2 and so on. For replicas, or a second operator, see RunAs.
+func (w *World) Run(setup func(*manager.Manager) error) { w.run("Run", "manager", setup) }
+
+// RunAs is Run for a world of several processes, each with a name of its own, a
+// manager of its own and a network of its own to the one server. What goes wrong
+// with one does not harm the others; Op.In says with which. In the history they
+// are name-1, after a crash name-2, and so on.
+func (w *World) RunAs(name string, setup func(*manager.Manager) error) { w.run("RunAs", name, setup) }
+
+var nameOfProcess = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
+
+func (w *World) run(called, name string, setup func(*manager.Manager) error) {
+	switch others := w.names(); {
+	case w.ended():
+		return
+	case setup == nil:
+		w.Fatalf("misuse: %s: setup is nil; give the function that main calls, func(*manager.Manager) error", called)
+	case called == "Run" && slices.Contains(others, name):
+		w.Fatalf("misuse: Run is called twice; for a second process call w.RunAs(\"replica-b\", setup), and for more controllers in one let one setup add them all")
+	case slices.Contains(others, name):
+		w.Fatalf("misuse: RunAs: a process %q runs already; give each a name of its own", name)
+	case !nameOfProcess.MatchString(name) || slices.Contains([]string{"user", "cluster", "fault"}, name):
+		w.Fatalf("misuse: RunAs: a process cannot be named %q; use small letters, digits and dashes, such as replica-b", name)
+	}
+	p := &program{w: w, name: name, setup: setup}
+	w.mu.Lock()
+	w.mu.programs = append(w.mu.programs, p)
+	w.mu.Unlock()
+	p.begin()
+}
+
+// programs are all that the scenario has run, in that order.
+func (w *World) programs() []*program {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.mu.programs)
+}
+
+func (w *World) names() (out []string) {
+	for _, p := range w.programs() {
+		out = append(out, p.name)
+	}
+	return out
+}
+
+// running are the processes that are alive, in the order of their programs.
+func (w *World) running() (out []*process) {
+	for _, p := range w.programs() {
+		if life := p.alive(); life != nil {
+			out = append(out, life)
+		}
+	}
+	return out
+}
+
+// lives are all processes that there were.
+func (w *World) lives() (out []*process) {
+	for _, p := range w.programs() {
+		p.mu.Lock()
+		out = append(out, p.mu.lives...)
+		p.mu.Unlock()
+	}
+	return out
+}
+
+// strayed is what the plan says of processes that there are not; empty: nothing.
+func (w *World) strayed() string {
+	names := w.names()
+	for _, op := range w.history.Plan {
+		if op.Process != "" && !slices.Contains(names, op.Process) {
+			return fmt.Sprintf("Config.Faults: %s is to happen in the process %q, and the scenario runs %s; name one that w.RunAs is given", op.Verb, op.Process, strings.Join(names, ", "))
+		}
+	}
+	return ""
+}
