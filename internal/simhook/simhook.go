@@ -26,6 +26,9 @@ type Hooks interface {
 	// Instant is at, or the first instant after it that nobody has. The caller
 	// has it from then on.
 	Instant(at time.Time) time.Time
+	// Wall is the time on the clock of the process. It can be stepped, back too, and
+	// has no monotonic reading.
+	Wall() time.Time
 	// Random is a number in [0, 1). It follows from what it is for and from how
 	// often that came.
 	Random(what string) float64
@@ -96,6 +99,16 @@ func With(ctx context.Context, h Hooks) context.Context {
 func Of(ctx context.Context) Hooks {
 	h, _ := ctx.Value(hooksKey{}).(Hooks)
 	return h
+}
+
+// Wall is the time on the wall clock, of h if that is not nil, without a monotonic
+// reading. It is for what outlives the process or is shared with others: how long
+// something takes is for time.Since.
+func Wall(h Hooks) time.Time {
+	if h == nil {
+		return time.Now().Round(0)
+	}
+	return h.Wall()
 }
 
 // Float64 is a random number in [0, 1), of h if that is not nil.

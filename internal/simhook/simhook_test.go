@@ -15,6 +15,7 @@ import (
 type half struct{ simhook.Hooks }
 
 func (half) Random(string) float64 { return 0.5 }
+func (half) Wall() time.Time       { return time.Unix(5, 0) }
 
 func TestOf_IsNilInProduction(t *testing.T) {
 	if h := simhook.Of(t.Context()); h != nil {
@@ -41,6 +42,15 @@ func TestDuration_IsDrawnByTheSimulationOrByChance(t *testing.T) {
 	}
 	if d := simhook.Duration(nil, "a wait", -time.Second); d != 0 {
 		t.Errorf("drew %v of a negative time, want 0", d)
+	}
+}
+
+func TestWall_IsTheSimulationsOrTheMachines(t *testing.T) {
+	if at := simhook.Wall(half{}); at.Unix() != 5 {
+		t.Errorf("Wall = %v, want the simulation's", at)
+	}
+	if at := simhook.Wall(nil); time.Since(at).Abs() > time.Hour || at != at.Round(0) {
+		t.Errorf("Wall = %v, want now without a monotonic reading", at)
 	}
 }
 

@@ -10,7 +10,7 @@
 //	     ▼ one program or several, each alive or between two lives program.go
 //	     │                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
 //	  process: manager + setup, its network ─┤                     process.go
-//	     │                                   └─ instants, draws    hooks.go, instants.go
+//	     │                                   └─ instants, draws    hooks.go, wire.go, instants.go
 //	     ▼ what it does, as internal/simhook tells it
 //	  simulate.Server, told by a Tracer                            record.go
 //	     │
@@ -38,8 +38,9 @@
 //
 // # What it is not
 //
-// A bubble has one clock: wall and monotonic time cannot differ in it. A
-// goroutine cannot be killed: a crash cuts the network for ever and is blind to
+// A bubble has one clock: time.Now and timers are the same for all in it. Only what
+// asks internal/simhook for the wall clock, or Now, sees one process's clock
+// stepped. A goroutine cannot be killed: a crash cuts the network for ever and is blind to
 // what comes after. The manager has no leader election yet, so of V10 only what
 // concerns processes that have ended is checked. The content of a cache is
 // compared by version; that nobody changes it in place is checked by copies.

@@ -30,7 +30,7 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 			less := append(append(Plan{}, whole[:i]...), whole[i+1:]...).drawn(seed)
 			want := Plan{}
 			for _, op := range all {
-				if op.Verb != whole[i].Verb || op.Code != whole[i].Code {
+				if op.Verb != whole[i].Verb || op.Code != whole[i].Code || op.Amount != whole[i].Amount {
 					want = append(want, op)
 				}
 			}

@@ -16,7 +16,7 @@ const (
 	mute, closeWatches, compact, restartCache, rewind                   Verb = "mute", "close watches", "compact", "restart cache", "rewind"
 	overload, deny, expireTokens, spoilList, spoilEvent, expireContinue Verb = "overload", "deny", "expire tokens", "spoil list", "spoil event", "expire continue"
 	crash, pause, panics, hang                                          Verb = "crash", "pause", "panic", "hang"
-	jump                                                                Verb = "jump"
+	jump, clockStep                                                     Verb = "jump", "clock step"
 	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
 )
 
@@ -97,8 +97,10 @@ func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
 // the server has begun by then is carried out.
 func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }
 
-// Pause holds the process wherever it would send, receive, be told or take up
-// a key. Its timers run on, since a bubble has one clock.
+// Pause has the process stand still for a time while everything else goes on, as
+// SIGSTOP does: it sends and reads nothing, no handler is called, no key is taken
+// up. What it has sent before arrives, what arrives is read afterwards. Its timers
+// run out meanwhile, as on a machine; what follows from them waits too.
 func Pause(d time.Duration) Op { return Op{Verb: pause, For: d} }
 
 // Panic has the next reconcile panic before the user's code runs.
@@ -111,6 +113,11 @@ func Hang(d time.Duration) Op { return Op{Verb: hang, For: d} }
 // suspended machine. A bubble has one clock: wall and monotonic time go together
 // in it, and no process has a time of its own.
 func Jump(d time.Duration) Op { return Op{Verb: jump, For: d} }
+
+// ClockStep has the wall clock of the process be wrong by so much, fast or with a
+// negative time slow, until the faults end. Monotonic time goes on as it did. The
+// clock is that of leases and of Now: time.Now is everybody's in a bubble.
+func ClockStep(by time.Duration) Op { return Op{Verb: clockStep, Amount: int64(by)} }
 
 // Poison damages an object of a kind so that its type cannot take it, until the
 // faults end.
@@ -128,6 +135,6 @@ func bearable() []Op {
 		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
 		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
-		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), Huge(), Nasty(),
+		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour), Huge(), Nasty(),
 	}
 }

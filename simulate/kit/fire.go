@@ -105,6 +105,8 @@ var verbs = map[Verb]struct {
 	hang:   {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
 	jump:   {theServer, func(w *World, t target) func() { w.hold(t.op.For); return nop }},
 
+	clockStep: {aProcess, func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil }},
+
 	poison: {anObject, func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }}, // one that is gone needs none
 	huge:   {anObject, func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil }},
 	nasty: {anObject, func(w *World, t target) func() {

@@ -34,6 +34,25 @@ func (p *process) Step(ctx context.Context, point, key string) {
 // Instant is at or the first instant after it that nobody has.
 func (p *process) Instant(at time.Time) time.Time { return p.w.instants.take(time.Now(), at) }
 
+// Wall is the time on the clock of the process.
+func (p *process) Wall() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return time.Now().Round(0).Add(p.mu.wrong)
+}
+
+// stepClock has the clock be wrong by so much.
+func (p *process) stepClock(by time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.wrong = by
+}
+
+// Now is the time on the wall clock of the process that ctx is of, such as the
+// context of a reconcile; outside of a simulation that of the machine. Give it to
+// code that asks for the time to write it down, so that ClockStep reaches it.
+func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
+
 // Random is drawn by what it is for.
 func (p *process) Random(what string) float64 { return p.w.draws.float(p.name + " " + what) }
 

@@ -112,7 +112,7 @@ func Swarm(ops ...Op) Plan {
 func (p Plan) drawn(seed uint64) Plan {
 	out := Plan{}
 	for i, op := range p {
-		op.id = fmt.Sprintf("fault %s %s%s %d %d", op.Verb, op.Kind, op.Process, op.Code, p[:i].count(op))
+		op.id = fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
 		if op.When == (Trigger{}) {
 			if unit(drawn(seed, op.id, 0)) >= taken {
 				continue
@@ -132,7 +132,7 @@ const (
 // count is how many of the same there are.
 func (p Plan) count(op Op) (n int) {
 	for _, other := range p {
-		if other.Verb == op.Verb && other.Kind == op.Kind && other.Process == op.Process && other.Code == op.Code {
+		if other.Verb == op.Verb && other.Kind == op.Kind && other.Process == op.Process && other.Code == op.Code && other.Amount == op.Amount {
 			n++
 		}
 	}
@@ -167,6 +167,9 @@ func (o Op) String() string {
 	}
 	if o.Process != "" {
 		text += " in " + o.Process
+	}
+	if o.Verb == clockStep {
+		text += " by " + time.Duration(o.Amount).String()
 	}
 	if o.For > 0 {
 		text += " for " + o.For.String()

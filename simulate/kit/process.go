@@ -6,7 +6,6 @@ package kit
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"time"
 
@@ -32,9 +31,10 @@ type process struct {
 	manager *manager.Manager
 	mu      struct {
 		sync.Mutex
-		dead    bool      // it crashed: nothing that it does is seen
-		until   time.Time // it is held until then
-		mishaps []mishap  // of the next reconciles
+		dead    bool          // it crashed: nothing that it does is seen
+		until   time.Time     // it is held until then
+		wrong   time.Duration // of its wall clock
+		mishaps []mishap      // of the next reconciles
 		busy    map[keyed]*attempt
 	}
 }
@@ -86,7 +86,7 @@ func (p *program) begin() {
 func (p *process) run(ctx context.Context) error {
 	opts := p.w.cfg.Manager
 	opts.Scheme = p.w.scheme
-	opts.Config = &rest.Config{Host: "http://simulated", Transport: &sender{p, p.network.Transport()}, UserAgent: "simulated"}
+	opts.Config = &rest.Config{Host: "http://simulated", Transport: &sender{p, p.transport()}, UserAgent: "simulated"}
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
@@ -157,7 +157,7 @@ func (p *process) hold(d time.Duration) {
 // heal ends what goes wrong with the process.
 func (p *process) heal() {
 	p.mu.Lock()
-	p.mu.until, p.mu.mishaps = time.Time{}, nil
+	p.mu.until, p.mu.mishaps, p.mu.wrong = time.Time{}, nil, 0
 	p.mu.Unlock()
 	p.network.BlackHoleNew(false)
 	p.network.Delay(0)
@@ -189,18 +189,6 @@ func (p *process) nextMishap() (m mishap) {
 	return m
 }
 
-// pace has what is sent arrive within a fifth of a millisecond, and nothing while
-// the process stands still.
-func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
-	if until := p.heldUntil(); until.After(earliest) {
-		earliest = until
-	}
-	jitter := 1 + time.Duration(drawn(p.w.seed, line, uint64(nth))%uint64(latency))
-	return p.w.instants.take(time.Now(), earliest.Add(jitter))
-}
-
-const latency = 200 * time.Microsecond
-
 // logger writes what a person must know into the history.
 func (p *process) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
@@ -215,21 +203,3 @@ func (p *process) note(e Event) {
 		p.w.note(e)
 	}
 }
-
-// sender gives each request an instant of its own.
-type sender struct {
-	p    *process
-	next *http.Transport
-}
-
-// RoundTrip sends r.
-func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.p.Step(r.Context(), "send "+r.Method, r.URL.Path+" "+r.Header.Get("Accept"))
-	if err := r.Context().Err(); err != nil {
-		return nil, err
-	}
-	return s.next.RoundTrip(r)
-}
-
-// CloseIdleConnections gives connections back.
-func (s *sender) CloseIdleConnections() { s.next.CloseIdleConnections() }

@@ -4,12 +4,16 @@
 package kit_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -110,5 +114,66 @@ func TestKit_InexactRunsSaySo_K5(t *testing.T) {
 	page, err := os.ReadFile(out + "/TestKit_InexactRunsSaySo_K5-seed-0x1.html")
 	if err != nil || !strings.Contains(string(page), "run it more than once: "+why) {
 		t.Errorf("the page does not say that its line is inexact: %v", err)
+	}
+}
+
+// The clock of one process is fast, then slow, and right when the faults are over;
+// nobody else's is touched.
+func TestKit_ClockOfOneProcessIsStepped_K3(t *testing.T) {
+	var mu sync.Mutex
+	seen := map[string]string{}
+	watch := func(name string) func(*manager.Manager) error {
+		return func(mgr *manager.Manager) error {
+			return addCopier(mgr, func(copier) reconcile.Func[reconcile.Key] {
+				return func(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					seen[name] += " " + kit.Now(ctx).Sub(time.Now().Round(0)).String()
+					return reconcile.Result{}, nil
+				}
+			})
+		}
+	}
+	plan := kit.Plan{kit.ClockStep(time.Hour).In("left").At(2 * time.Second), kit.ClockStep(-time.Minute).In("left").At(4 * time.Second)}
+	h := kit.Run(t, kit.Config{Faults: plan, FaultPhase: 6 * time.Second}, 3, func(w *kit.World) {
+		w.RunAs("left", watch("left"))
+		w.RunAs("right", watch("right"))
+		for _, name := range []string{"a", "b", "c", "d"} {
+			w.Sleep(time.Second)
+			w.Create(configMap(name, nil))
+			w.Sleep(time.Second)
+		}
+	})
+	sound(t, h)
+	if seen["left"] != " 0s 1h0m0s -1m0s 0s" || seen["right"] != " 0s 0s 0s 0s" {
+		t.Errorf("the clocks are wrong by %s, want 0s 1h0m0s -1m0s 0s and always 0s", seen)
+	}
+}
+
+// A process that stands still neither reads what was on its way nor does anything
+// else, and then goes on where it was.
+func TestKit_PausedProcessDoesNothing(t *testing.T) {
+	plan := kit.Plan{kit.Delay(3*time.Second, 2*time.Second).At(3 * time.Second), kit.Pause(5 * time.Second).At(5 * time.Second)}
+	h := kit.Run(t, kit.Config{Faults: plan}, 3, func(w *kit.World) {
+		w.Run(setUpCopier)
+		w.Settled(copied(w))
+		w.Sleep(3500 * time.Millisecond)
+		w.Create(configMap("on-its-way", nil)) // is told of at 6.5 s
+		w.Sleep(4 * time.Second)
+		w.Create(configMap("meanwhile", nil))
+	})
+	sound(t, h)
+	sent := false
+	for _, e := range h.Events {
+		sent = sent || e.What == kit.Sent && e.Key == "default/on-its-way" && e.At < 5*time.Second
+		switch e.What {
+		case kit.Stored, kit.Told, kit.Enqueued, kit.Begun, kit.Ended:
+			if e.At > 5*time.Second+time.Millisecond && e.At < 10*time.Second {
+				t.Errorf("a process that stands still does something: %s", e)
+			}
+		}
+	}
+	if !sent {
+		t.Error("nothing was on its way: it is not what it was tested for")
 	}
 }

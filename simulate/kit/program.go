@@ -116,7 +116,7 @@ func (w *World) lives() (out []*process) {
 // strayed is what the plan says of processes that there are not; empty: nothing.
 func (w *World) strayed() string {
 	names := w.names()
-	for _, op := range w.history.Plan {
+	for _, op := range w.cfg.Faults {
 		if op.Process != "" && !slices.Contains(names, op.Process) {
 			return fmt.Sprintf("Config.Faults: %s is to happen in the process %q, and the scenario runs %s; name one that w.RunAs is given", op.Verb, op.Process, strings.Join(names, ", "))
 		}

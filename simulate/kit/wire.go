@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+)
+
+// What lies between a process and the network.
+
+// transport is the process's way to the server.
+func (p *process) transport() *http.Transport {
+	return &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := p.network.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return conn{c, p}, nil
+	}}
+}
+
+// conn is the process's end of a connection. What arrives while the process
+// stands still is read after that, be it the news that the connection has ended.
+type conn struct {
+	net.Conn
+	p *process
+}
+
+// Read blocks for what arrives, and while the process stands still.
+func (c conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.p.heldUntil().After(time.Now()) {
+		c.p.Step(c.p.w.ctx, "receive", "")
+	}
+	return n, err
+}
+
+// pace has what is sent arrive within a fifth of a millisecond, and nothing while
+// the process stands still.
+func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
+	if until := p.heldUntil(); until.After(earliest) {
+		earliest = until
+	}
+	jitter := 1 + time.Duration(drawn(p.w.seed, line, uint64(nth))%uint64(latency))
+	return p.w.instants.take(time.Now(), earliest.Add(jitter))
+}
+
+const latency = 200 * time.Microsecond
+
+// sender gives each request an instant of its own.
+type sender struct {
+	p    *process
+	next *http.Transport
+}
+
+// RoundTrip sends r.
+func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.p.Step(r.Context(), "send "+r.Method, r.URL.Path+" "+r.Header.Get("Accept"))
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	return s.next.RoundTrip(r)
+}
+
+// CloseIdleConnections gives connections back.
+func (s *sender) CloseIdleConnections() { s.next.CloseIdleConnections() }
