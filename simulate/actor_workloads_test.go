@@ -63,6 +63,19 @@ func (p *play) conditions(path string) string {
 	return strings.Join(out, " ")
 }
 
+// eachRevision lets d pass, and looks whenever a millisecond has changed something.
+func eachRevision(p *play, d time.Duration, look func()) {
+	p.t.Helper()
+	seen := int64(0)
+	for range d / time.Millisecond {
+		pass(time.Millisecond)
+		if now := p.Revision(); now != seen {
+			seen = now
+			look()
+		}
+	}
+}
+
 func (p *play) images() string {
 	p.t.Helper()
 	count := map[string]int{}
@@ -136,8 +149,7 @@ func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
 		p.deploy("one", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
 		pass(5 * time.Second)
 		p.deploy("two", 4, `,"strategy":{"rollingUpdate":{"maxSurge":1,"maxUnavailable":1}}`)
-		for range 3000 {
-			pass(time.Millisecond)
+		eachRevision(p, 3*time.Second, func() {
 			ready, living := 0, 0
 			for _, pod := range p.pods() {
 				if pod.DeletionTimestamp != nil {
@@ -153,7 +165,7 @@ func TestDeployments_RollWithinTheirBounds_S21(t *testing.T) {
 			if living > 5 || ready < 3 {
 				t.Fatalf("got %d pods, %d of them ready; want at most 5, and 3 ready", living, ready)
 			}
-		}
+		})
 		if got := p.images(); got != "map[two:4]" {
 			t.Errorf("got images %s, want all new", got)
 		}
@@ -179,12 +191,11 @@ func TestDeployments_RecreateEndsTheOldFirst_S21(t *testing.T) {
 		p.deploy("one", 2, `,"strategy":{"type":"Recreate"}`)
 		pass(5 * time.Second)
 		p.deploy("two", 2, `,"strategy":{"type":"Recreate"}`)
-		for range 3000 {
-			pass(time.Millisecond)
+		eachRevision(p, 3*time.Second, func() {
 			if got := p.images(); strings.Contains(got, "one") && strings.Contains(got, "two") {
 				t.Fatalf("got %s at one time, want the old to end first", got)
 			}
-		}
+		})
 		if got := p.images(); got != "map[two:2]" {
 			t.Errorf("got images %s, want all new", got)
 		}
@@ -308,10 +319,7 @@ func TestStatefulSets_MakeTheirPodsInOrder_S21(t *testing.T) {
 				}
 			}
 		}
-		for range 2000 {
-			pass(time.Millisecond)
-			ordered()
-		}
+		eachRevision(p, 2*time.Second, ordered)
 		p.has(pods, "s-0 s-1 s-2", "pods are named by their numbers")
 		p.has(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data-s-0 data-s-1 data-s-2", "each pod has a claim of its own")
 		p.must("PATCH "+path+"/s strategic", `{"spec":{"template":{"spec":{"containers":[{"name":"c","image":"two"}]}}}}`)

@@ -143,15 +143,16 @@ func TestServer_KeptFormsAreOfTheirVersion_S16(t *testing.T) {
 
 func TestEncodings_AreBounded_S16(t *testing.T) {
 	s := New(Options{})
-	value := strings.Repeat("x", 4<<20)
-	for n := range encodedAtMost>>22 + 3 {
+	s.encodings.atMost = 4 << 20
+	value := strings.Repeat("x", 256<<10)
+	for n := range 20 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a%d"},"data":{"v":%q}}`, n, value))
 		if body := reply(s, fmt.Sprintf("/api/v1/namespaces/n/configmaps/a%d", n), contentJSON).Body; !strings.Contains(body.String(), value) {
 			t.Fatalf("a%d is not answered whole", n)
 		}
 	}
-	if n := s.encodings.mu.bytes; n > encodedAtMost || n < encodedAtMost/2 {
-		t.Errorf("%d bytes are kept, want at most %d, and not much less", n, encodedAtMost)
+	if n := s.encodings.mu.bytes; n > s.encodings.atMost || n < s.encodings.atMost/2 {
+		t.Errorf("%d bytes are kept, want at most %d, and not much less", n, s.encodings.atMost)
 	}
 	if body := reply(s, "/api/v1/namespaces/n/configmaps/a0", contentJSON).Body; !strings.Contains(body.String(), value) {
 		t.Error("what was given up is not made anew")

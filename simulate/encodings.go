@@ -4,19 +4,22 @@
 package simulate
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
-// encodedAtMost is how many bytes of encoded objects a server keeps.
+// encodedAtMost is how many bytes of encoded objects a server keeps, as a rule.
 const encodedAtMost = 48 << 20
 
 // encodings are the forms of objects that were made last, up to a number of
 // bytes, so that an answer to a write, the watches that are told of it and the
 // reads that follow share them. Safe for concurrent use.
 type encodings struct {
+	atMost int // bytes; 0: encodedAtMost
+
 	mu struct {
 		sync.Mutex
 		held  deque.Deque[*encoding] // the oldest first
@@ -74,7 +77,7 @@ func (c *encodings) keep(e *encoding, size int) {
 	defer c.mu.Unlock()
 	c.mu.held.Push(e)
 	c.mu.bytes += size
-	for c.mu.bytes > encodedAtMost && c.mu.held.Len() > 0 {
+	for c.mu.bytes > cmp.Or(c.atMost, encodedAtMost) && c.mu.held.Len() > 0 {
 		oldest := c.mu.held.Pop()
 		if gone := oldest.content.Swap(nil); gone != nil {
 			c.mu.bytes -= len(*gone)
