@@ -126,11 +126,28 @@ func isServed(w *kit.World, site *webv1.Website) error {
 }
 
 func TestSimulation_WebsitesAreServedWhateverGoesWrong(t *testing.T) {
-	kit.Test(t, simulated(t), func(w *kit.World) {
-		w.Run(setup)
-		w.Settled(served(w))
-		comeAndGo(w)
-	})
+	kit.Test(t, simulated(t), serve)
+}
+
+func serve(w *kit.World) {
+	w.Run(setup)
+	w.Settled(served(w))
+	comeAndGo(w)
+}
+
+// What a run costs: one seed after the other, as they are tested and with nothing
+// going wrong.
+func BenchmarkSimulation(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		faults kit.Plan
+	}{{"sound", kit.Plan{}}, {"swarm", nil}} {
+		b.Run(c.name, func(b *testing.B) {
+			cfg := simulated(b)
+			cfg.Faults = c.faults
+			kit.Bench(b, cfg, serve)
+		})
+	}
 }
 
 // forgetful is the reconciler with a bug: it remembers which page it has written, to

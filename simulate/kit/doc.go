@@ -4,7 +4,7 @@
 // Package kit runs a program's controllers against a simulated API server, in
 // virtual time, while things go wrong, and says how to see it again.
 //
-//	Test ── one bubble per seed ──▶ World                         kit.go, run.go
+//	Test, Bench ── one bubble per seed ──▶ World         kit.go, run.go, bench.go
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
 //	     ▼ one program or several, each alive or between two lives program.go
@@ -47,8 +47,8 @@
 //
 // # Concurrency
 //
-// Test and Run start bubbles and return when they have ended. A World is used by
-// the scenario's goroutine, its checks run in others.
+// Test, Run and Bench start bubbles and return when they have ended. A World is
+// used by the scenario's goroutine, its checks run in others.
 //
 // # Testing
 //

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"runtime"
+	"testing"
+	"time"
+)
+
+// Bench measures runs of scenario with the seeds 1, 2, 3 and so on, one at a time,
+// after one that is not measured. Beside the clock it reports for each run the
+// processor time, where the system tells it, the virtual time, and the requests and
+// events of the history. cfg is that of Test, whose Seeds it does not need. A run
+// that violates something fails b, and so does misuse. It blocks until b has enough.
+func Bench(b *testing.B, cfg Config, scenario func(*World)) {
+	b.Helper()
+	cfg.Seeds = max(cfg.Seeds, 1)
+	if _, err := cfg.complete(scenario); err != nil {
+		b.Fatalf("kit.Bench: %v", err)
+	}
+	var seed uint64
+	once := func() *History {
+		seed++
+		h := lent(b, func(t *testing.T) *History { return Run(t, cfg, seed, scenario) })
+		if len(h.Violations) > 0 {
+			b.Fatalf("kit.Bench: seed %#x: %s", seed, h.Violations[0])
+		}
+		return h
+	}
+	once() // has the process read what it needs once
+	seed = 0
+	var cpu, virtual time.Duration
+	var requests, events int
+	for start := processorTime(); b.Loop(); cpu = processorTime() - start {
+		h := once()
+		events += len(h.Events)
+		virtual += h.Events[len(h.Events)-1].At
+		for _, e := range h.Events {
+			if e.What == Asked {
+				requests++
+			}
+		}
+	}
+	n := float64(b.N)
+	if cpu > 0 {
+		b.ReportMetric(float64(cpu.Nanoseconds())/n, "cpu-ns/op")
+	}
+	b.ReportMetric(virtual.Seconds()/n, "virtual-s/op")
+	b.ReportMetric(float64(requests)/n, "requests/op")
+	b.ReportMetric(float64(events)/n, "events/op")
+}
+
+// lent runs f with a T, since bubbles belong to tests and b has none to lend.
+func lent(b *testing.B, f func(*testing.T) *History) (h *History) {
+	procs := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(procs)
+	all := func(string, string) (bool, error) { return true, nil }
+	testing.RunTests(all, []testing.InternalTest{{Name: b.Name(), F: func(t *testing.T) {
+		if h == nil { // else it is asked again, for -count or -cpu
+			runtime.GOMAXPROCS(procs)
+			h = f(t)
+		}
+	}}})
+	if h == nil {
+		b.Fatal("kit.Bench: the run was skipped; leave out -skip")
+	}
+	return h
+}
