@@ -27,7 +27,7 @@ type claim struct {
 
 // claimed are the objects of a kind that are an owner's. It takes in those that
 // nobody controls, and lets go those that its selector does not match.
-func claimed[T any](ctx context.Context, c *company, of claim, r schema.GroupResource) (out []*T, err error) {
+func claimed[T any, P goPointer[T]](ctx context.Context, c *company, of claim, r schema.GroupResource) (out []*T, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(of.selector)
 	if err != nil || selector.Empty() {
 		return nil, err
@@ -41,7 +41,10 @@ func claimed[T any](ctx context.Context, c *company, of claim, r schema.GroupRes
 		if err != nil {
 			return nil, err
 		}
-		if typed := read[T](c, about); mine && typed != nil {
+		if !mine {
+			continue
+		}
+		if typed := read[T, P](c, about); typed != nil {
 			out = append(out, typed)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -71,6 +72,9 @@ func (a endpointKeeper) act(ctx context.Context, about reference) (time.Duration
 		}
 		is := wanted[0]
 		wanted = wanted[1:]
+		if equality.Semantic.DeepEqual(slice.Endpoints, is.Endpoints) && equality.Semantic.DeepEqual(slice.Ports, is.Ports) && maps.Equal(slice.Labels, is.Labels) {
+			continue
+		}
 		if _, err := update(ctx, a.company, byControllers, held, "", func(slice *discoveryv1.EndpointSlice) {
 			slice.Endpoints, slice.Ports, slice.Labels = is.Endpoints, is.Ports, is.Labels
 		}); err != nil {

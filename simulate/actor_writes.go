@@ -59,13 +59,13 @@ func (c *company) create(ctx context.Context, manager string, r schema.GroupReso
 
 // update changes an object in its Go type, all of it but the status, or through
 // a subresource. A change that changes nothing is no write.
-func update[T any](ctx context.Context, c *company, manager string, about reference, subresource string, edit func(*T)) (*T, error) {
+func update[T any, P goPointer[T]](ctx context.Context, c *company, manager string, about reference, subresource string, edit func(*T)) (*T, error) {
 	q, err := c.writing(ctx, manager, "update", about, subresource)
 	if err != nil {
 		return nil, err
 	}
 	obj, _, err := c.server.change(q, false, func(old *object) (*object, error) {
-		typed, err := typedOf[T](old)
+		typed, err := readingOf[T, P](c, about, old)
 		if err != nil {
 			return nil, err
 		}
@@ -74,6 +74,7 @@ func update[T any](ctx context.Context, c *company, manager string, about refere
 		if err := retype(obj, typed); err != nil {
 			return nil, err
 		}
+		keepField(metadataOf(old), metadataOf(obj), "managedFields")
 		if same(old, obj) {
 			return obj, nil
 		}
@@ -82,7 +83,7 @@ func update[T any](ctx context.Context, c *company, manager string, about refere
 	if err != nil {
 		return nil, err
 	}
-	return typedOf[T](obj)
+	return readingOf[T, P](c, about, obj)
 }
 
 // edit changes the fields of an object of any kind.
@@ -114,27 +115,4 @@ func (c *company) remove(ctx context.Context, about reference, seen *object, pol
 	}
 	_, _, err = c.server.deleteObject(q, &opts)
 	return err
-}
-
-// read is an object in its Go type; nil: there is none, or it does not fit.
-func read[T any](c *company, about reference) *T {
-	obj := c.get(about)
-	if obj == nil {
-		return nil
-	}
-	typed, err := typedOf[T](obj)
-	if err != nil {
-		return nil
-	}
-	return typed
-}
-
-// readWhole is read, with the defaults that an object lacks that was stored
-// without the hops of a request.
-func readWhole[T any](c *company, about reference) *T {
-	typed := read[T](c, about)
-	if made, ok := any(typed).(runtime.Object); ok && typed != nil {
-		defaultTyped(made)
-	}
-	return typed
 }

@@ -74,7 +74,8 @@ type company struct {
 	timeline timeline
 	steps    map[errand]int // taken so far; decides what is drawn for the next
 	failures map[errand]int // in a row
-	news     []news         // guarded by the server's lock
+	readings map[reference]reading
+	news     []news // guarded by the server's lock
 }
 
 // news is a change and when it was made.
@@ -109,7 +110,7 @@ func (s *Server) RunActors(ctx context.Context, opts Actors) error {
 func newCompany(s *Server, opts Actors) *company {
 	c := &company{
 		server: s, delay: opts.Delay, actors: map[string]actor{}, index: newObjectIndex(),
-		steps: map[errand]int{}, failures: map[errand]int{},
+		steps: map[errand]int{}, failures: map[errand]int{}, readings: map[reference]reading{},
 	}
 	if c.delay == 0 {
 		c.delay = usualDelay
@@ -171,6 +172,9 @@ func (c *company) await(ctx context.Context) []news {
 // heed tells all actors of a change, and plans what they have to look at.
 func (c *company) heed(n news) {
 	c.index.note(n.change)
+	if n.after == nil {
+		delete(c.readings, n.about())
+	}
 	for _, a := range c.order {
 		a.heed(n.change, func(about reference) {
 			c.plan(errand{a.name(), about}, n.at)
