@@ -6,6 +6,7 @@ package simulate
 import (
 	_ "embed"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -21,8 +22,9 @@ var builtinTable string
 // allVerbs are those of a kind that is stored.
 const allVerbs = "create,delete,deletecollection,get,list,patch,update,watch"
 
-// builtins are the kinds that are always there.
-func builtins() (out []Kind) {
+// builtins are the kinds that are always there. All servers of the process share
+// their field managers, and so what these remember.
+var builtins = sync.OnceValue(func() (out []Kind) {
 	for line := range strings.Lines(builtinTable) {
 		f := strings.Split(strings.TrimSpace(line), "|")
 		gv, err := schema.ParseGroupVersion(f[0])
@@ -40,10 +42,11 @@ func builtins() (out []Kind) {
 			k.scale = builtinScale(k.Kind)
 		}
 		k.status = k.hasSubresource("status")
+		k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
 		out = append(out, k)
 	}
 	return out
-}
+})
 
 // installBuiltins serves them. Of a resource with several versions the first in
 // the table is held.

@@ -62,6 +62,9 @@ func compileDefinition(s *apiextensionsv1.CustomResourceDefinitionSpec) (*defini
 			return nil, fmt.Errorf("compile the schema of version %s: %w", v.Name, err)
 		}
 		made.types = types
+		if d.spec.Conversion == nil || d.spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
+			made.managers, made.scaleManagers = newFieldManagers(), newFieldManagers()
+		}
 		gvk := d.kind(v.Name)
 		made.document = modelOf(gvk, made.structural)
 		models[customModel(gvk)] = made.document

@@ -139,7 +139,8 @@ func (d *definition) kindOf(v *apiextensionsv1.CustomResourceDefinitionVersion, 
 		GroupVersionKind: schema.GroupVersionKind{Group: d.spec.Group, Version: v.Name, Kind: names.Kind},
 		Resource:         names.Plural, Namespaced: d.spec.Scope == apiextensionsv1.NamespaceScoped,
 		singular: names.Singular, shortNames: names.ShortNames, categories: names.Categories, listKind: names.ListKind,
-		verbs:  []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
+		verbs:    []string{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"},
+		managers: made.managers, scaleManagers: made.scaleManagers,
 		schema: made, unserved: !v.Served, warning: d.deprecation(v), columns: v.AdditionalPrinterColumns,
 	}
 	for _, f := range v.SelectableFields {

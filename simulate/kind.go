@@ -157,7 +157,9 @@ func (k Kind) completed() *Kind {
 		k.verbs = split(allVerbs)
 	}
 	k.builtin = goTypes().Recognizes(k.GroupVersionKind)
-	k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
+	if k.managers == nil {
+		k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
+	}
 	switch {
 	case k.schema != nil || !k.builtin:
 	case k.resource() == definitions:

@@ -35,6 +35,8 @@ type customSchema struct {
 	scale         *apiextensions.CustomResourceSubresourceScale
 	document      *spec.Schema
 	types         func() managedfields.TypeConverter // of all versions
+	// managers are nil where a webhook converts, which each server calls its own way.
+	managers, scaleManagers *fieldManagers
 }
 
 // prune drops fields that the schema does not have, nulls that it does not
