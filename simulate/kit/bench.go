@@ -20,6 +20,7 @@ func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 	if _, err := cfg.complete(scenario); err != nil {
 		b.Fatalf("kit.Bench: %v", err)
 	}
+	collectRarely(b)
 	var seed uint64
 	once := func() *History {
 		seed++

@@ -83,6 +83,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	if err != nil {
 		t.Fatalf("kit.Test: %v", err)
 	}
+	collectRarely(t)
 	failed := new(atomic.Int32)
 	for i, seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
