@@ -30,7 +30,7 @@ func lived(t *testing.T, seed uint64, names ...string) (hash string, of map[stri
 	of = map[string][]entry{}
 	sum := sha256.New()
 	synctest.Test(t, func(t *testing.T) {
-		s, start := New(Options{Seed: seed}), time.Now()
+		s, start := New(Options{Seed: seed, Namespaces: []string{"ns"}}), time.Now()
 		s.mu.Lock()
 		s.observeLocked(func(c change) {
 			text, err := json.Marshal([]any{c.revision, time.Since(start), c.resource, c.key, c.after})
@@ -62,7 +62,6 @@ func lived(t *testing.T, seed uint64, names ...string) (hash string, of map[stri
 			}
 			time.Sleep(time.Microsecond)
 		}
-		send("POST", "/api/v1/namespaces", `{"metadata":{"name":"ns"}}`)
 		for _, name := range names {
 			send("POST", "/apis/apps/v1/namespaces/ns/deployments", fmt.Sprintf(
 				`{"metadata":{"name":%q},"spec":{"replicas":3,"selector":{"matchLabels":{"app":%q}},"template":{"metadata":{"labels":{"app":%q}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`,

@@ -18,17 +18,16 @@ var namespaces = schema.GroupResource{Resource: "namespaces"}
 
 func TestNamespaces_EndWhenTheyAreEmpty_S21(t *testing.T) {
 	acting(t, simulate.Options{Kinds: []simulate.Kind{widgetKind}}, simulate.Actors{Namespaces: true}, func(p *play) {
-		p.must("POST /api/v1/namespaces", `{"metadata":{"name":"ns"}}`)
 		pass(time.Second)
-		p.has(configMaps, "kube-root-ca.crt", "each namespace has the roots of its cluster")
-		p.has(schema.GroupResource{Resource: "serviceaccounts"}, "default", "each namespace has an account")
+		p.has(configMaps, "kube-root-ca.crt kube-root-ca.crt", "each namespace has the roots of its cluster")
+		p.has(schema.GroupResource{Resource: "serviceaccounts"}, "default default", "each namespace has an account")
 		p.own("a")
 		p.must("POST "+mapsPath, `{"metadata":{"name":"kept","finalizers":["test.example.com/held"]}}`)
 		p.must("POST /apis/test.example.com/v1/namespaces/ns/widgets", `{"apiVersion":"test.example.com/v1","kind":"Widget","metadata":{"name":"w"}}`)
 		p.must("POST /api/v1/namespaces/other/configmaps", `{"metadata":{"name":"elsewhere"}}`)
 		p.must("DELETE /api/v1/namespaces/ns", "")
 		pass(time.Second)
-		p.has(configMaps, "kept elsewhere", "all is deleted that nothing keeps, in this namespace alone")
+		p.has(configMaps, "kept elsewhere kube-root-ca.crt", "all is deleted that nothing keeps, in this namespace alone")
 		p.has(widgets, "", "custom resources are deleted too")
 		said := fmt.Sprint(p.at("/api/v1/namespaces/ns", "status", "conditions"))
 		for _, want := range []string{
@@ -45,6 +44,6 @@ func TestNamespaces_EndWhenTheyAreEmpty_S21(t *testing.T) {
 		}
 		p.must("PATCH "+mapsPath+"/kept merge", `{"metadata":{"finalizers":null}}`)
 		pass(time.Second)
-		p.has(namespaces, "", "nothing is left, so it goes")
+		p.has(namespaces, "other", "nothing is left, so it goes")
 	})
 }

@@ -28,9 +28,11 @@ type play struct {
 	group sync.WaitGroup
 }
 
-// acting runs test in a bubble while actors work.
+// acting runs test in a bubble while actors work. The server has the namespaces
+// ns and other.
 func acting(t *testing.T, opts simulate.Options, actors simulate.Actors, test func(p *play)) {
 	t.Helper()
+	opts.Namespaces = []string{"ns", "other"}
 	synctest.Test(t, func(t *testing.T) {
 		p := &play{Server: simulate.New(opts), t: t}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -80,11 +82,17 @@ func (p *play) must(line, body string) map[string]any {
 	return answer
 }
 
-// there is what of a kind is there: "a b".
+// there is what of a kind is there, but for the cluster's own namespaces: "a b".
 func (p *play) there(r schema.GroupResource) string {
 	var names []string
 	for _, obj := range p.Objects(r) {
-		names = append(names, obj.GetName())
+		home := obj.GetNamespace()
+		if r == namespaces {
+			home = obj.GetName()
+		}
+		if home != "default" && !strings.HasPrefix(home, "kube-") {
+			names = append(names, obj.GetName())
+		}
 	}
 	return strings.Join(names, " ")
 }
@@ -108,7 +116,7 @@ func TestServer_ActorsOfNoneDoNothing_S21(t *testing.T) {
 		p.must("POST /api/v1/namespaces", `{"metadata":{"name":"a"}}`)
 		p.must("DELETE /api/v1/namespaces/a", "")
 		pass(time.Minute)
-		p.has(schema.GroupResource{Resource: "namespaces"}, "a", "nobody was asked to empty namespaces")
+		p.has(schema.GroupResource{Resource: "namespaces"}, "a ns other", "nobody was asked to empty namespaces")
 	})
 	if err := simulate.New(simulate.Options{}).RunActors(t.Context(), simulate.Actors{Delay: -1}); err == nil {
 		t.Error("a negative delay is taken; want an error that says so")

@@ -75,7 +75,7 @@ func TestServer_EachRequestIsOfOneUser_S19(t *testing.T) {
 }
 
 func TestServer_CertificatesNameTheirUser_S19(t *testing.T) {
-	s := simulate.New(simulate.Options{Authorization: true})
+	s := simulate.New(simulate.Options{Authorization: true, Namespaces: []string{"ns"}})
 	ask := func(verified bool) int {
 		cert := &x509.Certificate{Raw: []byte("raw"), Subject: pkix.Name{CommonName: "carol", Organization: []string{"system:masters"}}}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/api/v1/secrets", nil)
@@ -191,7 +191,7 @@ func TestServer_WhoMayBeAnother_S19(t *testing.T) {
 // FuzzServer_Authorization sends what may stand in the header. Only the token
 // itself is let in.
 func FuzzServer_Authorization(f *testing.F) {
-	s := simulate.New(simulate.Options{Authorization: true})
+	s := simulate.New(simulate.Options{Authorization: true, Namespaces: []string{"ns"}})
 	send := func(t *testing.T, header, user string) *httptest.ResponseRecorder {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/v1/secrets", nil)

@@ -34,7 +34,7 @@ func listed(t *testing.T, s *Server, query string) (keys, token string, code int
 
 // A store orders by paths, where "-" comes before the slash after a namespace.
 func TestServer_PagesGoOnWhereTheLastOneEnded_S2(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"a", "a-b", "a.b", "a0"}})
 	for _, namespace := range []string{"a", "a-b", "a.b", "a0"} {
 		stored(t, s, strings.Replace(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"?","name":"x"}}`, "?", namespace, 1))
 	}
@@ -53,7 +53,7 @@ func TestServer_PagesGoOnWhereTheLastOneEnded_S2(t *testing.T) {
 
 // A token that is too old comes with one for the rest as it is now.
 func TestServer_ExpiredPagesCanGoOnInconsistently_S4(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"n"}})
 	add := func(name string) {
 		stored(t, s, strings.Replace(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"?"}}`, "?", name, 1))
 	}

@@ -5,13 +5,10 @@ package simulate
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -73,23 +70,6 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, errPlain(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	return s.commitCreate(q, obj)
-}
-
-// housed refuses new objects in a namespace that is being emptied.
-func (s *Server) housed(q *writing, name string) error {
-	if !q.kind.Namespaced {
-		return nil
-	}
-	s.mu.Lock()
-	home := s.mu.log.get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: q.namespace})
-	s.mu.Unlock()
-	if home == nil || unset(home.meta().GetDeletionTimestamp()) {
-		return nil
-	}
-	err := apierrors.NewForbidden(q.kind.resource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
-	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
-		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", q.namespace), Field: "metadata.namespace"})
-	return err
 }
 
 // unbegun takes from a new object what only the server decides about.

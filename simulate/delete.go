@@ -174,6 +174,9 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, 
 }
 
 func (s *Server) deletable(q *writing, old *object) error {
+	if err := q.kind.spared(q.name); err != nil {
+		return err
+	}
 	if _, err := s.mutated(q, "DELETE", nil, old); err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@
 //	   ├──▶ write.go, write_body.go   create, update, patch
 //	   │      decode or patch    write_decode.go, patch.go, apply.go
 //	   │      who owns what      managed_fields.go; ownership.go remembers
-//	   │      admission          admission.go
+//	   │      admission          namespaces.go, admission.go
 //	   │      prepare, fill      prepare.go, fill.go, defaults*.go
 //	   │      validate           validate*.go
 //	   │      commit             create.go, update.go
@@ -82,10 +82,6 @@
 //	    added for its watch, what leaves it deleted
 //	S18 what discovery and the schemas tell of is what is served, from the moment
 //	    that a kind is there until it is gone
-//	S23 with a journal, nobody hears of a change before it is in the file: what was
-//	    acknowledged is there after a crash, and a torn record costs itself alone
-//	S24 a server that listens takes no address but its own machine's, lets in
-//	    nobody without its certificate, and ends with watches open
 //	S19 each request is of one user, by its certificate, its token or as whom it
 //	    asks to be taken; an unknown or forged token is 401, and a ServiceAccount's
 //	    counts as long as what it is bound to is there
@@ -98,8 +94,6 @@
 //	    more or less moves no step of another
 //	S23 with a journal, nobody hears of a change before it is in the file: what was
 //	    acknowledged is there after a crash, and a torn record costs itself alone
-//	S24 a server that listens takes no address but its own machine's, lets in
-//	    nobody without its certificate, and ends with watches open
 //	S24 a server that listens takes no address but its own machine's, lets in
 //	    nobody without its certificate, and ends with watches open
 //
@@ -116,9 +110,6 @@
 // # Concurrency
 //
 // New, NewNetwork and Listen start nothing. Run serves until its context ends, and
-// returns when every request has ended. All methods are safe for concurrent
-// use; none but Run, Accept and DialContext block.
-// New and NewNetwork start nothing. Run serves until its context ends, and
 // returns when every request has ended; RunActors works until its context ends.
 // All methods are safe for concurrent use; none but Run, RunActors, Accept and
 // DialContext block.

@@ -63,7 +63,7 @@ func inForm(t *testing.T, form string, body []byte) *corev1.Pod {
 // Whatever form an object is asked for in, and whether it is asked for alone,
 // in a list or is told of, it is the same object.
 func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"n"}})
 	stored(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","name":"a","labels":{"<&>":"é\u2028\"\\"},"annotations":{"text":"line\nline\ttab"}},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m"}},"ports":[{"containerPort":80}]}],"terminationGracePeriodSeconds":0},"status":{"phase":"Running","startTime":"2026-01-02T03:04:05Z"}}`)
 	const path = "/api/v1/namespaces/n/pods"
 	want := inForm(t, contentJSON, reply(s, path+"/a", contentJSON).Body.Bytes())
@@ -127,7 +127,7 @@ func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 
 // What is kept of an object's forms is of that version of it alone.
 func TestServer_KeptFormsAreOfTheirVersion_S16(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"n"}})
 	for n := range 3 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a"},"data":{"v":"%d"}}`, n))
 		for range 2 { // the second is kept
@@ -142,7 +142,7 @@ func TestServer_KeptFormsAreOfTheirVersion_S16(t *testing.T) {
 }
 
 func TestEncodings_AreBounded_S16(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"n"}})
 	s.encodings.atMost = 4 << 20
 	value := strings.Repeat("x", 256<<10)
 	for n := range 20 {
@@ -161,7 +161,7 @@ func TestEncodings_AreBounded_S16(t *testing.T) {
 
 // A large answer comes in parts, compressed for who takes that.
 func TestServer_LargeListsArePackedForWhoTakesIt_S16(t *testing.T) {
-	s := New(Options{})
+	s := New(Options{Namespaces: []string{"n"}})
 	for n := range 100 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a%02d"},"data":{"v":%q}}`, n, strings.Repeat("x", 2000)))
 	}

@@ -333,7 +333,7 @@ func TestInformer_MemoryFollowsTheScopesThatThereAre_I10(t *testing.T) {
 		before := goroutines(t)
 		for n := range 200 {
 			ns := fmt.Sprintf("ns%d", n)
-			w.put(inNamespace(ns, "x"))
+			w.put(namespace(ns, ""), inNamespace(ns, "x"))
 			w.must(i.SetScopes(scopeOf(ns)))
 			pass(time.Second)
 			if got := held(i); got != "x="+ns {

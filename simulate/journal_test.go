@@ -35,7 +35,7 @@ func clientsOf(t *testing.T, cfg *rest.Config) kubernetes.Interface {
 
 func TestJournal_OutlivesTheServer_S23(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "not", "there")
-	opts := simulate.ListenOptions{Data: data, Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}}}
+	opts := simulate.ListenOptions{Data: data, Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns"}}}
 	l, stop := listening(t, opts)
 	maps := clientsOf(t, l.Config()).CoreV1().ConfigMaps("ns")
 	create := func(obj *corev1.ConfigMap) *corev1.ConfigMap {
@@ -105,7 +105,7 @@ func TestJournal_OutlivesTheServer_S23(t *testing.T) {
 // At whatever moment the process is killed, what was acknowledged is there.
 func TestJournal_AcknowledgedIsInTheFile_S23(t *testing.T) {
 	data, copied := t.TempDir(), t.TempDir()
-	l, _ := listening(t, simulate.ListenOptions{Data: data})
+	l, _ := listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
 	maps := clientsOf(t, l.Config()).CoreV1().ConfigMaps("ns")
 	var acknowledged sync.Map
 	var writers sync.WaitGroup
@@ -163,14 +163,14 @@ func TestJournal_AcknowledgedIsInTheFile_S23(t *testing.T) {
 
 func TestJournal_OneProcessHasIt(t *testing.T) {
 	data := t.TempDir()
-	_, stop := listening(t, simulate.ListenOptions{Data: data})
-	if _, err := simulate.Listen(simulate.ListenOptions{Data: data}); err == nil || !strings.Contains(err.Error(), "another process has it; stop that, or name another directory") {
+	_, stop := listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
+	if _, err := simulate.Listen(simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data}); err == nil || !strings.Contains(err.Error(), "another process has it; stop that, or name another directory") {
 		t.Errorf("a second server in one directory: %v, want a refusal that says what to do", err)
 	}
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	listening(t, simulate.ListenOptions{Data: data})
+	listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
 }
 
 // A crash costs the record that was being written, which is said, and nothing
@@ -178,7 +178,7 @@ func TestJournal_OneProcessHasIt(t *testing.T) {
 func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 	data := t.TempDir()
 	path := filepath.Join(data, "journal")
-	l, stop := listening(t, simulate.ListenOptions{Data: data})
+	l, stop := listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
 	put := func(names ...string) {
 		for _, name := range names {
 			if _, err := l.Server().Put(configMap(name, "1")); err != nil {
@@ -200,13 +200,13 @@ func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 	write(whole[:len(whole)-7])
 	var said []string
 	log := funcr.New(func(prefix, args string) { said = append(said, prefix+args) }, funcr.Options{})
-	l, stop = listening(t, simulate.ListenOptions{Data: data, Logger: log})
+	l, stop = listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data, Logger: log})
 	if len(said) != 1 || !strings.Contains(said[0], "was not written whole and is dropped") {
 		t.Errorf("said %q, want one line about what is lost", said)
 	}
 	put("c")
 	stop()
-	l, stop = listening(t, simulate.ListenOptions{Data: data, Logger: log})
+	l, stop = listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data, Logger: log})
 	var names []string
 	for _, obj := range l.Server().Objects(configMaps) {
 		names = append(names, obj.GetName())
@@ -218,8 +218,8 @@ func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 
 	damaged := bytes.Replace(whole, []byte(`"a"`), []byte(`"x"`), 1)
 	write(damaged)
-	offset := bytes.IndexByte(whole, '\n') + 1
-	_, err = simulate.Listen(simulate.ListenOptions{Data: data})
+	offset := bytes.LastIndexByte(whole[:bytes.Index(whole, []byte(`"a"`))], '\n') + 1
+	_, err = simulate.Listen(simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data})
 	if err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%s is damaged: the record at offset %d: its checksum is wrong; put back a copy", path, offset)) {
 		t.Errorf("damage: %v, want the file, the offset and what to do", err)
 	}
@@ -231,7 +231,7 @@ func TestJournal_StartsAfterACrash_S23(t *testing.T) {
 // What is mostly about what is no more is written anew, and says the same.
 func TestJournal_WrittenAnew(t *testing.T) {
 	data := t.TempDir()
-	opts := simulate.ListenOptions{Data: data}
+	opts := simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}, Data: data}
 	l, stop := listening(t, opts)
 	for n := range 10_100 {
 		if _, err := l.Server().Put(configMap("a", fmt.Sprint(n))); err != nil {

@@ -114,7 +114,7 @@ func ofFlyball[T informer.Object](t *testing.T, r schema.GroupResource, i *infor
 // written meanwhile, and whenever it has to list anew.
 func TestJudge_ConsistencyDetectorIsSilent_S1(t *testing.T) {
 	defer consistencydetector.SetDataConsistencyDetectionForWatchListEnabledForTest(true)()
-	l, _ := listening(t, simulate.ListenOptions{Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}}})
+	l, _ := listening(t, simulate.ListenOptions{Options: simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns"}}})
 	s := l.Server()
 	draw := rand.New(rand.NewPCG(7, 7))
 	for range 500 {

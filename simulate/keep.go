@@ -52,6 +52,7 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	for _, crd := range defined {
 		s.definedLocked(change{resource: definitions, key: crd.key(), after: crd})
 	}
+	s.installNamespacesLocked() // which an older journal may lack
 	return nil
 }
 

@@ -73,9 +73,9 @@ func (a underway) answered() bool {
 func keptServer(t *testing.T, test func(t *testing.T, s *Server, file *slowFile, ask func(method, path, body string) underway)) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &slowFile{through: make(chan struct{}, 1000)}
-		s := New(Options{})
+		s := New(Options{Namespaces: []string{"ns"}})
 		s.mu.keeping.to = &journal{path: "journal", file: file}
-		if err := s.keepIn(s.mu.keeping.to, &journalContent{log: newRevisionLog()}); err != nil {
+		if err := s.keepIn(s.mu.keeping.to, &journalContent{log: s.mu.log}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -161,8 +161,8 @@ func TestKeep_FullDisk_S23(t *testing.T) {
 // A request that is given up does not wait for the file.
 func TestKeep_GivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
-		if err := s.keepIn(&journal{file: &slowFile{}}, &journalContent{log: newRevisionLog()}); err != nil {
+		s := New(Options{Namespaces: []string{"ns"}})
+		if err := s.keepIn(&journal{file: &slowFile{}}, &journalContent{log: s.mu.log}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

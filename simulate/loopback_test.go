@@ -164,7 +164,7 @@ func TestLoopback_LetsInItsOwnAlone_S24(t *testing.T) {
 }
 
 func TestLoopback_EndsWithOpenWatches_S24(t *testing.T) {
-	l, stop := listening(t, simulate.ListenOptions{})
+	l, stop := listening(t, simulate.ListenOptions{Options: simulate.Options{Namespaces: []string{"ns"}}})
 	var open []watch.Interface
 	for _, protocols := range [][]string{nil, {"http/1.1"}} {
 		cfg := l.Config()

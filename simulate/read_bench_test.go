@@ -40,7 +40,7 @@ func BenchmarkServer_Start(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			begin := cpuTime()
 			for b.Loop() {
-				s := simulate.New(simulate.Options{})
+				s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 				if c.path != "" {
 					directly(s, http.MethodGet, c.path, "", "")
 				}
@@ -58,7 +58,7 @@ func BenchmarkServer_WriteTCP(b *testing.B) {
 	}
 	ctx, stop := context.WithCancel(b.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- simulate.New(simulate.Options{}).Run(ctx, ln) }()
+	go func() { ended <- simulate.New(simulate.Options{Namespaces: []string{"ns"}}).Run(ctx, ln) }()
 	defer func() {
 		stop()
 		<-ended
@@ -104,7 +104,7 @@ func BenchmarkServer_Read(b *testing.B) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	s := simulate.New(simulate.Options{})
+	s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 	for n := range count {
 		directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":%q}}`, n, value))
 	}

@@ -38,7 +38,7 @@ type revisionLog struct {
 type objectMap = btree.Map[types.NamespacedName, *object]
 
 func newRevisionLog() *revisionLog {
-	// Revision 1 is the empty store, as in etcd.
+	// Revision 1 is the store as it begins, as in etcd.
 	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]*objectMap{}}
 }
 

@@ -63,7 +63,7 @@ func asked(t *testing.T, s *Server, path string) string {
 }
 
 func TestServer_SelectsByFieldsOfItsKind_S17(t *testing.T) {
-	s := New(Options{Kinds: []Kind{painting}})
+	s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
 	for _, c := range []struct {
 		path    string
 		objects []string
@@ -130,7 +130,7 @@ func TestServer_FieldSelectionsHaveTransitions_S17(t *testing.T) {
 		{"/apis/test.example.com/v1/paintings", `{"apiVersion":"test.example.com/v1","kind":"Painting","metadata":{"namespace":"n","name":"a"},"spec":{"color":%q}}`, "spec.color=in"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Options{Kinds: []Kind{painting}})
+			s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
 			answer := httptest.NewRecorder()
 			var watching sync.WaitGroup
 			watching.Go(func() {
@@ -166,7 +166,7 @@ func FuzzServer_Selectors_S17(f *testing.F) {
 	for _, text := range []string{"a=b", "metadata.name=a", "a in (b,c),!d", "spec['frame.size']=3", "x==", ",", "a\\,b=c", "spec[=1", "status.podIP!=", "a>1", "=="} {
 		f.Add(text, text)
 	}
-	s := New(Options{Kinds: []Kind{painting}})
+	s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
 	f.Fuzz(func(t *testing.T, labels, fields string) {
 		for _, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/apis/test.example.com/v1/paintings", "/apis/batch/v1/jobs"} {
 			query := url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}

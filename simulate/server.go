@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ import (
 type Options struct {
 	// Kinds besides the built-in ones, as if their CRDs were installed.
 	Kinds []Kind
+	// Namespaces that are there from the start, besides default, kube-system,
+	// kube-public and kube-node-lease. Nothing can be created in one that is not.
+	Namespaces []string
 	// User is who clients are, in refusals. Empty: "simulated".
 	User string
 	// Authorization has roles decide who may do what. Else everybody may do
@@ -46,6 +50,7 @@ type Server struct {
 	authorization bool
 	tokens        map[string]User
 	seed          uint64
+	namespaces    []string  // the first ones
 	admission     admission // nil: all is admitted
 	encodings     encodings
 	tracer        Tracer // nil: nobody is told
@@ -83,12 +88,14 @@ type Server struct {
 	}
 }
 
-// New returns a server with an empty store. It starts nothing.
+// New returns a server whose store has the first namespaces alone. It starts
+// nothing.
 func New(opts Options) *Server {
 	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer}
 	if s.user == "" {
 		s.user = "simulated"
 	}
+	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	s.webhookTransport = opts.WebhookTransport
 	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
 	s.changed = sync.NewCond(&s.mu.Mutex)
@@ -107,6 +114,9 @@ func New(opts Options) *Server {
 	for _, kind := range opts.Kinds {
 		s.Install(kind)
 	}
+	s.mu.Lock()
+	s.installNamespacesLocked()
+	s.mu.Unlock()
 	if s.authorization {
 		s.mu.observers = append(s.mu.observers, s.dropPolicyLocked)
 		s.installRoles()

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,6 +76,8 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 		return nil, errInvalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
 	case s.mu.log.get(r, obj.key()) != nil:
 		return nil, apierrors.NewAlreadyExists(r, m.GetName())
+	case kind.Namespaced && s.homeLocked(m.GetNamespace()) == nil:
+		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(namespaceResource, m.GetNamespace()))
 	}
 	m.SetUID(s.uidLocked())
 	m.SetCreationTimestamp(now())

@@ -72,6 +72,9 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.housed(q, c.name); err != nil {
+		return err
+	}
 	switch {
 	case c.name == "":
 		c.name = binding.Name
@@ -119,6 +122,9 @@ func (s *Server) evict(w http.ResponseWriter, c *call) error {
 	}
 	eviction, err := decodeOwn[policyv1.Eviction](q, policyv1.SchemeGroupVersion.WithKind("Eviction"))
 	if err != nil {
+		return err
+	}
+	if err := s.housed(q, c.name); err != nil {
 		return err
 	}
 	if eviction.Name != c.name {

@@ -83,7 +83,7 @@ func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			kinds := []Kind{gallery, painting}
 			kinds[0].Resource = "galleries"
-			s := New(Options{Kinds: kinds})
+			s := New(Options{Kinds: kinds, Namespaces: []string{"n"}})
 			stored(t, s, c.object)
 			time.Sleep(10 * time.Second)
 			answer := reply(s, c.path, contentJSON+";as=Table"+ofMeta)
@@ -97,7 +97,7 @@ func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
 // The first event of a watch says what the columns are, later ones do not.
 func TestServer_TablesAreWatchedWithColumnsOnce_S16(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
+		s := New(Options{Namespaces: []string{"n"}})
 		for _, name := range []string{"a", "b"} {
 			stored(t, s, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"`+name+`"}}`)
 		}

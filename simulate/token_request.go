@@ -37,6 +37,9 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	if asked.Namespace != "" && asked.Namespace != c.namespace {
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
+	if err := s.housed(q, c.name); err != nil {
+		return err
+	}
 	account := s.held("serviceaccounts", c.namespace, c.name)
 	if account == nil {
 		return apierrors.NewNotFound(c.kind.resource(), c.name)

@@ -32,7 +32,7 @@ type hookServer struct {
 
 func newHookServer(t *testing.T) *hookServer {
 	h := &hookServer{t: t, answers: map[string]func(*admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse{}}
-	h.Server = simulate.New(simulate.Options{WebhookTransport: h})
+	h.Server = simulate.New(simulate.Options{WebhookTransport: h, Namespaces: []string{"ns"}})
 	return h
 }
 

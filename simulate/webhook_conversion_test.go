@@ -61,7 +61,7 @@ func (c *converter) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestServer_ConversionWebhooksConvert_S15(t *testing.T) {
 	c := &converter{t: t}
-	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: c})}
+	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: c, Namespaces: []string{"ns"}})}
 	h.says("POST", crdsPath, inJSON(t, `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition

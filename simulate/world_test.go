@@ -105,7 +105,7 @@ func simulated(t *testing.T, opts informer.Options, test func(t *testing.T, w *w
 
 func newWorld(t *testing.T, opts informer.Options) *world {
 	w := &world{
-		Server: simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}}),
+		Server: simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns", "other", "a", "b", "c", "d", "first", "second"}}),
 		t:      t, network: simulate.NewNetwork(), scheme: runtime.NewScheme(),
 	}
 	w.must(clientscheme.AddToScheme(w.scheme))

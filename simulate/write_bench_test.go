@@ -36,7 +36,7 @@ func BenchmarkServer_Write(b *testing.B) {
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s := simulate.New(simulate.Options{})
+			s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 			for n := range 100 {
 				directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"u%d"},"data":{"v":"-"}}`, n))
 			}
@@ -63,7 +63,7 @@ func BenchmarkServer_Hold(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		s := simulate.New(simulate.Options{})
+		s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 		for n := range count {
 			directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":%q}}`, n, value))
 		}

@@ -66,7 +66,7 @@ func FuzzServer_Bodies_S7(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}})
+		s := simulate.New(simulate.Options{Kinds: []simulate.Kind{widgetKind}, Namespaces: []string{"ns", "other"}})
 		directly(s, "POST", mapsPath, "application/json", `{"metadata":{"name":"a"},"data":{"v":"1"}}`)
 		directly(s, "POST", "/apis/apps/v1/namespaces/ns/deployments", "application/json", deployment)
 		for _, a := range attempts {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,19 +15,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// populate gives the server the namespaces that each cluster has, and crds.
+// populate gives the server crds.
 func populate(ctx context.Context, cfg *rest.Config, crds []runtime.Object) error {
 	cfg.QPS = -1
 	client, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		return err
-	}
-	namespaces := client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"})
-	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
-		namespace := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
-		if _, err := namespaces.Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-			return fmt.Errorf("make the namespace %s: %w", name, err)
-		}
 	}
 	definitions := client.Resource(schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"})
 	for _, crd := range crds {

@@ -30,6 +30,9 @@ type Config struct {
 	// Kinds that the server serves besides the built-in ones and CRDs, without a
 	// schema.
 	Kinds []simulate.Kind
+	// Namespaces that are there at the start, besides default and those of the
+	// cluster's own. Nothing can be created in one that is not there.
+	Namespaces []string
 	// Objects that are there at the start, in the order they are created.
 	Objects []runtime.Object
 	// Scheme of the Go types. Nil: client-go's, with the built-in kinds.

@@ -121,6 +121,9 @@ func hint(err error) string {
 	if _, ok := errors.AsType[*informer.NotServedError](err); ok {
 		return "; the server does not serve the kind: give its CRD in Config.CRDs, or the kind in Config.Kinds"
 	}
+	if refusal, ok := errors.AsType[*apierrors.StatusError](err); ok && apierrors.IsNotFound(err) && refusal.ErrStatus.Details.Kind == "namespaces" {
+		return "; name the namespace in Config.Namespaces, or create it first"
+	}
 	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
 		if apiruntime.IsNotRegisteredError(cause) {
 			return "; give a scheme with the type in Config.Scheme"

@@ -71,7 +71,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 
 // open makes the server with what is there at the start.
 func (w *World) open() error {
-	w.server = simulate.New(simulate.Options{Kinds: w.cfg.Kinds, Seed: w.seed, Tracer: tracer{w}})
+	w.server = simulate.New(simulate.Options{Kinds: w.cfg.Kinds, Namespaces: w.cfg.Namespaces, Seed: w.seed, Tracer: tracer{w}})
 	var err error
 	if w.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.scheme, client.Options{}); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (w *World) open() error {
 	}
 	for _, obj := range w.cfg.Objects {
 		if err := w.client.Create(w.ctx, clone(obj)); err != nil {
-			return fmt.Errorf("create an object of Config.Objects: %w", err)
+			return fmt.Errorf("create an object of Config.Objects: %w%s", err, hint(err))
 		}
 	}
 	if w.cfg.Actors != (simulate.Actors{}) {
