@@ -8,7 +8,7 @@
 //	                                ▼
 //	                     ┌───── delayed ─────┐  a heap of deadlines, one timer
 //	                     │        due        │
-//	      Add            ▼                   ▼
+//	  Add, AddWith       ▼                   ▼
 //	───────────────▶  ready  ◀────────── held, dirty
 //	                     │   Done             ▲
 //	          Get, Keys  │                    │ Add
@@ -21,6 +21,15 @@
 // A key is dirty when there is work for it, and held while a worker does that work. A deadline is a state of its own: a key
 // can be ready or held and have one as well, and an Add does not take it away. [Queue.Withdraw] does.
 //
+// # Order
+//
+// Ready keys are handed out in the order in which they became ready. Keys may have a priority ([Queue.AddWith]) and a flow
+// ([Queue.FairBy]). Then higher priorities come first, and of one priority the flows take turns; a priority that has been
+// passed over eight times comes before higher ones, once. A key that is ready or delayed and is added with a higher
+// priority is raised to it, at the end of that priority's line of its flow; with a lower one it stays where it is. A held
+// key that is added comes back with the priority asked for then, and what its worker asks for with AddAfter and AddRateLimited comes with
+// the priority that it was handed out with. A turn is a hand-out: how long workers hold the keys of a flow is not weighed.
+//
 // # Promises
 //
 //   - W1: a key is in the ready order exactly when it is dirty and not held, and once.
@@ -31,23 +40,27 @@
 //     ShutDownWithDrain returns when every key that was ready or held has been done.
 //   - W6: AddAfter never fires early; of two deadlines for a key the earlier wins.
 //   - W7: a key's backoff grows per failure, and Forget resets it.
+//   - W8: whatever the priorities, no ready key is overtaken for ever. Let a key become ready as the p-th ready key of its
+//     flow and priority, and until it is handed out let there be at most F flows with ready keys of its priority, and at most L
+//     priorities with ready keys. Then at most B = p*F*(8+L) - 1 hand-outs pass before its own, and p*F - 1 while L is 1. Other
+//     keys of its flow that come later, and floods of other flows, are not in B. A raise begins anew, and a key can be raised as
+//     often as there are higher priorities. Without flows F is 1; without priorities too, B is the number of keys before it.
 //   - W9: no goroutine stays, and memory returns after a burst.
-//
-// W8 (bounded overtaking between priorities) belongs to priorities, which the queue does not have: ready keys are handed out
-// in the order in which they became ready.
 //
 // # Memory
 //
 // What the queue knows of a key is one entry, numbered by 32 bits. Entries lie in slabs; the index is an open-addressing
 // table of entry numbers; ready and held keys are linked through their entries; the heap holds a deadline and a number.
 // So a queue is limited to four billion keys, and a key costs its own size and about 40 bytes, 60 with the index, 80 with a deadline.
+// Priorities and flows cost a key nothing; a flow costs its name and about 130 bytes while the queue knows keys of it, which are
+// given back when no flow has any.
 //
 // A key that is not equal to itself (a NaN, or a struct that holds one) cannot be found again. Each Add of such a key is a key
 // of its own, it is handed out without being held, and its Done has no effect.
 //
 // # Concurrency
 //
-// Every method may be called from any goroutine. One lock guards the state; limiters and the Observer are called outside it.
+// Every method may be called from any goroutine. One lock guards the state; limiters, the Observer and the function of FairBy are called outside it.
 // The queue has no goroutine: a timer's callback moves keys that are due, and ends.
 //
 // # Testing

@@ -15,7 +15,7 @@ const (
 	strange                   // the key is not equal to itself: it is in no index, and never held
 )
 
-// entry is all the queue knows of a key. For a key of 32 bytes it takes 72; three bytes of those are free, for a priority and a flow.
+// entry is all the queue knows of a key. For a key of 32 bytes it takes 72.
 type entry[K comparable] struct {
 	key   K
 	since int64 // ready: when it became so; only delayed: when the deadline was set
@@ -28,9 +28,14 @@ type entry[K comparable] struct {
 	place    uint32 // position in the heap of deadlines plus one; 0 without a deadline
 	failures int32
 	flags    flags
+	priority int8   // of what waits for the key; of a key that is held and for which nothing waits, the one it was handed out with
+	flow     uint16 // number of its flow
 }
 
 func (e *entry[K]) is(f flags) bool { return e.flags&f != 0 }
+
+// waits reports that there is or will be work for the key that no worker has.
+func (e *entry[K]) waits() bool { return e.is(dirty) || e.place != 0 }
 
 // idle reports that nothing is left to remember of the key.
 func (e *entry[K]) idle() bool {

@@ -112,7 +112,7 @@ func (q *Queue[K]) waitLocked(spun bool) bool {
 // one is on its way at a time, and calls the next when it takes a key and leaves others. The operating system may have taken
 // that one's processor away: when a backlog has doubled all the same, another is called.
 func (q *Queue[K]) unlockAndWake() {
-	backlog := q.mu.state.ready.len
+	backlog := q.mu.state.backlog()
 	if backlog == 0 {
 		q.mu.alarm = alarming
 		q.mu.Unlock()

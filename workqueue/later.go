@@ -8,52 +8,85 @@ import (
 	"time"
 )
 
-// AddAfter makes key ready when d has passed, never before. With d of zero or below it is Add. Of two deadlines the earlier one
-// stays. After ShutDown AddAfter does nothing.
+// AddOptions of AddWith. The zero value is Add.
+type AddOptions struct {
+	// Priority of the key: higher ones are handed out first, within the bound of W8. From -128 to 127; what is beyond is taken
+	// as the nearest of these. A key that is ready or delayed keeps a higher one. controller-runtime's low priority is -100.
+	Priority int
+	// After which the key becomes ready, never before. 0 or below: at once.
+	After time.Duration
+	// RateLimited counts a failure of the key and has it wait as the RateLimiter asks for, or After if that is above 0 and shorter.
+	RateLimited bool
+}
+
+// AddWith is Add, AddAfter and AddRateLimited with a priority. After ShutDown AddWith does nothing.
+func (q *Queue[K]) AddWith(key K, opts AddOptions) {
+	priority := int8(min(max(opts.Priority, math.MinInt8), math.MaxInt8))
+	q.addWith(key, wish{flow: q.flowOf(key), priority: priority}, opts)
+}
+
+// AddAfter makes key ready when d has passed, never before. With d of zero or below it is Add, but a key that is held or waits
+// keeps its priority: a worker that asks to see its key again sees it with the priority it was handed out with. Of two
+// deadlines the earlier one stays. After ShutDown AddAfter does nothing.
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
-	q.addAfter(key, q.hash(key), q.now(), d)
+	q.schedule(key, q.hash(key), wish{flow: q.flowOf(key), keep: true}, q.now(), d, true)
 }
 
-// AddRateLimited counts a failure of key and makes it ready after the wait its RateLimiter asks for. After ShutDown
-// AddRateLimited does nothing.
+// AddRateLimited counts a failure of key and makes it ready after the wait its RateLimiter asks for. A key that is held or waits
+// keeps its priority. After ShutDown AddRateLimited does nothing.
 func (q *Queue[K]) AddRateLimited(key K) {
-	hash := q.hash(key)
-	now := q.now()
-	q.mu.Lock()
-	if q.mu.state.shut {
-		q.mu.Unlock()
-		return
-	}
-	failures := q.mu.state.fail(key, hash)
-	q.mu.Unlock()
-	q.addAfter(key, hash, now, q.limiter.Delay(q.base.Add(time.Duration(now)), failures))
+	q.addWith(key, wish{flow: q.flowOf(key), keep: true}, AddOptions{RateLimited: true})
 }
 
-func (q *Queue[K]) addAfter(key K, hash uint32, now int64, d time.Duration) {
+func (q *Queue[K]) addWith(key K, w wish, opts AddOptions) {
+	hash, now, d := q.hash(key), q.now(), opts.After
+	if opts.RateLimited {
+		q.mu.Lock()
+		if q.mu.state.shut {
+			q.mu.Unlock()
+			return
+		}
+		failures := q.mu.state.fail(key, hash, w.flow)
+		q.mu.Unlock()
+		d = q.limiter.Delay(q.base.Add(time.Duration(now)), failures)
+		if opts.After > 0 {
+			d = min(d, opts.After)
+		}
+	}
+	q.schedule(key, hash, w, now, d, opts.RateLimited || opts.After > 0)
+}
+
+// schedule adds key when d has passed. retried says whether that counts as a retry, as a call that asks for no wait does not.
+func (q *Queue[K]) schedule(key K, hash uint32, w wish, now int64, d time.Duration, retried bool) {
 	q.mu.Lock()
 	s := &q.mu.state
 	if s.shut {
 		q.mu.Unlock()
 		return
 	}
-	s.retries++
+	if retried {
+		s.retries++
+	}
 	added := false
 	if d <= 0 {
 		var n number
 		var ready bool
-		if n, added, ready = s.add(key, hash); ready {
+		if n, added, ready = s.add(key, hash, w); ready {
 			s.stamp(n, now)
 		}
 	} else {
-		s.delay(key, hash, now+min(int64(d), math.MaxInt64-1-now), now)
+		s.delay(key, hash, w, now+min(int64(d), math.MaxInt64-1-now), now)
 		q.armLocked(now)
 	}
 	q.unlockAndWake()
-	if q.observer != nil {
+	if q.observer == nil {
+		return
+	}
+	if retried {
 		q.observer.Retried()
-		if added {
-			q.observer.Added()
-		}
+	}
+	if added {
+		q.observer.Added()
 	}
 }
 

@@ -15,39 +15,79 @@ type model struct {
 	dirty, held map[int]bool
 	failures    map[int]int
 	due         map[int]int64
-	ready       []int
-	shut        bool
+	priority    map[int]int8
+	ready       *turns
+	fair, shut  bool
 }
 
-func newModel() *model {
-	return &model{dirty: map[int]bool{}, held: map[int]bool{}, failures: map[int]int{}, due: map[int]int64{}}
+func newModel(fair bool) *model {
+	return &model{
+		dirty: map[int]bool{}, held: map[int]bool{}, failures: map[int]int{}, due: map[int]int64{},
+		priority: map[int]int8{}, ready: newTurns(), fair: fair,
+	}
 }
 
-func (m *model) add(key int) {
-	if m.shut || m.dirty[key] {
+// wish is what an add of key asks for.
+func (m *model) wish(key int, priority int8) wish {
+	w := wish{priority: priority}
+	if m.fair && key%5 > 0 {
+		w.flow = string(rune('a' + key%5))
+	}
+	return w
+}
+
+func (m *model) waits(key int) bool {
+	_, delayed := m.due[key]
+	return m.dirty[key] || delayed
+}
+
+// grant is told before the key is made dirty or given a deadline.
+func (m *model) grant(key int, w wish) {
+	old := m.priority[key]
+	switch {
+	case w.keep && (m.waits(key) || m.held[key]):
+	case !m.waits(key):
+		m.priority[key] = w.priority
+	case w.priority > old:
+		m.priority[key] = w.priority
+		if m.dirty[key] && !m.held[key] {
+			m.ready.remove(key, w.flow, old)
+			m.ready.push(key, w.flow, w.priority)
+		}
+	}
+}
+
+func (m *model) add(key int, w wish) {
+	if m.shut {
+		return
+	}
+	m.grant(key, w)
+	m.mark(key, w.flow)
+}
+
+func (m *model) mark(key int, flow string) {
+	if m.dirty[key] {
 		return
 	}
 	m.dirty[key] = true
 	if !m.held[key] {
-		m.ready = append(m.ready, key)
+		m.ready.push(key, flow, m.priority[key])
 	}
 }
 
-func (m *model) take() (int, bool) {
-	if len(m.ready) == 0 {
-		return 0, false
+func (m *model) take(t *testing.T) (int, bool) {
+	key, ok := m.ready.take(t)
+	if ok {
+		delete(m.dirty, key)
+		m.held[key] = true
 	}
-	key := m.ready[0]
-	m.ready = m.ready[1:]
-	delete(m.dirty, key)
-	m.held[key] = true
-	return key, true
+	return key, ok
 }
 
 func (m *model) done(key int) {
 	delete(m.held, key)
 	if m.dirty[key] {
-		m.ready = append(m.ready, key)
+		m.ready.push(key, m.wish(key, 0).flow, m.priority[key])
 	}
 }
 
@@ -68,15 +108,22 @@ func (m *model) promote(now int64) {
 	slices.SortFunc(keys, func(a, b int) int { return cmp.Compare(m.due[a], m.due[b]) })
 	for _, key := range keys {
 		delete(m.due, key)
-		m.add(key)
+		m.mark(key, m.wish(key, 0).flow)
 	}
 }
 
 // check compares s with the model, and its lists, index, heap and slab with each other.
 func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
 	t.Helper()
-	if got := walk(t, s, s.ready); !slices.Equal(got, m.ready) {
-		t.Fatalf("W1: ready keys are %v, want %v: the order of those that are dirty and not held", got, m.ready)
+	var ready []int
+	s.inOrder(func(n number) { ready = append(ready, s.at(n).key) })
+	if want := m.ready.inOrder(); !slices.Equal(ready, want) || s.backlog() != len(want) {
+		t.Fatalf("W1: ready keys are %v, want %v: the order of those that are dirty and not held", ready, want)
+	}
+	if s.order == nil {
+		walk(t, s, s.ready)
+	} else {
+		m.checkOrder(t, s)
 	}
 	if got := walk(t, s, s.held); len(got) != len(m.held) {
 		t.Fatalf("W2: %d keys are held, want %d", len(got), len(m.held))
@@ -99,6 +146,9 @@ func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
 			t.Fatalf("key %d is not in the index: all that was known of it is lost", key)
 		}
 		e := s.at(n)
+		if m.waits(key) && e.priority != m.priority[key] {
+			t.Fatalf("key %d waits with priority %d, want %d: the highest that was asked for", key, e.priority, m.priority[key])
+		}
 		if e.is(dirty) != m.dirty[key] || e.is(held) != m.held[key] || int(e.failures) != m.failures[key] {
 			t.Fatalf("key %d: dirty %t, held %t, failures %d, want %t, %t, %d", key,
 				e.is(dirty), e.is(held), e.failures, m.dirty[key], m.held[key], m.failures[key])
@@ -174,41 +224,42 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 3, 1, 4, 9, 7, 1, 5, 0, 6, 1, 8, 0, 1, 0})
 	f.Add([]byte{2, 9, 20, 10, 5, 1, 0, 9, 3, 10, 30, 2, 1, 10, 60})
 	f.Add([]byte{0, 9, 255, 3, 7, 10, 255, 11, 0, 0, 1, 10, 255})
+	f.Add([]byte{3, 12, 1, 12, 18, 0, 1, 12, 33, 12, 49, 1, 0, 1, 0, 2, 1, 1, 0})
+	f.Add([]byte{0, 0, 1, 0, 2, 12, 17, 13, 34, 1, 0, 14, 1, 15, 9, 4, 255, 1, 0, 1, 0})
+	f.Add([]byte{4, 9, 30, 12, 65, 10, 5, 12, 66, 10, 10, 9, 30, 16, 0, 10, 40})
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		if len(ops) == 0 || len(ops) > 200 {
 			return
 		}
 		which := int(ops[0]) % len(hashes)
 		hash, burst := hashes[which], []int{8, 1, 1}[which]
-		s, m := &state[int]{}, newModel()
+		s, m := &state[int]{}, newModel(ops[0]/3%2 == 1)
 		now := int64(0)
 		for i := 1; i+1 < len(ops); i += 2 {
 			now++
-			step(s, m, hash, ops[i]%12, int(ops[i+1]), burst, now)
+			step(t, s, m, hash, ops[i]%17, int(ops[i+1]), burst, now)
 			m.check(t, s, hash)
 		}
 	})
 }
 
 // step makes one call of both. Deadlines are multiples of 1000 and the key added, so no two keys share one.
-func step(s *state[int], m *model, hash func(int) uint32, op byte, arg, burst int, now int64) {
+func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte, arg, burst int, now int64) {
 	key := arg % 16
+	priority := int8(arg/16%4-2) * 50
+	due := int64(arg)*1000 + int64(key)
 	switch op {
 	case 0:
-		add(s, m, hash, key, now)
+		add(s, m, hash, key, 0, now)
 	case 1:
-		take(s, m, now)
+		take(t, s, m, now)
 	case 2:
 		if n := s.find(key, hash(key)); n != 0 && s.at(n).is(held) {
 			s.done(n, now)
 			m.done(key)
 		}
 	case 3:
-		if !s.shut {
-			due := int64(arg)*1000 + int64(key)
-			s.delay(key, hash(key), due, now)
-			m.delay(key, due)
-		}
+		delay(s, m, hash, key, m.wish(key, 0), due, now)
 	case 4:
 		s.promote(int64(arg)*1000, math.MaxInt)
 		m.promote(int64(arg) * 1000)
@@ -219,7 +270,7 @@ func step(s *state[int], m *model, hash func(int) uint32, op byte, arg, burst in
 		s.forget(key, hash(key))
 		delete(m.failures, key)
 	case 7:
-		s.fail(key, hash(key))
+		s.fail(key, hash(key), m.wish(key, 0).flow)
 		m.failures[key]++
 	case 8:
 		s.shut = true
@@ -229,34 +280,57 @@ func step(s *state[int], m *model, hash func(int) uint32, op byte, arg, burst in
 		clear(m.due)
 	case 9: // a burst
 		for k := range burst * arg {
-			add(s, m, hash, 16+k, now)
+			add(s, m, hash, 16+k, 0, now)
 		}
 	case 10: // and its end
 		for range burst * arg {
-			if key, ok := take(s, m, now); ok {
+			if key, ok := take(t, s, m, now); ok {
 				s.done(s.find(key, hash(key)), now)
 				m.done(key)
 			}
 		}
 	case 11:
-		s.stamp(s.ensure(key, hash(key)), now)
+		s.stamp(s.ensure(key, hash(key), m.wish(key, 0).flow), now)
 		s.drop(s.find(key, hash(key)))
+	case 12:
+		add(s, m, hash, key, priority, now)
+	case 13:
+		delay(s, m, hash, key, m.wish(key, priority), due, now)
+	case 14:
+		s.arranged()
+	case 15: // a worker asks to see its key again
+		w := m.wish(key, 0)
+		w.keep = true
+		delay(s, m, hash, key, w, due, now)
+	case 16: // a burst of some priority
+		for k := range burst * 8 {
+			add(s, m, hash, 16+k, priority, now)
+		}
 	}
 }
 
-func add(s *state[int], m *model, hash func(int) uint32, key int, now int64) {
-	if n, _, ready := s.add(key, hash(key)); ready {
+func add(s *state[int], m *model, hash func(int) uint32, key int, priority int8, now int64) {
+	w := m.wish(key, priority)
+	if n, _, ready := s.add(key, hash(key), w); ready {
 		s.stamp(n, now)
 	}
-	m.add(key)
+	m.add(key, w)
 }
 
-func take(s *state[int], m *model, now int64) (int, bool) {
+func delay(s *state[int], m *model, hash func(int) uint32, key int, w wish, due, now int64) {
+	if !s.shut {
+		s.delay(key, hash(key), w, due, now)
+		m.grant(key, w)
+		m.delay(key, due)
+	}
+}
+
+func take(t *testing.T, s *state[int], m *model, now int64) (int, bool) {
 	var h hold[int]
 	_, ok := s.take(&h, now)
-	key, modelOK := m.take()
+	key, modelOK := m.take(t)
 	if ok != modelOK || ok && h.key != key {
-		panic("take: the state and its model hand out different keys")
+		t.Fatalf("take: the state hands out %d %t, its model %d %t", h.key, ok, key, modelOK)
 	}
 	return key, ok
 }
@@ -269,7 +343,7 @@ func FuzzDelays(f *testing.F) {
 		due := map[int]int64{}
 		for i, op := range ops {
 			key := int(op % 64)
-			n := s.ensure(key, hashes[0](key))
+			n := s.ensure(key, hashes[0](key), "")
 			switch {
 			case op < 128:
 				at := int64(op)*int64(i%7) + int64(i%3)

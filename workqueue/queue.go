@@ -42,6 +42,7 @@ type Queue[K comparable] struct {
 	observer Observer
 	seed     maphash.Seed
 	base     time.Time
+	flow     atomic.Pointer[func(K) string] // nil: keys have no flows
 
 	work sync.Cond   // a key is ready, or nothing will be any more
 	idle sync.Cond   // nothing is ready or held, or a drain has been called off
@@ -82,12 +83,15 @@ func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed,
 // now is the queue's clock. It is read outside the lock where that is possible.
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
-// Add makes key ready, unless it is so already. A key that is held becomes ready after its Done. A deadline that waits for key
-// stays. After ShutDown Add does nothing.
+// Add makes key ready with priority 0, unless it is so already; then its priority is 0 at least. A key that is held becomes
+// ready after its Done. A deadline that waits for key stays. After ShutDown Add does nothing.
 func (q *Queue[K]) Add(key K) {
-	hash := q.hash(key)
+	hash, w := q.hash(key), wish{}
+	if q.flow.Load() != nil {
+		w.flow = q.flowOf(key)
+	}
 	q.mu.Lock()
-	n, added, ready := q.mu.state.add(key, hash)
+	n, added, ready := q.mu.state.add(key, hash, w)
 	if !added {
 		q.mu.Unlock()
 		return
@@ -101,8 +105,8 @@ func (q *Queue[K]) Add(key K) {
 	}
 }
 
-// Get hands out the key that has been ready longest, and waits for one if none is. The caller holds the key until it calls
-// Done with it. After ShutDown, when nothing is ready and nothing held has been added again, Get returns shutdown true.
+// Get hands out the key whose turn it is, and waits if none is ready: without priorities and flows the one that has been ready
+// longest. The caller holds the key until it calls Done with it. After ShutDown, when nothing is ready and nothing held has been added again, Get returns shutdown true.
 func (q *Queue[K]) Get() (key K, shutdown bool) {
 	var h hold[K]
 	ok := q.next(&h)
@@ -141,7 +145,7 @@ func (q *Queue[K]) unlockWithDone(n number, now int64) {
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mu.state.ready.len
+	return q.mu.state.backlog()
 }
 
 // ShutDown makes the queue refuse all that is new and drops waiting deadlines. Keys that are ready, or held and added again,

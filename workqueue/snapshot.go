@@ -4,6 +4,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -27,6 +28,17 @@ type KeyState[K comparable] struct {
 	Age      time.Duration // how long it has been ready, held, or delayed; 0 if counted
 	Attempts int           // failures since the last Forget
 	Due      time.Time     // its deadline, which a key that is ready or held may have too; zero if none waits
+	Priority int           // of what waits for it, or that it was handed out with
+	Flow     string        // that FairBy named
+}
+
+// FlowState is what a queue knows of one flow.
+type FlowState struct {
+	Flow    string
+	Ready   int           // keys that wait for a worker
+	Held    int           // keys in workers' hands
+	Delayed int           // keys that are neither and have a deadline
+	Oldest  time.Duration // how long the one of the ready keys has waited that has waited longest
 }
 
 // Snapshot is a queue at one moment.
@@ -34,7 +46,11 @@ type Snapshot[K comparable] struct {
 	Name         string
 	Taken        time.Time
 	ShuttingDown bool
-	Keys         []KeyState[K] // ready ones in order, held ones longest first, delayed ones by deadline, counted ones
+	// Keys are all that are known: ready ones in the order in which they are handed out if nothing comes in between, held ones
+	// longest first, delayed ones by deadline, counted ones.
+	Keys []KeyState[K]
+	// Flows that have keys, those with the most ready ones first. Nil if FairBy was not called.
+	Flows []FlowState
 }
 
 // Snapshot returns every key and where it stands. It copies all keys under the queue's lock: use Stats for numbers alone.
@@ -42,7 +58,8 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 	taken, now := time.Now(), q.now()
 	q.mu.Lock()
 	entries, heap := q.mu.state.copy()
-	ready, held := q.mu.state.ready.len, q.mu.state.held.len
+	ready, held := q.mu.state.backlog(), q.mu.state.held.len
+	flows := q.mu.state.flowNames()
 	shut := q.mu.state.shut
 	q.mu.Unlock()
 
@@ -50,7 +67,10 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 	for i := range entries {
 		e := &entries[i]
 		k := &snap.Keys[i]
-		*k = KeyState[K]{Key: e.key, State: e.state(), Attempts: int(e.failures)}
+		*k = KeyState[K]{Key: e.key, State: e.state(), Attempts: int(e.failures), Priority: int(e.priority)}
+		if e.flow != 0 {
+			k.Flow = flows[e.flow]
+		}
 		if k.State != Counted {
 			k.Age = time.Duration(max(0, now-e.start()))
 		}
@@ -67,16 +87,48 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 		}
 		return a.Due.Compare(b.Due)
 	})
+	if q.flow.Load() != nil {
+		snap.Flows = flowStates(snap.Keys)
+	}
 	return snap
+}
+
+func flowStates[K comparable](keys []KeyState[K]) []FlowState {
+	byName := map[string]*FlowState{}
+	for i := range keys {
+		k := &keys[i]
+		f := byName[k.Flow]
+		if f == nil {
+			f = &FlowState{Flow: k.Flow}
+			byName[k.Flow] = f
+		}
+		switch k.State {
+		case Ready:
+			f.Ready++
+			f.Oldest = max(f.Oldest, k.Age)
+		case Held, HeldDirty:
+			f.Held++
+		case Delayed:
+			f.Delayed++
+		case Counted:
+		}
+	}
+	all := make([]FlowState, 0, len(byName))
+	for _, f := range byName {
+		all = append(all, *f)
+	}
+	slices.SortFunc(all, func(a, b FlowState) int {
+		return cmp.Or(cmp.Compare(b.Ready, a.Ready), cmp.Compare(a.Flow, b.Flow))
+	})
+	return all
 }
 
 // copy returns the entries in use, first the ready then the held ones in their order, and the heap.
 func (s *state[K]) copy() ([]entry[K], []deadline) {
 	entries := make([]entry[K], 0, s.live)
-	for _, l := range []list{s.ready, s.held} {
-		for n := l.head; n != 0; n = s.at(n).next {
-			entries = append(entries, *s.at(n))
-		}
+	s.inOrder(func(n number) { entries = append(entries, *s.at(n)) })
+	for n := s.held.head; n != 0; n = s.at(n).next {
+		entries = append(entries, *s.at(n))
 	}
 	for n := number(1); n < s.high && len(entries) < s.live; n++ {
 		if e := s.at(n); e.is(used) && !e.is(dirty|held) {
@@ -84,6 +136,18 @@ func (s *state[K]) copy() ([]entry[K], []deadline) {
 		}
 	}
 	return entries, slices.Clone(s.heap)
+}
+
+// flowNames returns the names of the flows by number.
+func (s *state[K]) flowNames() []string {
+	if s.order == nil {
+		return nil
+	}
+	names := make([]string, len(s.order.flows.all))
+	for i, f := range s.order.flows.all {
+		names[i] = f.name
+	}
+	return names
 }
 
 func (e *entry[K]) state() State {
@@ -117,7 +181,7 @@ func (q *Queue[K]) Stats() Stats {
 	s := &q.mu.state
 	st := Stats{
 		Name:    q.name,
-		Ready:   s.ready.len,
+		Ready:   s.backlog(),
 		Held:    s.held.len,
 		Dirty:   s.again,
 		Delayed: len(s.heap),
@@ -126,6 +190,10 @@ func (q *Queue[K]) Stats() Stats {
 		Retries: s.retries,
 		Latency: s.latency,
 		Work:    s.work,
+	}
+	if s.order != nil {
+		st.Flows = len(s.order.flows.names)
+		st.Priorities = s.order.depths()
 	}
 	if n := s.held.head; n != 0 {
 		st.Unfinished = time.Duration(max(0, int64(s.held.len)*now-s.takenSum))

@@ -13,10 +13,11 @@ const recents = 8
 type state[K comparable] struct {
 	delays[K]
 	index table
-	ready list // dirty and not held, in the order they became so
-	held  list // held, in the order they were handed out
-	again int  // how many are dirty and held
-	shut  bool // nothing new is taken
+	ready list   // dirty and not held, in the order they became so; empty where there is an order
+	order *order // of the ready keys, from the first priority or flow on
+	held  list   // held, in the order they were handed out
+	again int    // how many are dirty and held
+	shut  bool   // nothing new is taken
 
 	adds, retries uint64
 	takenSum      int64 // sum over the held keys of the time they were handed out; it may wrap, differences stay right
@@ -53,13 +54,28 @@ func (s *state[K]) recent(key K) (n number, sure bool) {
 	return 0, n == 0
 }
 
-func (s *state[K]) ensure(key K, hash uint32) number {
+// wish is what an add asks for beside its key.
+type wish struct {
+	flow     string // of the key, which is always the same
+	priority int8
+	keep     bool // the priority that the key has, if it is held or waits
+}
+
+// ensure returns the entry of key, a new one if there is none.
+func (s *state[K]) ensure(key K, hash uint32, flow string) number {
 	if n := s.find(key, hash); n != 0 {
 		return n
 	}
+	return s.enter(key, hash, flow)
+}
+
+func (s *state[K]) enter(key K, hash uint32, flow string) number {
 	n := s.alloc()
 	e := s.at(n)
 	e.key, e.hash, e.flags = key, hash, used
+	if flow != "" {
+		e.flow = s.arranged().flows.join(flow)
+	}
 	if key != key { // true for NaN
 		e.flags |= strange
 		return n
@@ -69,11 +85,16 @@ func (s *state[K]) ensure(key K, hash uint32) number {
 }
 
 // add makes key dirty. It reports whether it was not so before, and whether that made it ready: the caller then stamps it.
-func (s *state[K]) add(key K, hash uint32) (n number, added, ready bool) {
+func (s *state[K]) add(key K, hash uint32, w wish) (n number, added, ready bool) {
 	if s.shut {
 		return 0, false, false
 	}
-	n = s.ensure(key, hash)
+	if n = s.find(key, hash); n == 0 {
+		n = s.enter(key, hash, w.flow)
+	}
+	if s.at(n).priority != w.priority {
+		s.grant(n, w)
+	}
 	added, ready = s.mark(n)
 	return n, added, ready
 }
@@ -86,10 +107,14 @@ func (s *state[K]) mark(n number) (added, ready bool) {
 	e.flags |= dirty
 	s.adds++
 	if e.is(held) {
-		s.again++
+		s.count(n, 1)
 		return true, false
 	}
-	s.push(&s.ready, n)
+	if s.order == nil {
+		s.push(&s.ready, n)
+	} else {
+		s.enqueue(n)
+	}
 	return true, true
 }
 
@@ -103,13 +128,19 @@ type hold[K comparable] struct {
 	taken int64
 }
 
-// take hands out the key that has been ready longest, and says for how long it was.
+// take hands out the key whose turn it is, without priorities and flows the one that has been ready longest, and says for how
+// long it was.
 func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	n := s.ready.head
+	switch {
+	case n != 0:
+		s.remove(&s.ready, n)
+	case s.order != nil:
+		n = s.dequeue()
+	}
 	if n == 0 {
 		return 0, false
 	}
-	s.remove(&s.ready, n)
 	e := s.at(n)
 	e.flags &^= dirty
 	waited = max(0, now-e.since)
@@ -150,9 +181,9 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 	worked = max(0, now-e.taken)
 	s.work.observe(worked)
 	if e.is(dirty) {
-		s.again--
+		s.count(n, -1)
 		e.since = now
-		s.push(&s.ready, n)
+		s.enqueue(n)
 		return worked
 	}
 	s.drop(n)
@@ -160,8 +191,9 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 }
 
 // delay gives key a deadline, unless it has an earlier one.
-func (s *state[K]) delay(key K, hash uint32, due, now int64) {
-	n := s.ensure(key, hash)
+func (s *state[K]) delay(key K, hash uint32, w wish, due, now int64) {
+	n := s.ensure(key, hash, w.flow)
+	s.grant(n, w)
 	e := s.at(n)
 	if !e.is(dirty) && e.place == 0 {
 		e.since = now
@@ -196,11 +228,11 @@ func (s *state[K]) withdraw(key K, hash uint32) bool {
 }
 
 // fail counts one failure more of key and returns how many there are.
-func (s *state[K]) fail(key K, hash uint32) int {
+func (s *state[K]) fail(key K, hash uint32, flow string) int {
 	if key != key { // true for NaN: its count could never be found again
 		return 1
 	}
-	e := s.at(s.ensure(key, hash))
+	e := s.at(s.ensure(key, hash, flow))
 	if e.failures < math.MaxInt32 {
 		e.failures++
 	}
@@ -235,10 +267,10 @@ func (s *state[K]) dropDelays(limit int) (more bool) {
 func (s *state[K]) due(now int64) bool { return !s.shut && s.delays.due(now) }
 
 // exhausted reports that nothing is left to hand out, and that nothing held will come back.
-func (s *state[K]) exhausted() bool { return s.shut && s.ready.len == 0 && s.again == 0 }
+func (s *state[K]) exhausted() bool { return s.shut && s.backlog() == 0 && s.again == 0 }
 
 // drained reports that all there was has been done.
-func (s *state[K]) drained() bool { return s.ready.len == 0 && s.held.len == 0 }
+func (s *state[K]) drained() bool { return s.backlog() == 0 && s.held.len == 0 }
 
 // drop lets go of entry n if nothing is left to remember of its key. While few of the entries are live it gives up four of the
 // highest, as many as the bound has come down, so that a slab that was full is given back as it empties, with no pause.
@@ -249,6 +281,9 @@ func (s *state[K]) drop(n number) {
 	}
 	if !e.is(strange) {
 		s.index.remove(e.hash, n)
+	}
+	if e.flow != 0 {
+		s.order.flows.leave(e.flow)
 	}
 	s.release(n)
 	for range 4 {
@@ -274,6 +309,6 @@ func (s *state[K]) mend(from, to number) {
 	case e.is(held):
 		s.renamed(&s.held, to)
 	case e.is(dirty):
-		s.renamed(&s.ready, to)
+		s.renamed(s.line(to), to)
 	}
 }

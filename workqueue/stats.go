@@ -18,6 +18,9 @@ type Stats struct {
 	Dirty   int // of the held keys, those that will be ready again after Done
 	Delayed int // deadlines that wait; their keys may be ready or held as well
 	Keys    int // keys of which the queue knows anything, including those that have only a count of failures
+	Flows   int // flows that have such keys, the nameless one not counted; 0 without FairBy
+
+	Priorities []PriorityStats // highest first, 0 and all that were ever asked for; nil while that is 0 alone
 
 	Adds    uint64 // times a key became dirty
 	Retries uint64 // calls of AddAfter and AddRateLimited
@@ -31,6 +34,16 @@ type Stats struct {
 
 // Depth is the number of dirty keys: those waiting for a worker and those waiting for their own worker's Done.
 func (s Stats) Depth() int { return s.Ready + s.Dirty }
+
+// PriorityStats are the numbers of one priority.
+type PriorityStats struct {
+	Priority int
+	Ready    int // keys waiting for a worker
+	Dirty    int // held keys that will be ready again after Done
+}
+
+// Depth is the number of dirty keys of the priority.
+func (s PriorityStats) Depth() int { return s.Ready + s.Dirty }
 
 const finite = 12 // 10 ns to 1000 s
 

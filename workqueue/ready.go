@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workqueue
+
+// arranged returns the order of the ready keys. It is made when the first priority or flow is asked for; until then one list
+// is all the order there is.
+func (s *state[K]) arranged() *order {
+	if s.order != nil {
+		return s.order
+	}
+	s.order = newOrder()
+	if s.ready.len > 0 {
+		*s.order.join(0, 0) = s.ready
+		s.order.ready = s.ready.len
+	}
+	zero := s.order.level(0)
+	zero.ready, zero.again = s.ready.len, s.again
+	s.ready = list{}
+	return s.order
+}
+
+// backlog is the number of ready keys.
+func (s *state[K]) backlog() int {
+	if s.order != nil {
+		return s.order.ready
+	}
+	return s.ready.len
+}
+
+// line returns the list in which the ready entry n stands.
+func (s *state[K]) line(n number) *list {
+	if s.order == nil {
+		return &s.ready
+	}
+	e := s.at(n)
+	return &s.order.lines[s.order.find(e.flow, e.priority)].list
+}
+
+func (s *state[K]) enqueue(n number) {
+	if s.order == nil {
+		s.push(&s.ready, n)
+		return
+	}
+	e := s.at(n)
+	s.push(s.order.join(e.flow, e.priority), n)
+}
+
+// dequeue takes the entry out whose turn it is, and returns 0 if none is ready. There must be an order.
+func (s *state[K]) dequeue() number {
+	o := s.order
+	l := o.next()
+	if l == 0 {
+		return 0
+	}
+	n := o.lines[l].head
+	s.remove(&o.lines[l].list, n)
+	o.turned(l)
+	return n
+}
+
+// grant gives entry n the priority asked for. A key that waits keeps a higher one.
+func (s *state[K]) grant(n number, w wish) {
+	e := s.at(n)
+	switch {
+	case w.priority == e.priority, w.keep && (e.is(held) || e.waits()):
+	case !e.waits():
+		s.arranged()
+		e.priority = w.priority
+	case w.priority > e.priority:
+		s.arranged()
+		s.raise(n, w.priority)
+	}
+}
+
+// raise gives entry n, which waits, another priority. If it is ready it goes to the end of the line.
+func (s *state[K]) raise(n number, p int8) {
+	e := s.at(n)
+	switch {
+	case e.is(dirty) && e.is(held):
+		s.count(n, -1)
+		e.priority = p
+		s.count(n, 1)
+	case e.is(dirty):
+		l := s.order.find(e.flow, e.priority)
+		s.remove(&s.order.lines[l].list, n)
+		s.order.leave(l)
+		e.priority = p
+		s.enqueue(n)
+	default:
+		e.priority = p
+	}
+}
+
+// count adds by to the number of held and dirty keys, for entry n.
+func (s *state[K]) count(n number, by int) {
+	s.again += by
+	if s.order != nil {
+		s.order.level(s.at(n).priority).again += by
+	}
+}
+
+// inOrder calls yield with each ready entry, in the order in which they are handed out if nothing comes in between.
+func (s *state[K]) inOrder(yield func(n number)) {
+	if s.order == nil {
+		for n := s.ready.head; n != 0; n = s.at(n).next {
+			yield(n)
+		}
+		return
+	}
+	o := s.order.copy()
+	for l := o.next(); l != 0; l = o.next() {
+		n := o.lines[l].head
+		o.lines[l].head = s.at(n).next
+		o.lines[l].len--
+		o.turned(l)
+		yield(n)
+	}
+}
