@@ -32,7 +32,7 @@ type call struct {
 // ServeHTTP answers one request, as a Kubernetes API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
-	answer := &recorder{ResponseWriter: w, server: s, index: s.begin(c)}
+	answer := &recorder{ResponseWriter: w, server: s, number: s.begin(c)}
 	defer s.trace(c, answer)()
 	if err := s.letIn(c); err != nil {
 		refuse(answer, c.encoder, err)
@@ -243,31 +243,35 @@ func respond(w http.ResponseWriter, e encoder, code int, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// begin notes a request, and returns its place among all.
-func (s *Server) begin(c *call) int {
+// begin notes a request, and returns its number among all.
+func (s *Server) begin(c *call) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.served = append(s.mu.served, Served{At: time.Now(), Verb: c.verb, Path: c.URL.Path, Query: c.URL.RawQuery})
-	return len(s.mu.served) - 1
+	if s.mu.served.Len() == servedAtMost {
+		s.mu.served.Pop()
+	}
+	return s.mu.served.Push(Served{At: time.Now(), Verb: c.verb, Path: c.URL.Path, Query: c.URL.RawQuery})
 }
 
-func (s *Server) answered(index, code int) {
+func (s *Server) answered(number uint64, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.served[index].Status = code
+	if number >= s.mu.served.Front() {
+		s.mu.served.At(number).Status = code
+	}
 }
 
 // recorder notes the status of an answer.
 type recorder struct {
 	http.ResponseWriter
 	server *Server
-	index  int
+	number uint64
 	code   int
 }
 
 func (r *recorder) WriteHeader(code int) {
 	r.code = code
-	r.server.answered(r.index, code)
+	r.server.answered(r.number, code)
 	r.ResponseWriter.WriteHeader(code)
 }
 

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/deque"
 )
 
 // Options of a Server. The zero value serves the built-in kinds.
@@ -83,7 +85,7 @@ type Server struct {
 		addresses, ports int
 		faults           faults
 		policy           *policy // nil: to be made of the roles there are
-		served           []Served
+		served           deque.Deque[Served]
 		traced           int64 // the last revision that the tracer was told of
 	}
 }
@@ -161,11 +163,18 @@ type Served struct {
 	Status int
 }
 
-// Served returns all requests so far, in their order.
+// servedAtMost is how many requests are remembered.
+const servedAtMost = 100_000
+
+// Served returns the requests so far in their order, of more than 100,000 the last.
 func (s *Server) Served() []Served {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Served(nil), s.mu.served...)
+	out := make([]Served, 0, s.mu.served.Len())
+	for n := s.mu.served.Front(); n < s.mu.served.Back(); n++ {
+		out = append(out, *s.mu.served.At(n))
+	}
+	return out
 }
 
 // Revision is the counter of the store.

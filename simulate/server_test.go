@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
 )
 
 const mapsPath = "/api/v1/namespaces/ns/configmaps"
@@ -438,3 +440,20 @@ type answer struct {
 func (a *answer) Header() http.Header         { return a.header }
 func (a *answer) WriteHeader(code int)        { a.code = code }
 func (a *answer) Write(p []byte) (int, error) { return len(p), nil }
+
+// A server that runs for weeks remembers its last requests, and not all of them.
+func TestServer_RemembersItsLastRequests(t *testing.T) {
+	s := simulate.New(simulate.Options{})
+	ask := func(path string) {
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil))
+	}
+	ask("/first")
+	for range 100_000 {
+		ask("/version")
+	}
+	ask("/last")
+	got := s.Served()
+	if len(got) != 100_000 || got[0].Path != "/version" || got[0].Status != 200 || got[len(got)-1].Path != "/last" || got[len(got)-1].Status != 404 {
+		t.Errorf("got %d requests from %+v to %+v, want the last 100,000 with their answers", len(got), got[0], got[len(got)-1])
+	}
+}

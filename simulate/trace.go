@@ -94,7 +94,7 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 	if s.tracer == nil {
 		return func() {}
 	}
-	c.traced = c.request(answer.index)
+	c.traced = c.request(int(answer.number))
 	s.tracer.Asked(c.traced)
 	return func() { s.tracer.Answered(c.traced, answer.code) }
 }
