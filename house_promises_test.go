@@ -49,10 +49,17 @@ func TestHouse_EachPromiseIsInItsPackageComment(t *testing.T) {
 			t.Errorf("%s: read the package comment: %v", dir, err)
 			continue
 		}
+		last := 0
 		for _, number := range numbers {
-			if !regexp.MustCompile(`\b` + number + `\b`).Match(text) {
-				t.Errorf("%s/doc.go: promise %s is not in the package comment", dir, number)
+			found := regexp.MustCompile(`(?m)^//\s+(?:- )?`+number+`\b`).FindAllIndex(text, -1)
+			if len(found) != 1 {
+				t.Errorf("%s/doc.go: promise %s begins %d lines of the package comment, want one", dir, number, len(found))
+				continue
 			}
+			if found[0][0] < last {
+				t.Errorf("%s/doc.go: promise %s stands before those that precede it", dir, number)
+			}
+			last = found[0][0]
 		}
 	}
 }

@@ -11,7 +11,7 @@
 //	   │             or Loopback, for kubectl       loopback.go
 //	   ▼
 //	Server           who it is, and may it          route.go, authenticate.go,
-//	   │                                     authorize.go, rbac.go, faults.go
+//	   │                                            authorize.go, rbac.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
 //	   ├──▶ openapi_*.go       what they look like, made of their Go types
 //	   ├──▶ read.go            get; list with pages, versions, selectors
