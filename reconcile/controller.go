@@ -67,16 +67,17 @@ type Controller[K comparable] struct {
 	drain        time.Duration
 	log          logr.Logger // of Options, until Run
 	crashOnPanic bool
-	witness      Witness       // from Run on; nil: none
-	sim          simhook.Hooks // from Run on; nil: none
+	prepared     sync.Once     // when the first of Run and Standby begins
+	witness      Witness       // from then on; nil: none
+	sim          simhook.Hooks // from then on; nil: none
 
-	group    nursery.Nursery
+	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}
 	counters counters
 
 	mu struct {
 		sync.Mutex
-		began   bool
+		began   part // what has begun
 		misuse  []error
 		sources []source.Source[K]
 		waits   map[K]func() // for the cache, after a conflict
@@ -126,8 +127,8 @@ func orDefault[N int | time.Duration](n, zero N) N {
 // Name is the controller's name.
 func (c *Controller[K]) Name() string { return c.name }
 
-// Synced is closed when all sources that were there have been synced and the workers
-// start.
+// Synced is closed when all sources that were there have been synced. The workers of
+// Run start then.
 func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 
 // Err is the misuse that the controller remembers, nil if there is none.
@@ -174,46 +175,38 @@ func isNil(s any) bool {
 }
 
 // Run reconciles until ctx ends or a source ends with an error, which it returns.
-// It starts the sources, then, when all are synced, the workers. At the end, sources
-// and queue stop first; reconciles in flight may finish for Options.DrainTimeout,
-// then their contexts are cancelled. It returns when all that it started has ended,
-// nil if ctx ended it. Keys that wait at the end are not reconciled: after the next
-// start they come again, as part of the first list. Run runs once.
+// It starts the sources, unless Standby has, then, when all are synced, the workers.
+// At the end, sources and queue stop first; reconciles in flight may finish for
+// Options.DrainTimeout, then their contexts are cancelled, and at once if the cause
+// of ctx's end is ErrCutOff. It returns when all that it started has ended, nil if ctx
+// ended it. Keys that wait at the end are not reconciled: after the next start they
+// come again, as part of the first list. Run runs once.
 func (c *Controller[K]) Run(ctx context.Context) error {
-	if err := c.begin(ctx); err != nil {
+	alone, err := c.begin(ctx, working)
+	if err != nil {
 		return err
 	}
 	defer c.endWaits()
 	ctx = logr.NewContext(ctx, c.log)
-	if err := c.group.Go(c.work); err != nil {
-		return fmt.Errorf("controller %q: %w", c.name, err)
+	if !alone {
+		c.work(ctx)
+		return nil
+	}
+	return c.runGroup(ctx, c.awaitSync, func(ctx context.Context) error {
+		c.work(ctx)
+		return nil
+	})
+}
+
+func (c *Controller[K]) runGroup(ctx context.Context, members ...func(context.Context) error) error {
+	for _, m := range members {
+		if err := c.group.Go(m); err != nil {
+			return fmt.Errorf("controller %q: %w", c.name, err)
+		}
 	}
 	if err := c.group.Run(ctx); err != nil {
 		return fmt.Errorf("controller %q: %w", c.name, err)
 	}
-	return nil
-}
-
-func (c *Controller[K]) begin(ctx context.Context) error {
-	if err := c.Err(); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	again := c.mu.began
-	c.mu.began = true
-	if !again {
-		c.witness = c.mu.witness
-	}
-	c.mu.Unlock()
-	if again {
-		return fmt.Errorf("controller %q: run: it runs or has run already; make a new one", c.name)
-	}
-	log := c.log
-	if log.IsZero() {
-		log = logr.FromContextOrDiscard(ctx)
-	}
-	c.log = log.WithValues("controller", c.name)
-	c.sim = simhook.Of(ctx)
 	return nil
 }
 
@@ -246,6 +239,14 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 		c.noteAdded(key, cause)
 	}
 	c.queue.Add(key)
+}
+
+// awaitSync closes synced.
+func (c *Controller[K]) awaitSync(ctx context.Context) error {
+	if c.awaitSources(ctx) {
+		close(c.synced)
+	}
+	return nil
 }
 
 // awaitSources blocks until each source that is there by then is synced, or ctx

@@ -6,6 +6,7 @@ package reconcile
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -40,10 +41,10 @@ func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFun
 		case <-timer.C:
 		case <-c.watchdog.wake:
 		case <-ended:
-			ended, late = nil, time.After(max(c.drain, 0))
+			ended, late = nil, time.After(c.drainTime(ctx))
 			continue
 		case <-late:
-			c.reportLate()
+			c.reportLate(ctx)
 			cutOff(ErrStopped)
 			continue
 		case <-idle:
@@ -122,11 +123,19 @@ func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack s
 	return r, stack
 }
 
+// drainTime is how long reconciles in flight may go on after ctx has ended.
+func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
+	if errors.Is(context.Cause(ctx), ErrCutOff) {
+		return 0
+	}
+	return max(c.drain, 0)
+}
+
 // reportLate names the reconciles that the time for draining was too short for.
-func (c *Controller[K]) reportLate() {
+func (c *Controller[K]) reportLate(ctx context.Context) {
 	for _, r := range c.running() {
 		c.log.Info("reconcile still runs at the end of the time for draining, cancelling it",
-			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", max(c.drain, 0))
+			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", c.drainTime(ctx))
 	}
 }
 

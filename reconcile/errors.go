@@ -90,6 +90,16 @@ func (e *DeadlineError) Error() string {
 // its controller had stopped and the time for draining had passed.
 var ErrStopped = errors.New("the controller has stopped and the time for draining has passed")
 
+// ErrCutOff as the cause with which the context of a controller's Run ends has the
+// reconciles in flight cancelled at once: what they work on is no longer this
+// process's.
+var ErrCutOff = errors.New("what is in flight must not go on")
+
+// ErrNotLeading is in the error of a write that was refused because this process does
+// not lead, or no longer. Nothing was sent, unless the error says that it is not known.
+// A reconcile that returns it counts as stopped, and is tried again with backoff.
+var ErrNotLeading = errors.New("this process does not lead")
+
 // every reports whether err says what is holds of: err itself or what it wraps, and
 // of joined errors each.
 func every(err error, is func(error) bool) bool {
@@ -114,6 +124,8 @@ func isTerminal(err error) bool {
 	_, ok := err.(*terminalError)
 	return ok
 }
+
+func isNotLeading(err error) bool { return err == ErrNotLeading }
 
 func isNotFound(err error) bool {
 	_, ok := err.(apierrors.APIStatus)

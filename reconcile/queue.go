@@ -56,10 +56,10 @@ func (c *Controller[K]) UseQueue(q Queue[K]) {
 func (c *Controller[K]) takeQueue(q Queue[K]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.mu.began {
+	if c.mu.began == 0 {
 		c.queue = q
 	}
-	return !c.mu.began
+	return c.mu.began == 0
 }
 
 // queueStats are asked for before and during the run.

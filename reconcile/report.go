@@ -29,7 +29,7 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 		case OutcomeConflict:
 			log.Info("reconcile met a newer version, trying again when the cache has it", "conflict", err.Error())
 		case OutcomeStopped:
-			log.Info("reconcile cut off, the controller has stopped", "reason", err.Error())
+			log.Info("reconcile stopped", "reason", err.Error())
 		case OutcomeAfter, OutcomeRetry:
 			log.Info("reconcile waits", "outcome", a.outcome, "after", a.after, "reason", res.Reason)
 		case OutcomeDone:

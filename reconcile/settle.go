@@ -32,7 +32,8 @@ const (
 	OutcomePanic Outcome = "panic"
 	// OutcomeTimeout: an error after the hard deadline, runs again with backoff.
 	OutcomeTimeout Outcome = "timeout"
-	// OutcomeStopped: an error after the controller's end cut the reconcile off.
+	// OutcomeStopped: an error after the controller's end cut the reconcile off, or
+	// because this process does not lead any more.
 	OutcomeStopped Outcome = "stopped"
 )
 
@@ -64,6 +65,9 @@ func decide(res Result, err, cause error) action {
 	if every(err, isStaleConflict) {
 		early, _ := errors.AsType[ConflictWaiter](err)
 		return action{outcome: OutcomeConflict, backoff: true, early: early}
+	}
+	if every(err, isNotLeading) {
+		return action{outcome: OutcomeStopped, backoff: true}
 	}
 	if _, ok := errors.AsType[*DeadlineError](cause); ok {
 		return action{outcome: OutcomeTimeout, backoff: true}

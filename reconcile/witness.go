@@ -22,7 +22,7 @@ type Witness interface {
 // has begun it is remembered as misuse.
 func (c *Controller[K]) ReportTo(w Witness) {
 	c.mu.Lock()
-	began := c.mu.began
+	began := c.mu.began != 0
 	if !began {
 		c.mu.witness = w
 	}

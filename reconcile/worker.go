@@ -33,12 +33,13 @@ func (w *worker[K]) held() *run[K] {
 
 // work waits for the sources, then starts the workers and, when ctx ends, waits for
 // the reconciles that they hold.
-func (c *Controller[K]) work(ctx context.Context) error {
+func (c *Controller[K]) work(ctx context.Context) {
 	defer c.queue.ShutDown()
-	if !c.awaitSources(ctx) {
-		return nil
+	select {
+	case <-c.synced:
+	case <-ctx.Done():
+		return
 	}
-	close(c.synced)
 	drained, cutOff := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cutOff(nil)
 
@@ -53,7 +54,6 @@ func (c *Controller[K]) work(ctx context.Context) error {
 	workers.Wait()
 	close(idle)
 	watch.Wait()
-	return nil
 }
 
 // serve is a worker's life. Should a reconcile end the worker's goroutine, by

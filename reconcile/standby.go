@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+// part is what of a controller has begun; a set of parts is their sum.
+type part uint8
+
+const (
+	sourcing part = 1 << iota // the sources run: in Standby, or in Run
+	standing                  // Standby has been called
+	working                   // Run has been called
+)
+
+// Standby runs the sources and fills the queue, until ctx ends or a source ends with
+// an error, which it returns. It reconciles nothing: that is left to Run, which may
+// begin at any time, finds the sources synced and the queue full, and must have ended
+// when ctx ends. If Run has begun before, the sources are its own and Standby only
+// waits. Standby runs once.
+func (c *Controller[K]) Standby(ctx context.Context) error {
+	first, err := c.begin(ctx, standing)
+	if err != nil {
+		return err
+	}
+	if !first {
+		<-ctx.Done()
+		return nil
+	}
+	defer c.queue.ShutDown()
+	return c.runGroup(logr.NewContext(ctx, c.log), c.awaitSync)
+}
+
+// begin begins p, unless the controller remembers misuse. It reports whether the
+// sources are for the caller to run.
+func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err error) {
+	if err := c.Err(); err != nil {
+		return false, err
+	}
+	first, again := c.take(p)
+	if again {
+		verb := "run"
+		if p == standing {
+			verb = "stand by"
+		}
+		return false, fmt.Errorf("controller %q: %s: it does or has done so already; make a new one", c.name, verb)
+	}
+	c.prepared.Do(func() { c.prepare(ctx) })
+	return first, nil
+}
+
+// take notes that p begins, and its sources if nobody has begun them.
+func (c *Controller[K]) take(p part) (first, again bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	again = c.mu.began&p != 0
+	first = c.mu.began&sourcing == 0
+	c.mu.began |= p | sourcing
+	return first, again
+}
+
+// prepare takes over what the first context brings.
+func (c *Controller[K]) prepare(ctx context.Context) {
+	c.mu.Lock()
+	c.witness = c.mu.witness
+	c.mu.Unlock()
+	log := c.log
+	if log.IsZero() {
+		log = logr.FromContextOrDiscard(ctx)
+	}
+	c.log = log.WithValues("controller", c.name)
+	c.sim = simhook.Of(ctx)
+}
