@@ -38,10 +38,11 @@ var starters = map[string]string{
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 
-	"manager/run.go":    "stages, which Run waits for in reverse",
-	"manager/server.go": "the server, and who shuts it down",
-	"manager/signal.go": "waits for a second signal, which ends the process",
-	"manager/stage.go":  "what is added to a stage joins the stage's run",
+	"manager/elector.go": "the watch of the Lease",
+	"manager/run.go":     "stages, which Run waits for in reverse",
+	"manager/server.go":  "the server, and who shuts it down",
+	"manager/signal.go":  "waits for a second signal, which ends the process",
+	"manager/stage.go":   "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",

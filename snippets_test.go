@@ -64,6 +64,7 @@ var snippetImports = map[string]string{
 
 	"context": "context",
 	"errors":  "errors",
+	"flag":    "flag",
 	"fmt":     "fmt",
 	"os":      "os",
 	"testing": "testing",

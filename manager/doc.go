@@ -20,15 +20,35 @@
 // # Promises
 //
 //	M1  stages start in one order and stop in the reverse
-//	M2  stop means: no new work, drain, and only then the informers, the servers
-//	    last
+//	M2  stop means: no new work, drain, then give the lease back, and only then the
+//	    informers, the servers last; the lease is kept while what it guards goes on
+//	M3  a write that begins when the lease cannot be trusted any more is refused by
+//	    the client, and not sent
 //	M4  ready means synced; alive means progress
+//	M5  a standby is synced and its queues are filled; after a released lease it
+//	    reconciles without waiting for anything but the lease
 //
 // A stop is what follows when the context of Run ends or when something that
 // runs returns an error, whose reason then is what Run returns. From that
 // moment /readyz says no and Add refuses. Controllers finish the reconciles
 // they hold while their informers go on. The whole is bounded by
 // Options.GracePeriod; what has not ended by then is named by the error of Run.
+//
+// # Leadership
+//
+// With Options.LeaderElection the replicas of a program agree by a Lease which of
+// them works. All are ready and run what is in the stages up to StageStandby: there
+// the sources of controllers fill their queues, while the workers wait. A watch of
+// the Lease wakes them when it is given back. Who led and cannot renew, or sees
+// another's name in the Lease, cuts off what its controllers do and ends Run with
+// ErrLeadershipLost. A Lease that somebody deletes counts as one that is not renewed.
+//
+// Client and what is made of Config write through a gate, which counts from before
+// the last renewal that succeeded was sent, by the stricter of the wall clock and the
+// one that only runs, and trusts nine tenths of the lease's time. A write ends with
+// the lease. One that has left the process when that happens is outside the promise:
+// the gate cannot call it back, and the error says that nobody knows. StandbyClient
+// and StandbyConfig are for what every replica does, and no gate is in their way.
 //
 // # Health
 //

@@ -19,6 +19,7 @@ type option struct {
 	name  string // of the flag, as the field's tools call it
 	env   string // variable that gives the flag's default; empty: none
 	usage string
+	bool  bool // it needs no value
 	get   func(o *Options) string
 	set   func(o *Options, text string) error
 }
@@ -56,6 +57,32 @@ var flags = [...]option{
 			return nil
 		},
 	}, {
+		name:  "leader-elect",
+		usage: "have one of several replicas do the work",
+		bool:  true,
+		get:   func(o *Options) string { return strconv.FormatBool(o.LeaderElection != nil && !o.LeaderElection.Off) },
+		set: func(o *Options, text string) error {
+			on, err := strconv.ParseBool(text)
+			o.elect(func(e *LeaderElection) { e.Off = !on })
+			return err
+		},
+	}, {
+		name:  "leader-election-id",
+		usage: "`name` of the Lease by which replicas agree",
+		get:   func(o *Options) string { return o.election().ID },
+		set: func(o *Options, text string) error {
+			o.elect(func(e *LeaderElection) { e.ID = text })
+			return nil
+		},
+	}, {
+		name:  "leader-election-namespace",
+		usage: "`namespace` of that Lease (default: the pod's)",
+		get:   func(o *Options) string { return o.election().Namespace },
+		set: func(o *Options, text string) error {
+			o.elect(func(e *LeaderElection) { e.Namespace = text })
+			return nil
+		},
+	}, {
 		name:  "graceful-shutdown-timeout",
 		usage: "`time` that stopping may take",
 		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
@@ -74,12 +101,29 @@ var flags = [...]option{
 	},
 }
 
+// election is what o says of leader election so far; what is named there takes part
+// only when -leader-elect says so.
+func (o *Options) election() LeaderElection {
+	if o.LeaderElection == nil {
+		return LeaderElection{Off: true}
+	}
+	return *o.LeaderElection
+}
+
+// elect changes a copy: what the program gave stays its own.
+func (o *Options) elect(change func(e *LeaderElection)) {
+	e := o.election()
+	change(&e)
+	o.LeaderElection = &e
+}
+
 // BindFlags defines flags on fs that set the fields of o when fs is parsed:
 //
 //	-kubeconfig, -context
 //	-metrics-bind-address       default from METRICS_BIND_ADDRESS
 //	-health-probe-bind-address  default from HEALTH_PROBE_BIND_ADDRESS
 //	-watch-namespaces           default from WATCH_NAMESPACE
+//	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-graceful-shutdown-timeout, -v
 //
 // A flag wins over its variable, a variable over what o says already. A flag
@@ -145,3 +189,6 @@ func (v flagValue) String() string {
 }
 
 func (v flagValue) Set(text string) error { return v.row.set(v.o, text) }
+
+// IsBoolFlag has package flag take -name for -name=true.
+func (v flagValue) IsBoolFlag() bool { return v.row.bool }

@@ -22,12 +22,15 @@ import (
 // Manager holds what the controllers of a process share, and runs it all. Make
 // it with New. All methods are safe for concurrent use, and only Run blocks.
 type Manager struct {
-	config    *rest.Config
+	config    *rest.Config // of controllers: with leader election behind the gate
+	standby   *rest.Config // of what runs on every replica
 	scheme    *runtime.Scheme
 	log       logr.Logger
 	grace     time.Duration
 	informers *informer.SharedInformerFactory
-	client    *client.Client
+	client    *client.Client // of config
+	ungated   *client.Client // of standby
+	elector   *elector       // nil: no election
 	registry  *prometheus.Registry
 	requests  *requests
 	groups    []*group // as stages
@@ -96,17 +99,31 @@ func (m *Manager) connect(opts Options) error {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
 	cfg.Wrap(m.requests.wrap)
-	m.config = cfg
-
+	m.config, m.standby = cfg, cfg
 	var err error
+	if opts.LeaderElection != nil {
+		if m.elector, err = newElector(*opts.LeaderElection, cfg, opts.Logger); err != nil {
+			return err
+		}
+		m.config = rest.CopyConfig(cfg)
+		m.config.Wrap(m.elector.lease.gate.wrap)
+		if err := m.AddTo(StageLeadership, m.elector); err != nil {
+			return err
+		}
+	}
 	if m.informers, err = informer.NewSharedInformerFactory(cfg, m.scheme, opts.Informers); err != nil {
 		return err
 	}
 	if opts.Client.Observer == nil {
 		opts.Client.Observer = m.informers
 	}
-	if m.client, err = client.New(cfg, m.scheme, opts.Client); err != nil {
+	if m.ungated, err = client.New(m.standby, m.scheme, opts.Client); err != nil {
 		return err
+	}
+	if m.client = m.ungated; m.elector != nil {
+		if m.client, err = client.New(m.config, m.scheme, opts.Client); err != nil {
+			return err
+		}
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
 }
@@ -138,16 +155,36 @@ func (m *Manager) serve(opts Options) error {
 // Informers is the factory that informer.For takes. The manager runs it.
 func (m *Manager) Informers() *informer.SharedInformerFactory { return m.informers }
 
-// Client reads from and writes to the API server; Listers of Informers show its
-// writes at once.
+// Client reads from and writes to the API server, for controllers; Listers of
+// Informers show its writes at once. With leader election it writes only while this
+// process leads: otherwise a write returns an error that is ErrNotLeading.
 func (m *Manager) Client() *client.Client { return m.client }
+
+// StandbyClient is Client for what runs on every replica: no gate stops its writes.
+func (m *Manager) StandbyClient() *client.Client { return m.ungated }
 
 // Scheme of the kinds that have Go types.
 func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
 
 // Config is a copy of the connection's configuration, for clients of other
-// kinds. Their requests are counted in the manager's metrics.
+// kinds. Their requests are counted in the manager's metrics, and with leader
+// election their writes pass the gate as those of Client do; to it, each POST is a
+// write, also one that only asks, such as an access review.
 func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.config) }
+
+// StandbyConfig is Config for what runs on every replica, without the gate.
+func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.standby) }
+
+// Elected is closed when this process leads: without leader election from the start.
+// It stays closed when leadership is lost, which ends the manager.
+func (m *Manager) Elected() <-chan struct{} {
+	if m.elector == nil {
+		always := make(chan struct{})
+		close(always)
+		return always
+	}
+	return m.elector.started
+}
 
 // Logger of the manager. What it runs finds it in its context.
 func (m *Manager) Logger() logr.Logger { return m.log }

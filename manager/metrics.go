@@ -16,6 +16,9 @@ import (
 // observe registers all that the manager knows with its own registry.
 func (m *Manager) observe() error {
 	var failed []error
+	if m.elector != nil {
+		failed = append(failed, m.registry.Register(newLeaderCollector(m.elector.lease)))
+	}
 	for _, c := range []prometheus.Collector{
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),

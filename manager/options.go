@@ -54,6 +54,8 @@ type Options struct {
 	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string
+	// LeaderElection has one of several replicas do the work. Nil: each does.
+	LeaderElection *LeaderElection
 	// GracePeriod that all stages together have to stop. When it has passed, the
 	// contexts of all end at once, and a second later Run returns and names what
 	// still runs. 0: 30 seconds, the time that a pod has by default.
@@ -83,6 +85,14 @@ func (o *Options) complete() error {
 		misuse = append(misuse, fmt.Errorf("GracePeriod is %v; give a time above zero, or 0 for %v", o.GracePeriod, defaultGracePeriod))
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
+	if o.LeaderElection != nil && o.LeaderElection.Off {
+		o.LeaderElection = nil
+	}
+	if o.LeaderElection != nil {
+		election, err := o.LeaderElection.complete()
+		o.LeaderElection = &election
+		misuse = append(misuse, err)
+	}
 	if o.Scheme == nil {
 		o.Scheme = clientgoscheme.Scheme
 	}

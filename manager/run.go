@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // lastMoment is for those who end when their context does, after a grace
@@ -22,7 +24,7 @@ const lastMoment = time.Second
 // running is a stage that has been started.
 type running struct {
 	group *group
-	end   context.CancelFunc
+	end   context.CancelCauseFunc
 	ended <-chan struct{}
 }
 
@@ -45,8 +47,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	var started []running
 	for _, g := range m.groups {
 		// A stage ends when its turn comes, not when ctx does.
-		stageCtx, end := context.WithCancel(context.WithoutCancel(ctx))
-		defer end()
+		stageCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
+		defer end(nil)
 		ended := make(chan struct{})
 		all.Go(func() {
 			defer close(ended)
@@ -64,7 +66,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 	m.log.Info("manager stops", "reason", why(asked), "gracePeriod", m.grace.String())
 	m.enter(PhaseStopping)
-	left := stop(started, m.grace)
+	left := stop(started, m.cutOff(), m.grace)
 	m.enter(PhaseStopped)
 	if len(left) > 0 {
 		return errors.Join(m.reason(), fmt.Errorf("stop manager: still running after the grace period of %v: %s; they ignore their context",
@@ -136,13 +138,21 @@ func opened(ctx context.Context, g *group) bool {
 	return ctx.Err() == nil
 }
 
+// cutOff is why controllers are not to finish what they hold; nil: they may.
+func (m *Manager) cutOff() error {
+	if reason := m.reason(); errors.Is(reason, ErrLeadershipLost) {
+		return errors.Join(reason, reconcile.ErrCutOff)
+	}
+	return nil
+}
+
 // stop ends the stages from the last to the first, each when the one below has
 // ended, within grace. It returns the names of what has not ended.
-func stop(started []running, grace time.Duration) (left []string) {
+func stop(started []running, cause error, grace time.Duration) (left []string) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
 	for i, s := range slices.Backward(started) {
-		s.end()
+		s.end(cause)
 		select {
 		case <-s.ended:
 		case <-timer.C:
@@ -155,7 +165,7 @@ func stop(started []running, grace time.Duration) (left []string) {
 // abandon ends the stages all at once, and names what does not end in a moment.
 func abandon(started []running) (left []string) {
 	for _, s := range started {
-		s.end()
+		s.end(errAbandoned)
 	}
 	timer := time.NewTimer(lastMoment)
 	defer timer.Stop()

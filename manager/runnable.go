@@ -26,6 +26,9 @@ import (
 //	Err() error                    misuse that it remembers: Add returns it
 //	Synced() <-chan struct{}       the manager is not ready before
 //	Started() <-chan struct{}      the next stage does not start before
+//	Standby(ctx) error             with leader election: runs in StageStandby if it
+//	                               was added to StageControllers, and prepares what
+//	                               Run does when this process leads
 //	Snapshot() reconcile.Snapshot  a controller: its name is its own, its numbers
 //	                               are metrics, a stuck reconcile is not alive
 //	Snapshot() informer.Snapshot   an informer that nobody shares
@@ -42,10 +45,13 @@ type RunnableFunc func(ctx context.Context) error
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
 type (
-	named          interface{ Name() string }
-	misusable      interface{ Err() error }
-	syncable       interface{ Synced() <-chan struct{} }
-	starter        interface{ Started() <-chan struct{} }
+	named     interface{ Name() string }
+	misusable interface{ Err() error }
+	syncable  interface{ Synced() <-chan struct{} }
+	starter   interface{ Started() <-chan struct{} }
+	standby   interface {
+		Standby(ctx context.Context) error
+	}
 	controller     interface{ Snapshot() reconcile.Snapshot }
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
 	reporter       interface{ ReportTo(w reconcile.Witness) }
@@ -87,11 +93,22 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	if c, ok := r.(reporter); ok && m.informers.MutationDetector() != nil {
 		c.ReportTo(m.informers.MutationDetector())
 	}
-	if err := m.groups[i].join(r, name, m.fault); err != nil {
+	if err := m.join(i, r, name); err != nil {
 		m.release(r, name)
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
 	return nil
+}
+
+// join has r run in the stage of index i, and stand by before if it can.
+func (m *Manager) join(i int, r Runnable, name string) error {
+	if s, ok := r.(standby); ok && stages[i] == StageControllers && m.elector != nil {
+		at := slices.Index(stages[:], StageStandby)
+		if err := m.groups[at].join(RunnableFunc(s.Standby), name, m.fault); err != nil {
+			return err
+		}
+	}
+	return m.groups[i].join(r, name, m.fault)
 }
 
 // reserve takes the name of a controller, which labels its metrics.

@@ -39,6 +39,8 @@ type Snapshot struct {
 	Phase Phase
 	// Since when the phase lasts.
 	Since time.Time
+	// Leadership is where this process stands in the election. Zero: there is none.
+	Leadership LeadershipSnapshot
 	// Stages in the order of their start.
 	Stages []StageSnapshot
 	// Informers in the order they were asked for, and Controllers in the order
@@ -47,6 +49,18 @@ type Snapshot struct {
 	Controllers []reconcile.Snapshot
 	// MetricsAddr and HealthAddr that are listened on; empty: none.
 	MetricsAddr, HealthAddr string
+}
+
+// LeadershipSnapshot is an election as one process sees it.
+type LeadershipSnapshot struct {
+	// Lease by which it is decided, as namespace/name.
+	Lease string
+	// Identity of this process in it; empty before it takes part.
+	Identity string
+	// Leading: this process holds the lease, as far as it knows.
+	Leading bool
+	// Holder that the lease was last seen to have; empty: none.
+	Holder string
 }
 
 // StageSnapshot is one stage at one moment.
@@ -74,6 +88,9 @@ func (m *Manager) Snapshot() Snapshot {
 		HealthAddr:  m.HealthAddr(),
 	}
 	s.Phase, s.Since = m.phase()
+	if m.elector != nil {
+		s.Leadership = m.elector.lease.snapshot()
+	}
 	for _, g := range m.groups {
 		stage := StageSnapshot{Stage: g.stage}
 		for _, r := range g.snapshot() {

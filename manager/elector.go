@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+// ErrLeadershipLost is in what Run returns when this process led and another may
+// lead now. All that the lease guards was cut off at once; the process should end
+// and be started anew, as a standby.
+var ErrLeadershipLost = errors.New("leadership is lost")
+
+// errAbandoned ends the contexts of stages when the grace period has passed: what a
+// lease guards may go on, so the lease is not given back.
+var errAbandoned = errors.New("the grace period has passed")
+
+// elector is the Runnable of StageLeadership: it has started when this process
+// leads, and when it is told to end it gives the lease back.
+type elector struct {
+	opts    LeaderElection
+	lease   *lease
+	watched *informer.SharedInformerFactory // nothing but the Lease
+	started chan struct{}
+	once    sync.Once // closes started
+}
+
+// newElector sends nothing yet. cfg is a connection that no gate guards.
+func newElector(opts LeaderElection, cfg *rest.Config, log logr.Logger) (*elector, error) {
+	e := &elector{opts: opts, started: make(chan struct{})}
+	renewing := rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	renewing.Timeout = max(opts.RenewDeadline/2, time.Second) // so that one request that hangs leaves time for another
+	client, err := leases.NewForConfig(renewing)
+	if err != nil {
+		return nil, err
+	}
+	e.lease = &lease{
+		client: client.Leases(opts.Namespace),
+		key:    informer.Key{Namespace: opts.Namespace, Name: opts.ID},
+		gate:   newGate(opts.trusted()),
+	}
+	e.watched, err = informer.NewSharedInformerFactory(cfg, clientgoscheme.Scheme, informer.Options{Logger: log.V(1)})
+	if err != nil {
+		return nil, err
+	}
+	found := informer.For[*coordinationv1.Lease](e.watched, informer.Scope{
+		Namespaces: []string{opts.Namespace}, FieldSelector: "metadata.name=" + opts.ID,
+	})
+	_, err = found.AddHandler(e.saw, informer.HandlerOptions{Name: "elector"})
+	return e, err
+}
+
+// saw is told what the watch of the Lease shows.
+func (e *elector) saw(event informer.Event[*coordinationv1.Lease]) {
+	if event.Type == informer.EventDeleted {
+		e.lease.gone()
+		return
+	}
+	e.lease.learn(event.New, false)
+}
+
+func (e *elector) Name() string { return "leader election" }
+
+// Started is closed when this process leads.
+func (e *elector) Started() <-chan struct{} { return e.started }
+
+// Run takes part in the election until ctx ends, then gives the lease back if it
+// holds it. It returns ErrLeadershipLost as soon as the lease is lost.
+func (e *elector) Run(ctx context.Context) error {
+	log := logr.FromContextOrDiscard(ctx).WithValues("lease", e.lease.key.String())
+	e.prepare(simhook.Of(ctx))
+	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          e.lease,
+		LeaseDuration: e.opts.LeaseDuration,
+		RenewDeadline: e.opts.RenewDeadline,
+		RetryPeriod:   e.opts.RetryPeriod,
+		Name:          e.opts.ID,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { e.once.Do(func() { close(e.started) }) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(identity string) { log.Info("leader elected", "leader", identity) },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("standing by to lead", "identity", e.lease.Identity())
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if err := e.watched.Run(watching); err != nil {
+			log.Error(err, "the lease is not watched, so that a hand-over takes some seconds")
+		}
+	})
+	defer watch.Wait()
+	defer stop()
+	// What client-go has to say of its rounds is detail.
+	if err := e.campaign(logr.NewContext(ctx, log.V(1)), le); err != nil {
+		return err
+	}
+	return e.retire(ctx, log)
+}
+
+// prepare gives this process its name, and the gate its clock.
+func (e *elector) prepare(sim simhook.Hooks) {
+	name, chance := e.opts.Identity, ""
+	if sim != nil {
+		chance = fmt.Sprintf("%08x", uint32(sim.Random("leader election")*(1<<32)))
+		e.lease.gate.setWall(sim.Wall)
+	} else {
+		chance = strings.ToLower(rand.Text()[:10])
+		if host, err := os.Hostname(); name == "" && err == nil {
+			name = host
+		}
+	}
+	if name == "" {
+		name = "replica"
+	}
+	e.lease.setIdentity(name + "_" + chance)
+}
+
+// campaign runs le, again and again where the watch has woken it, until ctx ends or
+// the lease is lost.
+func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector) error {
+	for {
+		round, end := context.WithCancelCause(ctx)
+		e.lease.begin(end)
+		le.Run(round)
+		cause := context.Cause(round)
+		end(nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(cause, errWoken):
+			continue
+		case cause == nil:
+			cause = fmt.Errorf("it could not be renewed for %v", e.opts.RenewDeadline)
+		}
+		e.lease.drop("leadership was lost: " + cause.Error())
+		return fmt.Errorf("%w: lease %s: %w", ErrLeadershipLost, e.lease.key, cause)
+	}
+}
+
+// retire gives the lease back, unless what it guards may go on.
+func (e *elector) retire(ctx context.Context, log logr.Logger) error {
+	if !e.lease.drop("this process has stopped leading") {
+		return nil
+	}
+	if errors.Is(context.Cause(ctx), errAbandoned) {
+		log.Info("the lease is kept until it expires: what it guards has not ended")
+		return nil
+	}
+	if err := e.lease.release(context.WithoutCancel(ctx)); err != nil {
+		log.Info("the lease was not given back, it expires", "reason", err.Error())
+		return nil
+	}
+	log.Info("lease given back")
+	return nil
+}

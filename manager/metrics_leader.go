@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// leaderCollector shows who leads, under the name that dashboards expect.
+type leaderCollector struct {
+	status *prometheus.Desc
+	lease  *lease
+}
+
+func newLeaderCollector(l *lease) leaderCollector {
+	return leaderCollector{prometheus.NewDesc("leader_election_master_status",
+		"1 if this process holds the lease of that name, 0 if it stands by.", []string{"name"}, nil), l}
+}
+
+// Describe implements prometheus.Collector.
+func (c leaderCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.status }
+
+// Collect implements prometheus.Collector.
+func (c leaderCollector) Collect(ch chan<- prometheus.Metric) {
+	value := 0.0
+	if c.lease.snapshot().Leading {
+		value = 1
+	}
+	send(ch, c.status, func() (prometheus.Metric, error) {
+		return prometheus.NewConstMetric(c.status, prometheus.GaugeValue, value, c.lease.key.Name)
+	})
+}
