@@ -6,6 +6,7 @@ package simulate
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,7 +70,72 @@ func (q *writing) reportTwice() error {
 }
 
 // applied is what q makes of old; nil: of nothing.
-func (q *writing) applied(given map[string]any, old *object) (obj *object, err error) {
+func (q *writing) applied(given map[string]any, old *object) (*object, error) {
+	obj, err := q.merged(given, old)
+	if err != nil {
+		return nil, err
+	}
+	if q.kind.schema != nil && !unapplied(old, obj) {
+		q.kind.schema.setDefaults(obj.fields)
+	}
+	if old != nil {
+		keepTimes(old, obj)
+	}
+	return obj, nil
+}
+
+// unapplied reports whether an apply has changed nothing but who owns what.
+func unapplied(old, obj *object) bool {
+	return old != nil && sameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && sameBut(metadataOf(old), metadataOf(obj), "managedFields")
+}
+
+// merged is what q makes of old, without the defaults of what is new.
+func (q *writing) merged(given map[string]any, old *object) (*object, error) {
+	of, ok := q.shapeOfApply(old, given)
+	if !ok {
+		return q.askMerge(given, old)
+	}
+	live, before := map[string]any(nil), entriesOf(old)
+	if old != nil {
+		live = withEntries(loose(old, q.kind).Object, nil)
+	} else {
+		live = q.kind.nothingShared()
+	}
+	known := q.kind.managers.said.recall(of)
+	if known == nil {
+		was := old
+		if old != nil {
+			was = &object{fields: withEntries(old.fields, marked(before))}
+		}
+		obj, err := q.askMerge(given, was)
+		if err != nil {
+			return nil, err
+		}
+		known = ownershipOf(entriesOf(obj), len(before))
+		setEntries(obj, nil)
+		if known.recipe = q.recipeOf(obj.fields, live, given); known.recipe != nil {
+			q.kind.managers.said.remember(of, known)
+		}
+		setEntries(obj, known.after(before, entryTime(time.Now())))
+		return obj, nil
+	}
+	fields, _ := known.recipe.make(live, given).(map[string]any)
+	obj := &object{fields: fields}
+	setEntries(obj, known.after(before, entryTime(time.Now())))
+	return obj, nil
+}
+
+// recipeOf is the recipe of an object; nil: there is none.
+func (q *writing) recipeOf(made, live, given map[string]any) *recipe {
+	rules, err := q.kind.managers.rulesOf(q.kind)
+	if err != nil {
+		return nil
+	}
+	return (&shaping{schema: rules.schema}).recipeOf(made, live, given, rules.root)
+}
+
+// askMerge has the field manager say what q makes of old.
+func (q *writing) askMerge(given map[string]any, old *object) (*object, error) {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -94,9 +160,5 @@ func (q *writing) applied(given map[string]any, old *object) (obj *object, err e
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", next))
 	}
 	// What is made shares parts of what is stored.
-	obj = &object{fields: runtime.DeepCopyJSON(u.Object)}
-	if old != nil {
-		keepTimes(old, obj)
-	}
-	return obj, nil
+	return &object{fields: runtime.DeepCopyJSON(u.Object)}, nil
 }

@@ -21,7 +21,8 @@
 //	   │      in which form      negotiate.go, encode*.go, encodings.go, table*.go
 //	   ├──▶ write.go, write_body.go   create, update, patch
 //	   │      decode or patch    write_decode.go, patch.go, apply.go
-//	   │      who owns what      managed_fields.go; ownership.go remembers
+//	   │      who owns what      managed_fields.go; ownership.go and
+//	   │                         recipe.go remember, by shape.go
 //	   │      admission          namespaces.go, admission.go
 //	   │      prepare, fill      prepare.go, fill.go, defaults*.go
 //	   │      validate           validate*.go

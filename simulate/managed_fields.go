@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"sync"
 	"time"
 
@@ -25,7 +24,8 @@ type fieldManagers struct {
 	said ownerships
 	mu   struct {
 		sync.Mutex
-		of map[string]*managedfields.FieldManager
+		of    map[string]*managedfields.FieldManager
+		rules *fieldRules
 		// nothing is an empty object of the kind. Nobody changes it.
 		nothing map[string]any
 	}
@@ -54,19 +54,40 @@ func (m *fieldManagers) get(k *Kind, subresource string) (*managedfields.FieldMa
 	return made, nil
 }
 
-func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager, error) {
-	var types managedfields.TypeConverter
+// rulesOf are the rules of k's objects; nil: there are none.
+func (m *fieldManagers) rulesOf(k *Kind) (*fieldRules, error) {
+	m.mu.Lock()
+	known := m.mu.rules
+	m.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	typed, err := k.typeConverter().ObjectToTyped(k.nothing())
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.rules = &fieldRules{schema: typed.Schema(), root: typed.TypeRef()}
+	return m.mu.rules, nil
+}
+
+// typeConverter is how field managers read k's objects.
+func (k *Kind) typeConverter() managedfields.TypeConverter {
 	if k.schema != nil {
-		types = k.schema.typeConverter()
+		if types := k.schema.typeConverter(); types != nil {
+			return types
+		}
 	}
-	if types == nil {
-		types = managedfields.NewDeducedTypeConverter()
-	}
+	return managedfields.NewDeducedTypeConverter()
+}
+
+func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager, error) {
 	build := managedfields.NewDefaultCRDFieldManager
 	if k.builtin {
 		build = managedfields.NewDefaultFieldManager
 	}
-	return build(types, versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
+	return build(k.typeConverter(), versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
 }
 
 // notOwned are the fields that a write cannot change, so nobody comes to own
@@ -92,7 +113,7 @@ func (k *Kind) notOwned(subresource string) map[fieldpath.APIVersion]fieldpath.F
 	return filters
 }
 
-// versions converts, completes and makes objects of one kind as a field manager
+// versions converts and makes objects of one kind as a field manager
 // asks for them.
 type versions struct{ kind *Kind }
 
@@ -124,11 +145,9 @@ func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string
 	return label, value, nil
 }
 
-func (v versions) Default(in runtime.Object) {
-	if u, ok := in.(*unstructured.Unstructured); ok && v.kind.schema != nil {
-		v.kind.schema.setDefaults(u.Object)
-	}
-}
+// Default leaves an applied object as it is: what it is made of is remembered,
+// and its defaults depend on its values.
+func (versions) Default(runtime.Object) {}
 
 func (v versions) New(schema.GroupVersionKind) (runtime.Object, error) { return v.kind.nothing(), nil }
 
@@ -181,15 +200,13 @@ const nameless = "unknown"
 
 // own notes in obj who has written what of it since old; nil: all of it.
 func (q *writing) own(old, obj *object) error {
-	now := entryTime(time.Now())
-	shape, known := q.shapeOf(old, obj)
-	if !known || !q.kind.managers.said.recall(shape, old, obj, now) {
+	of, ok := q.shapeOf(old, obj)
+	if !ok {
 		if err := q.askManager(old, obj); err != nil {
 			return err
 		}
-		if known {
-			q.kind.managers.said.remember(shape, old, obj, or(q.manager, nameless), now)
-		}
+	} else if err := q.ownAs(of, old, obj); err != nil {
+		return err
 	}
 	if old != nil {
 		keepTimes(old, obj)
@@ -197,11 +214,72 @@ func (q *writing) own(old, obj *object) error {
 	return nil
 }
 
+// ownAs is own, for a write of a shape that can be remembered.
+func (q *writing) ownAs(of shape, old, obj *object) error {
+	now, before := entryTime(time.Now()), entriesOf(old)
+	known := q.kind.managers.said.recall(of)
+	if known == nil {
+		asked := &object{fields: withEntries(obj.fields, nil)}
+		was := old
+		if old != nil {
+			was = &object{fields: withEntries(old.fields, marked(before))}
+		}
+		switch ok, err := q.manage(was, asked); {
+		case err != nil:
+			return err
+		case !ok:
+			return q.askManager(old, obj)
+		}
+		known = ownershipOf(entriesOf(asked), len(before))
+		q.kind.managers.said.remember(of, known)
+	}
+	setEntries(obj, known.after(before, now))
+	return nil
+}
+
+// withEntries are the fields of an object with other managed fields. All else
+// is shared.
+func withEntries(fields map[string]any, entries []any) map[string]any {
+	out := maps.Clone(fields)
+	metadata, _ := out["metadata"].(map[string]any)
+	if metadata = maps.Clone(metadata); metadata == nil {
+		metadata = map[string]any{}
+	}
+	if delete(metadata, "managedFields"); len(entries) > 0 {
+		metadata["managedFields"] = entries
+	}
+	out["metadata"] = metadata
+	return out
+}
+
+// setEntries gives an object its managed fields.
+func setEntries(obj *object, entries []any) {
+	if len(entries) == 0 {
+		delete(metadataOf(obj), "managedFields")
+		return
+	}
+	metadataOf(obj)["managedFields"] = entries
+}
+
 // askManager has the field manager say who owns what.
 func (q *writing) askManager(old, obj *object) error {
+	if ok, err := q.manage(old, obj); err != nil || ok {
+		return err
+	}
+	// As a real server: the write goes on with the entries there were.
+	live := q.kind.nothing()
+	if old != nil {
+		live = loose(old, q.kind)
+	}
+	obj.meta().SetManagedFields(live.GetManagedFields())
+	return nil
+}
+
+// manage is askManager; false: the field manager cannot say.
+func (q *writing) manage(old, obj *object) (bool, error) {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
-		return apierrors.NewInternalError(err)
+		return false, apierrors.NewInternalError(err)
 	}
 	live := q.kind.nothing()
 	if old != nil {
@@ -209,14 +287,12 @@ func (q *writing) askManager(old, obj *object) error {
 	}
 	next, err := fields.Update(live, obj.meta(), q.manager)
 	if err != nil {
-		// As a real server: the write goes on with the entries there were.
-		obj.meta().SetManagedFields(live.GetManagedFields())
-		return nil
+		return false, nil
 	}
 	if u, ok := next.(*unstructured.Unstructured); ok {
 		obj.fields = u.Object
 	}
-	return nil
+	return true, nil
 }
 
 // keepTimes takes back a new time of an entry when nothing else has changed.
@@ -246,7 +322,7 @@ func sameBut(a, b map[string]any, but ...string) bool {
 				continue
 			}
 			other, ok := pair[1][name]
-			if !ok || !reflect.DeepEqual(value, other) {
+			if !ok || !equalValues(value, other) {
 				return false
 			}
 		}

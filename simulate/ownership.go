@@ -5,8 +5,8 @@ package simulate
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"maps"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -14,9 +14,9 @@ import (
 
 const (
 	// largestShape is how long a shape may be to be remembered, in bytes.
-	largestShape = 4 << 10
+	largestShape = 64 << 10
 	// shapesAtMost is how many are, for one kind.
-	shapesAtMost = 512
+	shapesAtMost = 2048
 	// fewManagers own an object of which a shape is remembered: of more, a real
 	// server merges the oldest.
 	fewManagers = 8
@@ -29,49 +29,72 @@ const (
 type ownerships struct {
 	mu struct {
 		sync.Mutex
-		of map[string]*ownership
+		of map[shape]*ownership
 	}
 }
 
-// ownership is the entries after writes of one shape. Nobody changes them.
+// ownership is the entries after writes of one shape.
 type ownership struct {
 	entries []owner
-	// last is what they were at a time. Objects of one second share it.
-	last []any
-	at   string
+	recipe  *recipe // of an apply
+	mu      struct {
+		sync.Mutex
+		// last is what the entries were at a time. Objects of one second share it.
+		last []any
+		at   string
+	}
 }
 
 // owner is one entry of managedFields.
 type owner struct {
 	fields map[string]any // but its time
-	from   int            // the entry before that it has its time from; -1: it is of now
+	from   int            // the entry before that it has its time from, or what follows
 }
 
-// recall sets obj's managed fields as the field manager would, if it was asked
-// about such a write before.
-func (o *ownerships) recall(shape []byte, old, obj *object, now string) bool {
+// Where an entry has its time from that has it from none before.
+const (
+	fromNow  = -1
+	timeless = -2
+)
+
+// recall is what is known of writes of a shape; nil: nothing.
+func (o *ownerships) recall(of shape) *ownership {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known := o.mu.of[string(shape)]
-	if known == nil {
-		return false
-	}
-	if known.last == nil || known.at != now || slices.ContainsFunc(known.entries, func(e owner) bool { return e.from >= 0 }) {
-		known.last, known.at = known.entriesAt(entriesOf(old), now), now
-	}
-	metadataOf(obj)["managedFields"] = known.last
-	return true
+	return o.mu.of[of]
 }
 
-// entriesAt are the entries with their times, in the order of a real server.
+func (o *ownerships) remember(of shape, known *ownership) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.of == nil || len(o.mu.of) >= shapesAtMost {
+		o.mu.of = map[shape]*ownership{}
+	}
+	o.mu.of[of] = known
+}
+
+// after are the entries of an object with those before, in the order of a real
+// server. Nobody may change them.
+func (o *ownership) after(before []any, now string) []any {
+	own := !slices.ContainsFunc(o.entries, func(e owner) bool { return e.from >= 0 })
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.last == nil || o.mu.at != now || !own {
+		o.mu.last, o.mu.at = o.entriesAt(before, now), now
+	}
+	return o.mu.last
+}
+
 func (o *ownership) entriesAt(before []any, now string) []any {
 	out := make([]any, 0, len(o.entries))
 	for _, e := range o.entries {
 		entry := maps.Clone(e.fields)
-		if e.from < 0 {
+		if e.from == fromNow {
 			entry["time"] = now
-		} else if was, _ := before[e.from].(map[string]any); was["time"] != nil {
-			entry["time"] = was["time"]
+		} else if e.from >= 0 {
+			if was, _ := before[e.from].(map[string]any); was["time"] != nil {
+				entry["time"] = was["time"]
+			}
 		}
 		out = append(out, entry)
 	}
@@ -90,46 +113,39 @@ func (o *ownership) entriesAt(before []any, now string) []any {
 	return out
 }
 
-// remember keeps what the field manager has said of a write by manager.
-func (o *ownerships) remember(shape []byte, old, obj *object, manager, now string) {
-	before, after := entriesOf(old), entriesOf(obj)
-	if len(before) > fewManagers || len(after) == 0 {
-		return
-	}
-	kept := &ownership{}
-	for _, each := range after {
+// marked are entries with a time each that tells it apart, so that it can be
+// told afterwards which of them were left alone.
+func marked(entries []any) []any {
+	out := make([]any, len(entries))
+	for i, each := range entries {
 		entry, _ := each.(map[string]any)
-		from := slices.IndexFunc(before, func(b any) bool {
-			was, _ := b.(map[string]any)
-			return was["manager"] == entry["manager"] && was["operation"] == entry["operation"] &&
-				was["apiVersion"] == entry["apiVersion"] && was["subresource"] == entry["subresource"]
-		})
-		if entry["manager"] == manager && entry["operation"] == "Update" {
-			was := map[string]any{}
-			if from >= 0 {
-				was, _ = before[from].(map[string]any)
-			}
-			switch {
-			case was["time"] == now:
-				return // it cannot be told whether this write gave it the time
-			case entry["time"] == now:
-				from = -1
-			case entry["time"] != was["time"]:
-				return // the second has passed meanwhile
-			}
-		} else if from < 0 {
-			return
+		entry = maps.Clone(entry)
+		entry["time"] = markOf(i)
+		out[i] = entry
+	}
+	return out
+}
+
+func markOf(i int) string { return entryTime(time.Unix(int64(i), 0)) }
+
+// ownershipOf is what a field manager has made of marked entries.
+func ownershipOf(entries []any, marks int) *ownership {
+	known := &ownership{}
+	for _, each := range entries {
+		entry, _ := each.(map[string]any)
+		e := owner{fields: maps.Clone(entry), from: fromNow}
+		if entry["time"] == nil {
+			e.from = timeless
 		}
-		fields := maps.Clone(entry)
-		delete(fields, "time")
-		kept.entries = append(kept.entries, owner{fields, from})
+		for i := range marks {
+			if entry["time"] == markOf(i) {
+				e.from = i
+			}
+		}
+		delete(e.fields, "time")
+		known.entries = append(known.entries, e)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.mu.of == nil || len(o.mu.of) >= shapesAtMost {
-		o.mu.of = map[string]*ownership{}
-	}
-	o.mu.of[string(shape)] = kept
+	return known
 }
 
 func metadataOf(o *object) map[string]any {
@@ -146,134 +162,104 @@ func entriesOf(o *object) []any {
 	return entries
 }
 
-// notOwnedOfMetadata is what of metadata nobody owns, so that no shape has it.
+// notOwnedOfMetadata is what of metadata nobody comes to own by a write.
 var notOwnedOfMetadata = []string{"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion"}
 
-// shapeOf is all that decides who owns what after obj is written in place of
-// old. It is false for a write that is not worth to be remembered.
-func (q *writing) shapeOf(old, obj *object) (shape []byte, ok bool) {
-	given := entriesOf(obj)
-	is, was := metadataOf(obj), map[string]any{}
+// shapeOf is the shape of the write of obj in place of old; nil: of nothing. It
+// is false for a write that is not worth to be remembered.
+func (q *writing) shapeOf(old, obj *object) (of shape, ok bool) {
+	if given := entriesOf(obj); len(given) > 0 && (old == nil || !equalValues(given, entriesOf(old))) {
+		return of, false
+	}
+	return q.shape('u', old, obj.fields, notOwnedOfMetadata...)
+}
+
+// shapeOfApply is the same for an apply.
+func (q *writing) shapeOfApply(old *object, given map[string]any) (of shape, ok bool) {
+	if q.manager == lastAppliedManager || given["apiVersion"] != q.kind.GroupVersion().String() || given["kind"] != q.kind.Kind {
+		return of, false
+	}
+	how := byte('a')
+	if q.force {
+		how = 'f'
+	}
+	return q.shape(how, old, given, "managedFields")
+}
+
+// lastAppliedManager is a manager for which a field manager looks at an
+// annotation's value.
+const lastAppliedManager = "kubectl"
+
+func (q *writing) shape(how byte, old *object, is map[string]any, notOfMetadata ...string) (of shape, ok bool) {
+	rules, err := q.kind.managers.rulesOf(q.kind)
+	if err != nil || rules == nil || old != nil && old.poison {
+		return of, false
+	}
 	live := q.kind.nothingShared()
 	if old != nil {
-		live, was = old.fields, metadataOf(old)
+		live = old.fields
 	}
-	if is == nil || was == nil || len(given) > 0 && (old == nil || !reflect.DeepEqual(given, entriesOf(old))) {
-		return nil, false
-	}
-	shape = append(shape, q.subresource...)
-	shape = append(shape, 0)
-	shape = append(shape, q.manager...)
-	shape = append(shape, 0)
+	var room [2 << 10]byte
+	s := &shaping{schema: rules.schema, to: append(room[:0], how)}
+	s.word(q.subresource)
+	s.word(q.manager)
 	if old != nil {
-		shape = append(shape, 'u')
+		s.to = append(s.to, 'o')
 	}
-	if len(given) > 0 {
-		shape = append(shape, 'g')
+	if !s.entries(entriesOf(old), q.kind.GroupVersion().String()) {
+		return of, false
 	}
-	for _, each := range entriesOf(old) {
-		entry, _ := each.(map[string]any)
-		var err error
-		if shape, err = appendFields(shape, entry, "time"); err != nil || len(shape) > largestShape {
-			return nil, false
+	was, _ := live["metadata"].(map[string]any)
+	now, _ := is["metadata"].(map[string]any)
+	root, ok := s.schema.Resolve(rules.root)
+	if !ok || root.Map == nil || was == nil && old != nil || now == nil {
+		return of, false
+	}
+	metadata, ok := s.schema.Resolve(typeOf(root.Map, "metadata"))
+	if !ok || metadata.Map == nil || !s.fields(was, now, metadata.Map, notOfMetadata...) {
+		return of, false
+	}
+	but := []string{"metadata", "kind", "apiVersion"}
+	if part := q.notOwnedPart(); part != "" && (how == 'u' || is[part] == nil) {
+		s.word(part)
+		if but = append(but, part); !s.look(live[part]) || !s.look(is[part]) {
+			return of, false
 		}
 	}
-	if shape, ok = appendShape(shape, was, is, notOwnedOfMetadata...); ok {
-		shape, ok = appendShape(shape, live, obj.fields, "metadata", "kind", "apiVersion")
+	if !s.fields(live, is, root.Map, but...) || len(s.to) > largestShape {
+		return of, false
 	}
-	return shape, ok && len(shape) <= largestShape
+	return sha256.Sum256(s.to), true
 }
 
-// What stands in a shape for a field.
-const (
-	shapeGone    = '-'
-	shapeNew     = '+'
-	shapeSame    = '='
-	shapeChanged = '~'
-)
-
-// appendShape appends the names of the fields of both, and how they differ.
-func appendShape(to []byte, old, is map[string]any, but ...string) (_ []byte, ok bool) {
-	var few [fewFields]string
-	names := few[:0]
-	for name := range is {
-		names = append(names, name)
-	}
-	for name := range old {
-		if _, both := is[name]; !both {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	to = append(to, '{')
-	for _, name := range names {
-		if contains(but, name) {
-			continue
-		}
-		to = append(append(to, name...), 0)
-		before, had := old[name]
-		after, has := is[name]
-		switch {
-		case !has:
-			to = append(to, shapeGone)
-			to, ok = appendShapeOf(to, nil, before)
-		case !had:
-			to = append(to, shapeNew)
-			to, ok = appendShapeOf(to, nil, after)
-		default:
-			to, ok = appendShapeOf(to, before, after)
-		}
-		if !ok || len(to) > largestShape {
-			return nil, false
-		}
-	}
-	return append(to, '}'), true
-}
-
-// appendShapeOf appends a value, and how it differs from the one before.
-func appendShapeOf(to []byte, old, is any) ([]byte, bool) {
-	switch v := is.(type) {
-	case map[string]any:
-		was, ok := old.(map[string]any)
-		if !ok && old != nil {
-			return nil, false
-		}
-		if v == nil {
-			to = append(to, 'n')
-		}
-		return appendShape(to, was, v)
-	case []any:
-		was, ok := old.([]any)
-		if !ok && old != nil {
-			return nil, false
-		}
-		var err error
-		if to, err = appendList(append(to, 'l'), was); err == nil {
-			to, err = appendList(to, v)
-		}
-		return to, err == nil
-	case nil:
-		return append(to, 'n'), old == nil
-	case string:
-		to = append(to, 's')
-	case bool:
-		to = append(to, 'b')
-	case int64:
-		to = append(to, 'i')
-	case float64:
-		to = append(to, 'f')
-	default:
-		return nil, false
-	}
+// notOwnedPart is the part of an object whose fields change hands by no such
+// write; empty: none.
+func (q *writing) notOwnedPart() string {
 	switch {
-	case old == nil:
-		return to, true
-	case reflect.TypeOf(old) != reflect.TypeOf(is):
-		return nil, false
-	case old == is:
-		return append(to, shapeSame), true
+	case q.subresource == "" && q.kind.status:
+		return "status"
+	case q.subresource == "status":
+		return "spec"
 	}
-	return append(to, shapeChanged), true
+	return ""
+}
+
+// entries appends who owns what before, but since when.
+func (s *shaping) entries(list []any, version string) bool {
+	if len(list) > fewManagers {
+		return false
+	}
+	for _, each := range list {
+		entry, _ := each.(map[string]any)
+		if entry["apiVersion"] != version {
+			return false // it is held against the object in that version
+		}
+		var err error
+		if s.to, err = appendFields(s.to, entry, "time"); err != nil || len(s.to) > largestShape {
+			return false
+		}
+	}
+	return true
 }
 
 // entryTime is a time as managed fields hold it.

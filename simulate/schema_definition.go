@@ -4,6 +4,8 @@
 package simulate
 
 import (
+	"sync"
+
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -45,4 +47,6 @@ func (s definitionSchema) internal(fields map[string]any) (*apiextensions.Custom
 }
 
 // typeConverter reads CRDs by their own schema, which no apply configuration has.
-func (definitionSchema) typeConverter() managedfields.TypeConverter { return converterOf(nil) }
+func (definitionSchema) typeConverter() managedfields.TypeConverter { return definitionConverter() }
+
+var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return converterOf(nil) })
