@@ -35,6 +35,8 @@ var starters = map[string]string{
 
 	"informer/clientgo/factory/factory.go": "client-go's Start starts client-go's own informers, and its Shutdown waits for them",
 
+	"source/debounce.go": "adds what falls due while the source runs",
+
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 

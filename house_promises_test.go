@@ -20,6 +20,7 @@ var promises = map[string][]string{
 	"informer/clientgo":            {"G1", "G2", "G3", "G4", "G5"},
 	"informer/clientgo/byresource": {"G6", "G7"},
 	"workqueue/clientgo":           {"G8"},
+	"source":                       {"W10"},
 	"reconcile":                    {"R1", "R2", "R3", "R4", "R5", "R6"},
 	"manager":                      {"M1", "M2", "M3", "M4", "M5"},
 	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24"},

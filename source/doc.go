@@ -11,6 +11,8 @@
 //
 //	Channel ──K──▶ add          Ticker ──K, each period──▶ add
 //
+//	any Source ──K──▶ Debounce, which waits for silence ──K──▶ add
+//
 // A Source names keys and no more. It is level-triggered: a key says that there
 // is something to look at, not what happened. The Cause that goes with it is for
 // people.
@@ -24,7 +26,10 @@
 //	R1  each event leads to a reconcile that begins after the store shows it;
 //	    here: the informer stores first and then tells, and each event that the
 //	    predicates let pass adds its keys, those of the old object and those of
-//	    the new one, before the next event is taken
+//	    the new one, before the next event is taken; a Debounce has them wait
+//	W10 a Debounce adds a key no later than the longest wait after its source
+//	    named it, and not before the quiet time has passed since it named it last,
+//	    unless the longest wait has; no key that was named is lost while it runs
 //
 // # What predicates can never drop
 //
@@ -61,7 +66,8 @@
 // # Concurrency
 //
 // Constructors start nothing. Run blocks, and returns when all that it started has
-// ended; it runs once. Predicates and mappers are called by one goroutine per
+// ended; it runs once. A Debounce has one goroutine beside its source's, for as long
+// as it runs. Predicates and mappers are called by one goroutine per
 // source at a time; they must not block, as later events wait for them, and Run
 // waits for them when it ends. Every other method is safe for concurrent use.
 //

@@ -203,6 +203,9 @@ func causeOf(name string, e informer.Event[informer.Object]) Cause {
 	if e.Old != nil {
 		c.OldGeneration = e.Old.GetGeneration()
 	}
+	if e.Old != nil && e.New != nil {
+		c.Deleting = e.Old.GetDeletionTimestamp().IsZero() && !e.New.GetDeletionTimestamp().IsZero()
+	}
 	switch {
 	case e.New != nil:
 		c.Generation = e.New.GetGeneration()

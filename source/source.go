@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/flyball-dev/flyball/informer"
 )
@@ -41,10 +42,27 @@ type Cause struct {
 	// OldGeneration and Generation of the object before and after; 0 where it
 	// has none.
 	OldGeneration, Generation int64
+	// Deleting: the object's deletionTimestamp has appeared.
+	Deleting bool
 	// Initial: the object was there when the source started.
 	Initial bool
 	// Resync: nothing has changed, the resync period has passed.
 	Resync bool
+}
+
+// Renewed reports that something else is wanted of the object than before: it is new,
+// gone or to be deleted, or its generation is another. A change of its status is not
+// that, nor what was there when the source started, nor a resync.
+func (c Cause) Renewed() bool {
+	switch c.Type {
+	case informer.EventAdded:
+		return !c.Initial
+	case informer.EventDeleted:
+		return true
+	case informer.EventUpdated:
+		return c.Deleting || c.OldGeneration != 0 && c.Generation != c.OldGeneration
+	}
+	return false
 }
 
 // Snapshot says where a source stands.
@@ -63,6 +81,10 @@ type Snapshot struct {
 	Keys uint64
 	// Panics of predicates, mappers and key functions.
 	Panics uint64
+	// Waiting are the keys that a Debounce holds back.
+	Waiting int
+	// NextDue is when the first of them is added; zero if none waits.
+	NextDue time.Time
 }
 
 // record is what every source of this package keeps of itself.
