@@ -326,7 +326,9 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 		}
 		l.live--
 		b.Deltas = append(b.Deltas, p.Delta)
-		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.FinalStateUnknown {
+		// What a list finds missing reaches nothing before the list's end. The watch
+		// tells of an end by its version, be the object readable or not.
+		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.joined {
 			b.reach(p.Scope, p.Version, 0)
 		}
 	}

@@ -145,6 +145,17 @@ func TestDeltaFIFO_UpdatesMergeOnlyInABacklog(t *testing.T) {
 	}
 }
 
+// A watch's DELETED whose object cannot be decoded comes without a final state.
+func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
+	f, x := newStore(t)
+	f.Push(delta(Added, "a", "u", 11))
+	f.Push(missing("a", "u", 13))
+	applyBatch(t, f, x)
+	if x.Len() != 0 || x.reached(0) != 13 {
+		t.Errorf("the store has %d objects and says that it is at version %d, where a was still there; want none at 13", x.Len(), x.reached(0))
+	}
+}
+
 func TestDeltaFIFO_ListEntersAsOneBatch_I3(t *testing.T) {
 	f, x := newStore(t)
 	f.Push(delta(Added, "early", "e", 1))
