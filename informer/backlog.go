@@ -268,7 +268,7 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	case !known:
 		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.how.has(isResync)})
+		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.how.has(isResync), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
 		buf = append(buf, Event[T]{

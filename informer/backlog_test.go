@@ -65,6 +65,36 @@ func drain(w waiting[thing]) (events []Event[thing]) {
 	return events
 }
 
+// Whoever read the key while it could not be decoded has to look again: the update
+// that heals it says so, also where the handler was not told of the bad version.
+func TestBacklog_HealingIsTold_I8(t *testing.T) {
+	bad := &Undecodable{Key: named("a"), UID: "u", Version: 2}
+	fell, rose := became("a", "u@1", "u@1"), became("a", "u@1", "u@3")
+	fell.new, fell.same = fell.old, true
+	fell.trouble = &trouble{before: fell.before, after: fell.after, is: bad}
+	rose.trouble = &trouble{before: rose.before, after: rose.after, was: bad}
+	level := newBacklog[thing]()
+	level.undecodable = true
+	for name, w := range map[string]waiting[thing]{"level-triggered": level, "every event": &eventStream[thing]{undecodable: true}} {
+		w.push(fell, nil, false)
+		told := drain(w)
+		w.push(rose, nil, false)
+		told = append(told, drain(w)...)
+		if len(told) != 2 || told[0].Type != EventUndecodable || told[0].Healed || told[1].Type != EventUpdated || !told[1].Healed {
+			t.Errorf("%s: told %+v, want an undecodable version and an update that heals", name, told)
+		}
+		w.push(fell, nil, false)
+		w.push(rose, nil, false)
+		if told := drain(w); len(told) == 0 || !told[len(told)-1].Healed {
+			t.Errorf("%s: told %+v at once, want an update that heals", name, told)
+		}
+		w.push(became("a", "u@3", "u@4"), nil, false)
+		if told := drain(w); len(told) != 1 || told[0].Healed {
+			t.Errorf("%s: told %+v of a plain update, want that it heals nothing", name, told)
+		}
+	}
+}
+
 func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 	again := becameAgain("a", "u@1")
 	tests := []struct {

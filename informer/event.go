@@ -53,6 +53,9 @@ type Event[T Object] struct {
 	// Resync: Updated or Undecodable, nothing changed; the handler's resync period
 	// has passed.
 	Resync bool
+	// Healed: Updated, and since Old there was a version that could not be decoded,
+	// whether the handler was told of it or not.
+	Healed bool
 	// FinalStateUnknown: Deleted, but the watch missed the end; Old may not be
 	// the last state the object had.
 	FinalStateUnknown bool

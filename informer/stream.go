@@ -42,7 +42,7 @@ func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 		return
 	case was && is && c.oldUID == c.newUID:
 		if !c.same && !(c.resync && isBad != nil) {
-			s.mergeable(Event[T]{Type: EventUpdated, Key: c.key, Old: c.old, New: c.new, Resync: c.resync}, full)
+			s.mergeable(Event[T]{Type: EventUpdated, Key: c.key, Old: c.old, New: c.new, Resync: c.resync, Healed: wasBad != nil && isBad == nil}, full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
@@ -88,7 +88,7 @@ func (s *eventStream[T]) mergeable(e Event[T], full bool) {
 	}
 	if n, ok := s.update[e.Key]; ok && n >= s.events.Front() && s.events.At(n).Type == e.Type {
 		at := s.events.At(n)
-		at.New, at.Undecodable, at.Resync = e.New, e.Undecodable, false
+		at.New, at.Undecodable, at.Resync, at.Healed = e.New, e.Undecodable, false, at.Healed || e.Healed
 		return
 	}
 	if s.update == nil {

@@ -37,7 +37,7 @@
 // pass whatever the interests say, also inside And, Or and Not:
 //
 //   - a deletion;
-//   - a version that cannot be decoded;
+//   - a version that cannot be decoded, and the one that heals it;
 //   - a deletionTimestamp that appears;
 //   - a change of finalizers or of owner references, and another UID.
 //

@@ -112,7 +112,7 @@ func vital(e informer.Event[informer.Object]) bool {
 	if e.Type != informer.EventUpdated {
 		return false
 	}
-	if e.Old == nil || e.New == nil {
+	if e.Old == nil || e.New == nil || e.Healed {
 		return true
 	}
 	return e.Old.GetUID() != e.New.GetUID() ||

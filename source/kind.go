@@ -163,7 +163,7 @@ func (f *feed[T, K]) caught(key Key, what string) {
 func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Object] {
 	var none T
 	u := informer.Event[informer.Object]{
-		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync,
+		Type: e.Type, Key: e.Key, Initial: e.Initial, Resync: e.Resync, Healed: e.Healed,
 		FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope, Undecodable: e.Undecodable,
 	}
 	if any(e.Old) != any(none) {

@@ -58,6 +58,11 @@ func resync() event {
 	return event{Type: informer.EventUpdated, Old: deployment(), New: deployment(), Resync: true}
 }
 
+// healed is an update after versions that could not be decoded.
+func healed() event {
+	return event{Type: informer.EventUpdated, Old: deployment(), New: deployment(), Healed: true}
+}
+
 func TestPredicate_PassesWhatItNames_R1(t *testing.T) {
 	appA := Where(func(d *appsv1.Deployment) bool { return d.Labels["app"] == "a" })
 	appB := Where(func(d *appsv1.Deployment) bool { return d.Labels["app"] == "b" })
@@ -83,6 +88,8 @@ func TestPredicate_PassesWhatItNames_R1(t *testing.T) {
 
 		{"spec, added", SpecChanged, added(), true},
 		{"spec, resync", SpecChanged, resync(), true},
+		{"spec, healed", SpecChanged, healed(), true},
+		{"where outside, healed", appB, healed(), false},
 		{"spec, deleted", SpecChanged, deleted(), true},
 		{"spec, deletionTimestamp", SpecChanged, updated(deletion), true},
 		{"spec, finalizer", SpecChanged, updated(finalizer), true},
@@ -162,7 +169,7 @@ func TestPredicate_NoCompositionDropsADeletion_R1(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	vital := []event{
 		deleted(), updated(deletion), updated(finalizer), updated(orphaned), updated(uid),
-		updated(finalizer, status, label), updated(deletion, spec),
+		updated(finalizer, status, label), updated(deletion, spec), healed(),
 	}
 	for range 20000 {
 		p := randomPredicate(random, 4)
