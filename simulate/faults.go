@@ -290,7 +290,7 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
-	if _, already := s.mu.faults.poisoned[objectID{r, key}]; !already {
+	if !old.poison { // else what it was before is known
 		s.mu.faults.poisoned[objectID{r, key}] = old
 	}
 	obj := old.copy()

@@ -43,14 +43,31 @@ func (s *Server) mendLocked(id objectID, before *object) {
 	if now == nil || now.meta().GetUID() != before.meta().GetUID() {
 		return
 	}
-	mended := now.copy()
-	mended.poison = false
+	s.putLocked(id.GroupResource, now.mended(before))
+}
+
+// mended is a copy of a poisoned object with what it had before.
+func (o *object) mended(before *object) *object {
+	out := o.copy()
+	out.poison = false
 	for name, value := range before.copy().fields {
-		if mended.fields[name] == int64(5) {
-			mended.fields[name] = value
+		if out.fields[name] == int64(5) {
+			out.fields[name] = value
 		}
 	}
-	s.putLocked(id.GroupResource, mended)
+	return out
+}
+
+// seenLocked is obj as c is to see it: no fault harms who plays the user.
+func (s *Server) seenLocked(c *call, obj *object) *object {
+	if obj == nil || !obj.poison || !c.sound() {
+		return obj
+	}
+	before := s.mu.faults.poisoned[objectID{c.kind.resource(), obj.key()}]
+	if before == nil || before.meta().GetUID() != obj.meta().GetUID() {
+		return obj
+	}
+	return obj.mended(before)
 }
 
 // AcceptAll ends AcceptTokens.

@@ -173,7 +173,13 @@ func (s *Server) state(c *call, p page, most int) (objects []*object, count int,
 	if most == 0 {
 		most = count
 	}
-	return then.take(p.span, min(most, count)), count, revision, nil
+	objects = then.take(p.span, min(most, count))
+	if c.sound() {
+		for i, obj := range objects {
+			objects[i] = s.seenLocked(c, obj)
+		}
+	}
+	return objects, count, revision, nil
 }
 
 func (s *Server) get(w http.ResponseWriter, c *call) error {
@@ -206,5 +212,5 @@ func (s *Server) find(c *call, revision int64) (*object, error) {
 	if obj == nil {
 		return nil, apierrors.NewNotFound(c.kind.resource(), c.name)
 	}
-	return obj, nil
+	return s.seenLocked(c, obj), nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +58,9 @@ func (r Request) Writes() bool {
 // Change is one revision.
 type Change struct {
 	Revision int64
+	// Version of the object that is stored now; 0: it is not there. Only of what is
+	// undone it is another than Revision.
+	Version  int64
 	Kind     schema.GroupKind
 	Resource schema.GroupResource
 	Key      types.NamespacedName
@@ -102,9 +106,10 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 // traceLocked tells of a change.
 func (s *Server) traceLocked(c change) {
 	traced := Change{Revision: c.revision, Resource: c.resource, Key: c.key, Created: c.before == nil, Deleted: c.after == nil}
-	obj := c.after
-	if obj == nil {
-		obj = c.before
+	obj := c.before
+	if c.after != nil {
+		obj = c.after
+		traced.Version, _ = strconv.ParseInt(obj.meta().GetResourceVersion(), 10, 64) // the server's own
 	}
 	if f := s.mu.families[c.resource]; f != nil {
 		traced.Kind = f.storage.GroupKind()
@@ -132,7 +137,8 @@ func (c *call) sound() bool { return c.Context().Value(soundKey{}) != nil }
 
 // Direct is a way to the server for who plays the user, as user, who may do
 // everything: no network lies between, the request is answered before RoundTrip
-// returns, and no fault of the server harms it. It is not for watches.
+// returns, and no fault of the server harms it: what is poisoned it sees as it
+// was. It is not for watches.
 func (s *Server) Direct(user string) http.RoundTripper { return direct{s, user} }
 
 type direct struct {

@@ -85,11 +85,12 @@ func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
 func (s *Server) current(q *writing) (held, old *object, err error) {
 	s.mu.Lock()
 	held = s.mu.log.get(q.kind.resource(), q.key())
+	seen := s.seenLocked(q.call, held)
 	s.mu.Unlock()
 	if held == nil {
 		return nil, nil, nil
 	}
-	old, err = q.kind.fromStorage(held)
+	old, err = q.kind.fromStorage(seen)
 	return held, old, err
 }
 

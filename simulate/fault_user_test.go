@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"context"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// Who plays the user reads and writes what is poisoned as it was, and what is
+// poisoned again after that heals to what the user has written.
+func TestServer_UserSeesNoPoison(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		user, err := client.New(&rest.Config{Host: "http://simulated", Transport: w.Direct("user")}, w.scheme, client.Options{})
+		w.must(err)
+		w.put(configMap("a", "1"), newWidget("a", "1"))
+		w.must(w.Poison(configMaps, key("a")))
+		w.must(w.Poison(widgets, key("a")))
+		m, wid := configMap("a", ""), newWidget("a", "")
+		w.must(user.Get(t.Context(), key("a"), m))
+		w.must(user.Get(t.Context(), key("a"), wid))
+		if m.Data["v"] != "1" || wid.Spec.Value != "1" {
+			t.Errorf("the user gets %v and %v, want what was there before", m.Data, wid.Spec)
+		}
+		for listed, err := range client.List[cmap](context.Background(), user, client.InNamespace("ns")) {
+			if w.must(err); listed.Name == "a" && listed.Data["v"] != "1" {
+				t.Errorf("the user lists %v, want what was there before", listed.Data)
+			}
+		}
+		m.Data["v"] = "2"
+		w.must(user.Update(t.Context(), m))
+		w.must(w.Poison(configMaps, key("a")))
+		w.Heal()
+		w.must(user.Get(t.Context(), key("a"), m))
+		if m.Data["v"] != "2" {
+			t.Errorf("what the user wrote over the poison heals to %v, want 2", m.Data)
+		}
+		w.must(w.Poison(configMaps, key("a")))
+		w.must(user.Delete(t.Context(), m))
+		w.must(user.Create(t.Context(), configMap("a", "3")))
+		w.must(w.Poison(configMaps, key("a")))
+		w.Heal()
+		w.must(user.Get(t.Context(), key("a"), m))
+		if m.Data["v"] != "3" {
+			t.Errorf("another object of the name heals to %v, want 3", m.Data)
+		}
+	})
+}
+
+// What a Rewind undoes is told with the version of what is there again.
+func TestServer_UndoneChangeTellsTheVersionThatIsThere(t *testing.T) {
+	told := &changes{}
+	s := simulate.New(simulate.Options{Namespaces: []string{"ns"}, Tracer: told})
+	for _, v := range []string{"1", "2"} {
+		if _, err := s.Put(configMap("a", v)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Put(configMap("b", v)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := told.all[len(told.all)-4]
+	s.Rewind(2)
+	last := told.all[len(told.all)-1]
+	if last.Key.Name != "a" || !last.Undone || last.Version != before.Revision || last.Revision == last.Version {
+		t.Errorf("told %+v, want that a is there at version %d again", last, before.Revision)
+	}
+}
+
+type changes struct{ all []simulate.Change }
+
+func (c *changes) Stored(change simulate.Change)          { c.all = append(c.all, change) }
+func (*changes) Asked(simulate.Request)                   {}
+func (*changes) Answering(simulate.Request)               {}
+func (*changes) Answered(simulate.Request, int)           {}
+func (*changes) Sending(simulate.Request, simulate.Event) {}
