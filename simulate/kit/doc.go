@@ -36,13 +36,33 @@
 //	    history as JSON and as one page
 //	K6  misuse fails the test with what to write instead
 //
+// # What a fault excuses
+//
+// Faults come with each seed, so no invariant is left out for a whole plan:
+//
+//	fault             invariant  what is excused           until
+//	DropEvent         V2         stores of the kind        the faults end; with an audit, rest
+//	Reorder           V2         stores of the kind        the faults end
+//	Rewind            V2         stores that there were    their epoch, or the faults end
+//	of the network,   V14        eight lists for each, of the kind or the process that
+//	 of the server               it happens to; it may wait for the next list
+//	the same, Pause,  V15        keys of the processes     eleven minutes after its end:
+//	 Jump, long Hang             that it happens to        a hard deadline and a retry
+//	Crash             V4, V8     what the process owed     for good: its successor lists all
+//	                  V10        what was on the wire      a millisecond later
+//	any               V1, V4, V7, V13, V17 speak of what is at rest, V8 of timers after it
+//
+// Nothing excuses V3, V5, V6, V11, V12 and V22. What DropEvent and Rewind hide
+// comes to light by an audit alone, or by a person: unless informers audit, which
+// helps against DropEvent, all processes are started anew when the faults end.
+//
 // # What it is not
 //
 // A bubble has one clock: time.Now and timers are the same for all in it. Only what
 // asks internal/simhook for the wall clock, or Now, sees one process's clock
 // stepped. A goroutine cannot be killed: a crash cuts the network for ever and is blind to
-// what comes after. The manager has no leader election yet, so of V10 only what
-// concerns processes that have ended is checked. The content of a cache is
+// what comes after. The manager has no leader election yet, so V10 asks that who has
+// ended does not write, and at rest nobody outside of a reconcile. The content of a cache is
 // compared by version; that nobody changes it in place is checked by copies.
 //
 // # Concurrency

@@ -44,7 +44,8 @@ func LoseResponse() Op { return Op{Verb: loseResponse, Amount: 1} }
 func Lag(d time.Duration) Op { return Op{Verb: lag, For: d} }
 
 // DropEvent keeps the next change of a kind from the watches that are open. What
-// it hides comes to light by an audit alone: see informer.Options.Audit.
+// it hides comes to light by an audit alone, see informer.Options.Audit: without
+// one the processes are started anew when the faults end.
 func DropEvent() Op { return Op{Verb: dropEvent, Amount: 1} }
 
 // Duplicate tells watches the next change of a kind twice.
@@ -69,7 +70,10 @@ func Compact() Op { return Op{Verb: compact} }
 // RestartCache ends all watches and forgets what they are served from.
 func RestartCache() Op { return Op{Verb: restartCache} }
 
-// Rewind undoes the last n revisions, as a restore of the store does.
+// Rewind undoes the last n revisions, as a restore of the store does, but nothing
+// that the user has done, nor the end of an object that the user has written.
+// The processes are started anew when the faults end, as who restores a store
+// must: a version that is given twice tells nobody.
 func Rewind(n int) Op { return Op{Verb: rewind, Amount: int64(n)} }
 
 // Overload answers the next n requests with 429 or 503 and a Retry-After of a
@@ -120,7 +124,7 @@ func Jump(d time.Duration) Op { return Op{Verb: jump, For: d} }
 func ClockStep(by time.Duration) Op { return Op{Verb: clockStep, Amount: int64(by)} }
 
 // Poison damages an object of a kind so that its type cannot take it, until the
-// faults end.
+// faults end. The user sees it as it was.
 func Poison() Op { return Op{Verb: poison} }
 
 // Huge gives an object of a kind an annotation of 200 KiB.
@@ -135,6 +139,7 @@ func bearable() []Op {
 		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
 		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
-		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour), Huge(), Nasty(),
+		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
+		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(),
 	}
 }

@@ -63,7 +63,13 @@ var verbs = map[Verb]struct {
 		w.server.LagTo(w.server.Revision())
 		return w.server.CatchUp
 	}},
-	dropEvent: {aKind, func(w *World, t target) func() { w.server.DropEvent(t.kind, int(t.op.Amount)); return nil }},
+	dropEvent: {aKind, func(w *World, t target) func() {
+		w.server.DropEvent(t.kind, int(t.op.Amount))
+		if w.cfg.Manager.Informers.Audit == 0 {
+			w.mislead()
+		}
+		return nil
+	}},
 	duplicate: {aKind, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
 	reorder:   {aKind, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
 	noEndBookmark: {aKind, func(w *World, t target) func() {
@@ -74,8 +80,12 @@ var verbs = map[Verb]struct {
 	closeWatches: {aKind, func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil }},
 	compact:      {theServer, func(w *World, t target) func() { w.server.Compact(); return nil }},
 	restartCache: {theServer, func(w *World, t target) func() { w.server.RestartCache(); return nil }},
-	rewind:       {theServer, func(w *World, t target) func() { w.server.Rewind(int(t.op.Amount)); return nil }},
-	overload:     {theServer, func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
+	rewind: {theServer, func(w *World, t target) func() {
+		w.server.Rewind(w.undoable(t.op.Amount))
+		w.mislead()
+		return nil
+	}},
+	overload: {theServer, func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
 	deny: {aKind, func(w *World, t target) func() {
 		words := []string{"list", "watch", "create", "update", "patch", "delete"}
 		for _, word := range words {
@@ -160,6 +170,9 @@ func (w *World) aim(t *target) bool {
 		running = slices.DeleteFunc(running, func(p *process) bool { return p.program.name != t.op.Process })
 	}
 	if len(running) == 0 {
+		return false
+	}
+	if t.op.Verb == rewind && w.undoable(t.op.Amount) < 1 {
 		return false
 	}
 	t.process = running[w.draws.next(t.draw+" process")%uint64(len(running))]

@@ -122,6 +122,8 @@ type History struct {
 	// Bound is how long coming to rest may take after the faults, and any wait
 	// that is not put off by one.
 	Bound time.Duration `json:"bound"`
+	// Audit is how often informers compare themselves with the server; 0: never.
+	Audit time.Duration `json:"audit,omitempty"`
 	// Inexact says why another run of the seed may differ. Empty: it may not.
 	Inexact    string      `json:"inexact,omitempty"`
 	Events     []Event     `json:"events"`

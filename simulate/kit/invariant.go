@@ -21,7 +21,7 @@ var invariants = []struct {
 	{"V6", queueKeepsItsWord},
 	{"V7", restIsRest},
 	{"V8", timersKeepTime},
-	{"V10", theDeadDoNotWrite},
+	{"V10", onlyWhoMayWrites},
 	{"V11", stopsClean},
 	{"V12", nothingIsLeft},
 	{"V13", memoryIsBounded},
@@ -132,12 +132,6 @@ func (h *History) alive() map[string]bool {
 
 // atRest is the index of the event that says so; -1: it never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
-
-// liesToWatches reports whether the plan has the server keep changes from watches,
-// so that a cache can differ from every state there was until it finds out.
-func (h *History) lies(verbs ...Verb) bool {
-	return slices.ContainsFunc(h.Plan, func(op Op) bool { return slices.Contains(verbs, op.Verb) })
-}
 
 // sortedKeys are the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string {

@@ -83,28 +83,32 @@ func (c *cache) differs(s store, server map[object]state) string {
 
 // cacheIsAPastState (V2): whenever a batch has been stored, each object that it
 // changed is as the server had it at the version that the store says it has
-// reached; own writes may be newer. Where the server lies to watches, by Duplicate
-// and Reorder too, or goes back in time, that cannot be had, and is not asked.
+// reached; own writes may be newer. While the server hides something from the
+// watches of a kind, or a store follows a time that was undone, that cannot be had
+// of those stores, and is not asked.
 func cacheIsAPastState(h *History) (out []Violation) {
-	if h.lies(dropEvent, reorder, rewind) {
-		return nil
-	}
 	history := map[object][]state{} // by version; a deletion has no UID
-	stores, touched := caches{}, map[store][]string{}
+	stores, touched, hidden := caches{}, map[store][]string{}, newHidden(h)
 	for i, e := range h.Events {
+		hidden.take(e)
 		switch e.What {
 		case Changed:
 			s := state{e.UID, e.Version}
 			if e.Name == "deleted" {
 				s.uid = ""
 			}
-			history[object{e.Kind, e.Key}] = append(history[object{e.Kind, e.Key}], s)
+			of := object{e.Kind, e.Key}
+			history[of] = append(before(history[of], e), s)
 		case Stored:
 			s, held := storeOf(e), stores.take(e, i)
 			if e.Key != "" {
 				touched[s] = append(touched[s], e.Key)
 			}
 			if e.Count > 0 || !e.Whole || held.reached == 0 {
+				continue
+			}
+			if hidden.from(s) {
+				touched[s] = nil
 				continue
 			}
 			for _, key := range touched[s] {
@@ -117,6 +121,14 @@ func cacheIsAPastState(h *History) (out []Violation) {
 		}
 	}
 	return out
+}
+
+// before is what of history comes before e: all of it, unless e undoes the last.
+func before(history []state, e Event) []state {
+	for e.Quiet && len(history) > 0 && history[len(history)-1].version >= e.Version {
+		history = history[:len(history)-1]
+	}
+	return history
 }
 
 // at is the state of an object at a version.

@@ -56,22 +56,33 @@ func restIsRest(h *History) (out []Violation) {
 // onTheWire is longer than anything that was sent takes to arrive.
 const onTheWire = time.Millisecond
 
-// theDeadDoNotWrite (V10): no write of a process is accepted after it has
-// crashed, but for those that were on the wire, nor after its manager has
-// returned. There is no leader election to be judged yet: with it, no write of a
+// onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed,
+// but for those that were on the wire, nor after its manager has returned; and at
+// rest a process that runs asks to write only in a reconcile, be it for what changes
+// nothing. There is no leader election to be judged yet: with it, no write of a
 // follower is.
-func theDeadDoNotWrite(h *History) (out []Violation) {
-	ends := map[string]Event{} // the first of each process
+func onlyWhoMayWrites(h *History) (out []Violation) {
+	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
+	rest, finished := h.atRest(), h.last(Finished)
 	for i, e := range h.Events {
 		end, over := ends[e.Who]
+		_, started := running[e.Who]
 		switch {
+		case e.What == Started:
+			running[e.Who] = 0
+		case e.What == Begun:
+			running[e.Who]++
+		case e.What == Ended:
+			running[e.Who]--
 		case e.What == Crashed || e.What == Exited:
 			if !over {
 				ends[e.Who] = e
 			}
-		case !over || e.What != Asked || !writes(e.Name):
-		case end.What == Exited || e.At-end.At > onTheWire:
+		case e.What != Asked || !writes(e.Name):
+		case over && (end.What == Exited || e.At-end.At > onTheWire):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
+		case !over && started && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
+			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}
 	return out
@@ -133,22 +144,30 @@ func memoryIsBounded(h *History) (out []Violation) {
 	return out
 }
 
-// listsAreBounded (V14): a process asks for the list of a kind once, and once more
-// for each fault that can have ended its watch or the list itself.
+// listsAreBounded (V14): a process asks for the list of a kind once, and again for
+// each fault that can have ended its watch or the list itself: of the server, of the
+// kind or of the process, be it from before the process began: some wait for the
+// next list. Audits come on top, at the pace they are given.
 func listsAreBounded(h *History) (out []Violation) {
-	type asked struct{ who, kind string }
-	lists, since := map[asked]int{}, map[string]int{}
-	faults := 0
+	type about struct{ who, kind string }
+	lists, faults, started := map[about]int{}, map[about]int{}, map[string]time.Duration{}
 	for i, e := range h.Events {
 		switch {
 		case e.What == Fault || e.What == Over:
-			faults++
+			if e.harms() {
+				faults[about{e.harmed(), e.Kind}]++
+			}
 		case e.What == Started:
-			since[e.Who] = faults
-		case e.What == Asked && e.Kind != "" && lists1st(e):
-			a := asked{e.Who, e.Kind}
-			if lists[a]++; e.Who != "user" && lists[a] > 1+perFault*(faults-since[e.Who]) {
-				out = append(out, violated(i, "%s asks for list %d of %s, after %d faults", e.Who, lists[a], e.Kind, faults-since[e.Who]))
+			started[e.Who] = e.At
+		case e.What == Asked && e.Kind != "" && e.Who != "user" && lists1st(e):
+			a := about{e.Who, e.Kind}
+			met := faults[about{}] + faults[about{kind: e.Kind}] + faults[about{who: e.Who}]
+			most := 1 + perFault*met
+			if h.Audit > 0 {
+				most += 1 + int(2*(e.At-started[e.Who])/h.Audit)
+			}
+			if lists[a]++; lists[a] > most {
+				out = append(out, violated(i, "%s asks for list %d of %s, after %d faults that it can be for", e.Who, lists[a], e.Kind, met))
 			}
 		}
 	}
@@ -170,32 +189,24 @@ func lists1st(e Event) bool {
 	return false
 }
 
-// harmStaysAtItsKey (V15): where only reconciles panic or hang, or objects are
-// poisoned, each addition of another key is taken up within its bound also while
-// the fault lasts.
+// harmStaysAtItsKey (V15): where reconciles panic or hang for a moment, objects are
+// poisoned or huge and clocks wrong, each addition of another key is taken up within
+// its bound, also while the fault lasts. Any other fault can leave all workers
+// waiting for answers, until the hard deadline at the latest.
 func harmStaysAtItsKey(h *History) (out []Violation) {
-	for _, op := range h.Plan {
-		switch op.Verb {
-		case panics, poison, huge, nasty:
-		case hang:
-			if op.For > isolation {
-				return nil // all workers may hang
-			}
-		default:
-			return nil
-		}
-	}
 	owed := map[line]int{}
 	failing := map[line]bool{}
+	busy := occupied{}
 	for i, e := range h.Events {
 		l := lineOf(e)
+		busy.take(e)
 		switch e.What {
 		case Enqueued:
 			if _, ok := owed[l]; !ok && !failing[l] {
 				owed[l] = i
 			}
 		case Begun:
-			if at, ok := owed[l]; ok && e.At-h.Events[at].At > isolation {
+			if at, ok := owed[l]; ok && e.At-h.Events[at].At > isolation && !busy.since(e.Who, h.Events[at].At) {
 				out = append(out, violated(i, "%s was taken up %v after it was added, while only other keys were harmed", l, e.At-h.Events[at].At))
 			}
 			delete(owed, l)

@@ -37,7 +37,7 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		invariant string
-		plan      Plan
+		audit     time.Duration
 		sound     []Event
 		planted   []Event // instead of the last of sound's events, or before it
 		says      string
@@ -54,6 +54,23 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V2 a state that never was": {invariant: "V2", says: "reached version 3",
 			sound:   []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 3, 3)},
 			planted: []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)}},
+		"V2 something is hidden of another kind": {invariant: "V2", says: "reached version 3",
+			sound:   []Event{{What: Fault, Name: "drop event", Kind: m}, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)},
+			planted: []Event{{What: Fault, Name: "drop event", Kind: "Secret"}, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)}},
+		"V2 something was hidden": {invariant: "V2", says: "reached version 3",
+			sound:   []Event{{What: Fault, Name: "reorder ConfigMap", Kind: m}, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3), healed},
+			planted: []Event{{What: Fault, Name: "reorder ConfigMap", Kind: m}, healed, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)}},
+		"V2 an audit found it": {invariant: "V2", says: "reached version 3", audit: time.Minute,
+			sound:   []Event{{What: Fault, Name: "drop event", Kind: m}, healed, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3), rest},
+			planted: []Event{{What: Fault, Name: "drop event", Kind: m}, healed, rest, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3)}},
+		"V2 time was undone": {invariant: "V2", says: "reached version 3",
+			sound: []Event{stored("", "", 0, 1), {What: Fault, Name: "rewind"}, changed("created", "k", "u", 1), changed("updated", "k", "u", 3), stored("k", "u", 1, 3),
+				{What: Epoch, Who: "p", Kind: m}, stored("k", "u", 3, 3)},
+			planted: []Event{stored("", "", 0, 1), {What: Fault, Name: "rewind"}, changed("created", "k", "u", 1), changed("updated", "k", "u", 3),
+				{What: Epoch, Who: "p", Kind: m}, stored("k", "u", 1, 3)}},
+		"V2 what was undone is held": {invariant: "V2", says: "reached version 2",
+			sound:   []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 2), {What: Changed, Kind: m, Name: "updated", Key: "k", UID: "u", Version: 1, Quiet: true}, stored("k", "u", 1, 2)},
+			planted: []Event{changed("created", "k", "u", 1), changed("updated", "k", "u", 2), {What: Changed, Kind: m, Name: "updated", Key: "k", UID: "u", Version: 1, Quiet: true}, stored("k", "u", 2, 2)}},
 		"V3 the store goes back": {invariant: "V3", says: "from version 3 to 2",
 			sound:   []Event{stored("", "", 0, 2), stored("", "", 0, 3)},
 			planted: []Event{stored("", "", 0, 3), stored("", "", 0, 2)}},
@@ -98,6 +115,9 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V10 a write after the return": {invariant: "V10", says: "has ended",
 			sound:   []Event{started, asked("update", "", 1), {What: Exited, Who: "p"}},
 			planted: []Event{started, {What: Exited, Who: "p"}, asked("update", "", 1)}},
+		"V10 a write at rest that nobody called for": {invariant: "V10", says: "reconciles nothing",
+			sound:   []Event{started, rest, queue(Begun), asked("patch", "", 1), ended("done", 0), finished, asked("patch", "", 2)},
+			planted: []Event{started, queue(Begun), ended("done", 0), rest, asked("patch", "", 1), finished}},
 		"V11 a log line after the end": {invariant: "V11", says: "returned from its Run",
 			sound:   []Event{started, {What: Logged, Who: "p"}, {What: Exited, Who: "p"}},
 			planted: []Event{started, {What: Exited, Who: "p"}, {What: Logged, Who: "p"}}},
@@ -112,7 +132,23 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V14 a second list": {invariant: "V14", says: "list 2",
 			sound:   []Event{started, asked("list", "/x?limit=5", 1), asked("list", "/x?limit=5&continue=y", 2), {What: Fault}, asked("watch", "sendInitialEvents=true", 3)},
 			planted: []Event{started, asked("list", "/x?limit=5", 1), asked("list", "/x?limit=5", 2)}},
-		"V15 another key waits": {invariant: "V15", says: "was taken up", plan: Plan{Panic()},
+		"V14 a fault of another process": {invariant: "V14", says: "after 0 faults",
+			sound:   []Event{started, asked("list", "/x", 1), {What: Fault, Name: "cut", Key: "p"}, asked("list", "/x", 2)},
+			planted: []Event{started, asked("list", "/x", 1), {What: Fault, Name: "cut", Key: "q"}, asked("list", "/x", 2)}},
+		"V14 a fault that harms no list": {invariant: "V14", says: "after 0 faults",
+			sound:   []Event{started, asked("list", "/x", 1), {What: Fault, Name: "spoil list", Kind: m}, asked("list", "/x", 2)},
+			planted: []Event{started, asked("list", "/x", 1), {What: Fault, Name: "panic", Key: "p"}, asked("list", "/x", 2)}},
+		"V14 more than audits ask for": {invariant: "V14", says: "list 5", audit: time.Minute,
+			sound: []Event{started, asked("list", "/x", 1), later(time.Minute, asked("list", "/x", 2)), later(time.Minute, asked("list", "/x", 3)), later(time.Minute, asked("list", "/x", 4))},
+			planted: []Event{started, asked("list", "/x", 1), later(time.Minute, asked("list", "/x", 2)), later(time.Minute, asked("list", "/x", 3)),
+				later(time.Minute, asked("list", "/x", 4)), later(time.Minute, asked("list", "/x", 5))}},
+		"V15 another process is cut off": {invariant: "V15", says: "was taken up",
+			sound:   []Event{{What: Fault, Name: "cut", Key: "p"}, queue(Enqueued), later(time.Minute, queue(Begun))},
+			planted: []Event{{What: Fault, Name: "cut", Key: "q"}, queue(Enqueued), later(time.Minute, queue(Begun))}},
+		"V15 it was long ago": {invariant: "V15", says: "was taken up",
+			sound:   []Event{{What: Fault, Name: "partition for 5s", Key: "p", After: 5 * time.Second}, later(11*time.Minute, queue(Enqueued)), later(12*time.Minute, queue(Begun))},
+			planted: []Event{{What: Fault, Name: "partition for 5s", Key: "p", After: 5 * time.Second}, later(12*time.Minute, queue(Enqueued)), later(13*time.Minute, queue(Begun))}},
+		"V15 another key waits": {invariant: "V15", says: "was taken up",
 			sound:   []Event{queue(Enqueued), later(time.Second, queue(Begun))},
 			planted: []Event{queue(Enqueued), later(time.Minute, queue(Begun))}},
 		"V17 a check fails": {invariant: "V17", says: "no page",
@@ -127,10 +163,10 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 					holds = v.holds
 				}
 			}
-			if found := holds(&History{Plan: c.plan, Events: c.sound}); len(found) > 0 {
+			if found := holds(&History{Audit: c.audit, Events: c.sound}); len(found) > 0 {
 				t.Errorf("a sound history violates it: %v", found)
 			}
-			found := holds(&History{Plan: c.plan, Events: c.planted})
+			found := holds(&History{Audit: c.audit, Events: c.planted})
 			if len(found) == 0 || !strings.Contains(found[0].Text, c.says) {
 				t.Errorf("found %v, want a violation that says %q", found, c.says)
 			}

@@ -92,9 +92,7 @@ func (o Op) In(process string) Op {
 }
 
 // Swarm is a Plan of which each seed takes a part, each operation with a rate of
-// its own. With no ops it is all that a controller must bear without help:
-// everything of this package but DropEvent, Rewind and Poison, which take
-// something away that only a configuration or a person brings back.
+// its own. With no ops it is all faults of this package.
 func Swarm(ops ...Op) Plan {
 	if len(ops) == 0 {
 		ops = bearable()
@@ -189,6 +187,9 @@ func (p Plan) misuse() error {
 		}
 		if set := cmp.Or(w.Write, w.Event); set != "" && w.Nth < 1 {
 			return fmt.Errorf("Config.Faults: %s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)
+		}
+		if op.Verb == rewind && op.Amount < 1 {
+			return fmt.Errorf("Config.Faults: rewind undoes %d revisions; give at least 1, such as kit.Rewind(5)", op.Amount)
 		}
 		if w.Rate < 0 || w.Rate > 1000 {
 			return fmt.Errorf("Config.Faults: %s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)

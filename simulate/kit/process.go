@@ -164,10 +164,14 @@ func (p *process) heal() {
 	p.refuse(false)
 }
 
-// heldUntil is until when it stands still; in the past: it does not.
+// heldUntil is until when it stands still; in the past: it does not. What has
+// crashed does not: its connections break at once, and not after what it had sent.
 func (p *process) heldUntil() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mu.dead {
+		return time.Time{}
+	}
 	if world := p.w.heldUntil(); world.After(p.mu.until) {
 		return world
 	}

@@ -112,14 +112,15 @@ func TestKit_Misuse_K6(t *testing.T) {
 		scenario func(*kit.World)
 		says     string
 	}{
-		"no scenario":   {says: "give a func(w *kit.World)"},
-		"negative time": {cfg: kit.Config{FaultPhase: -1}, scenario: changes, says: "negative time"},
-		"no such fault": {cfg: kit.Config{Faults: kit.Plan{{Verb: "shout"}}}, scenario: changes, says: "such as kit.Crash()"},
-		"counts from 0": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("ConfigMap", 0)}}, scenario: changes, says: "count from 1"},
-		"rate":          {cfg: kit.Config{Faults: kit.Plan{kit.Cut().Rate(-1)}}, scenario: changes, says: "from 0 to 1000"},
-		"no CRD":        {cfg: kit.Config{CRDs: []string{"nowhere.yaml"}}, scenario: changes, says: "relative to the directory of the test"},
-		"no program":    {scenario: func(*kit.World) {}, says: "call w.Run(setup)"},
-		"no setup":      {scenario: run(nil), says: "setup is nil"},
+		"no scenario":    {says: "give a func(w *kit.World)"},
+		"negative time":  {cfg: kit.Config{FaultPhase: -1}, scenario: changes, says: "negative time"},
+		"no such fault":  {cfg: kit.Config{Faults: kit.Plan{{Verb: "shout"}}}, scenario: changes, says: "such as kit.Crash()"},
+		"counts from 0":  {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("ConfigMap", 0)}}, scenario: changes, says: "count from 1"},
+		"rate":           {cfg: kit.Config{Faults: kit.Plan{kit.Cut().Rate(-1)}}, scenario: changes, says: "from 0 to 1000"},
+		"rewind by none": {cfg: kit.Config{Faults: kit.Plan{kit.Rewind(0)}}, scenario: changes, says: "such as kit.Rewind(5)"},
+		"no CRD":         {cfg: kit.Config{CRDs: []string{"nowhere.yaml"}}, scenario: changes, says: "relative to the directory of the test"},
+		"no program":     {scenario: func(*kit.World) {}, says: "call w.Run(setup)"},
+		"no setup":       {scenario: run(nil), says: "setup is nil"},
 		"two programs": {scenario: func(w *kit.World) {
 			w.Run(setUpCopier)
 			w.Run(setUpCopier)

@@ -24,6 +24,9 @@ type record struct {
 		healed     bool
 		met        map[string]int // how often a trigger's kind came, by operation
 		mirror     mirror
+		ofUser     map[string]bool // UIDs of what the user has written
+		kept       uint64          // a version that no Rewind goes behind
+		misled     bool            // something was hidden that no process finds out by itself
 	}
 }
 
@@ -31,7 +34,7 @@ func (r *record) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.met = map[string]int{}
-	r.mu.mirror = newMirror()
+	r.mu.mirror, r.mu.ofUser = newMirror(), map[string]bool{}
 }
 
 // note adds e to the history.
@@ -43,6 +46,9 @@ func (w *World) note(e Event) {
 	defer r.mu.Unlock()
 	r.mu.mirror.take(e, len(r.mu.events))
 	r.mu.events = append(r.mu.events, e)
+	if e.What == Changed && e.Name == "deleted" && r.mu.ofUser[e.UID] {
+		r.mu.kept = max(r.mu.kept, e.Version)
+	}
 	if e.moves() {
 		r.mu.moved = now
 	}
@@ -114,8 +120,36 @@ func (w *World) claim(who string) {
 	for i := len(r.mu.events) - 1; i >= 0 && r.mu.events[i].At == at; i-- {
 		if e := &r.mu.events[i]; e.What == Changed && e.Who == "" {
 			e.Who = who
+			if who == "user" {
+				r.mu.ofUser[e.UID] = true
+				r.mu.kept = max(r.mu.kept, e.Version)
+			}
 		}
 	}
+}
+
+// undoable is how many of the last n revisions can be undone without taking back
+// what the user did, or what has become of that.
+func (w *World) undoable(n int64) int {
+	now := w.server.Revision()
+	r := &w.record
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return int(min(n, now-int64(r.mu.kept)))
+}
+
+// mislead notes that from now on a process can hold for true what is not, and
+// has no way to find out.
+func (w *World) mislead() {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.mu.misled = true
+}
+
+func (w *World) misled() bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return w.record.mu.misled
 }
 
 // close gives what was recorded to the history.
@@ -149,10 +183,10 @@ func (t tracer) Asked(r simulate.Request) {
 
 // Stored notes a revision.
 func (t tracer) Stored(c simulate.Change) {
-	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Revision), Count: int(c.Generation), Name: "updated", Quiet: c.Undone}
+	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Quiet: c.Undone}
 	switch {
 	case c.Deleted:
-		e.Name = "deleted"
+		e.Name, e.Version = "deleted", uint64(c.Revision)
 	case c.Created:
 		e.Name = "created"
 	}

@@ -104,7 +104,8 @@ func (w *World) open() error {
 }
 
 // heal ends all faults, for good. What was lost stays lost: connections in a black
-// hole stay silent.
+// hole stay silent. What no process finds out by itself a person brings back, as
+// the documentation of a restore says: all are started anew.
 func (w *World) heal() {
 	if !w.record.heal() {
 		return
@@ -115,7 +116,13 @@ func (w *World) heal() {
 	w.mu.Unlock()
 	w.server.Heal()
 	for _, p := range w.programs() {
-		if life := p.alive(); life != nil {
+		life := p.alive()
+		if life != nil && w.misled() {
+			w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now()))
+			life.crash()
+			life = nil
+		}
+		if life != nil {
 			life.heal()
 		} else {
 			p.restart()
