@@ -46,7 +46,8 @@ type elector struct {
 // newElector sends nothing yet. cfg is a connection that no gate guards.
 func newElector(opts LeaderElection, cfg *rest.Config, log logr.Logger) (*elector, error) {
 	e := &elector{opts: opts, started: make(chan struct{})}
-	renewing := rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
+	renewing := rest.CopyConfig(cfg)
+	renewing.UserAgent += "/leader-election"
 	renewing.Timeout = max(opts.RenewDeadline/2, time.Second) // so that one request that hangs leaves time for another
 	client, err := leases.NewForConfig(renewing)
 	if err != nil {
