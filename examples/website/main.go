@@ -24,7 +24,8 @@ import (
 )
 
 func main() {
-	var opts manager.Options
+	// Off until -leader-elect says otherwise.
+	opts := manager.Options{LeaderElection: &manager.LeaderElection{ID: "website.example.flyball.dev", Off: true}}
 	opts.BindFlags(flag.CommandLine)
 	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")

@@ -84,6 +84,19 @@ func TestProcess_DemoNeedsNothing(t *testing.T) {
 	m.clean(t)
 }
 
+func TestProcess_ElectsALeaderWhenToldTo(t *testing.T) {
+	m := newMachine(t)
+	out, err := m.website(t, nil, "-demo", "-leader-elect", "-leader-election-namespace", "default").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "leader elected") || !strings.Contains(string(out), "done") {
+		t.Errorf("%v, want the demo after an election:\n%s", err, out)
+	}
+	out, err = m.website(t, nil, "-demo", "-leader-elect").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "give -leader-election-namespace") {
+		t.Errorf("%v, want an error that says what to give where there is no pod's namespace:\n%s", err, out)
+	}
+	m.clean(t)
+}
+
 // Whoever has said anything about a cluster means that one.
 func TestProcess_SimulatesOnlyWhereNothingElseIsMeant(t *testing.T) {
 	m := newMachine(t)
