@@ -63,7 +63,12 @@ func (s *Server) tellGroups(w http.ResponseWriter, r *http.Request, path string)
 // tellKinds answers for one group, or for one version of a group. Below a
 // version that has built-in kinds what is absent is a Status.
 func (s *Server) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
-	for _, g := range s.groups() {
+	name, ok := groupAt(path)
+	if !ok {
+		absent(w)
+		return
+	}
+	for _, g := range grouped(s.served(func(k *Kind) bool { return k.Group == name })) {
 		if g.name != "" && path == "/apis/"+g.name {
 			group := g.described()
 			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}

@@ -5,8 +5,8 @@ package simulate
 
 import (
 	"cmp"
-	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
@@ -32,12 +32,24 @@ func (v servedVersion) builtin() bool {
 	return slices.ContainsFunc(v.kinds, func(k *Kind) bool { return k.place > 0 })
 }
 
+// groupAt is the group that a path is of; false: of none.
+func groupAt(path string) (string, bool) {
+	if below, ok := strings.CutPrefix(path, "/apis/"); ok {
+		name, _, _ := strings.Cut(below, "/")
+		return name, name != ""
+	}
+	return "", strings.HasPrefix(path, "/api/")
+}
+
 // groups are what is served, in the order in which a real server tells of it:
 // first what is built in, then all else by name. Of versions that are not
 // ordered otherwise the stable and the new ones come first.
-func (s *Server) groups() (out []servedGroup) {
+func (s *Server) groups() []servedGroup {
+	return grouped(s.served(func(*Kind) bool { return true }))
+}
+
+func grouped(kinds []*Kind) (out []servedGroup) {
 	place := map[string]int{}
-	kinds := s.served()
 	for _, k := range kinds {
 		if k.place > 0 && (place[k.Group] == 0 || k.place < place[k.Group]) {
 			place[k.Group] = k.place
@@ -75,9 +87,14 @@ func compareVersions(a, b *Kind) int {
 	return cmp.Or(cmp.Compare(min(a.place, 1), min(b.place, 1)), version.CompareKubeAwareVersionStrings(b.Version, a.Version))
 }
 
-// served are the kinds, in no order.
-func (s *Server) served() []*Kind {
+// served are the kinds that are asked for, in no order.
+func (s *Server) served(asked func(*Kind) bool) (out []*Kind) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.mu.kinds))
+	for _, k := range s.mu.kinds {
+		if asked(k) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
