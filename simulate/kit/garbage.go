@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const usualPercent, rarePercent = 100, 400 // as GOGC has them
+const usualPercent, rarePercent = 100, 800 // as GOGC has them
 
 // collectRarely has the garbage collector run more rarely until tb has ended, unless
 // somebody has said how often: a run makes much garbage and keeps little.
