@@ -33,7 +33,7 @@
 //	        store.go           a CRD comes into force: crd_*.go, schema_custom.go
 //	              │
 //	              ▼
-//	        revision_log.go    one counter for all kinds; history, compaction
+//	        revision_log.go    one counter for all kinds; history; compaction.go
 //	              │            past.go: what was there at a revision
 //	              │            with a directory: first to the file, keep.go, journal*.go
 //	              │  change, dropped, doubled or late

@@ -262,6 +262,7 @@ func (s *Server) Rewind(n int) {
 	s.redefineLocked()
 	s.mu.told = min(s.mu.told, s.mu.log.revision)
 	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
+	s.mu.compaction.revision = min(s.mu.compaction.revision, s.mu.log.revision)
 	s.eachWatchLocked(func(w *watch) { w.over = true })
 }
 

@@ -40,7 +40,7 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	defer s.mu.Unlock()
 	if content != nil {
 		s.mu.log = content.log
-		s.mu.told = content.log.revision
+		s.mu.told, s.mu.compaction.revision = content.log.revision, content.log.revision
 		s.mu.uids, s.mu.addresses, s.mu.ports = content.given.UIDs, content.given.Addresses, content.given.Ports
 		// Each object that has drawn its name has a revision.
 		s.mu.named = int(content.log.revision)

@@ -146,6 +146,7 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.Lis
 func (s *Server) state(c *call, p page, most int) (objects []*object, count int, revision int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.compactLocked()
 	if p.follows && s.mu.faults.expireContinue > 0 {
 		s.mu.faults.expireContinue--
 		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)

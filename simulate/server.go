@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,10 @@ type Options struct {
 	Tokens map[string]User
 	// Seed decides what the server draws, as the ends of generated names.
 	Seed uint64
+	// CompactEvery is how often the history of what is stored is forgotten, but for
+	// that of the last such time: who asks for an older version gets 410. 0: five
+	// minutes, as real servers. Negative: never, save by Compact.
+	CompactEvery time.Duration
 	// Tracer is told what happens. nil: nobody is.
 	Tracer Tracer
 	// WebhookTransport carries the questions to admission and conversion
@@ -61,10 +66,11 @@ type Server struct {
 	changed          *sync.Cond // on mu; something happened that a request may wait for
 	mu               struct {
 		sync.Mutex
-		log      *revisionLog
-		kinds    map[schema.GroupVersionKind]*Kind
-		families map[schema.GroupResource]*family
-		watches  map[*watch]struct{}
+		log        *revisionLog
+		kinds      map[schema.GroupVersionKind]*Kind
+		families   map[schema.GroupResource]*family
+		watches    map[*watch]struct{}
+		compaction compaction
 		// observers are called for each change, in the order of revisions, and
 		// for each that a Rewind undoes, in reverse. They must neither block nor
 		// ask the server for anything. nil: one that has left.
@@ -106,6 +112,7 @@ func New(opts Options) *Server {
 	s.mu.kinds = map[schema.GroupVersionKind]*Kind{}
 	s.mu.families = map[schema.GroupResource]*family{}
 	s.mu.watches = map[*watch]struct{}{}
+	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.revision}
 	s.mu.names = map[string]int{}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()

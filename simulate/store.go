@@ -14,6 +14,7 @@ import (
 
 // putLocked stores obj at the next revision, and tells of it.
 func (s *Server) putLocked(r schema.GroupResource, obj *object) *object {
+	s.compactLocked()
 	stored := s.mu.log.put(r, obj.key(), obj)
 	s.afterLocked()
 	return stored
@@ -22,6 +23,7 @@ func (s *Server) putLocked(r schema.GroupResource, obj *object) *object {
 // takeLocked removes the object of key at the next revision, and tells of it.
 // It returns the last state, nil if there was none.
 func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *object {
+	s.compactLocked()
 	removed := s.mu.log.remove(r, key)
 	if removed != nil {
 		s.afterLocked()

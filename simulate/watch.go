@@ -23,7 +23,12 @@ const (
 	bookmarkEvery  = time.Minute
 	lastBookmark   = 2 * time.Second // before the timeout
 	defaultTimeout = 30 * time.Minute
-	noMore         = 10 * 365 * 24 * time.Hour // no bookmark comes any more
+
+	// A watch whose client leaves more events unread, for so long, is ended.
+	unreadAtMost = 1000
+	unreadFor    = time.Second
+
+	noMore = 10 * 365 * 24 * time.Hour // no bookmark comes any more
 )
 
 // frame is one event of a watch.
@@ -40,20 +45,33 @@ type watch struct {
 	told      *sync.Cond // on the server's lock
 	from      int64      // what is not newer is not told
 	queue     []frame    // not sent yet
+	initial   int        // of the queue, from the opening of the watch
+	since     time.Time  // when the first of the queue that is not initial came
 	bookmarks bool
 	muted     bool // says nothing more, and stays open
 	over      bool // ends when the queue is sent
 }
 
-// tell queues what the watch is to know of c.
+// tell queues what the watch is to know of c. A watch that is not read ends, as
+// nobody holds the whole world for one who sleeps.
 func (w *watch) tell(c change) {
 	if c.resource != w.kind.resource() || c.revision <= w.from || w.over {
 		return
 	}
-	if f, ok := w.sel.event(c); ok {
-		w.queue = append(w.queue, f)
-		w.told.Signal()
+	f, ok := w.sel.event(c)
+	if !ok || w.muted {
+		return
 	}
+	switch unread := len(w.queue) - w.initial; {
+	case unread == 0:
+		w.since = time.Now()
+	case unread >= unreadAtMost && time.Since(w.since) >= unreadFor:
+		w.over = true
+	}
+	if !w.over {
+		w.queue = append(w.queue, f)
+	}
+	w.told.Signal()
 }
 
 // watchRequest is what a watch asks for.
@@ -112,6 +130,7 @@ func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 func (s *Server) open(c *call, w *watch, r watchRequest) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.compactLocked()
 	at := r.revision
 	if !r.given {
 		at = s.mu.log.revision // consistent
@@ -164,6 +183,7 @@ func (s *Server) initialLocked(w *watch) {
 	if w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.resource()] {
 		w.queue = append(w.queue, bookmark(w.from, true))
 	}
+	w.initial = len(w.queue)
 }
 
 func bookmark(revision int64, end bool) frame {
@@ -223,7 +243,7 @@ func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over 
 	if w.muted {
 		return nil, w.over
 	}
-	frames, w.queue = w.queue, nil
+	frames, w.queue, w.initial = w.queue, nil, 0
 	return frames, w.over
 }
 
