@@ -45,6 +45,10 @@ func (s *Server) tellGroups(w http.ResponseWriter, r *http.Request, path string)
 		return
 	}
 	if path == "/api" {
+		if !reads(r) {
+			refuse(w, encoderFor(nil, r.Header.Get("Accept")), errMethod())
+			return
+		}
 		tell(w, r, "APIVersions", "v1", &metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
 			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
@@ -60,8 +64,12 @@ func (s *Server) tellGroups(w http.ResponseWriter, r *http.Request, path string)
 	tell(w, r, "APIGroupList", "v1", list)
 }
 
-// tellKinds answers for one group, or for one version of a group. Below a
-// version that has built-in kinds what is absent is a Status.
+// reads reports whether r asks for something. A real server tells of groups and
+// of custom kinds whatever the method is.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// tellKinds answers for one group, or for one version of a group. Where built-in
+// kinds are or could be what is absent is a Status.
 func (s *Server) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
 	name, ok := groupAt(path)
 	if !ok {
@@ -76,19 +84,35 @@ func (s *Server) tellKinds(w http.ResponseWriter, r *http.Request, path string) 
 			return
 		}
 		for _, v := range g.versions {
-			below, within := strings.CutPrefix(path, v.path()+"/")
 			switch {
-			case path == v.path():
+			case path != v.path():
+			case v.builtin() && !reads(r):
+				refuse(w, encoderFor(nil, r.Header.Get("Accept")), errMethod())
+				return
+			default:
 				list := v.described()
 				tell(w, r, "APIResourceList", "v1", &list)
-				return
-			case within && below != "" && v.builtin():
-				refuse(w, encoderFor(nil, r.Header.Get("Accept")), errAbsent())
 				return
 			}
 		}
 	}
+	if gv, ok := versionIn(path); ok && s.answersFor(gv) {
+		refuse(w, encoderFor(nil, r.Header.Get("Accept")), errAbsent())
+		return
+	}
 	absent(w)
+}
+
+// versionIn is the version of a group that a path is of or below.
+func versionIn(path string) (gv schema.GroupVersion, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 1 && parts[0] == "api":
+		return schema.GroupVersion{Version: parts[1]}, true
+	case len(parts) > 2 && parts[0] == "apis":
+		return schema.GroupVersion{Group: parts[1], Version: parts[2]}, true
+	}
+	return gv, false
 }
 
 // described is the group as the older form of discovery tells of it.
@@ -124,12 +148,11 @@ func (v servedVersion) described() metav1.APIResourceList {
 }
 
 // storedAs are the built-in kinds that a real server holds in another version
-// or group than this one does, which shows only in what storageHash is of.
+// than this one does, which shows only in what storageHash is of.
 var storedAs = map[schema.GroupKind]schema.GroupVersion{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:   {Group: "apiextensions.k8s.io", Version: "v1beta1"},
 	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:          {Group: "certificates.k8s.io", Version: "v1beta1"},
 	{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:       {Group: "certificates.k8s.io", Version: "v1beta1"},
-	{Group: "events.k8s.io", Kind: "Event"}:                             {Version: "v1"},
 	{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                 {Group: "resource.k8s.io", Version: "v1beta2"},
 	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}: {Group: "storagemigration.k8s.io", Version: "v1beta1"},
 }
@@ -157,6 +180,10 @@ type message interface{ Marshal() ([]byte, error) }
 // tell answers with a message in the form that r asks for.
 func tell(w http.ResponseWriter, r *http.Request, kind, apiVersion string, m message) {
 	e := encoderFor(nil, r.Header.Get("Accept"))
+	if e.unacceptable {
+		refuse(w, e, errAccepted(media...))
+		return
+	}
 	body, err := spell(e.protobuf, kind, apiVersion, m)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -134,7 +134,7 @@ func (s *Server) route(r *http.Request) *call {
 	}
 	kind := s.lookup(gv, parts[0])
 	if kind == nil || c.namespace != "" && !kind.Namespaced {
-		c.absent = s.servesBuiltins(gv)
+		c.absent = s.answersFor(gv)
 		return c
 	}
 	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
@@ -200,17 +200,25 @@ func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
 	return nil
 }
 
-// servesBuiltins reports whether a group's version has kinds that are not of
-// CRDs. It then answers for those that it lacks too.
-func (s *Server) servesBuiltins(gv schema.GroupVersion) bool {
+// answersFor reports whether a version of a group has kinds that are not of
+// CRDs, or has no kinds while others of its group have such. There a Status says
+// what is absent.
+func (s *Server) answersFor(gv schema.GroupVersion) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	known, builtin := false, false
 	for _, k := range s.mu.kinds {
-		if k.GroupVersion() == gv && !k.custom() {
+		switch {
+		case k.Group != gv.Group:
+		case k.Version != gv.Version:
+			builtin = builtin || !k.custom()
+		case !k.custom():
 			return true
+		default:
+			known = true
 		}
 	}
-	return false
+	return builtin && !known
 }
 
 // ofNamespace reports whether a word below a namespace is its subresource and
