@@ -61,6 +61,7 @@ func (s *Server) installBuiltins() {
 		}
 		s.installLocked(f)
 	}
+	s.joinEventsLocked()
 }
 
 func split(list string) []string {

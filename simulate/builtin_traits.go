@@ -13,7 +13,7 @@ import (
 var (
 	// createdByUpdate come to be when they are PUT and are not there.
 	createdByUpdate = []string{
-		"endpoints", "events", "limitranges", "services", "leases.coordination.k8s.io", "runtimeclasses.node.k8s.io",
+		"endpoints", "events", "events.events.k8s.io", "limitranges", "services", "leases.coordination.k8s.io", "runtimeclasses.node.k8s.io",
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 	}

@@ -58,8 +58,11 @@ func (k *Kind) shaped(obj *object) *object {
 // of is obj, which is of some version of k's resource, as an object of k.
 func (k *Kind) of(obj *object) (*object, error) {
 	given, _ := obj.fields["apiVersion"].(string)
-	if given == "" || k.family == nil || given == k.GroupVersion().String() {
+	switch {
+	case k.family == nil || given == k.GroupVersion().String():
 		return k.shaped(obj), nil
+	case given == "": // put by who need not say it
+		return k.fromStorage(obj)
 	}
 	version, err := schema.ParseGroupVersion(given)
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	case f.terminating:
 		return nil, apierrors.NewForbidden(r, stored.meta().GetName(), errors.New("create not allowed while custom resource definition is terminating"))
 	}
-	if there := s.mu.log.get(r, stored.key()); there != nil {
+	if there := s.mu.log.get(q.kind.held(), stored.key()); there != nil {
 		err := apierrors.NewAlreadyExists(r, stored.meta().GetName())
 		if !unset(there.meta().GetDeletionTimestamp()) {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
@@ -126,7 +126,7 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	if q.dryRun {
 		return obj, nil
 	}
-	return answered(answer, stored, s.putLocked(r, stored)), nil
+	return answered(answer, stored, s.putLocked(q.kind.held(), stored)), nil
 }
 
 // answered is the answer to a write now that it is kept: at its version, and the

@@ -157,7 +157,7 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, 
 			return nil, false, err
 		}
 		s.mu.Lock()
-		if s.mu.log.get(q.kind.resource(), q.key()) != held {
+		if s.mu.log.get(q.kind.held(), q.key()) != held {
 			s.mu.Unlock()
 			continue
 		}
@@ -186,7 +186,7 @@ func (s *Server) deletable(q *writing, old *object) error {
 // deleteLocked removes old, or marks it as being deleted while something keeps
 // it. gone: it was removed.
 func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOptions) (obj *object, gone bool, err error) {
-	m, r := old.meta(), kind.resource()
+	m, r := old.meta(), kind.held()
 	if only := opts.Preconditions; only != nil {
 		if only.UID != nil && *only.UID != m.GetUID() {
 			return nil, false, errRecord(kind, m.GetName(), "UID", string(*only.UID), string(m.GetUID()), "deleted and then recreated")

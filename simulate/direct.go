@@ -37,10 +37,16 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	if kind == nil {
 		return "", fmt.Errorf("put %s: the server does not serve the kind; Install it", gvk)
 	}
+	if f := kind.family; f.definition == nil && kind != f.storage { // no webhook is asked
+		if next, err = kind.toStorage(next); err != nil {
+			return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
+		}
+		kind = f.storage
+	}
 	m := next.meta()
 	m.SetResourceVersion("")
 	m.SetUID("")
-	old := s.mu.log.get(kind.resource(), next.key())
+	old := s.mu.log.get(kind.held(), next.key())
 	if old == nil {
 		next, err = s.createLocked(kind, next)
 	} else {
@@ -66,13 +72,21 @@ func (s *Server) storedLocked(r schema.GroupResource) *Kind {
 	return nil
 }
 
+// heldLocked is the resource that the log holds the objects of r under.
+func (s *Server) heldLocked(r schema.GroupResource) schema.GroupResource {
+	if f := s.mu.families[r]; f != nil {
+		return f.resource
+	}
+	return r
+}
+
 // Remove deletes an object, as somebody else would: while it has finalizers it
 // stays, marked.
 func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := s.storedLocked(r)
-	old := s.mu.log.get(r, key)
+	old := s.mu.log.get(s.heldLocked(r), key)
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
@@ -84,7 +98,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	objects, _ := s.mu.log.list(r, s.mu.log.revision)
+	objects, _ := s.mu.log.list(s.heldLocked(r), s.mu.log.revision)
 	var out []metav1.Object
 	for _, o := range objects {
 		out = append(out, o.copy().meta())

@@ -54,15 +54,17 @@ var builtinLabels = map[string]map[string]fieldLabel{
 		"reportingComponent": at("reportingComponent"),
 		"source":             {path: []string{"source", "component"}, otherwise: []string{"reportingComponent"}},
 	}),
-	"events.events.k8s.io": eventLabels("regarding", map[string]fieldLabel{"reportingController": at("reportingController")}),
+	"events.events.k8s.io": eventLabels("regarding", map[string]fieldLabel{"reportingController": at("reportingComponent")}),
 }
 
 func at(path string) fieldLabel { return fieldLabel{path: strings.Split(path, ".")} }
 
+// eventLabels are of Events as they are held, which is as the older group has
+// them.
 func eventLabels(object string, own map[string]fieldLabel) map[string]fieldLabel {
 	own["reason"], own["type"] = at("reason"), at("type")
 	for _, name := range labelsOfEvents {
-		own[object+"."+name] = at(object + "." + name)
+		own[object+"."+name] = at("involvedObject." + name)
 	}
 	return own
 }

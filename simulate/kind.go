@@ -85,6 +85,14 @@ func (k *Kind) resource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
 }
 
+// held is the resource that the log holds the kind's objects under.
+func (k *Kind) held() schema.GroupResource {
+	if k.family == nil {
+		return k.resource()
+	}
+	return k.family.resource
+}
+
 // path is where the server serves the kind's group and version.
 func (k *Kind) path() string { return groupPath(k.GroupVersion()) }
 

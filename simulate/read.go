@@ -161,7 +161,7 @@ func (s *Server) state(c *call, p page, most int) (objects []*object, count int,
 	if revision = known(); p.exact {
 		revision = p.revision
 	}
-	then, ok := s.mu.log.at(c.kind.resource(), revision)
+	then, ok := s.mu.log.at(c.kind.held(), revision)
 	switch {
 	case !ok && p.follows:
 		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
@@ -209,7 +209,7 @@ func (s *Server) find(c *call, revision int64) (*object, error) {
 	if !s.waitLocked(c.Context(), freshWithin, func() bool { return s.mu.log.revision >= revision }) {
 		return nil, errTooLarge(revision, s.mu.log.revision)
 	}
-	obj := s.mu.log.get(c.kind.resource(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
+	obj := s.mu.log.get(c.kind.held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
 	if obj == nil {
 		return nil, apierrors.NewNotFound(c.kind.resource(), c.name)
 	}

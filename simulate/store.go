@@ -69,7 +69,7 @@ func (s *Server) observeLocked(observe func(change)) (forgetLocked func()) {
 
 // createLocked stores a new object.
 func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
-	m, r := obj.meta(), kind.resource()
+	m, r := obj.meta(), kind.held()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(s.nameLocked(m.GetGenerateName()))
 	}
@@ -93,7 +93,7 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 
 // updateLocked replaces old by obj.
 func (s *Server) updateLocked(kind *Kind, old, obj *object) (*object, error) {
-	r, m := kind.resource(), obj.meta()
+	r, m := kind.held(), obj.meta()
 	managed := old.meta().GetManagedFields()
 	q := &writing{call: &call{kind: kind, namespace: m.GetNamespace(), name: m.GetName()}}
 	if err := q.checkVersion(old, obj); err != nil {

@@ -84,7 +84,7 @@ func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
 // current is the object of q's path as it is held, and in q's version.
 func (s *Server) current(q *writing) (held, old *object, err error) {
 	s.mu.Lock()
-	held = s.mu.log.get(q.kind.resource(), q.key())
+	held = s.mu.log.get(q.kind.held(), q.key())
 	seen := s.seenLocked(q.call, held)
 	s.mu.Unlock()
 	if held == nil {
@@ -156,7 +156,7 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	if answer, err = q.kind.fromStorage(stored); err != nil {
 		return nil, false, err
 	}
-	r := q.kind.resource()
+	r := q.kind.held()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.log.get(r, q.key()) != held {

@@ -55,7 +55,7 @@ type watch struct {
 // tell queues what the watch is to know of c. A watch that is not read ends, as
 // nobody holds the whole world for one who sleeps.
 func (w *watch) tell(c change) {
-	if c.resource != w.kind.resource() || c.revision <= w.from || w.over {
+	if c.resource != w.kind.held() || c.revision <= w.from || w.over {
 		return
 	}
 	f, ok := w.sel.event(c)
@@ -173,7 +173,7 @@ func (w *watch) fail(status metav1.Status) {
 
 // initialLocked queues the present objects, and the bookmark that ends them.
 func (s *Server) initialLocked(w *watch) {
-	then, _ := s.mu.log.at(w.kind.resource(), w.from)
+	then, _ := s.mu.log.at(w.kind.held(), w.from)
 	in := spanOf(w.sel.namespace, "")
 	for _, obj := range then.take(in, then.count(in)) {
 		if w.sel.has(obj) {
