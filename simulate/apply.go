@@ -17,12 +17,15 @@ import (
 
 // apply stores what a server-side apply makes of the object, or of nothing.
 func (s *Server) apply(q *writing) (*object, bool, error) {
-	given := map[string]any{}
 	if nesting(q.body) > deepest {
 		return nil, false, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
 	}
-	if err := unmarshalYAML(q.body, &given, false); err != nil {
-		return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	given, plain := plainFields(q.body)
+	if !plain {
+		given = map[string]any{}
+		if err := unmarshalYAML(q.body, &given, false); err != nil {
+			return nil, false, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		}
 	}
 	if given == nil {
 		given = map[string]any{}
@@ -32,7 +35,10 @@ func (s *Server) apply(q *writing) (*object, bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := q.reportTwice(); err != nil {
+		if !plain {
+			err = q.reportTwice()
+		}
+		if err != nil {
 			return nil, err
 		}
 		return obj, q.check(obj)

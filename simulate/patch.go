@@ -58,7 +58,7 @@ func (q *writing) readPatch() (patching, error) {
 	case types.StrategicMergePatchType:
 		return q.readStrategicPatch()
 	}
-	problems, err := strictly(q.body, &map[string]any{})
+	problems, err := strictly(q.body, &q.merging)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
@@ -163,6 +163,9 @@ func strategicMerge(fields, patch map[string]any, typed runtime.Object) (merged 
 // patched is the object that a patch makes of old.
 func (q *writing) patched(patch patching, old *object) (*object, error) {
 	kind := q.kind
+	if obj := q.patchedPlainly(old); obj != nil {
+		return obj, q.check(obj)
+	}
 	original, err := json.Marshal(loose(old, kind).Object)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

@@ -19,7 +19,12 @@ func (s *Server) update(q *writing) (*object, bool, error) {
 		return nil, false, err
 	}
 	return s.change(q, q.kind.createsOnUpdate() && q.subresource == "", func(old *object) (*object, error) {
-		obj := given.copy()
+		obj := given
+		if given = nil; obj == nil { // another write was faster
+			if obj, err = q.decode(); err != nil {
+				return nil, err
+			}
+		}
 		if old == nil {
 			return obj, nil
 		}

@@ -22,6 +22,7 @@ type writing struct {
 	force      bool
 	validation string // Ignore, Warn or Strict
 	warnings   []string
+	merging    map[string]any        // of a merge patch
 	deleting   *metav1.DeleteOptions // of a DELETE
 }
 

@@ -4,8 +4,12 @@
 package simulate_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -34,6 +38,12 @@ func BenchmarkServer_Write(b *testing.B) {
 		{"apply", func(s *simulate.Server, n int64) int {
 			return directly(s, "PATCH", fmt.Sprintf("%s/u%d?fieldManager=m&force=true", mapsPath, n%100), "application/apply-patch+yaml", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"u%d"},"data":{"v":"%d"}}`, n%100, n)).Code
 		}},
+		{"apply again", func(s *simulate.Server, n int64) int {
+			return directly(s, "PATCH", fmt.Sprintf("%s/u%d?fieldManager=m&force=true", mapsPath, n%100), "application/apply-patch+yaml", fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"u%d"},"data":{"v":"-"}}`, n%100)).Code
+		}},
+		{"apply of a Deployment", func(s *simulate.Server, n int64) int {
+			return directly(s, "PATCH", fmt.Sprintf("/apis/apps/v1/namespaces/default/deployments/u%d?fieldManager=m&force=true", n%100), "application/apply-patch+yaml", fmt.Sprintf(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"u%d"},"spec":{"replicas":%d,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i:%d","ports":[{"containerPort":80}],"env":[{"name":"A","value":"%d"}]}]}}}}`, n%100, n%5, n, n)).Code
+		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
@@ -55,21 +65,75 @@ func BenchmarkServer_Write(b *testing.B) {
 	}
 }
 
-// BenchmarkServer_Hold is what a server with 100,000 ConfigMaps of 2 KiB takes.
+// lines is an answer of which only the lines are counted; full is closed when
+// there are enough.
+type lines struct {
+	discard
+	want int
+	full chan struct{}
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	if l.want > 0 {
+		if l.want -= bytes.Count(p, []byte("\n")); l.want <= 0 {
+			close(l.full)
+		}
+	}
+	return len(p), nil
+}
+
+// heap is how much memory is in use, in MiB.
+func heap() float64 {
+	var now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	return float64(now.HeapAlloc) / (1 << 20)
+}
+
+// BenchmarkServer_Hold is what a server with 100,000 ConfigMaps of 2 KiB takes,
+// as they are, after they were listed in pages, and with a watch that was told
+// of all of them.
 func BenchmarkServer_Hold(b *testing.B) {
 	const count = 100_000
 	value := strings.Repeat("x", 2048)
 	for b.Loop() {
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
+		before := heap()
+		s := simulate.New(simulate.Options{})
 		for n := range count {
 			directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":%q}}`, n, value))
 		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+		b.ReportMetric(heap()-before, "MiB")
+		for token, listed := "", 0; listed == 0 || token != ""; listed++ {
+			var page struct {
+				Metadata struct{ Continue string }
+			}
+			answer := directly(s, "GET", mapsPath+"?limit=500&continue="+token, "", "")
+			if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil || answer.Code != http.StatusOK {
+				b.Fatal(answer.Code, err)
+			}
+			token = page.Metadata.Continue
+		}
+		b.ReportMetric(heap()-before, "listed-MiB")
+		watched(b, s, count)
+		b.ReportMetric(heap()-before, "watched-MiB")
 		runtime.KeepAlive(s)
 	}
+}
+
+// watched opens a watch for as long as b runs, and waits until it was told of
+// all ConfigMaps.
+func watched(b *testing.B, s *simulate.Server, count int) {
+	ctx, stop := context.WithCancel(b.Context())
+	ended := make(chan struct{})
+	told := &lines{discard: discard{header: http.Header{}}, want: count, full: make(chan struct{})}
+	req := httptest.NewRequest(http.MethodGet, "http://simulated"+mapsPath+"?watch=true", nil).WithContext(ctx)
+	go func() {
+		defer close(ended)
+		s.ServeHTTP(told, req)
+	}()
+	b.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	<-told.full
 }
