@@ -82,7 +82,10 @@ func (q *writing) applied(given map[string]any, old *object) (*object, error) {
 		return nil, err
 	}
 	if q.kind.schema != nil && !unapplied(old, obj) {
+		entries := entriesOf(obj) // which have no defaults, and are many
+		setEntries(obj, nil)
 		q.kind.schema.setDefaults(obj.fields)
+		setEntries(obj, entries)
 	}
 	if old != nil {
 		keepTimes(old, obj)

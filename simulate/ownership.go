@@ -190,6 +190,9 @@ func (q *writing) shapeOfApply(old *object, given map[string]any) (of shape, ok 
 // annotation's value.
 const lastAppliedManager = "kubectl"
 
+// shapeRooms are where shapes are written down.
+var shapeRooms = sync.Pool{New: func() any { return new([]byte) }}
+
 func (q *writing) shape(how byte, old *object, is map[string]any, notOfMetadata ...string) (of shape, ok bool) {
 	rules, err := q.kind.managers.rulesOf(q.kind)
 	if err != nil || rules == nil || old != nil && old.poison {
@@ -199,8 +202,12 @@ func (q *writing) shape(how byte, old *object, is map[string]any, notOfMetadata 
 	if old != nil {
 		live = old.fields
 	}
-	var room [2 << 10]byte
-	s := &shaping{schema: rules.schema, to: append(room[:0], how)}
+	room, _ := shapeRooms.Get().(*[]byte)
+	s := &shaping{schema: rules.schema, to: append((*room)[:0], how)}
+	defer func() {
+		*room = s.to
+		shapeRooms.Put(room)
+	}()
 	s.word(q.subresource)
 	s.word(q.manager)
 	if old != nil {
