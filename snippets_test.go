@@ -67,6 +67,7 @@ var snippetImports = map[string]string{
 	"flag":    "flag",
 	"fmt":     "fmt",
 	"os":      "os",
+	"strings": "strings",
 	"testing": "testing",
 	"time":    "time",
 }

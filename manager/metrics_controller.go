@@ -5,6 +5,7 @@ package manager
 
 import (
 	"iter"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,12 +22,12 @@ type controllerMetrics struct {
 	total, errors, terminal, panics, timeouts, conflicts *prometheus.Desc
 	overdue, took, workers, active                       *prometheus.Desc
 
-	sourceEvents, sourceKeys, sourcePanics *prometheus.Desc
+	sourceEvents, sourceKeys, sourcePanics, sourceWaiting *prometheus.Desc
 }
 
 func newControllerMetrics() controllerMetrics {
-	queue := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc("workqueue_"+name, help, []string{"name", "controller"}, nil)
+	queue := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("workqueue_"+name, help, append([]string{"name", "controller"}, labels...), nil)
 	}
 	reconciles := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc("controller_runtime_"+name, help, append([]string{"controller"}, labels...), nil)
@@ -35,7 +36,7 @@ func newControllerMetrics() controllerMetrics {
 		return prometheus.NewDesc("flyball_"+name, help, append([]string{"controller"}, labels...), nil)
 	}
 	return controllerMetrics{
-		depth:      queue("depth", "Keys that wait for a worker, or for the end of the reconcile that holds them."),
+		depth:      queue("depth", "Keys that wait for a worker, or for the end of the reconcile that holds them.", "priority"),
 		adds:       queue("adds_total", "Times a key became work to be done."),
 		retries:    queue("retries_total", "Times a key was added with a delay or with backoff."),
 		latency:    queue("queue_duration_seconds", "How long keys waited for a worker."),
@@ -54,9 +55,10 @@ func newControllerMetrics() controllerMetrics {
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
 
-		sourceEvents: own("source_events_total", "Events that arrived at a source.", "source"),
-		sourceKeys:   own("source_keys_total", "Keys that a source added.", "source"),
-		sourcePanics: own("source_panics_total", "Panics of a source's predicates and mappers.", "source"),
+		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
+		sourceKeys:    own("source_keys_total", "Keys that a source added.", "source"),
+		sourcePanics:  own("source_panics_total", "Panics of a source's predicates and mappers.", "source"),
+		sourceWaiting: own("source_waiting_keys", "Keys that a debounced source holds back.", "source"),
 	}
 }
 
@@ -71,7 +73,7 @@ func (c controllerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.depth, c.adds, c.retries, c.latency, c.work, c.unfinished, c.longest,
 		c.total, c.errors, c.terminal, c.panics, c.timeouts, c.took, c.workers, c.active,
-		c.conflicts, c.overdue, c.sourceEvents, c.sourceKeys, c.sourcePanics,
+		c.conflicts, c.overdue, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
 	} {
 		ch <- d
 	}
@@ -87,6 +89,7 @@ func (c controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			s.add(c.sourceEvents, prometheus.CounterValue, float64(src.Events), x.Name, src.Source)
 			s.add(c.sourceKeys, prometheus.CounterValue, float64(src.Keys), x.Name, src.Source)
 			s.add(c.sourcePanics, prometheus.CounterValue, float64(src.Panics), x.Name, src.Source)
+			s.add(c.sourceWaiting, prometheus.GaugeValue, float64(src.Waiting), x.Name, src.Source)
 		}
 		sendHistogram(ch, c.latency, x.Queue.Latency.Count, x.Queue.Latency.Sum, seconds(x.Queue.Latency), x.Name, x.Name)
 		sendHistogram(ch, c.work, x.Queue.Work.Count, x.Queue.Work.Sum, seconds(x.Queue.Work), x.Name, x.Name)
@@ -96,7 +99,12 @@ func (c controllerCollector) Collect(ch chan<- prometheus.Metric) {
 }
 
 func (c controllerCollector) queue(s *samples, name string, q workqueue.Stats) {
-	s.add(c.depth, prometheus.GaugeValue, float64(q.Depth()), name, name)
+	if len(q.Priorities) == 0 {
+		s.add(c.depth, prometheus.GaugeValue, float64(q.Depth()), name, name, "")
+	}
+	for _, p := range q.Priorities {
+		s.add(c.depth, prometheus.GaugeValue, float64(p.Depth()), name, name, strconv.Itoa(p.Priority))
+	}
 	s.add(c.adds, prometheus.CounterValue, float64(q.Adds), name, name)
 	s.add(c.retries, prometheus.CounterValue, float64(q.Retries), name, name)
 	s.add(c.unfinished, prometheus.GaugeValue, q.Unfinished.Seconds(), name, name)

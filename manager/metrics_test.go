@@ -62,6 +62,7 @@ var wanted = []string{
 	"flyball_source_events_total",
 	"flyball_source_keys_total",
 	"flyball_source_panics_total",
+	"flyball_source_waiting_keys",
 	"workqueue_adds_total",
 	"workqueue_depth",
 	"workqueue_longest_running_processor_seconds",
@@ -158,7 +159,8 @@ controller_runtime_max_concurrent_reconciles{controller="copier"} 1
 flyball_reconcile_overdue_total{controller="copier"} 1
 # HELP workqueue_depth Keys that wait for a worker, or for the end of the reconcile that holds them.
 # TYPE workqueue_depth gauge
-workqueue_depth{controller="copier",name="copier"} 0
+workqueue_depth{controller="copier",name="copier",priority="-100"} 0
+workqueue_depth{controller="copier",name="copier",priority="0"} 0
 # HELP workqueue_adds_total Times a key became work to be done.
 # TYPE workqueue_adds_total counter
 workqueue_adds_total{controller="copier",name="copier"} 11

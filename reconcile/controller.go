@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -58,8 +59,10 @@ type Options struct {
 type Controller[K comparable] struct {
 	name         string
 	reconcile    Func[K]
-	queue        Queue[K] // the same once the run has begun
-	limited      bool     // by Options.RateLimiter
+	queue        Queue[K]                  // the same once the run has begun
+	ordered      PriorityQueue[K]          // queue, if it is one; from the begin of the run on
+	prioritize   func(K, source.Cause) int // from then on; nil: DefaultPriority
+	limited      bool                      // by Options.RateLimiter
 	workers      []worker[K]
 	watchdog     watchdog
 	loggerKey    any // of contexts
@@ -82,6 +85,9 @@ type Controller[K comparable] struct {
 		sources []source.Source[K]
 		waits   map[K]func() // for the cache, after a conflict
 		witness Witness      // nil: none
+
+		prioritize func(K, source.Cause) int // nil: DefaultPriority
+		flow       func(K) string            // nil: keys have no flows
 	}
 }
 
@@ -135,7 +141,11 @@ func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 func (c *Controller[K]) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return errors.Join(c.mu.misuse...)
+	all := slices.Clone(c.mu.misuse)
+	if err := c.orderMisuseLocked(); err != nil {
+		all = append(all, fmt.Errorf("controller %q: %w", c.name, err))
+	}
+	return errors.Join(all...)
 }
 
 func (c *Controller[K]) misused(err error) {
@@ -232,13 +242,6 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	default:
 		return fmt.Errorf("watch %s: its Run returned before its Synced channel was closed, so the controller could never start", s)
 	}
-}
-
-func (c *Controller[K]) add(key K, cause source.Cause) {
-	if c.sim != nil {
-		c.noteAdded(key, cause)
-	}
-	c.queue.Add(key)
 }
 
 // awaitSync closes synced.

@@ -12,6 +12,7 @@
 //
 //	source.go of package source   names keys              1 goroutine per source
 //	queue.go                      what is asked of a queue
+//	priority.go                   how a key is added
 //	controller.go                 sources, start and end  1 goroutine
 //	worker.go                     the worker pool         1 goroutine per worker
 //	run.go                        its context and logger  in the worker
@@ -36,7 +37,8 @@
 //
 // What Reconcile returns is explained at Func. An error wins over a Result; the
 // backoff grows with each Retry, error and conflict of a key, and ends with Done,
-// After and Terminal. It never holds up an event: Add does not wait.
+// After and Terminal, and when an event says that something else is wanted of the
+// key's object. It never holds up an event: Add does not wait.
 //
 // # Names of children
 //

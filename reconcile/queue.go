@@ -12,7 +12,8 @@ import (
 )
 
 // Queue is what a Controller needs of its queue. *workqueue.Queue has it, and is
-// what New gives a Controller; workqueue/clientgo makes one of client-go's.
+// what New gives a Controller; workqueue/clientgo makes one of client-go's. One that is
+// a PriorityQueue is told of priorities too.
 type Queue[K comparable] interface {
 	// Add makes key ready, once. A key that is held becomes ready after its hold.
 	Add(key K)

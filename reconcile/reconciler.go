@@ -33,7 +33,15 @@ type Key = informer.Key
 //	                    cache has caught up
 //
 // An event that arrives in the meantime has the key run at once, whatever the
-// backoff; and each run decides anew about the next.
+// backoff; and each run decides anew about the next. The backoff goes on from there,
+// unless the event says that something else is wanted of the object that the key names:
+// it is new, gone or to be deleted, or its generation is another. Then the backoff is
+// reset, as after a success. A change of its status, and changes of other objects, do
+// not reset it. (Where K is not Key nobody can tell which object a key names: there
+// each object counts.)
+//
+// Keys that sources name for their first list, or for a resync, are run behind those
+// that live events name, but not for ever behind them; see PrioritizeBy.
 type Func[K comparable] func(ctx context.Context, key K) (Result, error)
 
 // Result of a reconcile that met no error. The zero Result is: done, wait for the
@@ -47,6 +55,9 @@ type Result struct {
 	Retry bool
 	// Reason is shown to people: in logs at V(1).
 	Reason string
+	// Priority of the next run, if RequeueAfter or Retry asks for one. Nil: that of
+	// this one. See PrioritizeBy.
+	Priority *int
 }
 
 // After is the Result that has the key run again when d has passed, and resets the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/workqueue"
 )
 
 // Outcome is how a reconcile ended.
@@ -46,6 +47,8 @@ type action struct {
 	after time.Duration
 	// backoff: the key runs again with backoff.
 	backoff bool
+	// priority of the next run; nil: that of this one.
+	priority *int
 	// early, if not nil, tells when the key may run before its backoff ends.
 	early ConflictWaiter
 }
@@ -81,9 +84,9 @@ func decide(res Result, err, cause error) action {
 func decideResult(res Result) action {
 	switch {
 	case res.RequeueAfter > 0:
-		return action{outcome: OutcomeAfter, forget: true, after: res.RequeueAfter}
+		return action{outcome: OutcomeAfter, forget: true, after: res.RequeueAfter, priority: res.Priority}
 	case res.RequeueAfter < 0 || res.Retry:
-		return action{outcome: OutcomeRetry, backoff: true}
+		return action{outcome: OutcomeRetry, backoff: true, priority: res.Priority}
 	}
 	return action{outcome: OutcomeDone, forget: true}
 }
@@ -108,10 +111,10 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 		c.queue.Forget(key)
 	}
 	if a.after > 0 {
-		c.queue.AddAfter(key, a.after)
+		c.again(key, workqueue.AddOptions{After: a.after}, a.priority)
 	}
 	if a.backoff {
-		c.retry(key)
+		c.retry(key, a.priority)
 	}
 	if a.early != nil && c.queue.NumRequeues(key) <= earlyRetries {
 		c.awaitCache(key, a.early)
@@ -125,9 +128,9 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 
 // retry adds key with backoff. A RateLimiter that panics is taken to say the longest
 // wait that is usual.
-func (c *Controller[K]) retry(key K) {
+func (c *Controller[K]) retry(key K, priority *int) {
 	const longest = 1000 * time.Second
-	if err := guarded(func() { c.queue.AddRateLimited(key) }); err != nil {
+	if err := guarded(func() { c.again(key, workqueue.AddOptions{RateLimited: true}, priority) }); err != nil {
 		c.log.Error(err, "the rate limiter panicked; waiting the longest time", "key", keyText(key), "wait", longest, "stack", err.Stack)
 		c.queue.AddAfter(key, longest)
 	}

@@ -78,4 +78,5 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	}
 	c.log = log.WithValues("controller", c.name)
 	c.sim = simhook.Of(ctx)
+	c.prepareOrder()
 }

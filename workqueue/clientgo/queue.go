@@ -17,7 +17,8 @@ import (
 //
 // It does what client-go's does, which is less. A wait cannot be taken back, so a key whose event came before the end of its
 // wait runs once more when that ends. Of its numbers it knows the ready and the held keys alone: for the rest give
-// client-go's queue a MetricsProvider. It does not say what it knows of a key. Its order, fairness and backoff are its own.
+// client-go's queue a MetricsProvider. It does not say what it knows of a key. Its order and backoff are its own: keys of a first
+// list stand among live ones as they came, Result.Priority is not heeded, and a controller's PrioritizeBy and FairBy are misuse.
 type Queue[K comparable] struct {
 	clientgo.TypedRateLimitingInterface[K]
 	name string
