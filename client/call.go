@@ -30,6 +30,8 @@ const (
 	verbApply
 	verbDelete
 	verbDeleteAllOf
+	verbEvict
+	verbWatch
 )
 
 func (v verb) String() string {
@@ -50,6 +52,10 @@ func (v verb) String() string {
 		return "delete"
 	case verbDeleteAllOf:
 		return "delete all of"
+	case verbEvict:
+		return "evict"
+	case verbWatch:
+		return "watch"
 	}
 	return "call"
 }
@@ -102,6 +108,9 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	if at.resource, err = c.mapper.find(ctx, at.kind); err != nil {
 		return at.wrap(err)
 	}
+	if err := c.confine(at); err != nil {
+		return at.wrap(err)
+	}
 	return at.wrap(at.checkScope())
 }
 
@@ -127,7 +136,7 @@ func (at *call) checkScope() error {
 		return fmt.Errorf("kind %s is of cluster scope; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
 		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
-	case at.resource.namespaced && at.key.Namespace == "" && at.verb != verbList:
+	case at.resource.namespaced && at.key.Namespace == "" && at.verb&(verbList|verbWatch) == 0:
 		return fmt.Errorf("kind %s is namespaced; set metadata.namespace", at.kind.Kind)
 	}
 	return nil
@@ -136,7 +145,7 @@ func (at *call) checkScope() error {
 // String reads as the beginning of an error: update status of Website prod/web.
 func (at *call) String() string {
 	what := at.verb.String()
-	if at.sub != "" {
+	if at.sub != "" && at.verb != verbEvict {
 		what += " " + at.sub + " of"
 	}
 	what += " " + at.kind.Kind

@@ -4,11 +4,13 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,8 +47,19 @@ type Options struct {
 	// admitted by the server, stored nowhere, shown to no Observer.
 	DryRun bool
 	// FieldValidation of writes that name none: Strict, Warn or Ignore. Empty:
-	// the server's default (Warn since Kubernetes 1.27).
+	// Strict, so that a field that the server does not know is an error and not
+	// lost.
 	FieldValidation FieldValidation
+	// Timeout of each request: a server that has not answered by then has lost
+	// it. A write may have been done nevertheless. 0: that of the REST
+	// configuration, or else 90 seconds, since the server gives up after 60 of its
+	// own. Negative: none but the context's.
+	Timeout time.Duration
+	// RetryWithin is how long a call may wait, in all, for a server that asks by
+	// Retry-After to be asked later; what would take longer is returned at once.
+	// See C8 for what is sent again. 0: 30 seconds. Negative: nothing is sent
+	// again.
+	RetryWithin time.Duration
 	// Logger gets each warning of the server once, where the context of a call
 	// carries no logger. Zero: lines on stderr.
 	Logger logr.Logger
@@ -55,10 +68,20 @@ type Options struct {
 // Client reads from and writes to the API server. It keeps no objects: a read
 // is a request. Make it with New; it is safe for concurrent use.
 type Client struct {
+	*connection
+	opts Options
+
+	// What With has set.
+	namespace string
+	defaults  []Option
+	misuse    error
+}
+
+// connection is what the views of one client share.
+type connection struct {
 	config *rest.Config
 	http   *http.Client
 	scheme *runtime.Scheme
-	opts   Options
 	mapper *mapper
 
 	mu struct {
@@ -83,11 +106,17 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 	if opts.Logger.IsZero() {
 		opts.Logger = textlog.New(os.Stderr, 0)
 	}
-	c := &Client{config: restConfig(cfg, opts.Logger), scheme: scheme, opts: opts}
-	var err error
-	if c.http, err = rest.HTTPClientFor(c.config); err != nil {
+	opts.FieldValidation = cmp.Or(opts.FieldValidation, Strict)
+	opts.Timeout = cmp.Or(opts.Timeout, cfg.Timeout, defaultTimeout)
+	opts.RetryWithin = cmp.Or(opts.RetryWithin, defaultRetryWithin)
+	c := &Client{connection: &connection{config: restConfig(cfg, opts.Logger), scheme: scheme}, opts: opts}
+	shared, err := rest.HTTPClientFor(c.config)
+	if err != nil {
 		return nil, fmt.Errorf("make client for %s: %w", cfg.Host, err)
 	}
+	own := *shared // it may be http.DefaultClient
+	own.Transport = retryAfterReader{own.Transport}
+	c.http = &own
 	c.mapper = newMapper(c.discover)
 	c.mu.rest = map[schema.GroupVersion]*rest.RESTClient{}
 	return c, nil
@@ -114,6 +143,7 @@ func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandlerWithContext = newWarningLog(log)
 	}
+	cfg.Timeout = 0 // send sets the time of each try, and a watch has none
 	// The RESTClient itself decodes only the server's errors; objects are
 	// decoded by answer.go into exactly the type the caller has.
 	statuses := runtime.NewScheme()
@@ -131,7 +161,7 @@ func (c *Client) Scheme() *runtime.Scheme { return c.scheme }
 // of another scope or plural name.
 func (c *Client) ResetDiscovery() { c.mapper.reset() }
 
-func (c *Client) restFor(gv schema.GroupVersion) (*rest.RESTClient, error) {
+func (c *connection) restFor(gv schema.GroupVersion) (*rest.RESTClient, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if rc := c.mu.rest[gv]; rc != nil {

@@ -100,24 +100,24 @@ func TestClient_WhatIsSent(t *testing.T) {
 		}, `POST /apis/example.com/v1/namespaces/prod/websites?dryRun=All&fieldManager=me&fieldValidation=Strict application/json {"kind":"Website","apiVersion":"example.com/v1","metadata":{"name":"web","namespace":"prod"},"spec":{"content":"hello","host":""},"status":{"replicas":0}}`},
 		{"merge patch", func(c *client.Client) error {
 			return c.Patch(t.Context(), website("prod", "web"), client.MergePatch(map[string]any{"a": nil}), client.Preconditions{UID: "u", ResourceVersion: "6"})
-		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default ` + merge + ` {"a":null,"metadata":{"resourceVersion":"6","uid":"u"}}`},
+		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default&fieldValidation=Strict ` + merge + ` {"a":null,"metadata":{"resourceVersion":"6","uid":"u"}}`},
 		{"json patch", func(c *client.Client) error {
 			return c.Patch(t.Context(), website("prod", "web"), client.JSONPatch(client.JSONOp{Op: "move", From: "/a", Path: "/b"}, client.JSONOp{Op: "test", Path: "/c"}), client.Preconditions{UID: "u"})
-		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default application/json-patch+json [{"op":"replace","path":"/metadata/uid","value":"u"},{"from":"/a","op":"move","path":"/b"},{"op":"test","path":"/c","value":null}]`},
+		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default&fieldValidation=Strict application/json-patch+json [{"op":"replace","path":"/metadata/uid","value":"u"},{"from":"/a","op":"move","path":"/b"},{"op":"test","path":"/c","value":null}]`},
 		{"strategic patch", func(c *client.Client) error {
 			return c.Patch(t.Context(), namespace("prod"), client.StrategicMergePatch([]byte(`{"a":1}`)))
-		}, `PATCH /api/v1/namespaces/prod?fieldManager=default application/strategic-merge-patch+json {"a":1}`},
+		}, `PATCH /api/v1/namespaces/prod?fieldManager=default&fieldValidation=Strict application/strategic-merge-patch+json {"a":1}`},
 		{"merge from", func(c *client.Client) error {
 			old := configMap("prod", "web", map[string]string{"gone": "1", "kept": "1", "changed": "1"})
 			now := configMap("prod", "web", map[string]string{"kept": "1", "changed": "2", "new": ""})
 			now.Labels = map[string]string{"a": "b"}
 			return c.Patch(t.Context(), now, client.MergeFrom(old))
-		}, `PATCH /api/v1/namespaces/prod/configmaps/web?fieldManager=default ` + merge + ` {"data":{"changed":"2","gone":null,"new":""},"metadata":{"labels":{"a":"b"}}}`},
+		}, `PATCH /api/v1/namespaces/prod/configmaps/web?fieldManager=default&fieldValidation=Strict ` + merge + ` {"data":{"changed":"2","gone":null,"new":""},"metadata":{"labels":{"a":"b"}}}`},
 		{"apply of status", func(c *client.Client) error {
 			site := website("prod", "web")
 			site.Status.Replicas = 2
 			return c.Status().Apply(t.Context(), site, client.Force{})
-		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web/status?fieldManager=default&force=true application/apply-patch+yaml {"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod"},"status":{"replicas":2}}`},
+		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web/status?fieldManager=default&fieldValidation=Strict&force=true application/apply-patch+yaml {"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod"},"status":{"replicas":2}}`},
 		{"apply of unstructured", func(c *client.Client) error {
 			u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"n": int64(0)}, "status": map[string]any{"x": "y"}}}
 			u.SetGroupVersionKind(websiteKind)
@@ -126,18 +126,32 @@ func TestClient_WhatIsSent(t *testing.T) {
 			u.SetResourceVersion("6")
 			u.SetUID("u")
 			return c.Apply(t.Context(), u, client.Preconditions{ResourceVersion: "5"})
-		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default application/apply-patch+yaml {"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod","resourceVersion":"5"},"spec":{"n":0}}`},
+		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default&fieldValidation=Strict application/apply-patch+yaml {"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"web","namespace":"prod","resourceVersion":"5"},"spec":{"n":0}}`},
 		{"finalizers", func(c *client.Client) error {
 			obj := website("prod", "web")
 			obj.UID, obj.ResourceVersion = "u", "6"
 			return c.SetFinalizers(t.Context(), obj, nil)
-		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default ` + merge + ` {"metadata":{"finalizers":[],"resourceVersion":"6","uid":"u"}}`},
+		}, `PATCH /apis/example.com/v1/namespaces/prod/websites/web?fieldManager=default&fieldValidation=Strict ` + merge + ` {"metadata":{"finalizers":[],"resourceVersion":"6","uid":"u"}}`},
 		{"delete", func(c *client.Client) error {
 			return c.Delete(t.Context(), website("prod", "web"), client.Preconditions{UID: "u", ResourceVersion: "6"}, client.Propagation("Orphan"), client.GracePeriod(2*time.Second), client.DryRun{})
 		}, `DELETE /apis/example.com/v1/namespaces/prod/websites/web? application/json {"kind":"DeleteOptions","apiVersion":"v1","gracePeriodSeconds":2,"preconditions":{"uid":"u","resourceVersion":"6"},"propagationPolicy":"Orphan","dryRun":["All"]}`},
 		{"delete all of", func(c *client.Client) error {
 			return client.DeleteAllOf[*Website](t.Context(), c, client.InNamespace("prod"), client.MatchingLabels{"a": "b"}, client.MatchingLabels{"c": "d"})
 		}, `DELETE /apis/example.com/v1/namespaces/prod/websites?labelSelector=a%3Db%2Cc%3Dd application/json {"kind":"DeleteOptions","apiVersion":"v1"}`},
+		{"evict", func(c *client.Client) error {
+			return c.Evict(t.Context(), pod("prod", "web"), client.Preconditions{UID: "u"}, client.GracePeriod(0), client.DryRun{})
+		}, `POST /api/v1/namespaces/prod/pods/web/eviction? application/json {"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"web","namespace":"prod"},"deleteOptions":{"gracePeriodSeconds":0,"preconditions":{"uid":"u"},"dryRun":["All"]}}`},
+		{"set scale", func(c *client.Client) error {
+			return c.SetScale(t.Context(), deployment("prod", "web"), 0, client.Preconditions{ResourceVersion: "6"})
+		}, `PATCH /apis/apps/v1/namespaces/prod/deployments/web/scale?fieldManager=default&fieldValidation=Strict ` + merge + ` {"metadata":{"resourceVersion":"6"},"spec":{"replicas":0}}`},
+		{"apply a child", func(c *client.Client) error {
+			return c.ApplyChild(t.Context(), configMap("prod", "web", nil), "me")
+		}, `PATCH /api/v1/namespaces/prod/configmaps/web?fieldManager=me&fieldValidation=Strict&force=true application/apply-patch+yaml {"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"web","namespace":"prod"}}`},
+		{"delete a child", func(c *client.Client) error {
+			obj := configMap("prod", "web", nil)
+			obj.UID, obj.ResourceVersion = "u", "6"
+			return c.DeleteChild(t.Context(), obj)
+		}, `DELETE /api/v1/namespaces/prod/configmaps/web? application/json {"kind":"DeleteOptions","apiVersion":"v1","preconditions":{"uid":"u","resourceVersion":"6"},"propagationPolicy":"Background"}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, s := scripted(t, client.Options{FieldOwner: "default"}, reply{body: `{"kind":"Status","apiVersion":"v1","status":"Success"}`})

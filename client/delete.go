@@ -61,7 +61,9 @@ func afterDelete(at *call, a answer, like informer.Object) informer.Written {
 	return deleted(at.kind, like)
 }
 
-func deleteBody(at *call) ([]byte, error) {
+func deleteBody(at *call) ([]byte, error) { return json.Marshal(deleteOptions(at)) }
+
+func deleteOptions(at *call) metav1.DeleteOptions {
 	options := metav1.DeleteOptions{
 		TypeMeta:           metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
 		GracePeriodSeconds: at.gracePeriod,
@@ -81,7 +83,7 @@ func deleteBody(at *call) ([]byte, error) {
 	if at.dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	return json.Marshal(options)
+	return options
 }
 
 // DeleteAllOf asks the server to delete all objects of T's kind that the

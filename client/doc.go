@@ -4,13 +4,15 @@
 // Package client reads and writes objects on the API server, of built-in kinds
 // and of custom resources alike, and shows each write to the informers.
 //
-//	Create Update Patch Apply Delete SetFinalizers        Get, List
-//	DeleteAllOf, Status(), SubResource(name)                 │
+//	Create Update Patch PatchChanges CreateOrUpdate       Get, List
+//	Apply Delete DeleteAllOf SetFinalizers                Watch, Scale
+//	Evict SetScale, Status(), SubResource(name)              │
 //	   │                                                     │
 //	   ▼                                                     ▼
 //	call.go      what is meant: kind, key, options; what cannot be is an error here
 //	mapper.go    where it is served: one discovery request per group and version
 //	request.go   the request: one rest.RESTClient per group and version
+//	retry.go     sent, and sent again where the server asks for that
 //	   │                            ▲
 //	   ▼                            │
 //	  API server ─────────────▶ answer.go    protobuf or JSON, into exactly the caller's type
@@ -43,11 +45,25 @@
 //     namespace missing or too many, an option that does not fit, no field owner.
 //   - C6 Errors wrap the server's Status, so that apierrors.IsNotFound and the
 //     like hold; a missing kind or subresource never passes for a missing object.
+//   - C7 A write with a field that the server does not know is refused, unless
+//     Options or the call ask for less. Each warning of the server is logged once.
+//   - C8 A request is sent again only if the server asks for that by Retry-After:
+//     after 429, which has done nothing, and after 500 or more if doing it twice is
+//     doing it once. That holds of get, list, watch and dry runs, of apply, of
+//     update and patch that name a resourceVersion, and of delete with
+//     Preconditions; not of create, evict or deleteAllOf, nor of other updates and
+//     patches. A read is also sent again when its connection breaks. The waiting
+//     ends with the context, and after Options.RetryWithin.
+//   - C9 A client limited to a namespace by With sends no request that concerns
+//     anything outside of it.
+//   - C10 PatchChanges sends what differs and nothing else, object and status apart,
+//     to the very object that was read, and a list only to the version that it was
+//     read from.
 //
 // # Concurrency
 //
-// A Client and its SubResources are safe for concurrent use. Each call blocks
-// until the server has answered or its context ends. No goroutine is started.
+// A Client, its views and its SubResources are safe for concurrent use. Each call blocks
+// until the server has answered, its context ends or Options.Timeout has passed. No goroutine is started.
 //
 // # Testing
 //

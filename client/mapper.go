@@ -117,8 +117,9 @@ func (c *Client) discover(ctx context.Context, gv schema.GroupVersion) ([]metav1
 	if err != nil {
 		return nil, err
 	}
-	res := rc.Get().SetHeader("Accept", runtime.ContentTypeJSON).Do(ctx)
-	if err := res.Error(); apierrors.IsNotFound(err) {
+	at := &call{verb: verbGet, kind: gv.WithKind("APIResourceList")}
+	res, err := c.result(ctx, at, rc.Get().SetHeader("Accept", runtime.ContentTypeJSON))
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err

@@ -72,6 +72,11 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 			return c.Update(ctx, m)
 		}, "use Patch"},
 		{"finalizers of what was not read", func(c *client.Client) error { return c.SetFinalizers(ctx, web(), nil) }, "read from the server"},
+		{"deletion of a child that was not read", func(c *client.Client) error { return c.DeleteChild(ctx, web()) }, "read from the server"},
+		{"nil child", func(c *client.Client) error { return c.ApplyChild(ctx, nil, "me") }, "nil"},
+		{"eviction of what is no Pod", func(c *client.Client) error { return c.Evict(ctx, web()) }, "evict ConfigMap prod/web: kind ConfigMap cannot be evicted"},
+		{"fewer replicas than none", func(c *client.Client) error { return c.SetScale(ctx, deployment("prod", "web"), -1) }, "-1 replicas"},
+		{"nothing to mutate with", func(c *client.Client) error { return second(c.CreateOrUpdate(ctx, web(), nil)) }, "use Apply"},
 		{"subresource without name", func(c *client.Client) error { return c.SubResource("").Update(ctx, web()) }, "no name of a subresource"},
 		{"subresource that is a path", func(c *client.Client) error { return c.SubResource("a/b").Get(ctx, web(), web()) }, "no name of a subresource"},
 		{"kind that is not served", func(c *client.Client) error { return c.Create(ctx, &corev1.Secret{ObjectMeta: at("prod", "web")}) }, "not served by the API server (is its CustomResourceDefinition installed?)"},
@@ -129,7 +134,7 @@ func TestNew_MisuseIsAnErrorWithTheFix_C5(t *testing.T) {
 	}
 }
 
-func second(_ *client.Client, err error) error { return err }
+func second[T any](_ T, err error) error { return err }
 
 func TestClient_CauseOfAnErrorIsKept_C6(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

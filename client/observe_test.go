@@ -242,7 +242,7 @@ func TestClient_ObserverGetsItsOwnCopy_R4(t *testing.T) {
 	}
 }
 
-func TestClient_ObserverIsToldBeforeTheWriteReturns_R4(t *testing.T) {
+func TestClient_ObserverIsToldBeforeTheWriteReturns_C2(t *testing.T) {
 	r := &recorder{}
 	c, _ := scripted(t, client.Options{Observer: r}, reply{body: thing("v1", "ConfigMap", "", "")})
 	if err := c.Create(t.Context(), configMap("prod", "web", nil)); err != nil {

@@ -37,6 +37,7 @@ type callOptions struct {
 	labels          labels.Selector
 	fields          fields.Selector
 	limit           int64
+	since           string
 	kind            schema.GroupVersionKind
 	body            informer.Object
 }
@@ -66,8 +67,8 @@ const (
 )
 
 // Preconditions that must hold for the object on the server, or the write is
-// refused with a conflict. Fits patch, apply and delete; an update has them in
-// the object's own uid and resourceVersion. Empty fields ask for nothing.
+// refused with a conflict. Fits patch, apply, delete and evict; an update has them
+// in the object's own uid and resourceVersion. Empty fields ask for nothing.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string
@@ -75,24 +76,25 @@ type Preconditions struct {
 
 // Propagation says what becomes of the objects that the deleted one owns:
 // Background, Foreground or Orphan, as metav1.DeletePropagation… name them.
-// Fits delete and deleteAllOf.
+// Fits delete, deleteAllOf and evict.
 type Propagation metav1.DeletionPropagation
 
 // GracePeriod before a deleted object goes, in whole seconds; 0 is at once.
-// Kinds without graceful deletion ignore it. Fits delete and deleteAllOf.
+// Kinds without graceful deletion ignore it. Fits delete, deleteAllOf and evict.
 type GracePeriod time.Duration
 
-// InNamespace limits a list or deleteAllOf to one namespace.
+// InNamespace limits a list, watch or deleteAllOf to one namespace. Given to
+// Client.With it limits all calls.
 type InNamespace string
 
-// MatchingLabels limits a list or deleteAllOf to objects with all these labels.
+// MatchingLabels limits a list, watch or deleteAllOf to objects with all these labels.
 type MatchingLabels map[string]string
 
-// MatchingSelector limits a list or deleteAllOf to objects that the label
+// MatchingSelector limits a list, watch or deleteAllOf to objects that the label
 // selector matches.
 type MatchingSelector struct{ labels.Selector }
 
-// MatchingFields limits a list or deleteAllOf to objects whose fields have
+// MatchingFields limits a list, watch or deleteAllOf to objects whose fields have
 // these values; the server says which fields of a kind can be selected.
 type MatchingFields map[string]string
 
@@ -100,7 +102,7 @@ type MatchingFields map[string]string
 // 0: 500.
 type Limit int64
 
-// OfKind names the kind of a list or deleteAllOf whose Go type does not tell
+// OfKind names the kind of a list, watch or deleteAllOf whose Go type does not tell
 // it: *unstructured.Unstructured and *metav1.PartialObjectMetadata.
 type OfKind schema.GroupVersionKind
 
@@ -111,15 +113,15 @@ type Body struct{ informer.Object }
 
 const (
 	fieldWrites = verbCreate | verbUpdate | verbPatch | verbApply
-	deletes     = verbDelete | verbDeleteAllOf
-	selections  = verbList | verbDeleteAllOf
+	deletes     = verbDelete | verbDeleteAllOf | verbEvict
+	selections  = verbList | verbDeleteAllOf | verbWatch
 )
 
 func (FieldOwner) fits() verb       { return fieldWrites }
 func (DryRun) fits() verb           { return fieldWrites | deletes }
 func (Force) fits() verb            { return verbApply }
 func (FieldValidation) fits() verb  { return fieldWrites }
-func (Preconditions) fits() verb    { return verbPatch | verbApply | verbDelete }
+func (Preconditions) fits() verb    { return verbPatch | verbApply | verbDelete | verbEvict }
 func (Propagation) fits() verb      { return deletes }
 func (GracePeriod) fits() verb      { return deletes }
 func (InNamespace) fits() verb      { return selections }
@@ -229,6 +231,17 @@ func (c *Client) collect(v verb, options []Option) (callOptions, error) {
 		fieldOwner:      c.opts.FieldOwner,
 		dryRun:          c.opts.DryRun,
 		fieldValidation: c.opts.FieldValidation,
+	}
+	if c.misuse != nil {
+		return all, c.misuse
+	}
+	for _, o := range c.defaults {
+		if o.fits()&v == 0 {
+			continue
+		}
+		if err := o.set(&all); err != nil {
+			return all, err
+		}
 	}
 	for _, o := range options {
 		if isNil(o) {

@@ -87,8 +87,8 @@ func fieldParams(req *rest.Request, at *call) *rest.Request {
 
 // do sends the request and opens the answer; its errors are worded.
 func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
-	res := req.Do(ctx)
-	if err := res.Error(); err != nil {
+	res, err := c.result(ctx, at, req)
+	if err != nil {
 		return answer{}, c.fault(ctx, at, err)
 	}
 	var contentType string
@@ -99,4 +99,14 @@ func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, e
 	}
 	a, err := open(contentType, raw)
 	return a, at.wrap(err)
+}
+
+// result sends the request and returns what was answered, or the server's error.
+func (c *Client) result(ctx context.Context, at *call, req *rest.Request) (res rest.Result, err error) {
+	req = req.MaxRetries(0) // send judges by more than the status code
+	err = c.send(ctx, at, c.opts.Timeout, func(ctx context.Context) error {
+		res = req.Do(ctx)
+		return res.Error()
+	})
+	return res, err
 }

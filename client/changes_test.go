@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// readSite is a Website as it was read.
+func readSite() *Website {
+	site := website("prod", "web")
+	site.UID, site.ResourceVersion, site.Generation = "u", "6", 1
+	site.Labels = map[string]string{"a": "1"}
+	site.Finalizers = []string{"example.com/a"}
+	site.Status.Replicas = 1
+	return site
+}
+
+func TestPatchChanges_SendsWhatDiffersAndNothingElse_C10(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(*Website)
+		opts   []client.Option
+		want   []string // path and body of each request
+	}{
+		{"nothing", func(*Website) {}, nil, nil},
+		{"what the server sets", func(s *Website) { s.ResourceVersion, s.Generation, s.ManagedFields = "9", 4, nil }, nil, nil},
+		{"a field", func(s *Website) { s.Spec.Content = "bye" }, nil, []string{`web {"metadata":{"uid":"u"},"spec":{"content":"bye"}}`}},
+		{"a label less", func(s *Website) { delete(s.Labels, "a") }, nil, []string{`web {"metadata":{"labels":null,"uid":"u"}}`}},
+		{"a list", func(s *Website) { s.Finalizers = append(s.Finalizers, "example.com/b") }, nil,
+			[]string{`web {"metadata":{"finalizers":["example.com/a","example.com/b"],"resourceVersion":"6","uid":"u"}}`}},
+		{"a list less", func(s *Website) { s.Finalizers = nil }, nil, []string{`web {"metadata":{"finalizers":null,"resourceVersion":"6","uid":"u"}}`}},
+		{"a field, with care", func(s *Website) { s.Spec.Content = "bye" }, []client.Option{client.Preconditions{ResourceVersion: "6"}},
+			[]string{`web {"metadata":{"resourceVersion":"6","uid":"u"},"spec":{"content":"bye"}}`}},
+		{"status", func(s *Website) { s.Status.Replicas = 2 }, nil, []string{`web/status {"metadata":{"uid":"u"},"status":{"replicas":2}}`}},
+		{"both", func(s *Website) { s.Spec.Content, s.Status.Replicas = "bye", 2 }, nil,
+			[]string{`web {"metadata":{"uid":"u"},"spec":{"content":"bye"}}`, `web/status {"metadata":{"uid":"u"},"status":{"replicas":2}}`}},
+		{"both, with a list", func(s *Website) { s.Finalizers, s.Status.Replicas = nil, 2 }, nil,
+			[]string{`web {"metadata":{"finalizers":null,"resourceVersion":"6","uid":"u"}}`, `web/status {"metadata":{"resourceVersion":"7","uid":"u"},"status":{"replicas":2}}`}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			answer := reply{body: thing("example.com/v1", "Website", "", "")}
+			r := &recorder{}
+			c, s := scripted(t, client.Options{Observer: r}, answer, answer)
+			from := readSite()
+			to := informer.Copy(from)
+			row.change(to)
+			changed, err := c.PatchChanges(t.Context(), from, to, row.opts...)
+			if err != nil || changed != (len(row.want) > 0) {
+				t.Fatalf("got changed %v, %v", changed, err)
+			}
+			var got []string
+			for _, sent := range s.requests() {
+				got = append(got, strings.TrimPrefix(sent.path, "/apis/example.com/v1/namespaces/prod/websites/")+" "+sent.body)
+			}
+			if !reflect.DeepEqual(got, row.want) {
+				t.Errorf("sent %q\nwant %q", got, row.want)
+			}
+			if !reflect.DeepEqual(from, readSite()) {
+				t.Errorf("the object as it was read became %v; it may be a Lister's", from)
+			}
+			if changed && to.ResourceVersion != "7" {
+				t.Errorf("the changed object is of version %q, want the answer's", to.ResourceVersion)
+			}
+			if told := len(r.take()); told != len(row.want) {
+				t.Errorf("the observer was told of %d writes, want %d", told, len(row.want))
+			}
+		})
+	}
+}
+
+func TestPatchChanges_OnAnErrorTheObjectIsAsItWas_C3(t *testing.T) {
+	c, _ := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")}, status(409, "Conflict", "the object has been modified", ""))
+	from := readSite()
+	to := informer.Copy(from)
+	to.Finalizers, to.Status.Replicas = nil, 2
+	before := informer.Copy(to)
+	_, err := c.PatchChanges(t.Context(), from, to)
+	if conflict, is := errors.AsType[*client.ConflictError](err); !is || conflict.Version != 7 || !reflect.DeepEqual(to, before) {
+		t.Errorf("got %v and %v, want a conflict about version 7 and the object untouched", err, to)
+	}
+}
+
+func TestPatchChanges_RefusesWhatIsNoChangeOfOneObject_C5(t *testing.T) {
+	c, s := scripted(t, client.Options{})
+	unread, other := website("prod", "web"), readSite()
+	other.Name = "other"
+	for name, from := range map[string]informer.Object{
+		"of one type":     configMap("prod", "web", nil),
+		"not nil":         (*Website)(nil),
+		"cannot be chang": other,
+		"has no uid":      unread,
+	} {
+		if _, err := c.PatchChanges(t.Context(), from, readSite()); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("from %v: got %v, want an error that says %q", from, err, name)
+		}
+	}
+	if n := len(s.requests()); n != 0 {
+		t.Errorf("%d requests, want none", n)
+	}
+}
+
+// FuzzPatchChanges_Merged_C10 applies what is sent to what was read, as the server
+// would, and wants what was to be.
+func FuzzPatchChanges_Merged_C10(f *testing.F) {
+	f.Add(`{"spec":{"a":1,"l":[1]}}`, `{"spec":{"a":2},"status":{"x":{"y":[]}}}`)
+	f.Add(`{"status":{"x":1}}`, `{"data":null}`)
+	f.Add(`{"spec":{"a":{"b":{}}}}`, `{"spec":{"a":{}}}`)
+	f.Fuzz(func(t *testing.T, from, to string) {
+		a, b := objectOf(from), objectOf(to)
+		if a == nil || b == nil {
+			t.Skip()
+		}
+		c, s := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")}, reply{body: thing("example.com/v1", "Website", "", "")})
+		want, now := b.DeepCopy().Object, a.DeepCopy().Object
+		changed, err := c.PatchChanges(t.Context(), a, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed == reflect.DeepEqual(now, want) {
+			t.Errorf("changed is %v for %v and %v", changed, now, want)
+		}
+		for _, sent := range s.requests() {
+			var patch map[string]any
+			if err := json.Unmarshal([]byte(sent.body), &patch); err != nil {
+				t.Fatal(err)
+			}
+			status := strings.HasSuffix(sent.path, "/status")
+			if _, has := patch["status"]; has != status || status && len(patch) != 2 {
+				t.Errorf("sent %s to %s, want the status apart", sent.body, sent.path)
+			}
+			if _, guarded := patch["metadata"].(map[string]any)["resourceVersion"]; !guarded && strings.Contains(sent.body, "[") {
+				t.Errorf("sent %s, a list, without the version that it builds on", sent.body)
+			}
+			delete(patch, "metadata")
+			merge(now, patch)
+		}
+		if !reflect.DeepEqual(now, want) {
+			t.Errorf("merged %v\nwant %v", now, want)
+		}
+	})
+}
+
+// objectOf is a Website with the given fields beside its metadata; nil if they
+// are no object, or hold a null, which a merge patch cannot write.
+func objectOf(fields string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	if json.Unmarshal([]byte(fields), &u.Object) != nil || u.Object == nil || strings.Contains(fields, "null") {
+		return nil
+	}
+	site := readSite()
+	u.Object["metadata"] = map[string]any{}
+	u.SetGroupVersionKind(websiteKind)
+	u.SetNamespace(site.Namespace)
+	u.SetName(site.Name)
+	u.SetUID(site.UID)
+	u.SetResourceVersion(site.ResourceVersion)
+	return u
+}
+
+// merge is RFC 7386.
+func merge(into, patch map[string]any) {
+	for name, value := range patch {
+		inner, is := value.(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, name)
+		case is:
+			below, _ := into[name].(map[string]any)
+			if below == nil {
+				below = map[string]any{}
+			}
+			merge(below, inner)
+			into[name] = below
+		default:
+			into[name] = value
+		}
+	}
+}
+
+func TestCreateOrUpdate(t *testing.T) {
+	read := thing("v1", "ConfigMap", "", `"data":{"kept":"1"}`)
+	mutated := map[string]string{"kept": "1", "new": "1"}
+	for _, row := range []struct {
+		name    string
+		answers []reply
+		mutate  func(*corev1.ConfigMap) error
+		want    client.Outcome
+		sent    string // of the last request
+		err     string
+	}{
+		{"missing", []reply{status(404, "NotFound", "no", ""), {body: read}}, func(cm *corev1.ConfigMap) error { cm.Data = mutated; return nil }, client.Created, "POST", ""},
+		{"changed", []reply{{body: read}, {body: read}}, func(cm *corev1.ConfigMap) error { cm.Data["new"] = "1"; return nil }, client.Updated, `PATCH {"data":{"new":"1"},"metadata":{"uid":"u"}}`, ""},
+		{"the same", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Data["kept"] = "1"; return nil }, client.Unchanged, "GET", ""},
+		{"unreadable", []reply{status(403, "Forbidden", "no", "")}, func(*corev1.ConfigMap) error { return nil }, client.Unchanged, "GET", "no"},
+		{"created by another", []reply{status(404, "NotFound", "no", ""), status(409, "AlreadyExists", "there", "")}, func(*corev1.ConfigMap) error { return nil }, client.Unchanged, "POST", "there"},
+		{"mutate fails", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Data["x"] = "y"; return errors.New("oh") }, client.Unchanged, "GET", "mutate: oh"},
+		{"another name", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Name = "other"; return nil }, client.Unchanged, "GET", "has changed the name"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c, s := scripted(t, client.Options{}, row.answers...)
+			cm := configMap("prod", "web", map[string]string{"mine": "1"})
+			before := cm.DeepCopy()
+			got, err := c.CreateOrUpdate(t.Context(), cm, func() error { return row.mutate(cm) })
+			if got != row.want || (err == nil) != (row.err == "") || err != nil && !strings.Contains(err.Error(), row.err) {
+				t.Errorf("got %s, %v, want %s, %q", got, err, row.want, row.err)
+			}
+			if err != nil && !reflect.DeepEqual(cm, before) {
+				t.Errorf("after an error the object is %v, want it as it was", cm)
+			}
+			last := s.requests()[len(s.requests())-1]
+			if !strings.HasPrefix(last.method+" "+last.body, row.sent) {
+				t.Errorf("sent %s %s, want %s", last.method, last.body, row.sent)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/net"
+)
+
+const (
+	defaultTimeout     = 90 * time.Second
+	defaultRetryWithin = 30 * time.Second
+	// minPause before a request is sent again, whatever the server asks for.
+	minPause = time.Second
+)
+
+// repeatable says whether the call may be sent again when nobody knows if it was
+// done: it changes nothing, done twice it is as if done once, or it names the
+// version or UID that the first time would have used up.
+func (at *call) repeatable() bool {
+	if at.dryRun {
+		return true
+	}
+	switch at.verb {
+	case verbGet, verbList, verbWatch, verbApply:
+		return true
+	case verbUpdate, verbPatch:
+		return at.version != ""
+	case verbDelete:
+		return at.preconditions != (Preconditions{})
+	}
+	return false
+}
+
+func (at *call) reads() bool { return at.verb&(verbGet|verbList|verbWatch) != 0 }
+
+// tried is how one try of a request ended.
+type tried struct {
+	err  error
+	code int // of the answer; 0: there was none
+	// asked is the answer's Retry-After, if it has one.
+	asked      time.Duration
+	asksToWait bool
+}
+
+// pause is how long to wait before the call is sent again, and whether it may be.
+// It is a function of how the try ended alone.
+func (at *call) pause(t tried) (wait time.Duration, again bool) {
+	switch {
+	case t.err == nil:
+		return 0, false
+	case at.reads() && (net.IsConnectionReset(t.err) || net.IsProbableEOF(t.err) || net.IsHTTP2ConnectionLost(t.err)):
+		return minPause, true
+	case !t.asksToWait:
+		return 0, false
+	case t.code == http.StatusTooManyRequests:
+		// A disruption budget says no to the eviction, and not to its moment.
+		return t.asked, !apierrors.HasStatusCause(t.err, policyv1.DisruptionBudgetCause)
+	}
+	return t.asked, t.code >= http.StatusInternalServerError && at.repeatable()
+}
+
+// send calls once, which sends the call's request, and again while the server asks
+// for that and time is left. Each try may take as long as limit; 0: as ctx lets it.
+func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once func(context.Context) error) error {
+	var before error
+	for left := c.opts.RetryWithin; ; {
+		t := try(ctx, limit, once)
+		wait, again := at.pause(t)
+		if !again || wait > left || !sleep(ctx, at, wait, t.err) {
+			if t.err != nil && before != nil {
+				return fmt.Errorf("%w (sent again after: %v)", t.err, before)
+			}
+			return t.err
+		}
+		left -= wait
+		before = t.err
+	}
+}
+
+func try(ctx context.Context, limit time.Duration, once func(context.Context) error) tried {
+	var t tried
+	limited := context.WithValue(ctx, retryAfterKey{}, &t)
+	if limit > 0 {
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeout(limited, limit)
+		defer cancel()
+	}
+	if t.err = once(limited); t.err != nil && limited.Err() != nil && ctx.Err() == nil {
+		t.err = fmt.Errorf("no answer within %s: %w", limit, t.err)
+	}
+	return t
+}
+
+// sleep waits, and reports whether it has: not if ctx ends before.
+func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
+	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= wait {
+		return false
+	}
+	logr.FromContextOrDiscard(ctx).V(1).Info("Sending a request again", "request", at.String(), "after", wait, "because", why.Error())
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// retryAfterReader notes the Retry-After of answers, which the RESTClient keeps to
+// itself.
+type retryAfterReader struct{ next http.RoundTripper }
+
+type retryAfterKey struct{}
+
+func (r retryAfterReader) RoundTrip(req *http.Request) (*http.Response, error) {
+	next := r.next
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	resp, err := next.RoundTrip(req)
+	if t, ok := req.Context().Value(retryAfterKey{}).(*tried); ok && resp != nil {
+		t.code = resp.StatusCode
+		if seconds, bad := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); bad == nil {
+			t.asked, t.asksToWait = max(minPause, time.Duration(seconds)*time.Second), true
+		}
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets who looks for the transport beneath find it.
+func (r retryAfterReader) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Since begins a watch after a resourceVersion, that of a list or of the last
+// watch. Without it a watch begins with what there is, each object as Added.
+// Fits watch.
+type Since string
+
+func (Since) fits() verb                   { return verbWatch }
+func (s Since) set(all *callOptions) error { all.since = string(s); return nil }
+
+// Event is one change of an object.
+type Event[T informer.Object] struct {
+	// Type is watch.Added, watch.Modified or watch.Deleted.
+	Type watch.EventType
+	// Object as it is after the change; a deleted one as it was before. It is the
+	// caller's own.
+	Object T
+}
+
+// WatchEndedError: the server has ended a watch in good order, as it does after
+// half an hour or so. Version is how far it came: Since(Version) goes on from there.
+type WatchEndedError struct{ Version string }
+
+func (e *WatchEndedError) Error() string {
+	return fmt.Sprintf("the server has ended the watch at version %q", e.Version)
+}
+
+// Watch yields the changes of the objects of T's kind that the options select, as
+// the server tells them: one request, no cache, and no start anew. It is for
+// waiting a while for something to happen. To know what is the case all the time
+// take an informer, which survives what ends a watch, and whose reads cost
+// nothing.
+//
+//	for event, err := range client.Watch[*batchv1.Job](ctx, c, client.InNamespace("prod")) {
+//		if err != nil { return err }
+//		if done(event.Object) { break }
+//	}
+//
+// Watch blocks between events until the loop is left or ctx ends; Options.Timeout
+// does not limit it. Every end but that of the loop is an error, which comes with
+// the zero Event: ctx's, a *WatchEndedError, a broken connection, or one for which
+// apierrors.IsResourceExpired holds, after which Since has no way on: begin
+// without it. An *informer.UndecodableError concerns one object, and the loop may
+// go on. For *unstructured.Unstructured and *metav1.PartialObjectMetadata name the
+// kind by OfKind.
+func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[Event[T], error] {
+	return func(yield func(Event[T], error) bool) {
+		var none Event[T]
+		like, at, err := aimAtAll[T](ctx, c, verbWatch, opts)
+		if err != nil {
+			yield(none, err)
+			return
+		}
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		stream, err := c.openWatch(ctx, at, like)
+		if err != nil {
+			yield(none, c.fault(ctx, at, err))
+			return
+		}
+		defer stream.Close()
+		s := watchStream{frames: json.NewDecoder(stream), version: at.since}
+		for {
+			kind, item, err := s.next()
+			if err != nil {
+				if ctx.Err() != nil {
+					err = context.Cause(ctx)
+				}
+				yield(none, at.wrap(err))
+				return
+			}
+			event := Event[T]{Type: kind, Object: empty(like)}
+			if err := item.into(event.Object, at.kind); err != nil {
+				if !yield(none, at.wrap(undecodable(at, item, err))) {
+					return
+				}
+				continue
+			}
+			s.version = event.Object.GetResourceVersion()
+			if !yield(event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// openWatch sends the request, whose answer does not end.
+func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) (io.ReadCloser, error) {
+	req, err := c.request(at, http.MethodGet)
+	if err != nil {
+		return nil, err
+	}
+	req = selectParams(req, at).Param("watch", "true").Param("allowWatchBookmarks", strconv.FormatBool(true))
+	if at.since != "" {
+		req = req.Param("resourceVersion", at.since)
+	}
+	accept := acceptJSON
+	if metadataOnly(like) {
+		accept = acceptMetadata
+	}
+	req = req.SetHeader("Accept", accept).MaxRetries(0)
+	var stream io.ReadCloser
+	err = c.send(ctx, at, 0, func(ctx context.Context) (err error) {
+		stream, err = req.Stream(ctx)
+		return err
+	})
+	return stream, err
+}
+
+// watchStream reads frames, and how far they have come.
+type watchStream struct {
+	frames  *json.Decoder
+	version string
+}
+
+// next is the next event that concerns an object.
+func (s *watchStream) next() (watch.EventType, answer, error) {
+	for {
+		var frame struct {
+			Type   watch.EventType `json:"type"`
+			Object json.RawMessage `json:"object"`
+		}
+		if err := s.frames.Decode(&frame); errors.Is(err, io.EOF) {
+			return "", answer{}, &WatchEndedError{Version: s.version}
+		} else if err != nil {
+			return "", answer{}, fmt.Errorf("read the stream: %w", err)
+		}
+		switch frame.Type {
+		case watch.Added, watch.Modified, watch.Deleted:
+			return frame.Type, answer{data: frame.Object}, nil
+		case watch.Bookmark:
+			var mark metav1.PartialObjectMetadata
+			if err := kjson.UnmarshalCaseSensitivePreserveInts(frame.Object, &mark); err != nil {
+				return "", answer{}, fmt.Errorf("read a bookmark: %w", err)
+			}
+			s.version = mark.ResourceVersion
+		case watch.Error:
+			var status metav1.Status
+			if err := kjson.UnmarshalCaseSensitivePreserveInts(frame.Object, &status); err != nil {
+				return "", answer{}, fmt.Errorf("read the server's error: %w", err)
+			}
+			return "", answer{}, apierrors.FromObject(&status)
+		default:
+			return "", answer{}, fmt.Errorf("the server sent an event of type %q", frame.Type)
+		}
+	}
+}
