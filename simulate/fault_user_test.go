@@ -4,7 +4,10 @@
 package simulate_test
 
 import (
+	"bufio"
 	"context"
+	"net/http"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/rest"
@@ -81,3 +84,20 @@ func (*changes) Asked(simulate.Request)                   {}
 func (*changes) Answering(simulate.Request)               {}
 func (*changes) Answered(simulate.Request, int)           {}
 func (*changes) Sending(simulate.Request, simulate.Event) {}
+
+// A streaming list of a cache that lags behind what the store has kept is expired.
+func TestServer_StreamingListOfACompactedPastIsExpired(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(configMap("a", "1"))
+		w.LagTo(w.Revision())
+		w.put(configMap("b", "1"))
+		w.Compact()
+		answer, err := (&http.Client{Transport: w.cfg.Transport}).Get("http://simulated/api/v1/configmaps?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&resourceVersion=1")
+		w.must(err)
+		defer answer.Body.Close()
+		line, err := bufio.NewReader(answer.Body).ReadString('\n')
+		if w.must(err); !strings.Contains(line, `"type":"ERROR"`) || !strings.Contains(line, `"code":410`) {
+			t.Errorf("got %s, want an ERROR with 410", line)
+		}
+	})
+}

@@ -173,7 +173,11 @@ func (w *watch) fail(status metav1.Status) {
 
 // initialLocked queues the present objects, and the bookmark that ends them.
 func (s *Server) initialLocked(w *watch) {
-	then, _ := s.mu.log.at(w.kind.held(), w.from)
+	then, ok := s.mu.log.at(w.kind.held(), w.from)
+	if !ok { // a cache that lags is behind what the store has kept
+		w.fail(errTooOld(w.from, s.mu.log.compacted).ErrStatus)
+		return
+	}
 	in := spanOf(w.sel.namespace, "")
 	for _, obj := range then.take(in, then.count(in)) {
 		if w.sel.has(obj) {
