@@ -37,7 +37,7 @@ func (h *History) report(dir string) string {
 	for _, file := range files {
 		fmt.Fprintf(&text, "history: %s\n", file)
 	}
-	return text.String()
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // Replay is the line that runs this seed again.

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-var websiteScheme = runtime.NewScheme()
+func testScheme() *runtime.Scheme { return runtime.NewScheme() }
 
 func setup(*manager.Manager) error { return nil }
 
