@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/util/connrotation"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -46,17 +48,18 @@ type elector struct {
 // newElector sends nothing yet. cfg is a connection that no gate guards.
 func newElector(opts LeaderElection, cfg *rest.Config, log logr.Logger) (*elector, error) {
 	e := &elector{opts: opts, started: make(chan struct{})}
-	renewing := rest.CopyConfig(cfg)
+	renewing, reconnect := ownConnection(cfg)
 	renewing.UserAgent += "/leader-election"
-	renewing.Timeout = max(opts.RenewDeadline/2, time.Second) // so that one request that hangs leaves time for another
+	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // so that one request that hangs leaves time for another
 	client, err := leases.NewForConfig(renewing)
 	if err != nil {
 		return nil, err
 	}
 	e.lease = &lease{
-		client: client.Leases(opts.Namespace),
-		key:    informer.Key{Namespace: opts.Namespace, Name: opts.ID},
-		gate:   newGate(opts.trusted()),
+		client:    client.Leases(opts.Namespace),
+		reconnect: reconnect,
+		key:       informer.Key{Namespace: opts.Namespace, Name: opts.ID},
+		gate:      newGate(opts.trusted()),
 	}
 	e.watched, err = informer.NewSharedInformerFactory(cfg, clientgoscheme.Scheme, informer.Options{Logger: log.V(1)})
 	if err != nil {
@@ -67,6 +70,24 @@ func newElector(opts LeaderElection, cfg *rest.Config, log logr.Logger) (*electo
 	})
 	_, err = found.AddHandler(e.saw, informer.HandlerOptions{Name: "elector"})
 	return e, err
+}
+
+// ownConnection is cfg with a connection that nothing else uses, so that a renewal
+// waits behind no list. reconnect has the next request make another: one over HTTP/2
+// that has fallen silent would be kept for longer than a lease lasts. A transport that
+// the program brings is left as it is.
+func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
+	own = rest.CopyConfig(cfg)
+	if own.Transport != nil {
+		return own, func() {}
+	}
+	dial := own.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	connections := connrotation.NewDialer(dial)
+	own.Dial = connections.DialContext
+	return own, connections.CloseAll
 }
 
 // saw is told what the watch of the Lease shows.

@@ -219,7 +219,8 @@ func TestGate_WallClockOfASimulationCounts_M3(t *testing.T) {
 // The server has stored a renewal at some time between its sending and its answer.
 func TestLease_TermCountsFromTheSending_M3(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &lease{gate: newGate(9 * time.Second)}
+		reconnected := 0
+		l := &lease{gate: newGate(9 * time.Second), reconnect: func() { reconnected++ }}
 		slow := func() (*coordinationv1.Lease, error) {
 			time.Sleep(4 * time.Second)
 			return &coordinationv1.Lease{}, nil
@@ -236,6 +237,9 @@ func TestLease_TermCountsFromTheSending_M3(t *testing.T) {
 		}
 		if left, err := l.gate.ask(); left != 5*time.Second {
 			t.Errorf("a renewal of which nobody knows leaves %v (%v), want the 5s of the one before", left, err)
+		}
+		if reconnected != 1 {
+			t.Errorf("%d connections were given up, want 1: who knows whether it still carries anything", reconnected)
 		}
 	})
 }

@@ -30,10 +30,11 @@ var errWoken = errors.New("the lease may be free")
 // lease is what the elector of client-go reads and writes the Lease through. It
 // opens and shuts the gate, and knows what a watch of the Lease says of it.
 type lease struct {
-	client leases.LeaseInterface
-	key    informer.Key
-	gate   *gate
-	mu     struct {
+	client    leases.LeaseInterface
+	reconnect func() // has the next request make a connection of its own
+	key       informer.Key
+	gate      *gate
+	mu        struct {
 		sync.Mutex
 		identity string                  // empty: the elector does not run yet
 		base     *coordinationv1.Lease   // what the elector has last read or written
@@ -84,7 +85,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 			return nil, nil, err
 		}
 	case err != nil:
-		return nil, nil, err
+		return nil, nil, l.unheard(err)
 	default:
 		l.learn(got, true)
 	}
@@ -193,6 +194,9 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 	}
 	sent := l.gate.now()
 	got, err := write()
+	if err != nil {
+		err = l.unheard(err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.claiming = false
@@ -203,6 +207,15 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 	l.mu.held = true
 	l.gate.open(sent)
 	return nil
+}
+
+// unheard is err, after which another connection is made unless the server itself has
+// said it.
+func (l *lease) unheard(err error) error {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
+		l.reconnect()
+	}
+	return err
 }
 
 // beginClaim refuses once the round has been ended, so that a round which was woken

@@ -47,11 +47,11 @@ func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err erro
 	}
 	first, again := c.take(p)
 	if again {
-		verb := "run"
+		said := "run: it runs or has run already"
 		if p == standing {
-			verb = "stand by"
+			said = "stand by: it does or has done so already"
 		}
-		return false, fmt.Errorf("controller %q: %s: it does or has done so already; make a new one", c.name, verb)
+		return false, fmt.Errorf("controller %q: %s; make a new one", c.name, said)
 	}
 	c.prepared.Do(func() { c.prepare(ctx) })
 	return first, nil

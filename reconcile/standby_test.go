@@ -106,9 +106,12 @@ func TestController_StandbyAfterRunHasBegunWaits(t *testing.T) {
 		if got := s.ran(); !slices.Equal(got, []string{"a"}) {
 			t.Errorf("reconciled %v, want a, once: the sources run once", got)
 		}
-		for verb, again := range map[string]func(context.Context) error{"run": s.Run, "stand by": s.Standby} {
-			if err := again(t.Context()); err == nil || !strings.Contains(err.Error(), verb+": it does or has done so already") {
-				t.Errorf("%s again = %v, want an error", verb, err)
+		for want, again := range map[string]func(context.Context) error{
+			"run: it runs or has run already; make a new one":          s.Run,
+			"stand by: it does or has done so already; make a new one": s.Standby,
+		} {
+			if err := again(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("again: %v, want %q", err, want)
 			}
 		}
 		stop(nil)
