@@ -98,9 +98,11 @@ func BenchmarkServer_Hold(b *testing.B) {
 	value := strings.Repeat("x", 2048)
 	for b.Loop() {
 		before := heap()
-		s := simulate.New(simulate.Options{})
+		s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 		for n := range count {
-			directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":%q}}`, n, value))
+			if answer := directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":%q}}`, n, value)); answer.Code != http.StatusCreated {
+				b.Fatal(answer.Code, answer.Body)
+			}
 		}
 		b.ReportMetric(heap()-before, "MiB")
 		for token, listed := "", 0; listed == 0 || token != ""; listed++ {
