@@ -107,6 +107,9 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	if err != nil {
 		return nil, err
 	}
+	if answer != stored {
+		answer.shape = q.kind.schema // no default takes the place of what was lost
+	}
 	r := q.kind.resource()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -42,7 +42,12 @@ func encoderFor(kind *Kind, accept string) encoder {
 			}
 		}
 	}
-	return encoder{kind: kind, unacceptable: true}
+	e := encoder{unacceptable: true}
+	if kind != nil && !kind.builtin {
+		e = encoderFor(nil, accept) // a refusal has more forms than the kind
+	}
+	e.kind, e.unacceptable = kind, true
+	return e
 }
 
 // clauseFor is an encoder of a media type, if one clause of an Accept header

@@ -23,8 +23,8 @@ type call struct {
 	kind            *Kind
 	namespace, name string
 	subresource     string
-	absent          bool // the kind has no such subresource
-	prefixed        bool // the path asks for a watch
+	absent          error // what is said of a path below what there is; nil: it is no such path
+	prefixed        bool  // the path asks for a watch
 	encoder         encoder
 	traced          Request // with a Tracer
 }
@@ -38,8 +38,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(answer, c.encoder, err)
 		return
 	}
-	if c.absent {
-		refuse(answer, c.encoder, errAbsent())
+	if c.absent != nil {
+		refuse(answer, c.encoder, c.absent)
 		return
 	}
 	if c.kind == nil {
@@ -134,7 +134,9 @@ func (s *Server) route(r *http.Request) *call {
 	}
 	kind := s.lookup(gv, parts[0])
 	if kind == nil || c.namespace != "" && !kind.Namespaced {
-		c.absent = s.answersFor(gv)
+		if s.answersFor(gv) {
+			c.absent = errAbsent()
+		}
 		return c
 	}
 	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
@@ -144,13 +146,16 @@ func (s *Server) route(r *http.Request) *call {
 	}
 	if len(parts) > 2 {
 		if c.subresource = parts[2]; !kind.hasSubresource(c.subresource) {
-			c.absent, c.kind = true, nil
+			c.absent, c.kind = errAbsent(), nil
+			if kind.custom() {
+				c.absent = apierrors.NewNotFound(kind.resource(), c.name)
+			}
 			return c
 		}
 	}
 	c.verb = verbOf(c)
 	if c.prefixed && (c.subresource != "" || !kind.allows("", "watch") || c.name != "" && c.namespace == "" && kind.Namespaced) {
-		c.absent, c.kind = true, nil
+		c.absent, c.kind = errAbsent(), nil
 	}
 	return c
 }
