@@ -40,6 +40,8 @@ var starters = map[string]string{
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 
+	"webhook/run.go": "the server, who keeps its certificate, and who shuts it down",
+
 	"manager/elector.go": "the watch of the Lease",
 	"manager/run.go":     "stages, which Run waits for in reverse",
 	"manager/server.go":  "the server, and who shuts it down",

@@ -45,6 +45,7 @@ var arrows = map[string][]string{
 	"source/sourcetest":            {"informer", "source"},
 	"reconcile":                    {"informer", "source", "workqueue"},
 	"client":                       {"informer"},
+	"webhook":                      {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
 		"workqueue", "workqueue/clientgo"},
 	"envtest":     {},

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Validate has s ask f of each request for an object of T that is sent to path. An
+// empty path is that of kubebuilder: /validate-, group, version and kind, such as
+// /validate-apps-v1-deployment. T is a pointer to a Go type of the scheme, or
+// *unstructured.Unstructured, which takes every kind and needs a path.
+//
+// f is given the object as it is and as it is to be: old is nil when it is created,
+// obj when it is deleted, and both are there when it is updated. f may change them,
+// to no effect. Its error denies the request, see verdicts in the package comment;
+// warnings go through req. Its context ends when the server waits no longer.
+//
+// A mistake in the arguments is what Err and Run return.
+func Validate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, old, obj T) error) {
+	kind, path, err := s.place("validate", path, typeOf[T](), f == nil)
+	if err != nil {
+		s.remember(fmt.Errorf("validate %v: %w", typeOf[T](), err))
+		return
+	}
+	s.register(path, PurposeValidate, kind, admission(func(ctx context.Context, req *Request) ([]byte, error) {
+		old, err := decode[T](req, kind, "oldObject", req.OldObject)
+		if err != nil {
+			return nil, err
+		}
+		obj, err := decode[T](req, kind, "object", req.Object)
+		if err != nil {
+			return nil, err
+		}
+		return nil, f(ctx, req, old, obj)
+	}))
+}
+
+// Mutate has s give f the object of each request that creates or changes one of T
+// and is sent to path; what f changes in it is changed in the request. An empty path
+// is /mutate-, group, version and kind; T is as for Validate.
+//
+// What T does not know stays in the object as it was. f is called again for an
+// object that it has been given already when another webhook has changed it since
+// and reinvocationPolicy is IfNeeded, and on each update: the same object gives the
+// same changes. When f returns an error the request is denied, see verdicts in the
+// package comment.
+//
+// A mistake in the arguments is what Err and Run return.
+func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, obj T) error) {
+	kind, path, err := s.place("mutate", path, typeOf[T](), f == nil)
+	if err != nil {
+		s.remember(fmt.Errorf("mutate %v: %w", typeOf[T](), err))
+		return
+	}
+	s.register(path, PurposeMutate, kind, admission(func(ctx context.Context, req *Request) ([]byte, error) {
+		if !present(req.Object) {
+			return nil, nil // a deletion: there is nothing that could be changed
+		}
+		obj, err := decode[T](req, kind, "object", req.Object)
+		if err != nil {
+			return nil, err
+		}
+		before, err := treeOf(obj)
+		if err != nil {
+			return nil, badRequest("encode object of %s: %w", req.Kind.Kind, err)
+		}
+		if err := f(ctx, req, obj); err != nil {
+			return nil, err
+		}
+		after, err := treeOf(obj)
+		if err != nil {
+			return nil, internal(fmt.Errorf("encode what the webhook has made of the object: %w", err))
+		}
+		return patch(req.Object.Raw, before, after)
+	}))
+}
+
+// decode reads one object of req into a new T; nil if there is none.
+func decode[T informer.Object](req *Request, kind schema.GroupVersionKind, field string, raw runtime.RawExtension) (T, error) {
+	var none T
+	if got := schema.GroupVersionKind(req.Kind); !kind.Empty() && got != kind {
+		return none, badRequest("this webhook takes %s, and the request is for %s; correct the rules of the webhook configuration", words(kind), words(got))
+	}
+	if !present(raw) {
+		return none, nil
+	}
+	obj := reflect.New(typeOf[T]().Elem()).Interface().(T)
+	if err := unmarshal(raw.Raw, obj); err != nil {
+		return none, badRequest("decode %s of kind %s as %T: %w", field, req.Kind.Kind, obj, err)
+	}
+	return obj, nil
+}
+
+// unmarshal reads raw into obj as the server would.
+func unmarshal(raw []byte, obj runtime.Object) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return u.UnmarshalJSON(raw)
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
+}
+
+// present reports whether there is an object: the server leaves it out or says null.
+func present(raw runtime.RawExtension) bool {
+	return len(raw.Raw) > 0 && !bytes.Equal(raw.Raw, []byte("null"))
+}
+
+func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// words names a kind as people do.
+func words(kind schema.GroupVersionKind) string {
+	return kind.GroupVersion().String() + " " + kind.Kind
+}

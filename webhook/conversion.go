@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+)
+
+// conversionKind is the only version that servers of today ask in.
+func conversionKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "ConversionReview"}
+}
+
+// conversionReview is a ConversionReview of apiextensions.k8s.io/v1.
+type conversionReview struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *conversionRequest  `json:"request,omitempty"`
+	Response        *conversionResponse `json:"response,omitempty"`
+}
+
+type conversionRequest struct {
+	UID               types.UID         `json:"uid"`
+	DesiredAPIVersion string            `json:"desiredAPIVersion"`
+	Objects           []json.RawMessage `json:"objects"`
+}
+
+type conversionResponse struct {
+	UID              types.UID         `json:"uid"`
+	ConvertedObjects []json.RawMessage `json:"convertedObjects"`
+	Result           metav1.Status     `json:"result"`
+}
+
+// conversions are the kinds that can be converted, and their versions.
+type conversions map[schema.GroupKind]map[string]version
+
+// conversion answers ConversionReviews by what kinds returns.
+func conversion(kinds func() conversions) hook {
+	return func(ctx context.Context, body []byte) ([]byte, outcome, error) {
+		req, err := decodeConversion(body)
+		if err != nil {
+			return nil, failed, err
+		}
+		response := conversionResponse{UID: req.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+		end := passed
+		response.ConvertedObjects, err = kinds().all(ctx, req.Objects, req.DesiredAPIVersion)
+		if err != nil {
+			end, response.Result = failed, metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
+		}
+		answer, encoding := json.Marshal(conversionReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: conversionKind().GroupVersion().String(), Kind: conversionKind().Kind},
+			Response: &response,
+		})
+		if encoding != nil {
+			return nil, failed, internal(fmt.Errorf("encode the answer: %w", encoding))
+		}
+		return answer, end, err
+	}
+}
+
+// decodeConversion reads the body of a ConversionReview.
+func decodeConversion(body []byte) (*conversionRequest, error) {
+	if err := isReview(body, conversionKind(), "conversionReviewVersions"); err != nil {
+		return nil, err
+	}
+	var review conversionReview
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
+		return nil, badRequest("decode ConversionReview: %w", err)
+	}
+	switch {
+	case review.Request == nil:
+		return nil, badRequest("the ConversionReview has no request")
+	case review.Request.UID == "":
+		return nil, badRequest("the request of the ConversionReview has no uid, so that no answer could be told to be its")
+	}
+	return review.Request, nil
+}
+
+// all converts objects to a version, or none of them.
+func (c conversions) all(ctx context.Context, objects []json.RawMessage, want string) ([]json.RawMessage, error) {
+	to, err := schema.ParseGroupVersion(want)
+	if err != nil {
+		return nil, fmt.Errorf("desiredAPIVersion %q: %w", want, err)
+	}
+	out := make([]json.RawMessage, len(objects))
+	for i, raw := range objects {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("convert object %d of %d: the request has ended: %w", i, len(objects), err)
+		}
+		if out[i], err = guarded(func() (json.RawMessage, error) { return c.one(raw, to) }); err != nil {
+			return nil, fmt.Errorf("convert object %d of %d%s to %s: %w", i, len(objects), called(raw), want, err)
+		}
+	}
+	return out, nil
+}
+
+// called is the name of an object for errors.
+func called(raw json.RawMessage) string {
+	var named metav1.PartialObjectMetadata
+	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &named) != nil {
+		return ""
+	}
+	name := named.Name
+	if named.Namespace != "" {
+		name = named.Namespace + "/" + name
+	}
+	return fmt.Sprintf(" (%s %s)", named.Kind, name)
+}
+
+// one converts an object by way of the hub.
+func (c conversions) one(raw json.RawMessage, to schema.GroupVersion) (json.RawMessage, error) {
+	var tree map[string]any
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
+		return nil, fmt.Errorf("decode: %w", err)
+	}
+	var is metav1.TypeMeta
+	is.APIVersion, _ = tree["apiVersion"].(string)
+	is.Kind, _ = tree["kind"].(string)
+	from := is.GroupVersionKind()
+	versions := c[from.GroupKind()]
+	source, destination := versions[from.Version], versions[to.Version]
+	switch {
+	case from.GroupVersion() == to:
+		return raw, nil
+	case from.Group != to.Group:
+		return nil, fmt.Errorf("an object of %s cannot become one of group %q", words(from), to.Group)
+	case versions == nil:
+		return nil, fmt.Errorf("this webhook does not convert kind %s; give its versions to webhook.Convert", from.GroupKind())
+	case source.zero():
+		return nil, fmt.Errorf("this webhook does not know version %q of %s; give a webhook.Spoke for it", from.Version, from.GroupKind())
+	case destination.zero():
+		return nil, fmt.Errorf("this webhook does not know version %q of %s; give a webhook.Spoke for it", to.Version, from.GroupKind())
+	}
+	obj := source.new()
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, obj); err != nil {
+		return nil, fmt.Errorf("decode as %T: %w", obj, err)
+	}
+	hub, err := source.toHub(obj)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := destination.fromHub(hub)
+	if err != nil {
+		return nil, err
+	}
+	result, err := treeOf(converted)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", converted, err)
+	}
+	return finish(result, tree, to.WithKind(from.Kind))
+}
+
+// finish gives what was converted its kind, and the metadata of the original save
+// for labels and annotations. The server demands that the identity is the same, and
+// ignores the rest.
+func finish(result any, original map[string]any, kind schema.GroupVersionKind) (json.RawMessage, error) {
+	tree, ok := result.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("the converted object is no JSON object")
+	}
+	tree["apiVersion"], tree["kind"] = kind.ToAPIVersionAndKind()
+	converted, _ := tree["metadata"].(map[string]any)
+	before, _ := original["metadata"].(map[string]any)
+	metadata := maps.Clone(before)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	for _, field := range []string{"labels", "annotations"} {
+		if value, there := converted[field]; there && value != nil {
+			metadata[field] = value
+		} else {
+			delete(metadata, field)
+		}
+	}
+	tree["metadata"] = metadata
+	return json.Marshal(tree)
+}

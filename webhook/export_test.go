@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"net"
+	"time"
+)
+
+// ListenWith has Run serve on a listener of the test's own.
+func (s *Server) ListenWith(listener net.Listener) {
+	s.listen = func(context.Context, string) (net.Listener, error) { return listener, nil }
+}
+
+// Pair is a new pair for names, valid from an hour before a time, as PEM, and the
+// authority that signed it.
+func Pair(at time.Time, lifetime time.Duration, names ...string) (certificate, key, authority []byte, err error) {
+	ring, err := keyring{}.take(stepCreate, at, policy{names: names, lifetime: lifetime, authorityLifetime: 4 * lifetime})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return ring.serving.certificate, ring.serving.key, ring.bundle(), nil
+}
+
+// DataOf is a Secret as stands after an authority was made at a time.
+func DataOf(at time.Time, m Managed) (map[string][]byte, error) {
+	m, err := m.complete()
+	if err != nil {
+		return nil, err
+	}
+	ring, err := keyring{}.take(stepCreate, at, policy{names: m.names(), lifetime: m.Lifetime, authorityLifetime: m.AuthorityLifetime})
+	if err != nil {
+		return nil, err
+	}
+	data := map[string][]byte{}
+	ring.write(data)
+	return data, nil
+}

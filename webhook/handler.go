@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+const (
+	// transferTime is how long a body may take to come in or to go out.
+	transferTime = 10 * time.Second
+	// longestAnswer is how long a function may take when the server says nothing:
+	// admission says, with 30 seconds as the longest, and conversion does not.
+	longestAnswer = 30 * time.Second
+	// leastCharge is what a request takes of the budget of bytes at the least.
+	leastCharge = 64 << 10
+)
+
+// served is what one path answers, and how often it has.
+type served struct {
+	path    string
+	purpose Purpose
+	kind    schema.GroupVersionKind
+	answer  hook
+
+	inFlight atomic.Int64
+	ended    [outcomes]atomic.Int64
+	panics   atomic.Int64
+	took     latencies
+}
+
+// ServeHTTP answers one review. It is for tests that have no network; Run serves it
+// over TLS.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := s.find(r.URL.Path)
+	if h == nil {
+		send(w, http.StatusNotFound, (&httpError{
+			code: http.StatusNotFound, reason: metav1.StatusReasonNotFound,
+			cause: fmt.Errorf("there is no webhook at %q; correct the path in the webhook configuration", r.URL.Path),
+		}).body())
+		return
+	}
+	h.inFlight.Add(1)
+	defer h.inFlight.Add(-1)
+	begun := time.Now()
+	ctx, cancel := context.WithTimeout(r.Context(), patienceOf(r))
+	defer cancel()
+	answer, end, err := s.respond(ctx, w, r, h)
+	h.took.add(time.Since(begun))
+	h.ended[end].Add(1)
+	s.report(h, err)
+
+	var fault *httpError
+	if answer == nil && !errors.As(err, &fault) {
+		fault = internal(err)
+	}
+	if answer == nil {
+		if fault.code == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		send(w, fault.code, fault.body())
+		return
+	}
+	send(w, http.StatusOK, answer)
+}
+
+// respond reads the body within its bounds and has it answered.
+func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Request, h *served) ([]byte, outcome, error) {
+	if err := acceptable(r); err != nil {
+		return nil, failed, err
+	}
+	if r.ContentLength > s.opts.MaxBody {
+		return nil, failed, tooLarge(s.opts.MaxBody)
+	}
+	charge := r.ContentLength
+	if charge < 0 {
+		charge = s.opts.MaxBody
+	}
+	charge = min(max(charge, leastCharge), s.opts.MaxBody)
+	if err := s.budget.Acquire(ctx, charge); err != nil {
+		return nil, failed, &httpError{
+			code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests,
+			cause: errors.New("the webhook server has more requests than it reads at once"),
+		}
+	}
+	defer s.budget.Release(charge)
+	body, err := s.read(w, r)
+	if err != nil {
+		return nil, failed, err
+	}
+	return h.answer(ctx, body)
+}
+
+// acceptable refuses what is no request of an API server.
+func acceptable(r *http.Request) error {
+	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	switch {
+	case r.Method != http.MethodPost:
+		return &httpError{http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, fmt.Errorf("method %s: a review is a POST", r.Method), nil}
+	case err != nil || media != "application/json":
+		return &httpError{
+			http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Errorf("content type %q: a review is application/json", r.Header.Get("Content-Type")), nil,
+		}
+	case r.Header.Get("Content-Encoding") != "":
+		return &httpError{
+			http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+			fmt.Errorf("content encoding %q: a review is not encoded", r.Header.Get("Content-Encoding")), nil,
+		}
+	}
+	return nil
+}
+
+func tooLarge(limit int64) error {
+	return &httpError{
+		http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+		fmt.Errorf("the review is larger than %d bytes; webhook.Options.MaxBody says how much is read", limit), nil,
+	}
+}
+
+// read reads the body. A client that is slow is not waited for.
+func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	control := http.NewResponseController(w)
+	// What has no deadlines, such as a recorder of tests, has no slow client either.
+	_ = control.SetReadDeadline(time.Now().Add(transferTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	large := (*http.MaxBytesError)(nil)
+	switch {
+	case errors.As(err, &large):
+		return nil, tooLarge(s.opts.MaxBody)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &httpError{http.StatusRequestTimeout, metav1.StatusReasonTimeout, fmt.Errorf("the body did not arrive within %v", transferTime), nil}
+	case err != nil:
+		return nil, badRequest("read the body: %w", err)
+	}
+	// The connection lives on, and the function may take its time.
+	_ = control.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// patienceOf is how long the server waits for the answer: admission says so.
+func patienceOf(r *http.Request) time.Duration {
+	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
+	if err != nil || said <= 0 {
+		return longestAnswer
+	}
+	return min(said, longestAnswer)
+}
+
+// report logs a request that was not answered as it should have been.
+func (s *Server) report(h *served, err error) {
+	if err == nil {
+		return
+	}
+	log := s.logger().WithValues("webhook", h.path)
+	var fault *httpError
+	switch {
+	case errors.As(err, &fault) && fault.stack != nil:
+		h.panics.Add(1)
+		log.Error(err, "a webhook panicked", "stack", string(fault.stack))
+	case fault != nil && fault.code < http.StatusInternalServerError:
+		log.V(1).Info("refused a review", "reason", err.Error())
+	default:
+		log.Info("could not answer a review", "reason", err.Error())
+	}
+}
+
+func send(w http.ResponseWriter, code int, body []byte) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(transferTime))
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // a client that has gone needs no answer
+}

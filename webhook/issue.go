@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+)
+
+// take does one step and returns what the keyring then is. k stays as it is.
+func (k keyring) take(s step, now time.Time, p policy) (keyring, error) {
+	var err error
+	switch s {
+	case stepCreate:
+		if k.signer, err = newAuthority(now, p); err != nil {
+			return k, err
+		}
+		k.next = nil
+		k = k.trust(k.signer)
+		return k.issue(now, p)
+	case stepAnnounce:
+		if k.next, err = newAuthority(now, p); err != nil {
+			return k, err
+		}
+		return k.trust(k.next), nil
+	case stepPromote:
+		k.signer, k.next = k.next, nil
+		return k.issue(now, p)
+	case stepIssue:
+		return k.issue(now, p)
+	case stepForget:
+		k.trusted = slices.DeleteFunc(slices.Clone(k.trusted), func(c *x509.Certificate) bool { return now.After(c.NotAfter) })
+	}
+	return k, nil
+}
+
+func (k keyring) trust(authority *pair) keyring {
+	k.trusted = append([]*x509.Certificate{authority.leaf}, k.trusted...)
+	return k
+}
+
+// maxNames bounds what the names of replicas of several versions add up to.
+const maxNames = 32
+
+// issue has the signer sign a certificate. It is good for what the one before was
+// good for too: while a rollout goes on, replicas ask for different names.
+func (k keyring) issue(now time.Time, p policy) (keyring, error) {
+	names := slices.Clone(p.names)
+	if k.serving != nil {
+		for _, name := range namesOf(k.serving.leaf) {
+			if !slices.Contains(names, name) && len(names) < maxNames {
+				names = append(names, name)
+			}
+		}
+	}
+	end := now.Add(p.lifetime)
+	if authority := k.signer.leaf.NotAfter; end.After(authority) {
+		end = authority
+	}
+	hosts, addresses := split(names)
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: p.names[0]},
+		DNSNames:    hosts,
+		IPAddresses: addresses,
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotAfter:    end,
+	}
+	var err error
+	k.serving, err = sign(template, now, k.signer)
+	return k, err
+}
+
+func newAuthority(now time.Time, p policy) (*pair, error) {
+	return sign(&x509.Certificate{
+		Subject:               pkix.Name{CommonName: p.names[0] + " webhook authority " + now.UTC().Format(time.RFC3339)},
+		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+		MaxPathLenZero:        true,
+		NotAfter:              now.Add(p.authorityLifetime),
+	}, now, nil)
+}
+
+// sign makes a key and has by sign a certificate for it; nil: it signs itself.
+func sign(template *x509.Certificate, now time.Time, by *pair) (*pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make a key: %w", err)
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return nil, fmt.Errorf("make a serial number: %w", err)
+	}
+	template.NotBefore = now.Add(-backdating)
+	parent, signer := template, crypto.PrivateKey(key)
+	if by != nil {
+		parent, signer = by.leaf, by.served.PrivateKey
+		if template.NotBefore.Before(parent.NotBefore) {
+			template.NotBefore = parent.NotBefore
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return nil, fmt.Errorf("sign a certificate: %w", err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("encode a key: %w", err)
+	}
+	return parsePair(pemOf("CERTIFICATE", der), pemOf("PRIVATE KEY", encoded))
+}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// managedPeriod is how often the Secret and those who trust it are looked at.
+	managedPeriod = 10 * time.Second
+	// managedRetry is when they are looked at again after a fault.
+	managedRetry = time.Second
+	// managedTimeout of one look.
+	managedTimeout = 30 * time.Second
+	// managedTries are how often a write is tried that others come before.
+	managedTries = 5
+)
+
+// managed keeps what is served as a Secret says, and the Secret as keyring.go says.
+type managed struct {
+	Managed
+	held *holder
+	rest rest.Interface
+
+	ring     keyring   // that was last seen to work; used by keep alone
+	told     []byte    // the bundle that all targets have
+	toldFrom time.Time // since when; zero: they do not
+
+	mu struct {
+		sync.Mutex
+		problems []error // of the targets
+	}
+}
+
+func newManaged(opts Managed, held *holder, cfg *rest.Config) (*managed, error) {
+	if cfg == nil {
+		return nil, errors.New("Managed needs a connection to the API server; give webhook.New its configuration")
+	}
+	cfg = rest.CopyConfig(cfg)
+	cfg.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	cfg.ContentType, cfg.AcceptContentTypes = "application/json", "application/json"
+	c, err := rest.UnversionedRESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &managed{Managed: opts, held: held, rest: c}, nil
+}
+
+func (m *managed) policy() policy {
+	return policy{names: m.names(), lifetime: m.Lifetime, authorityLifetime: m.AuthorityLifetime}
+}
+
+// keep looks after the Secret and its targets until ctx ends.
+func (m *managed) keep(ctx context.Context, log logr.Logger) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		if m.round(ctx, log) {
+			timer.Reset(managedPeriod)
+		} else {
+			timer.Reset(managedRetry)
+		}
+	}
+}
+
+// round looks once. It reports whether all is as it is to be.
+func (m *managed) round(ctx context.Context, log logr.Logger) bool {
+	ctx, cancel := context.WithTimeout(ctx, managedTimeout)
+	defer cancel()
+	ring, err := m.settle(ctx, log)
+	if err != nil {
+		err = fmt.Errorf("keep the certificate in secret %s/%s: %w", m.Namespace, m.Secret, err)
+		if m.held.miss(err) && ctx.Err() == nil {
+			log.Error(err, "what was served before stays")
+		}
+		return false
+	}
+	if m.held.offer(ring.serving, time.Now()) {
+		log.Info("serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.leaf.NotAfter.Format(time.RFC3339))
+	}
+	m.ring = ring
+	return m.tell(ctx, log, ring.bundle())
+}
+
+// settle brings the Secret to where nothing is to be done, and returns what is in it.
+func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) {
+	var err error
+	for range managedTries {
+		var secret *corev1.Secret
+		if secret, err = m.read(ctx); err != nil {
+			return keyring{}, err
+		}
+		now := time.Now()
+		ring := readKeyring(secret.Data)
+		if !ring.works(now, m.policy()) && m.ring.works(now, m.policy()) {
+			ring = m.ring // somebody has deleted or spoiled what works
+		} else if s := ring.step(now, m.known(ring, now), m.policy()); s == stepKeep {
+			return ring, nil
+		} else if ring, err = ring.take(s, now, m.policy()); err != nil {
+			return ring, err
+		} else {
+			log.Info("changing the webhooks' key ring", "secret", m.Namespace+"/"+m.Secret, "step", s)
+		}
+		ring.write(secret.Data)
+		err = m.write(ctx, secret)
+		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || err == nil {
+			continue // somebody was first, or there may be one more step
+		}
+		return ring, err
+	}
+	return keyring{}, fmt.Errorf("tried %d times: %w", managedTries, errors.Join(err, errors.New("others change it all the time")))
+}
+
+// known is how long all targets have trusted what ring trusts; below 0: they do not.
+func (m *managed) known(ring keyring, now time.Time) time.Duration {
+	if m.toldFrom.IsZero() || string(m.told) != string(ring.bundle()) {
+		return -1
+	}
+	return now.Sub(m.toldFrom)
+}
+
+// tell has all targets trust the bundle. It reports whether they do.
+func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool {
+	var problems []error
+	changed, all := false, true
+	for _, t := range m.targets() {
+		wrote, err := m.inject(ctx, t, bundle)
+		switch {
+		case apierrors.IsNotFound(err):
+			// Whoever does not exist asks nobody; it is looked for again.
+		case err != nil:
+			all = false
+		case wrote:
+			changed = true
+			log.Info("told whom to trust", "target", t.String())
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", t, err))
+		}
+	}
+	if news := m.note(problems); news != nil && ctx.Err() == nil {
+		log.Error(news, "not all webhooks have been told whom to trust")
+	}
+	switch {
+	case !all:
+		m.toldFrom = time.Time{}
+	case changed || m.toldFrom.IsZero() || string(m.told) != string(bundle):
+		m.told, m.toldFrom = bundle, time.Now()
+	}
+	return all
+}
+
+// note keeps the problems of the targets and returns them if they are news.
+func (m *managed) note(problems []error) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before, now := errors.Join(m.mu.problems...), errors.Join(problems...)
+	m.mu.problems = problems
+	if now == nil || before != nil && before.Error() == now.Error() {
+		return nil
+	}
+	return now
+}
+
+func (m *managed) problems() []error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.problems
+}
+
+// inject has one target trust the bundle. It reports whether that was a change.
+func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, error) {
+	for {
+		raw, err := m.rest.Get().AbsPath(t.path).Do(ctx).Raw()
+		if err != nil {
+			return false, err
+		}
+		ops, err := injection(raw, m.Managed, bundle)
+		if err != nil || len(ops) == 0 {
+			return false, err
+		}
+		body, err := json.Marshal(ops)
+		if err != nil {
+			return false, err
+		}
+		err = m.rest.Patch(types.JSONPatchType).AbsPath(t.path).Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
+		if apierrors.IsConflict(err) {
+			continue // bounded by ctx
+		}
+		return err == nil, err
+	}
+}
+
+// fieldManager of what is written here.
+const fieldManager = "flyball-webhook"
+
+func (m *managed) path() string { return "/api/v1/namespaces/" + m.Namespace + "/secrets" }
+
+// read returns the Secret; one that is not there is empty and has no version.
+func (m *managed) read(ctx context.Context) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := m.rest.Get().AbsPath(m.path(), m.Secret).Do(ctx).Into(secret)
+	if apierrors.IsNotFound(err) {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Secret}, Type: corev1.SecretTypeTLS}
+		err = nil
+	}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	return secret, err
+}
+
+// write stores the Secret if nobody has changed it since it was read.
+func (m *managed) write(ctx context.Context, secret *corev1.Secret) error {
+	secret.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
+	request := m.rest.Post().AbsPath(m.path())
+	if secret.ResourceVersion != "" {
+		request = m.rest.Put().AbsPath(m.path(), m.Secret)
+	}
+	return request.Param("fieldManager", fieldManager).Body(secret).Do(ctx).Error()
+}

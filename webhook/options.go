@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const (
+	defaultAddress           = ":9443"
+	defaultDrainDelay        = 10 * time.Second
+	defaultMaxBody           = 32 << 20
+	defaultLifetime          = 90 * 24 * time.Hour
+	defaultAuthorityLifetime = 365 * 24 * time.Hour
+)
+
+// Options of a Server. The zero value is fit for production where another program,
+// such as cert-manager, puts a certificate into the pod.
+type Options struct {
+	// Address to serve on. Empty: ":9443".
+	Address string
+	// CertDir has tls.crt and tls.key, as a mounted Secret of type kubernetes.io/tls
+	// does. They are read again every few seconds. Empty: where kubebuilder has
+	// them mounted, k8s-webhook-server/serving-certs in the directory for temporary
+	// files.
+	CertDir string
+	// Managed has the server make and renew its certificates itself. Nil: they come
+	// from CertDir.
+	Managed *Managed
+	// DrainDelay is how long new requests are answered after a stop has begun:
+	// the time that a Service's other side needs to learn that this pod is going.
+	// 0: 10 seconds. Below 0: none.
+	DrainDelay time.Duration
+	// MaxBody is the size of the largest body that is read, in bytes; four times as
+	// much is read at once. 0: 32 MiB, an update of two objects of the largest size
+	// that a server takes, and a conversion of a page of a list.
+	MaxBody int64
+	// TLS may change how is served, such as to ask for the API server's certificate.
+	// It is called once, by Run. Nil: TLS 1.2 or newer.
+	TLS func(*tls.Config)
+	// Logger of the server. Zero: that of the context of Run.
+	Logger logr.Logger
+}
+
+// Managed says what a server that makes its own certificates needs to know.
+//
+// It needs the rights to get, create and update the Secret, and to get and patch
+// each configuration and CRD by its name.
+type Managed struct {
+	// Namespace of the Secret and of the Service. Empty is an error here; a manager
+	// fills in the pod's own.
+	Namespace string
+	// Service by which the API server reaches the webhooks.
+	Service string
+	// Secret that the replicas share. It is created when it is not there. Empty: the
+	// name of the Service and "-webhook-cert". Who can read it can pass for the
+	// webhooks.
+	Secret string
+	// Names that the certificate is good for beside those of the Service: DNS names
+	// and IP addresses, for a server that is reached by a URL.
+	Names []string
+	// Validating and Mutating are the names of webhook configurations, and CRDs
+	// those of CustomResourceDefinitions. Each of their webhooks that leads to the
+	// Service, or to a URL of Names, is given the authority to trust. One that does
+	// not exist yet is given it when it does.
+	Validating, Mutating, CRDs []string
+	// Lifetime of a certificate. It is renewed when a third is left. 0: 90 days.
+	Lifetime time.Duration
+	// AuthorityLifetime is that of the authority that signs it. 0: a year.
+	AuthorityLifetime time.Duration
+}
+
+// complete fills in what has been left out and returns the misuse it finds.
+func (o *Options) complete() error {
+	var misuse []error
+	o.Address = cmp.Or(o.Address, defaultAddress)
+	if _, _, err := net.SplitHostPort(o.Address); err != nil {
+		misuse = append(misuse, fmt.Errorf("Address %q: %w; write \"host:port\" or \":port\"", o.Address, err))
+	}
+	o.CertDir = cmp.Or(o.CertDir, filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"))
+	o.DrainDelay = max(cmp.Or(o.DrainDelay, defaultDrainDelay), 0)
+	if o.MaxBody < 0 {
+		misuse = append(misuse, fmt.Errorf("MaxBody is %d; give a number of bytes, or 0 for %d", o.MaxBody, int64(defaultMaxBody)))
+	}
+	o.MaxBody = cmp.Or(max(o.MaxBody, 0), defaultMaxBody)
+	if o.Managed != nil {
+		managed, err := o.Managed.complete()
+		o.Managed = &managed
+		misuse = append(misuse, err)
+	}
+	return errors.Join(misuse...)
+}
+
+func (m Managed) complete() (Managed, error) {
+	m.Secret = cmp.Or(m.Secret, m.Service+"-webhook-cert")
+	m.Lifetime = cmp.Or(m.Lifetime, defaultLifetime)
+	m.AuthorityLifetime = cmp.Or(m.AuthorityLifetime, defaultAuthorityLifetime)
+	var misuse []error
+	for _, name := range []struct {
+		field, value string
+		complaints   []string
+	}{
+		{"Namespace", m.Namespace, validation.IsDNS1123Label(m.Namespace)},
+		{"Service", m.Service, validation.IsDNS1035Label(m.Service)},
+		{"Secret", m.Secret, validation.IsDNS1123Subdomain(m.Secret)},
+	} {
+		if len(name.complaints) > 0 {
+			misuse = append(misuse, fmt.Errorf("%s %q: %s", name.field, name.value, strings.Join(name.complaints, "; ")))
+		}
+	}
+	for _, name := range m.Names {
+		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
+			misuse = append(misuse, fmt.Errorf("Names: %q is neither an IP address nor a DNS name", name))
+		}
+	}
+	switch {
+	case m.Lifetime < time.Minute:
+		misuse = append(misuse, fmt.Errorf("Lifetime is %v; give a minute or more, or 0 for %v", m.Lifetime, defaultLifetime))
+	case m.AuthorityLifetime < 3*m.Lifetime:
+		misuse = append(misuse, fmt.Errorf("AuthorityLifetime is %v and Lifetime %v: what it signs is to end before it does; write %v or more, or leave it out",
+			m.AuthorityLifetime, m.Lifetime, 3*m.Lifetime))
+	}
+	if err := errors.Join(misuse...); err != nil {
+		return m, fmt.Errorf("Managed: %w", err)
+	}
+	return m, nil
+}
+
+// names that a certificate is made for: those by which a Service is called.
+func (m Managed) names() []string {
+	host := m.Service + "." + m.Namespace
+	return append([]string{host + ".svc", host + ".svc.cluster.local", host}, m.Names...)
+}

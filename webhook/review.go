@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+)
+
+// judge is a function of Validate or Mutate with its types taken off: the patch that
+// it asks for, or why it denies the request.
+type judge func(ctx context.Context, req *Request) (patch []byte, err error)
+
+// admission answers AdmissionReviews by what j says.
+func admission(j judge) hook {
+	return func(ctx context.Context, body []byte) ([]byte, outcome, error) {
+		req, err := decodeAdmission(body)
+		if err != nil {
+			return nil, failed, err
+		}
+		patch, err := guarded(func() ([]byte, error) { return j(ctx, req) })
+		if fault := faultOf(ctx, err); fault != nil {
+			return nil, failed, fault
+		}
+		end := passed
+		if err != nil {
+			end = denied
+		}
+		answer, err := json.Marshal(admissionv1.AdmissionReview{
+			TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
+			Response: respond(req, patch, err),
+		})
+		if err != nil {
+			return nil, failed, internal(fmt.Errorf("encode the answer: %w", err))
+		}
+		return answer, end, nil
+	}
+}
+
+// decodeAdmission reads the body of an AdmissionReview.
+func decodeAdmission(body []byte) (*Request, error) {
+	if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
+		return nil, err
+	}
+	var review admissionv1.AdmissionReview
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
+		return nil, badRequest("decode AdmissionReview: %w", err)
+	}
+	switch {
+	case review.Request == nil:
+		return nil, badRequest("the AdmissionReview has no request")
+	case review.Request.UID == "":
+		return nil, badRequest("the request of the AdmissionReview has no uid, so that no answer could be told to be its")
+	}
+	return &Request{AdmissionRequest: *review.Request}, nil
+}
+
+// respond is the answer to req: denied if err is not nil, else admitted with patch.
+func respond(req *Request, patch []byte, err error) *admissionv1.AdmissionResponse {
+	response := &admissionv1.AdmissionResponse{
+		UID:              req.UID,
+		Allowed:          err == nil,
+		Warnings:         req.warnings,
+		AuditAnnotations: req.annotations,
+	}
+	switch {
+	case err != nil:
+		response.Result = verdict(err)
+	case len(patch) > 0:
+		response.Patch, response.PatchType = patch, new(admissionv1.PatchTypeJSONPatch)
+	}
+	return response
+}
+
+// isReview refuses what is not JSON, and what is another kind or version.
+func isReview(body []byte, want schema.GroupVersionKind, option string) error {
+	var is metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &is); err != nil {
+		return badRequest("decode %s: %w", want.Kind, err)
+	}
+	got := is.GroupVersionKind()
+	switch {
+	case got == want:
+		return nil
+	case got.Group == want.Group && got.Kind == want.Kind:
+		return badRequest("%s of version %q: this webhook understands %s alone; set %s: [%s]",
+			want.Kind, got.Version, want.Version, option, want.Version)
+	}
+	return badRequest("the body is no %s: apiVersion %q, kind %q; does the path belong to another webhook?", want.Kind, is.APIVersion, is.Kind)
+}
+
+// guarded calls f; a panic of it is its error.
+func guarded[R any](f func() (R, error)) (result R, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &httpError{
+				code:   http.StatusInternalServerError,
+				reason: metav1.StatusReasonInternalError,
+				cause:  fmt.Errorf("panic in the webhook: %v", p),
+				stack:  debug.Stack(),
+			}
+		}
+	}()
+	return f()
+}
+
+// faultOf is err if it is no verdict: a panic, a request that the function does not
+// take, or the end of the time that the server has for the answer.
+func faultOf(ctx context.Context, err error) error {
+	var fault *httpError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &fault):
+		return fault
+	case ctx.Err() != nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
+		return &httpError{
+			code:   http.StatusGatewayTimeout,
+			reason: metav1.StatusReasonTimeout,
+			cause:  fmt.Errorf("the webhook was not done when the request ended: %w", err),
+		}
+	}
+	return nil
+}

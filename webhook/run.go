@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 90 * time.Second
+	// closeTime is for answers under way when the port closes. None takes longer
+	// than the server that asked waits.
+	closeTime = longestAnswer + transferTime
+)
+
+// Run opens the port and serves until ctx ends; then it serves on until
+// Options.DrainDelay has passed since the stop has begun, finishes what is under way,
+// and returns. It is an error when the port is taken, when functions or options were
+// misused, and when the server has run before. A certificate that is missing is none:
+// Check says so.
+func (s *Server) Run(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	listener, err := s.listen(ctx, s.opts.Address)
+	if err != nil {
+		return fmt.Errorf("listen on %q: %w; set another address in webhook.Options.Address, or with -webhook-bind-address", s.opts.Address, err)
+	}
+	logger := s.logger()
+	if s.managed == nil {
+		files{s.opts.CertDir, s.held}.look(logger)
+	}
+	s.opened(listener)
+	close(s.started)
+
+	serving, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	g, serving := errgroup.WithContext(serving)
+	srv := s.server(serving, logger)
+	g.Go(func() error {
+		if err := srv.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve webhooks on %s: %w", listener.Addr(), err)
+		}
+		return nil
+	})
+	g.Go(func() error {
+		s.keep(serving, logger)
+		return nil
+	})
+	g.Go(func() error {
+		defer end()
+		s.linger(ctx, serving, logger)
+		moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
+		defer cancel()
+		if srv.Shutdown(moment) != nil {
+			_ = srv.Close()
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+func (s *Server) begin(ctx context.Context) error {
+	if err := s.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.ran {
+		return errors.New("run webhook server: it runs or has run already; make a new one")
+	}
+	s.mu.ran = true
+	if s.mu.log.IsZero() {
+		s.mu.log = logr.FromContextOrDiscard(ctx)
+	}
+	return nil
+}
+
+func (s *Server) opened(listener net.Listener) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.addr = listener.Addr().String()
+}
+
+// keep keeps the certificate until ctx ends.
+func (s *Server) keep(ctx context.Context, log logr.Logger) {
+	if s.managed != nil {
+		s.managed.keep(ctx, log)
+		return
+	}
+	files{s.opts.CertDir, s.held}.keep(ctx, log)
+}
+
+// server is what serves until serving ends, which is later than the context of Run.
+func (s *Server) server(serving context.Context, logger logr.Logger) *http.Server {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.held.serve}
+	if s.opts.TLS != nil {
+		s.opts.TLS(config)
+	}
+	return &http.Server{
+		Handler:           s,
+		TLSConfig:         config,
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		BaseContext:       func(net.Listener) context.Context { return serving },
+		ErrorLog:          log.New(lines{logger}, "", 0),
+	}
+}
+
+// Drain says that a stop has begun, for which the server itself is not to end yet:
+// from now on Options.DrainDelay counts. A manager calls it when it begins to stop.
+// Without it the end of Run's context begins the stop. It does not block.
+func (s *Server) Drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.stopping.IsZero() {
+		s.mu.stopping = time.Now()
+	}
+}
+
+func (s *Server) left(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opts.DrainDelay - now.Sub(s.mu.stopping)
+}
+
+// linger returns when the port is to close: after ctx has ended and the drain delay
+// has passed, or when nothing is served any more.
+func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
+	select {
+	case <-ctx.Done():
+	case <-serving.Done():
+		return
+	}
+	s.Drain()
+	wait := s.left(time.Now())
+	if wait <= 0 {
+		return
+	}
+	log.Info("webhooks are served until nobody sends new requests here", "for", wait.String())
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-serving.Done():
+	}
+}
+
+// lines logs what net/http has to say of broken clients.
+type lines struct{ log logr.Logger }
+
+func (l lines) Write(p []byte) (int, error) {
+	l.log.V(1).Info(strings.TrimSpace(string(p)))
+	return len(p), nil
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Purpose of a webhook.
+type Purpose string
+
+// The purposes.
+const (
+	PurposeValidate Purpose = "validate"
+	PurposeMutate   Purpose = "mutate"
+	PurposeConvert  Purpose = "convert"
+)
+
+// Snapshot is a Server at one moment.
+type Snapshot struct {
+	// Addr that is listened on. Empty: not yet.
+	Addr string
+	// NotBefore and NotAfter of the certificate that is served. Zero: there is none.
+	NotBefore, NotAfter time.Time
+	// Problem with it, or with the next one. Nil: none.
+	Problem error
+	// Untold are the targets of Options.Managed that could not be told whom to
+	// trust, and why.
+	Untold []error
+	// Webhooks in the order they were given.
+	Webhooks []WebhookSnapshot
+}
+
+// WebhookSnapshot is what one path has answered.
+type WebhookSnapshot struct {
+	Path    string
+	Purpose Purpose
+	// Kind that is taken. Empty: any.
+	Kind schema.GroupVersionKind
+	// InFlight are the requests that are being answered.
+	InFlight int64
+	// Passed are those that were admitted or converted, Denied those that were
+	// denied, and Failed those that had no verdict, Panics among them.
+	Passed, Denied, Failed, Panics int64
+	// Latency of all that have ended.
+	Latency Latency
+}
+
+// Latency says how long answers took, as a histogram has it.
+type Latency struct {
+	// Count of answers, and the Sum of their times.
+	Count uint64
+	Sum   time.Duration
+	// Within counts the answers that took no longer than each of Bounds.
+	Bounds []time.Duration
+	Within []uint64
+}
+
+// Snapshot says where the server stands.
+func (s *Server) Snapshot() Snapshot {
+	out := Snapshot{Addr: s.Addr()}
+	p, problem := s.held.get()
+	out.Problem = problem
+	if p != nil {
+		out.NotBefore, out.NotAfter = p.leaf.NotBefore, p.leaf.NotAfter
+	}
+	if s.managed != nil {
+		out.Untold = s.managed.problems()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.mu.hooks {
+		out.Webhooks = append(out.Webhooks, WebhookSnapshot{
+			Path:     h.path,
+			Purpose:  h.purpose,
+			Kind:     h.kind,
+			InFlight: h.inFlight.Load(),
+			Passed:   h.ended[passed].Load(),
+			Denied:   h.ended[denied].Load(),
+			Failed:   h.ended[failed].Load(),
+			Panics:   h.panics.Load(),
+			Latency:  h.took.snapshot(),
+		})
+	}
+	return out
+}
+
+// latencies counts how long answers took.
+type latencies struct {
+	within [len(latencyBounds) + 1]atomic.Uint64 // the last: longer than all bounds
+	sum    atomic.Int64
+}
+
+// latencyBounds are those that dashboards of webhooks expect, as far as they matter.
+var latencyBounds = [...]time.Duration{
+	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
+	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+}
+
+func (l *latencies) add(took time.Duration) {
+	at := 0
+	for at < len(latencyBounds) && took > latencyBounds[at] {
+		at++
+	}
+	l.within[at].Add(1)
+	l.sum.Add(int64(took))
+}
+
+func (l *latencies) snapshot() Latency {
+	out := Latency{Sum: time.Duration(l.sum.Load()), Bounds: slices.Clone(latencyBounds[:])}
+	for at := range l.within {
+		out.Count += l.within[at].Load()
+		if at < len(latencyBounds) {
+			out.Within = append(out.Within, out.Count)
+		}
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// SpokeOf is one version of a kind, and how it becomes the hub and comes of it. Make
+// it with Spoke.
+type SpokeOf[Hub informer.Object] struct {
+	version reflect.Type
+	toHub   func(from informer.Object, to Hub) error
+	fromHub func(from Hub, to informer.Object) error
+}
+
+// Spoke is the version T of a kind whose hub is Hub. Each function fills what it is
+// given second, whose metadata is that of the first already, and keeps nothing of
+// either. What it does to the metadata has no effect but on labels and annotations.
+// Its error, or a panic, is shown to who asked for the object.
+func Spoke[T, Hub informer.Object](toHub func(from T, to Hub) error, fromHub func(from Hub, to T) error) SpokeOf[Hub] {
+	if toHub == nil || fromHub == nil {
+		return SpokeOf[Hub]{version: typeOf[T]()}
+	}
+	return SpokeOf[Hub]{
+		version: typeOf[T](),
+		toHub:   func(from informer.Object, to Hub) error { return toHub(from.(T), to) },
+		fromHub: func(from Hub, to informer.Object) error { return fromHub(from, to.(T)) },
+	}
+}
+
+// Convert has s convert the objects of a kind between its versions, at /convert: from
+// one version to the hub, and from that to another. Hub and the types of the spokes
+// are of the scheme, each one version of the same kind. Kinds share the path.
+//
+// What a version cannot express is lost on the way to it, and back: keep it in an
+// annotation. A mistake in the arguments is what Err and Run return.
+func Convert[Hub informer.Object](s *Server, spokes ...SpokeOf[Hub]) {
+	if err := convert(s, spokes); err != nil {
+		s.remember(fmt.Errorf("convert %v: %w", typeOf[Hub](), err))
+	}
+}
+
+func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
+	hub, err := s.kindOf(typeOf[Hub]())
+	if err != nil {
+		return err
+	}
+	if len(spokes) == 0 {
+		return errors.New("there is no other version; give a webhook.Spoke for each")
+	}
+	versions := map[string]version{hub.Version: {
+		made:    typeOf[Hub](),
+		toHub:   func(obj informer.Object) (informer.Object, error) { return obj, nil },
+		fromHub: func(obj informer.Object) (informer.Object, error) { return obj, nil },
+	}}
+	for _, spoke := range spokes {
+		kind, err := s.kindOf(spoke.version)
+		switch {
+		case err != nil:
+			return err
+		case spoke.toHub == nil || spoke.fromHub == nil:
+			return fmt.Errorf("a function of the spoke %v is nil", spoke.version)
+		case kind.GroupKind() != hub.GroupKind():
+			return fmt.Errorf("%v is of kind %s, and the hub is of %s", spoke.version, kind.GroupKind(), hub.GroupKind())
+		case !versions[kind.Version].zero():
+			return fmt.Errorf("version %q is given twice", kind.Version)
+		}
+		versions[kind.Version] = spoke.erase()
+	}
+	return s.registerConversion(hub.GroupKind(), versions)
+}
+
+// version is one version of a kind, with its types taken off.
+type version struct {
+	made           reflect.Type
+	toHub, fromHub func(informer.Object) (informer.Object, error)
+}
+
+func (v version) zero() bool { return v.made == nil }
+
+// new is an empty object of the version.
+func (v version) new() informer.Object {
+	return reflect.New(v.made.Elem()).Interface().(informer.Object)
+}
+
+func (spoke SpokeOf[Hub]) erase() version {
+	v := version{made: spoke.version}
+	v.toHub = func(obj informer.Object) (informer.Object, error) {
+		hub := reflect.New(typeOf[Hub]().Elem()).Interface().(Hub)
+		copyMetadata(obj, hub)
+		return hub, spoke.toHub(obj, hub)
+	}
+	v.fromHub = func(hub informer.Object) (informer.Object, error) {
+		obj := v.new()
+		copyMetadata(hub, obj)
+		return obj, spoke.fromHub(hub.(Hub), obj)
+	}
+	return v
+}
+
+// copyMetadata gives to the metadata of from, so that most functions have nothing to
+// do for it.
+func copyMetadata(from, to informer.Object) {
+	to.SetName(from.GetName())
+	to.SetGenerateName(from.GetGenerateName())
+	to.SetNamespace(from.GetNamespace())
+	to.SetUID(from.GetUID())
+	to.SetResourceVersion(from.GetResourceVersion())
+	to.SetGeneration(from.GetGeneration())
+	to.SetCreationTimestamp(from.GetCreationTimestamp())
+	to.SetDeletionTimestamp(from.GetDeletionTimestamp())
+	to.SetDeletionGracePeriodSeconds(from.GetDeletionGracePeriodSeconds())
+	to.SetLabels(from.GetLabels())
+	to.SetAnnotations(from.GetAnnotations())
+	to.SetFinalizers(from.GetFinalizers())
+	to.SetOwnerReferences(from.GetOwnerReferences())
+	to.SetManagedFields(from.GetManagedFields())
+}
