@@ -47,7 +47,7 @@ var arrows = map[string][]string{
 	"client":                       {"informer"},
 	"webhook":                      {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
-		"workqueue", "workqueue/clientgo"},
+		"webhook", "workqueue", "workqueue/clientgo"},
 	"envtest":     {},
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
 )
 
 // patience is how long a reconcile may go on after its context was cancelled at
@@ -21,17 +24,22 @@ const patience = time.Minute
 
 // answered is a check whose answer is known already.
 func answered(name string, err error) check {
-	return check{name, func(context.Context) error { return err }}
+	return check{name: name, ask: func(context.Context) error { return err }}
 }
 
 // readyChecks are what ready means: it runs, and everything is synced.
 func (m *Manager) readyChecks() []check {
 	checks := []check{answered("ping", nil), answered("shutdown", m.stopping())}
-	checks = append(checks, informerChecks(m.allInformers())...)
+	hooks := m.webhookServer()
+	converted := func(kind schema.GroupKind) bool { return hooks != nil && hooks.Converts(kind) }
+	checks = append(checks, informerChecks(m.allInformers(), converted)...)
 	for _, r := range m.members() {
-		if c, ok := syncCheck(r); ok {
+		if c, ok := syncCheck(r, converted); ok {
 			checks = append(checks, c)
 		}
+	}
+	if hooks != nil {
+		checks = append(checks, check{name: "webhooks", ask: hooks.Check})
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,14 +54,22 @@ func (m *Manager) stopping() error {
 	return nil
 }
 
+// convertedHere is why what waits for a kind does not count: nobody asks a process
+// that is not ready to convert it, so it would wait for itself.
+const convertedHere = "this process converts what it waits for"
+
 // informerChecks are one check per kind; several informers of a kind share it.
-func informerChecks(informers []informer.Snapshot) []check {
+func informerChecks(informers []informer.Snapshot, converted func(schema.GroupKind) bool) []check {
 	var names []string
+	passing := map[string]string{}
 	reasons := map[string][]string{}
 	for _, i := range informers {
 		name := "informer/" + i.Kind.GroupKind().String()
 		if !slices.Contains(names, name) {
 			names = append(names, name)
+			if converted(i.Kind.GroupKind()) {
+				passing[name] = convertedHere
+			}
 		}
 		reasons[name] = append(reasons[name], unsynced(i)...)
 	}
@@ -63,7 +79,9 @@ func informerChecks(informers []informer.Snapshot) []check {
 		if len(reasons[name]) > 0 {
 			err = errors.New("not synced " + strings.Join(reasons[name], "; "))
 		}
-		checks = append(checks, answered(name, err))
+		c := answered(name, err)
+		c.passing = passing[name]
+		checks = append(checks, c)
 	}
 	return checks
 }
@@ -85,7 +103,7 @@ func unsynced(i informer.Snapshot) []string {
 
 // syncCheck is the check of a Runnable that says when it has synced. An
 // informer has its own.
-func syncCheck(r member) (check, bool) {
+func syncCheck(r member, converted func(schema.GroupKind) bool) (check, bool) {
 	s, ok := r.runnable.(syncable)
 	if _, isInformer := r.runnable.(lonelyInformer); !ok || isInformer {
 		return check{}, false
@@ -101,24 +119,27 @@ func syncCheck(r member) (check, bool) {
 	default:
 	}
 	err := fmt.Errorf("not synced: %s since %s", r.state, r.since.Format(time.RFC3339))
-	if isController {
-		err = fmt.Errorf("%w%s", err, behind(c.Snapshot()))
+	if !isController {
+		return answered(name, err), true
 	}
-	return answered(name, err), true
+	waits := behind(c.Snapshot())
+	var names []string
+	for _, source := range waits {
+		names = append(names, source.Source)
+	}
+	if len(names) > 0 {
+		err = fmt.Errorf("%w, waits for %s", err, strings.Join(names, ", "))
+	}
+	out := answered(name, err)
+	if len(waits) > 0 && !slices.ContainsFunc(waits, func(s source.Snapshot) bool { return !converted(s.Kind) }) {
+		out.passing = convertedHere
+	}
+	return out, true
 }
 
-// behind names the sources that s waits for.
-func behind(s reconcile.Snapshot) string {
-	var names []string
-	for _, source := range s.Sources {
-		if !source.Synced && !source.Optional {
-			names = append(names, source.Source)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	return ", waits for " + strings.Join(names, ", ")
+// behind are the sources that s waits for.
+func behind(s reconcile.Snapshot) []source.Snapshot {
+	return slices.DeleteFunc(slices.Clone(s.Sources), func(s source.Snapshot) bool { return s.Synced || s.Optional })
 }
 
 // liveChecks are what alive means: no worker is lost.

@@ -62,6 +62,17 @@
 // ?exclude=check, and one check alone as /readyz/check, as Kubernetes'
 // components do.
 //
+// What waits for a kind that this very process converts by webhook does not count
+// for /readyz, and ?verbose says so: nobody asks a process that is not ready to
+// convert anything. The webhooks themselves count: their port is open, and their
+// certificate is valid.
+//
+// # Webhooks
+//
+// Webhooks is the server of package webhook. It serves on every replica, whether it
+// leads or not, before the informers begin and until Webhooks.DrainDelay has passed
+// since a stop has begun.
+//
 // # Metrics
 //
 // /metrics shows, under the names that dashboards expect, the work queues

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -54,9 +53,7 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	e.RenewDeadline = cmp.Or(e.RenewDeadline, e.LeaseDuration*2/3)
 	e.RetryPeriod = cmp.Or(e.RetryPeriod, e.RenewDeadline/5)
 	if e.Namespace == "" {
-		if text, err := os.ReadFile(serviceAccount + "/namespace"); err == nil {
-			e.Namespace = strings.TrimSpace(string(text))
-		}
+		e.Namespace = ownNamespace()
 	}
 	switch {
 	case e.ID == "":

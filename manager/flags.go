@@ -48,6 +48,17 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.HealthAddress, defaultHealthAddress) },
 		set:   func(o *Options, text string) error { o.HealthAddress = text; return nil },
 	}, {
+		name:  "webhook-bind-address",
+		env:   "WEBHOOK_BIND_ADDRESS",
+		usage: "`address` to serve webhooks on, if there are any",
+		get:   func(o *Options) string { return cmp.Or(o.Webhooks.Address, defaultWebhookAddress) },
+		set:   func(o *Options, text string) error { o.Webhooks.Address = text; return nil },
+	}, {
+		name:  "webhook-cert-path",
+		usage: "`directory` with tls.crt and tls.key of the webhooks (default: that of kubebuilder)",
+		get:   func(o *Options) string { return o.Webhooks.CertDir },
+		set:   func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
+	}, {
 		name:  "watch-namespaces",
 		env:   "WATCH_NAMESPACE",
 		usage: "`namespaces` to watch, separated by commas (default: all)",

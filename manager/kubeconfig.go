@@ -28,6 +28,15 @@ var ErrNoCluster = errors.New("nothing says how to reach it")
 // serviceAccount is where a pod has its token.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// ownNamespace is that of the pod; empty: this is none.
+func ownNamespace() string {
+	text, err := os.ReadFile(serviceAccount + "/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
 // FindConfig finds out how to reach the cluster. The first of these that is
 // there decides:
 //

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // Manager holds what the controllers of a process share, and runs it all. Make
@@ -36,6 +37,7 @@ type Manager struct {
 	groups    []*group // as stages
 
 	metrics, health *server // nil: none
+	hooks           webhook.Options
 
 	mu struct {
 		sync.Mutex
@@ -43,6 +45,7 @@ type Manager struct {
 		since       time.Time
 		misuse      []error
 		controllers map[string]bool // names that are taken
+		webhooks    *webhook.Server // nil: nobody has asked for it
 		ready, live []check         // the user's
 		fail        context.CancelCauseFunc
 		faults      []error // the first is why Run ended
@@ -63,6 +66,7 @@ func New(opts Options) (*Manager, error) {
 		grace:    opts.GracePeriod,
 		registry: prometheus.NewRegistry(),
 		requests: newRequests(),
+		hooks:    opts.Webhooks,
 	}
 	m.mu.phase, m.mu.since = PhaseNew, time.Now()
 	m.mu.controllers = map[string]bool{}
@@ -162,6 +166,31 @@ func (m *Manager) Client() *client.Client { return m.client }
 
 // StandbyClient is Client for what runs on every replica: no gate stops its writes.
 func (m *Manager) StandbyClient() *client.Client { return m.ungated }
+
+// Webhooks is the server that webhook.Validate, Mutate and Convert take, as
+// Options.Webhooks say. The manager makes it when it is first asked for, runs it on
+// every replica, and is ready only while it can be reached.
+func (m *Manager) Webhooks() *webhook.Server {
+	fresh := webhook.New(m.StandbyConfig(), m.scheme, m.hooks)
+	m.mu.Lock()
+	have := m.mu.webhooks
+	if have == nil {
+		m.mu.webhooks = fresh
+	}
+	m.mu.Unlock()
+	if have != nil {
+		return have
+	}
+	_ = m.AddTo(StageWebhooks, fresh) // Run returns what is wrong with it
+	return fresh
+}
+
+// webhookServer is that of Webhooks; nil: nobody has asked for it.
+func (m *Manager) webhookServer() *webhook.Server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.webhooks
+}
 
 // Scheme of the kinds that have Go types.
 func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }

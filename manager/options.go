@@ -20,11 +20,13 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 const (
 	defaultMetricsAddress = "127.0.0.1:8080"
 	defaultHealthAddress  = "127.0.0.1:8081"
+	defaultWebhookAddress = ":9443"
 	defaultGracePeriod    = 30 * time.Second
 
 	off = "0" // as an address
@@ -54,6 +56,10 @@ type Options struct {
 	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string
+	// Webhooks of the manager, for those who ask for its Webhooks. An empty Namespace of
+	// Managed there is the pod's own. DrainDelay counts from the beginning of the stop
+	// and is part of GracePeriod.
+	Webhooks webhook.Options
 	// LeaderElection has one of several replicas do the work. Nil: each does.
 	LeaderElection *LeaderElection
 	// GracePeriod that all stages together have to stop. When it has passed, the
@@ -92,6 +98,14 @@ func (o *Options) complete() error {
 		election, err := o.LeaderElection.complete()
 		o.LeaderElection = &election
 		misuse = append(misuse, err)
+	}
+	if m := o.Webhooks.Managed; m != nil && m.Namespace == "" {
+		managed := *m
+		managed.Namespace = ownNamespace()
+		o.Webhooks.Managed = &managed
+	}
+	if o.Webhooks.DrainDelay >= o.GracePeriod {
+		misuse = append(misuse, fmt.Errorf("Webhooks.DrainDelay is %v and GracePeriod %v, which it is a part of; make the first shorter", o.Webhooks.DrainDelay, o.GracePeriod))
 	}
 	if o.Scheme == nil {
 		o.Scheme = clientgoscheme.Scheme

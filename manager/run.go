@@ -66,6 +66,9 @@ func (m *Manager) Run(ctx context.Context) error {
 
 	m.log.Info("manager stops", "reason", why(asked), "gracePeriod", m.grace.String())
 	m.enter(PhaseStopping)
+	if hooks := m.webhookServer(); hooks != nil {
+		hooks.Drain()
+	}
 	left := stop(started, m.cutOff(), m.grace)
 	m.enter(PhaseStopped)
 	if len(left) > 0 {

@@ -74,6 +74,15 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	return s.follow(ctx, reg, f.log)
 }
 
+// Snapshot says where the source stands.
+func (s *KindSource[T, K]) Snapshot() Snapshot {
+	snap := s.record.Snapshot()
+	if s.informer != nil {
+		snap.Kind = s.informer.Kind().GroupKind()
+	}
+	return snap
+}
+
 // follow returns when ctx has ended or the informer was released.
 func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registration, log logr.Logger) error {
 	synced, ended := reg.Synced(), s.informer.Ended()

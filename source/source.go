@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/informer"
 )
 
@@ -85,6 +87,8 @@ type Snapshot struct {
 	Waiting int
 	// NextDue is when the first of them is added; zero if none waits.
 	NextDue time.Time
+	// Kind of the objects whose events it tells. Empty: it has none.
+	Kind schema.GroupKind
 }
 
 // record is what every source of this package keeps of itself.

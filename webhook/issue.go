@@ -100,7 +100,8 @@ func sign(template *x509.Certificate, now time.Time, by *pair) (*pair, error) {
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		return nil, fmt.Errorf("make a serial number: %w", err)
 	}
-	template.NotBefore = now.Add(-backdating)
+	// A short life is backdated by little, since its third is reckoned from there.
+	template.NotBefore = now.Add(-min(backdating, template.NotAfter.Sub(now)/10))
 	parent, signer := template, crypto.PrivateKey(key)
 	if by != nil {
 		parent, signer = by.leaf, by.served.PrivateKey

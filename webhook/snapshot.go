@@ -32,6 +32,8 @@ type Snapshot struct {
 	// Untold are the targets of Options.Managed that could not be told whom to
 	// trust, and why.
 	Untold []error
+	// Stopping since when. Zero: no stop has begun.
+	Stopping time.Time
 	// Webhooks in the order they were given.
 	Webhooks []WebhookSnapshot
 }
@@ -74,6 +76,7 @@ func (s *Server) Snapshot() Snapshot {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	out.Stopping = s.mu.stopping
 	for _, h := range s.mu.hooks {
 		out.Webhooks = append(out.Webhooks, WebhookSnapshot{
 			Path:     h.path,

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1beta1 "k8s.io/api/apps/v1beta1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+	"github.com/flyball-dev/flyball/webhook"
+)
+
+// A kind that this process converts cannot be listed before it is ready to be asked.
+func TestManager_ReadyDoesNotWaitForWhatItConverts_M4(t *testing.T) {
+	m := newManager(t, manager.Options{
+		Config: &rest.Config{Host: "http://127.0.0.1:1"}, Informers: informer.Options{PagedLists: true},
+		Webhooks: webhook.Options{Address: "127.0.0.1:0", CertDir: t.TempDir(), DrainDelay: -1},
+	})
+	webhook.Convert(m.Webhooks(), webhook.Spoke(
+		func(*appsv1beta1.Deployment, *appsv1.Deployment) error { return nil },
+		func(*appsv1.Deployment, *appsv1beta1.Deployment) error { return nil }))
+	add := func(name string, s source.Source[reconcile.Key]) {
+		c := reconcile.New(name, func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		c.Watch(s)
+		must(t, m.Add(c))
+	}
+	deployments := informer.For[*appsv1.Deployment](m.Informers())
+	maps := informer.For[*corev1.ConfigMap](m.Informers())
+	add("deployer", source.Kind(deployments, source.Self))
+	add("copier", source.Kind(maps, source.Self))
+	stop, wait := run(t, m)
+	<-m.Webhooks().Started()
+	code, text := probe(m, "/readyz?verbose")
+	for _, want := range []string{
+		"[+]informer/Deployment.apps does not count: this process converts what it waits for: not synced",
+		"[+]controller/deployer does not count: this process converts what it waits for: not synced",
+		"[-]informer/ConfigMap failed: not synced", "[-]controller/copier failed: not synced",
+		"[-]webhooks failed: there is no certificate",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("/readyz = %d, lacks %q:\n%s", code, want, text)
+		}
+	}
+	if code, text := probe(m, "/readyz?exclude=informer/ConfigMap&exclude=controller/copier&exclude=webhooks"); code != http.StatusOK {
+		t.Errorf("/readyz = %d, want 200: it would wait for itself\n%s", code, text)
+	}
+	stop()
+	must(t, wait())
+}
+
+func TestManager_WebhooksAreMadeOnce(t *testing.T) {
+	m := newManager(t, manager.Options{})
+	if code, text := probe(m, "/readyz/webhooks"); code != http.StatusNotFound {
+		t.Errorf("/readyz/webhooks = %d %s: nobody has asked for webhooks", code, text)
+	}
+	if m.Webhooks() != m.Webhooks() {
+		t.Error("Webhooks has made two servers")
+	}
+}
+
+func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
+	for want, misuse := range map[string]func() *manager.Manager{
+		"Managed: Namespace": func() *manager.Manager {
+			m := newManager(t, manager.Options{Webhooks: webhook.Options{Managed: &webhook.Managed{Service: "hooks"}}})
+			m.Webhooks()
+			return m
+		},
+		"the function is nil": func() *manager.Manager {
+			m := newManager(t, manager.Options{})
+			webhook.Validate[*corev1.Pod](m.Webhooks(), "", nil)
+			return m
+		},
+	} {
+		if err := misuse().Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Run = %v, want %q", err, want)
+		}
+	}
+	opts := manager.Options{GracePeriod: 5 * time.Second, Webhooks: webhook.Options{DrainDelay: 5 * time.Second}}
+	if err := opts.Complete(); err == nil || !strings.Contains(err.Error(), "Webhooks.DrainDelay is 5s and GracePeriod 5s") {
+		t.Errorf("Complete = %v, want the delay that leaves no time", err)
+	}
+}
+
+// The drain delay counts from the beginning of the stop, not from when the webhooks'
+// turn has come.
+func TestManager_WebhooksDrainFromTheBeginningOfTheStop_M2(t *testing.T) {
+	m := newManager(t, manager.Options{Webhooks: webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1, CertDir: t.TempDir()}})
+	hooks := m.Webhooks()
+	began := make(chan struct{})
+	must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		close(began)
+		<-ctx.Done()
+		if hooks.Snapshot().Stopping.IsZero() {
+			t.Error("controllers are told to end, and the webhooks do not know that a stop has begun")
+		}
+		return nil
+	})))
+	stop, wait := run(t, m)
+	<-began
+	if !hooks.Snapshot().Stopping.IsZero() {
+		t.Error("a stop has begun by itself")
+	}
+	stop()
+	must(t, wait())
+}
