@@ -21,8 +21,12 @@ type AddOptions struct {
 
 // AddWith is Add, AddAfter and AddRateLimited with a priority. After ShutDown AddWith does nothing.
 func (q *Queue[K]) AddWith(key K, opts AddOptions) {
-	priority := int8(min(max(opts.Priority, math.MinInt8), math.MaxInt8))
-	q.addWith(key, wish{flow: q.flowOf(key), priority: priority}, opts)
+	w := wish{flow: q.flowOf(key), priority: int8(min(max(opts.Priority, math.MinInt8), math.MaxInt8))}
+	if opts.RateLimited {
+		q.retry(key, w, opts.After)
+		return
+	}
+	q.schedule(key, q.hash(key), w, q.now(), opts.After, opts.After > 0)
 }
 
 // AddAfter makes key ready when d has passed, never before. With d of zero or below it is Add, but a key that is held or waits
@@ -35,25 +39,25 @@ func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 // AddRateLimited counts a failure of key and makes it ready after the wait its RateLimiter asks for. A key that is held or waits
 // keeps its priority. After ShutDown AddRateLimited does nothing.
 func (q *Queue[K]) AddRateLimited(key K) {
-	q.addWith(key, wish{flow: q.flowOf(key), keep: true}, AddOptions{RateLimited: true})
+	q.retry(key, wish{flow: q.flowOf(key), keep: true}, 0)
 }
 
-func (q *Queue[K]) addWith(key K, w wish, opts AddOptions) {
-	hash, now, d := q.hash(key), q.now(), opts.After
-	if opts.RateLimited {
-		q.mu.Lock()
-		if q.mu.state.shut {
-			q.mu.Unlock()
-			return
-		}
-		failures := q.mu.state.fail(key, hash, w.flow)
+// retry counts a failure and schedules key after the wait its RateLimiter asks for, or after most if that is above 0 and shorter.
+func (q *Queue[K]) retry(key K, w wish, most time.Duration) {
+	hash := q.hash(key)
+	now := q.now()
+	q.mu.Lock()
+	if q.mu.state.shut {
 		q.mu.Unlock()
-		d = q.limiter.Delay(q.base.Add(time.Duration(now)), failures)
-		if opts.After > 0 {
-			d = min(d, opts.After)
-		}
+		return
 	}
-	q.schedule(key, hash, w, now, d, opts.RateLimited || opts.After > 0)
+	failures := q.mu.state.fail(key, hash, w.flow)
+	q.mu.Unlock()
+	d := q.limiter.Delay(q.base.Add(time.Duration(now)), failures)
+	if most > 0 {
+		d = min(d, most)
+	}
+	q.schedule(key, hash, w, now, d, true)
 }
 
 // schedule adds key when d has passed. retried says whether that counts as a retry, as a call that asks for no wait does not.

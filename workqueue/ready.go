@@ -59,11 +59,11 @@ func (s *state[K]) dequeue() number {
 	return n
 }
 
-// grant gives entry n the priority asked for. A key that waits keeps a higher one.
+// grant gives entry n the priority asked for, which is another than it has. A key that waits keeps a higher one.
 func (s *state[K]) grant(n number, w wish) {
 	e := s.at(n)
 	switch {
-	case w.priority == e.priority, w.keep && (e.is(held) || e.waits()):
+	case w.keep && (e.is(held) || e.waits()):
 	case !e.waits():
 		s.arranged()
 		e.priority = w.priority

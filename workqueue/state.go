@@ -193,8 +193,10 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 // delay gives key a deadline, unless it has an earlier one.
 func (s *state[K]) delay(key K, hash uint32, w wish, due, now int64) {
 	n := s.ensure(key, hash, w.flow)
-	s.grant(n, w)
 	e := s.at(n)
+	if e.priority != w.priority {
+		s.grant(n, w)
+	}
 	if !e.is(dirty) && e.place == 0 {
 		e.since = now
 	}
