@@ -118,8 +118,9 @@ func (w *World) heal() {
 	for _, p := range w.programs() {
 		life := p.alive()
 		if life != nil && w.misled() {
-			w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now()))
+			w.pause()
 			life.crash()
+			w.pause() // what ends of it has an instant before the next one starts
 			life = nil
 		}
 		if life != nil {
@@ -129,6 +130,11 @@ func (w *World) heal() {
 		}
 	}
 	w.note(Event{What: Healed})
+}
+
+// pause is the shortest time, in which all that can go on does.
+func (w *World) pause() {
+	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now()))
 }
 
 // hold has everything stand still for a time.
