@@ -34,6 +34,14 @@
 //	    cache has passed the version that failed or the backoff ends, whichever is
 //	    first; after ten failures in a row only when the backoff ends; conflicts of
 //	    field managers or UIDs are errors
+//	R7  a condition's time moves with its status alone, and a condition that says
+//	    the same stays what it is, in its place
+//	R8  an owner that the garbage collector would not find, and a second
+//	    controller, are errors, and the object is as it was
+//	R9  a ChildSet deletes only what the parent controls at the version that was
+//	    read, with the set's labels, that is not wanted, after all that is wanted
+//	    has been applied; and it takes nothing over that is another's
+//	R10 a ChildSet deletes all children only if it is asked to in so many words
 //
 // What Reconcile returns is explained at Func. An error wins over a Result; the
 // backoff grows with each Retry, error and conflict of a key, and ends with Done,
@@ -47,6 +55,10 @@
 // values of whatever they are given, unchanged where that is possible, and different
 // ones for different parents and parts. Two parents whose children have one name would
 // each undo what the other does, for ever.
+//
+// A ChildSet applies the children that are wanted and prunes the rest (childset.go);
+// SetControllerReference makes a parent own a child (owner.go). Conditions keeps the
+// conditions of a status (condition.go).
 //
 // # Start and end
 //

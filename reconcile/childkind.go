@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// controllerIndex has each object under the UID of its controller.
+const controllerIndex = "reconcile.flyball.dev/controller"
+
+// ChildKind is a kind of children, and where a ChildSet reads them. Make it with
+// Children.
+type ChildKind struct {
+	kind     schema.GroupVersionKind
+	get      func(key Key) (informer.Object, error)
+	children func(parent types.UID) ([]informer.Object, error)
+	misuse   error
+}
+
+// Children is the kind of the informer's objects, as children of a ChildSet, which
+// reads them from its cache by an index over their controllers that Children adds.
+// Watch the informer with source.Owner as well, so that what happens to a child has
+// its parent reconciled.
+func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind {
+	if objects == nil {
+		return ChildKind{misuse: errors.New("an informer of children is nil; give one from informer.For")}
+	}
+	lister := objects.Lister()
+	k := ChildKind{kind: objects.Kind()}
+	err := objects.AddIndex(controllerIndex, func(obj T) []string {
+		if ref := metav1.GetControllerOfNoCopy(obj); ref != nil {
+			return []string{string(ref.UID)}
+		}
+		return nil
+	})
+	if _, missing := lister.ByIndex(controllerIndex, ""); missing != nil {
+		k.misuse = fmt.Errorf("children of kind %s: %w", k.kind.Kind, err)
+		return k
+	} // else it is there, from another set perhaps
+	k.get = func(key Key) (informer.Object, error) { return lister.Get(key) }
+	k.children = func(parent types.UID) (children []informer.Object, err error) {
+		found, err := lister.ByIndex(controllerIndex, string(parent))
+		if err != nil {
+			return nil, err
+		}
+		for obj := range found {
+			children = append(children, obj)
+		}
+		return children, nil
+	}
+	return k
+}
+
+// Child names an object of a ChildSet.
+type Child struct {
+	Kind schema.GroupVersionKind
+	Key  Key
+}
+
+// String is kind and name, such as "Service prod/web".
+func (c Child) String() string { return c.Kind.Kind + " " + keyText(c.Key) }
+
+// unversioned is c as one object has it under all versions of its kind.
+func (c Child) unversioned() Child {
+	c.Kind.Version = ""
+	return c
+}
+
+// ChildReport is what a ChildSet has done, each in the order in which it was.
+type ChildReport struct {
+	// Created were not in the cache, Updated have another resourceVersion than
+	// there, Unchanged the same.
+	Created, Updated, Unchanged []Child
+	// Pruned have been deleted, or will be when their finalizers are gone.
+	Pruned []Child
+}
+
+// Changed reports whether anything was written that made a difference.
+func (r ChildReport) Changed() bool { return len(r.Created)+len(r.Updated)+len(r.Pruned) > 0 }
+
+// String tells what has changed, such as "created Service prod/web; 2 unchanged".
+func (r ChildReport) String() string {
+	var parts []string
+	for _, group := range []struct {
+		what     string
+		children []Child
+	}{{"created", r.Created}, {"updated", r.Updated}, {"pruned", r.Pruned}} {
+		if len(group.children) == 0 {
+			continue
+		}
+		names := make([]string, len(group.children))
+		for i, c := range group.children {
+			names[i] = c.String()
+		}
+		parts = append(parts, group.what+" "+strings.Join(names, ", "))
+	}
+	return strings.Join(append(parts, fmt.Sprintf("%d unchanged", len(r.Unchanged))), "; ")
+}

@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// ErrNothingWanted is what Apply returns where it would have to prune all that there
+// is. If that is meant, call PruneAll.
+var ErrNothingWanted = errors.New("no child is wanted, and there are some; call PruneAll if they are to go")
+
+// ChildWriter writes children. A client of package client is one.
+type ChildWriter interface {
+	// ApplyChild applies child on the server as fieldOwner, empty: the writer's
+	// own, taking over fields of others. child becomes what the server stored.
+	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error
+	// DeleteChild deletes child if the object on the server still has its UID and
+	// resourceVersion; otherwise that is a conflict. child may be a Lister's.
+	DeleteChild(ctx context.Context, child informer.Object) error
+}
+
+// ChildSetOptions of a ChildSet. The zero value is fit for production.
+type ChildSetOptions struct {
+	// FieldOwner of what is applied; empty: the writer's own. A child whose
+	// managedFields the cache shows, and that this owner has never applied, is not
+	// pruned.
+	FieldOwner string
+	// Labels that each child gets, and without which nothing is pruned. They keep
+	// the sets of one parent apart, if it has several. Empty: all that the parent
+	// controls, of the set's kinds, is the set's.
+	Labels map[string]string
+	// Adopt has Apply take over objects of the wanted names that nobody controls.
+	// Otherwise they are an error: they are somebody's, made by hand perhaps.
+	Adopt bool
+}
+
+// ChildSet makes the children of a parent what they should be: those that are wanted
+// are applied, others are pruned. One set serves all parents of a controller. Make it
+// with NewChildSet; it is safe for concurrent use.
+type ChildSet struct {
+	writer ChildWriter
+	scheme *runtime.Scheme
+	kinds  map[schema.GroupKind]ChildKind
+	opts   ChildSetOptions
+	misuse error
+}
+
+// NewChildSet returns a set of children of the kinds, written by w. Kinds of children
+// and parents are looked up in scheme. What cannot be is a terminal error of each
+// call.
+//
+//	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{
+//		reconcile.Children(deployments), reconcile.Children(services),
+//	}, reconcile.ChildSetOptions{FieldOwner: "website"})
+func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts ChildSetOptions) *ChildSet {
+	s := &ChildSet{writer: w, scheme: scheme, kinds: map[schema.GroupKind]ChildKind{}, opts: opts}
+	var problems []error
+	if isNil(w) {
+		problems = append(problems, errors.New("the writer is nil; give a client, such as mgr.Client()"))
+	}
+	if scheme == nil {
+		problems = append(problems, errors.New("the scheme is nil; give mgr.Scheme()"))
+	}
+	if len(kinds) == 0 {
+		problems = append(problems, errors.New("it has no kinds; give each kind of child by reconcile.Children"))
+	}
+	for _, k := range kinds {
+		if k.children == nil {
+			problems = append(problems, cmp.Or(k.misuse, errors.New("a kind is empty; make it with reconcile.Children")))
+			continue
+		}
+		if _, double := s.kinds[k.kind.GroupKind()]; double {
+			problems = append(problems, fmt.Errorf("kind %s is given twice", k.kind.Kind))
+		}
+		s.kinds[k.kind.GroupKind()] = k
+	}
+	if len(problems) > 0 {
+		s.misuse = Terminal(fmt.Errorf("child set: %w", errors.Join(problems...)))
+	}
+	return s
+}
+
+// Apply makes wanted the children of parent. It makes parent their controller and
+// gives them the set's labels, applies them in their order, and, when all of them
+// have been, prunes: it deletes what the parent controls, of the set's kinds and with
+// its labels, that is not wanted. Nothing else is ever deleted, and each only at the
+// version that the cache has shown.
+//
+// A wanted child that another controls is an *AlreadyControlledError, and one that
+// the cache shows without a controller is an error unless Options.Adopt is set. An
+// error of one child is no reason not to apply the others, but one not to prune.
+// Where nothing is wanted and something would be pruned the error is
+// ErrNothingWanted. A child that cannot be in the set, such as one of a kind that it
+// was not made with, is a terminal error, and nothing is written.
+//
+// The wanted objects are the caller's own, and become what the server stored. parent
+// is read and never written. The report tells what was done, also beside an error.
+func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...informer.Object) (ChildReport, error) {
+	var report ChildReport
+	plan, err := s.plan(parent, wanted)
+	if err != nil {
+		return report, err
+	}
+	var failed []error
+	for _, child := range plan.wanted {
+		if err := s.apply(ctx, parent, child, &report); err != nil {
+			failed = append(failed, fmt.Errorf("child %s: %w", child.name, err))
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return report, errors.Join(failed...)
+	case len(wanted) == 0 && len(plan.surplus) > 0:
+		return report, fmt.Errorf("children of %s: %w (%d)", keyText(informer.KeyOf(parent)), ErrNothingWanted, len(plan.surplus))
+	}
+	return report, s.prune(ctx, plan.surplus, &report)
+}
+
+// PruneAll deletes all children of parent, as Apply would if none was wanted and that
+// was meant. It returns when the server has taken the deletions; the report is empty
+// when there was nothing left to delete.
+func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildReport, error) {
+	var report ChildReport
+	plan, err := s.plan(parent, nil)
+	if err != nil {
+		return report, err
+	}
+	return report, s.prune(ctx, plan.surplus, &report)
+}
+
+// child is one object with its kind, and where it is read.
+type child struct {
+	name   Child
+	object informer.Object
+	kind   ChildKind
+}
+
+// childPlan is what is to be done, in order.
+type childPlan struct{ wanted, surplus []child }
+
+// plan decides from what is wanted and what the cache shows.
+func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan childPlan, err error) {
+	if s.misuse != nil {
+		return plan, s.misuse
+	}
+	if isNil(parent) || parent.GetUID() == "" {
+		return plan, Terminal(errors.New("children: the parent is nil or has no UID; pass one that was read from the server"))
+	}
+	names := map[Child]bool{}
+	for i, obj := range wanted {
+		c, err := s.childOf(parent, obj)
+		if err == nil && names[c.name.unversioned()] {
+			err = fmt.Errorf("%s is wanted twice", c.name)
+		}
+		if err != nil {
+			return plan, Terminal(fmt.Errorf("child %d of %s: %w", i+1, keyText(informer.KeyOf(parent)), err))
+		}
+		names[c.name.unversioned()] = true
+		plan.wanted = append(plan.wanted, c)
+	}
+	for _, kind := range s.inOrder() {
+		is, err := kind.children(parent.GetUID())
+		if err != nil {
+			return plan, err
+		}
+		for _, obj := range is {
+			c := child{name: Child{Kind: kind.kind, Key: informer.KeyOf(obj)}, object: obj, kind: kind}
+			if !names[c.name.unversioned()] && s.prunable(parent, obj) {
+				plan.surplus = append(plan.surplus, c)
+			}
+		}
+	}
+	return plan, nil
+}
+
+// childOf is obj as a child of the set, with its owner and labels.
+func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
+	if isNil(obj) {
+		return c, errors.New("it is nil")
+	}
+	kind, err := kindOf(obj, s.scheme)
+	if err != nil {
+		return c, err
+	}
+	c = child{name: Child{Kind: kind, Key: informer.KeyOf(obj)}, object: obj, kind: s.kinds[kind.GroupKind()]}
+	switch {
+	case c.kind.children == nil:
+		return c, fmt.Errorf("%s is of a kind that the set was not made with, so it would never be pruned; give reconcile.Children of its informer to NewChildSet", c.name)
+	case obj.GetName() == "":
+		return c, fmt.Errorf("a %s has no name; reconcile.ChildName makes one", kind.Kind)
+	}
+	if err := SetControllerReference(parent, obj, s.scheme); err != nil {
+		return c, err
+	}
+	if len(s.opts.Labels) > 0 {
+		labels := map[string]string{}
+		maps.Copy(labels, obj.GetLabels())
+		maps.Copy(labels, s.opts.Labels)
+		obj.SetLabels(labels)
+	}
+	return c, nil
+}
+
+// prunable: the parent controls obj, it is the set's, and it is not going already.
+func (s *ChildSet) prunable(parent, obj informer.Object) bool {
+	if !metav1.IsControlledBy(obj, parent) || obj.GetDeletionTimestamp() != nil {
+		return false
+	}
+	for name, value := range s.opts.Labels {
+		if is, has := obj.GetLabels()[name]; !has || is != value {
+			return false
+		}
+	}
+	fields := obj.GetManagedFields()
+	return s.opts.FieldOwner == "" || len(fields) == 0 ||
+		slices.ContainsFunc(fields, func(f metav1.ManagedFieldsEntry) bool { return f.Manager == s.opts.FieldOwner })
+}
+
+func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, report *ChildReport) error {
+	is, err := c.kind.get(c.name.Key)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	missing := err != nil
+	if !missing {
+		if err := s.mayTake(parent, is); err != nil {
+			return err
+		}
+	}
+	if err := s.writer.ApplyChild(ctx, c.object, s.opts.FieldOwner); err != nil {
+		return err
+	}
+	switch {
+	case missing:
+		report.Created = append(report.Created, c.name)
+	case is.GetResourceVersion() == c.object.GetResourceVersion():
+		report.Unchanged = append(report.Unchanged, c.name)
+	default:
+		report.Updated = append(report.Updated, c.name)
+	}
+	return nil
+}
+
+func (s *ChildSet) mayTake(parent, is informer.Object) error {
+	switch controller := metav1.GetControllerOfNoCopy(is); {
+	case controller == nil && !s.opts.Adopt:
+		return fmt.Errorf("object %s is there, and nobody controls it; rename it, delete it, or set ChildSetOptions.Adopt", keyText(informer.KeyOf(is)))
+	case controller != nil && controller.UID != parent.GetUID():
+		return &AlreadyControlledError{Object: informer.KeyOf(is), Controller: *controller}
+	}
+	return nil
+}
+
+func (s *ChildSet) prune(ctx context.Context, surplus []child, report *ChildReport) error {
+	var failed []error
+	for _, c := range surplus {
+		switch err := s.writer.DeleteChild(ctx, c.object); {
+		case err == nil:
+			report.Pruned = append(report.Pruned, c.name)
+		case IgnoreNotFound(err) != nil:
+			failed = append(failed, fmt.Errorf("prune child %s: %w", c.name, err))
+		}
+	}
+	return errors.Join(failed...)
+}
+
+// inOrder are the kinds in the order of their names, so that equal states lead to
+// equal requests.
+func (s *ChildSet) inOrder() []ChildKind {
+	return slices.SortedFunc(maps.Values(s.kinds), func(a, b ChildKind) int {
+		return cmp.Compare(a.kind.GroupKind().String(), b.kind.GroupKind().String())
+	})
+}

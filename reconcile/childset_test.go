@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// nursery writes children as a client does, and notes what it was asked for.
+type nursery struct {
+	server server
+	asked  []string
+	refuse string // name of a child that cannot be applied
+	owner  string
+}
+
+func (n *nursery) ApplyChild(_ context.Context, child informer.Object, fieldOwner string) error {
+	n.asked, n.owner = append(n.asked, "apply "+child.GetName()), fieldOwner
+	if child.GetName() == n.refuse {
+		return errors.New("no room")
+	}
+	d := child.(*appsv1.Deployment)
+	if is := n.server.get(d.Name); is != nil && is.Labels["content"] == d.Labels["content"] && metav1.IsControlledBy(is, &metav1.ObjectMeta{UID: d.OwnerReferences[0].UID}) {
+		*d = *is
+		return nil
+	}
+	*d = *n.server.Write(d.DeepCopy())
+	return nil
+}
+
+func (n *nursery) DeleteChild(_ context.Context, child informer.Object) error {
+	n.asked = append(n.asked, "delete "+child.GetName())
+	switch is := n.server.get(child.GetName()); {
+	case is == nil:
+		return apierrors.NewNotFound(appsv1.Resource("deployments"), child.GetName())
+	case is.UID != child.GetUID() || is.ResourceVersion != child.GetResourceVersion():
+		return staleError(child.GetName())
+	}
+	n.server.Delete(informer.KeyOf(child))
+	return nil
+}
+
+func (n *nursery) take() []string {
+	asked := n.asked
+	n.asked = nil
+	return asked
+}
+
+// family is a set over a running informer, and a parent.
+func family(t *testing.T, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *nursery, *corev1.ConfigMap) {
+	s := newServer()
+	n := &nursery{server: s}
+	set := reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children(watch(t, s))}, opts)
+	return set, n, parentOf("prod", "p", "p")
+}
+
+func owned(name string, parent *corev1.ConfigMap, changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
+	return deployment(name, append(changes, func(d *appsv1.Deployment) {
+		d.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(parent, corev1.SchemeGroupVersion.WithKind("ConfigMap"))}
+	})...)
+}
+
+func content(text string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) { d.Labels = map[string]string{"content": text} }
+}
+
+func TestChildSet_MakesChildrenWhatIsWanted_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me"})
+		for _, step := range []struct {
+			wanted []informer.Object
+			asked  []string
+			report string
+		}{
+			{[]informer.Object{deployment("a"), deployment("b")}, []string{"apply a", "apply b"}, "created Deployment prod/a, Deployment prod/b; 0 unchanged"},
+			{[]informer.Object{deployment("a"), deployment("b", content("new"))}, []string{"apply a", "apply b"}, "updated Deployment prod/b; 1 unchanged"},
+			{[]informer.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a", "delete b"}, "created Deployment prod/c; pruned Deployment prod/b; 1 unchanged"},
+			{[]informer.Object{deployment("c"), deployment("a")}, []string{"apply c", "apply a"}, "2 unchanged"},
+		} {
+			report, err := set.Apply(t.Context(), parent, step.wanted...)
+			if asked := n.take(); err != nil || report.String() != step.report || !slices.Equal(asked, step.asked) {
+				t.Fatalf("asked %q, got %q, %v\nwant %q, %q", asked, report, err, step.asked, step.report)
+			}
+			synctest.Wait()
+		}
+		if n.owner != "me" || !metav1.IsControlledBy(n.server.get("a"), parent) {
+			t.Errorf("applied as %q: %v, want as \"me\" and controlled by the parent", n.owner, n.server.get("a"))
+		}
+	})
+}
+
+func TestChildSet_PrunesNothingThatIsNotItsOwn_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{FieldOwner: "me", Labels: map[string]string{"set": "one"}})
+		ours := func(d *appsv1.Deployment) { d.Labels = map[string]string{"set": "one"} }
+		managedBy := func(manager string) func(*appsv1.Deployment) {
+			return func(d *appsv1.Deployment) { d.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: manager}} }
+		}
+		reborn := parentOf("prod", "p", "older")
+		for _, d := range []*appsv1.Deployment{
+			owned("ours", parent, ours),
+			owned("ours-applied", parent, ours, managedBy("me")),
+			owned("another-set", parent, func(d *appsv1.Deployment) { d.Labels = map[string]string{"set": "two"} }),
+			owned("without-labels", parent),
+			owned("another-uid", reborn, ours),
+			owned("going", parent, ours, func(d *appsv1.Deployment) {
+				d.DeletionTimestamp, d.Finalizers = &metav1.Time{}, []string{"example.com/a"}
+			}),
+			deployment("nobodys", ours),
+			deployment("owned-not-controlled", ours, func(d *appsv1.Deployment) {
+				d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "p", UID: "p"}}
+			}),
+		} {
+			n.server.Write(d)
+		}
+		synctest.Wait()
+		report, err := set.Apply(t.Context(), parent, deployment("wanted"))
+		asked := n.take()
+		slices.Sort(asked)
+		if want := []string{"apply wanted", "delete ours", "delete ours-applied"}; err != nil || !slices.Equal(asked, want) {
+			t.Errorf("asked %q (%v, %v), want %q: the rest is not this set's", asked, report, err, want)
+		}
+		if d := n.server.get("wanted"); d.Labels["set"] != "one" {
+			t.Errorf("labels %v, want the set's, or it will never be pruned", d.Labels)
+		}
+	})
+}
+
+func TestChildSet_PrunesOnlyAfterAllIsApplied_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{})
+		n.server.Write(owned("old", parent))
+		synctest.Wait()
+		n.refuse = "b"
+		report, err := set.Apply(t.Context(), parent, deployment("a"), deployment("b"), deployment("c"))
+		if asked := n.take(); err == nil || !slices.Equal(asked, []string{"apply a", "apply b", "apply c"}) || len(report.Created) != 2 {
+			t.Errorf("asked %q, %v, %v; want all applied, nothing pruned, and the error", asked, report, err)
+		}
+		if !strings.Contains(err.Error(), "child Deployment prod/b: no room") {
+			t.Errorf("got %v, want the child named", err)
+		}
+	})
+}
+
+func TestChildSet_PrunesAtTheVersionThatWasRead_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{})
+		n.server.Write(owned("old", parent))
+		synctest.Wait()
+		n.server.Hold() // the cache falls behind
+		n.server.Write(deployment("old"))
+		_, err := set.Apply(t.Context(), parent, deployment("new"))
+		if n.server.get("old") == nil || !apierrors.IsConflict(err) {
+			t.Errorf("got %v and %v, want a conflict: somebody has taken the child over", n.server.get("old"), err)
+		}
+		n.server.Release()
+	})
+}
+
+func TestChildSet_NothingWantedPrunesNothing_R10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{})
+		if report, err := set.Apply(t.Context(), parent); err != nil || report.Changed() {
+			t.Errorf("got %v, %v where there is nothing; that is no error", report, err)
+		}
+		n.server.Write(owned("a", parent))
+		n.server.Write(owned("b", parent))
+		synctest.Wait()
+		_, err := set.Apply(t.Context(), parent)
+		if asked := n.take(); !errors.Is(err, reconcile.ErrNothingWanted) || len(asked) != 0 || !strings.Contains(err.Error(), "prod/p") {
+			t.Errorf("asked %q, %v, want ErrNothingWanted and no request", asked, err)
+		}
+		report, err := set.PruneAll(t.Context(), parent)
+		asked := n.take()
+		slices.Sort(asked)
+		if err != nil || len(report.Pruned) != 2 || !slices.Equal(asked, []string{"delete a", "delete b"}) {
+			t.Errorf("asked %q, %v, %v, want both deleted: that was asked for", asked, report, err)
+		}
+		synctest.Wait()
+		if report, err := set.PruneAll(t.Context(), parent); err != nil || report.Changed() {
+			t.Errorf("got %v, %v after all are gone", report, err)
+		}
+	})
+}
+
+func TestChildSet_TakesNothingFromOthers_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		other := parentOf("prod", "q", "q")
+		for _, adopt := range []bool{false, true} {
+			set, n, parent := family(t, reconcile.ChildSetOptions{Adopt: adopt})
+			n.server.Write(deployment("nobodys"))
+			n.server.Write(owned("others", other))
+			synctest.Wait()
+			_, err := set.Apply(t.Context(), parent, deployment("others"))
+			if taken, is := errors.AsType[*reconcile.AlreadyControlledError](err); !is || taken.Controller.UID != "q" || len(n.take()) != 0 {
+				t.Errorf("adopt %v: got %v, want an AlreadyControlledError and no request", adopt, err)
+			}
+			_, err = set.Apply(t.Context(), parent, deployment("nobodys"))
+			if applied := len(n.take()) == 1; applied != adopt || (err == nil) != adopt {
+				t.Errorf("adopt %v: applied %v, %v", adopt, applied, err)
+			}
+		}
+	})
+}
+
+func TestChildSet_WhatCannotBeIsATerminalErrorAndNothingIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set, n, parent := family(t, reconcile.ChildSetOptions{})
+		elsewhere := deployment("a", func(d *appsv1.Deployment) { d.Namespace = "dev" })
+		nameless := deployment("")
+		for want, wanted := range map[string]informer.Object{
+			"is nil":               (*appsv1.Deployment)(nil),
+			"not made with":        parentOf("prod", "x", ""),
+			"has no name":          nameless,
+			"in another namespace": elsewhere,
+			"wanted twice":         deployment("first"),
+		} {
+			_, err := set.Apply(t.Context(), parent, deployment("first"), wanted)
+			if err == nil || !strings.Contains(err.Error(), want) || len(n.take()) != 0 {
+				t.Errorf("got %v, want %q and no request", err, want)
+			}
+		}
+		if _, err := set.Apply(t.Context(), parentOf("prod", "p", ""), deployment("a")); err == nil || !strings.Contains(err.Error(), "no UID") {
+			t.Errorf("got %v, want an error about the parent", err)
+		}
+		kind := reconcile.Children(watch(t, n.server))
+		for want, set := range map[string]*reconcile.ChildSet{
+			"writer is nil": reconcile.NewChildSet(nil, testScheme(t), []reconcile.ChildKind{kind}, reconcile.ChildSetOptions{}),
+			"mgr.Scheme()":  reconcile.NewChildSet(n, nil, []reconcile.ChildKind{kind}, reconcile.ChildSetOptions{}),
+			"no kinds":      reconcile.NewChildSet(n, testScheme(t), nil, reconcile.ChildSetOptions{}),
+			"given twice":   reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{kind, kind}, reconcile.ChildSetOptions{}),
+			"is nil; give":  reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{reconcile.Children[*appsv1.Deployment](nil)}, reconcile.ChildSetOptions{}),
+			"is empty":      reconcile.NewChildSet(n, testScheme(t), []reconcile.ChildKind{{}}, reconcile.ChildSetOptions{}),
+		} {
+			if _, err := set.PruneAll(t.Context(), parent); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("got %v, want an error that says %q", err, want)
+			}
+		}
+	})
+}
