@@ -57,13 +57,13 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	}
 	switch {
 	case e.ID == "":
-		misuse = append(misuse, errors.New("ID is empty; name the Lease, such as manager.LeaderElection{ID: \"website\"}, or give -leader-election-id"))
+		misuse = append(misuse, errors.New("no ID is given; name the Lease, such as manager.LeaderElection{ID: \"website\"}, or give -leader-election-id"))
 	default:
 		misuse = append(misuse, valid("ID", e.ID, validation.IsDNS1123Subdomain(e.ID)))
 	}
 	switch {
 	case e.Namespace == "":
-		misuse = append(misuse, errors.New("Namespace is empty and this is no pod that has one; name the Lease's, or give -leader-election-namespace"))
+		misuse = append(misuse, errors.New("no Namespace is given, and this is no pod that has one; name the Lease's, or give -leader-election-namespace"))
 	default:
 		misuse = append(misuse, valid("Namespace", e.Namespace, validation.IsDNS1123Label(e.Namespace)))
 	}

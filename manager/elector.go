@@ -42,7 +42,8 @@ type elector struct {
 	lease   *lease
 	watched *informer.SharedInformerFactory // nothing but the Lease
 	started chan struct{}
-	once    sync.Once // closes started
+	once    sync.Once     // closes started
+	sim     simhook.Hooks // from Run on; nil: none
 }
 
 // newElector sends nothing yet. cfg is a connection that no gate guards.
@@ -143,6 +144,7 @@ func (e *elector) Run(ctx context.Context) error {
 
 // prepare gives this process its name, and the gate its clock.
 func (e *elector) prepare(sim simhook.Hooks) {
+	e.sim = sim
 	name, chance := e.opts.Identity, ""
 	if sim != nil {
 		chance = fmt.Sprintf("%08x", uint32(sim.Random("leader election")*(1<<32)))
@@ -165,7 +167,9 @@ func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 	for {
 		round, end := context.WithCancelCause(ctx)
 		e.lease.begin(end)
+		stop := e.alarm()
 		le.Run(round)
+		stop()
 		cause := context.Cause(round)
 		end(nil)
 		switch {
@@ -179,6 +183,17 @@ func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 		e.lease.drop("leadership was lost: " + cause.Error())
 		return fmt.Errorf("%w: lease %s: %w", ErrLeadershipLost, e.lease.key, cause)
 	}
+}
+
+// alarm has a simulation decide when a standby looks again. client-go leaves it to
+// chance, and to a later time.
+func (e *elector) alarm() (stop func()) {
+	if e.sim == nil {
+		return func() {}
+	}
+	half := e.opts.RetryPeriod / 2
+	timer := time.AfterFunc(half+simhook.Duration(e.sim, "leader election retry", half), e.lease.wake)
+	return func() { timer.Stop() }
 }
 
 // retire gives the lease back, unless what it guards may go on.

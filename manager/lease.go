@@ -153,7 +153,14 @@ func (l *lease) gone() {
 	}
 }
 
-// wakeLocked has the elector look at once, unless it is past looking.
+// wake has the elector look at once, unless it is past looking.
+func (l *lease) wake() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.wakeLocked()
+}
+
+// wakeLocked is wake.
 func (l *lease) wakeLocked() {
 	if !l.mu.held && !l.mu.claiming && l.mu.end != nil {
 		l.mu.end(errWoken)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate"
@@ -129,6 +131,7 @@ type replica struct {
 		cut   error                // why one of them was cut off
 		error error                // of the last write
 	}
+	sim  simhook.Hooks // that its context brings; nil: none
 	slow time.Duration // that a reconcile of a tick takes after its write
 	deaf bool          // to the end of its context
 }
@@ -169,6 +172,9 @@ func (e *election) replica(name string, change ...func(r *replica, opts *manager
 	}
 	var ctx context.Context
 	ctx, r.end = context.WithCancel(e.t.Context())
+	if r.sim != nil {
+		ctx = simhook.With(ctx, r.sim)
+	}
 	e.group.Go(func() { r.ended <- r.Run(ctx) })
 	return r
 }
@@ -478,6 +484,47 @@ func TestManager_DeletedLeaseIsNoReleasedOne_M3(t *testing.T) {
 	})
 }
 
+func TestManager_ControllerAddedToAStandbyIsWarmToo(t *testing.T) {
+	elected(t, func(t *testing.T, e *election) {
+		first := e.replica("first")
+		pass(time.Second)
+		second := e.replica("second")
+		pass(10 * time.Second)
+		ran := make(chan string, 1)
+		late := reconcile.New("late", func(_ context.Context, key string) (reconcile.Result, error) {
+			ran <- key
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		keys := make(chan string, 1)
+		keys <- "a"
+		late.Watch(source.Channel(keys, source.ChannelOptions{}))
+		e.must(second.Add(late))
+		pass(time.Second)
+		if got := late.Snapshot(); !got.Synced || got.Queue.Ready != 1 || len(ran) > 0 {
+			t.Errorf("a controller that was added to a standby: %+v, want it synced, with a key, and not at work", got)
+		}
+		e.must(first.stop())
+		pass(time.Second)
+		if len(ran) != 1 {
+			t.Error("it does not work a second after the hand-over")
+		}
+		again := reconcile.New("again", func(_ context.Context, key string) (reconcile.Result, error) {
+			ran <- key
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		keys = make(chan string, 1)
+		keys <- "b"
+		again.Watch(source.Channel(keys, source.ChannelOptions{}))
+		<-ran
+		e.must(second.Add(again))
+		pass(time.Second)
+		if len(ran) != 1 {
+			t.Error("a controller that was added to the one that leads does not work")
+		}
+		e.must(second.stop())
+	})
+}
+
 // Two who were both given one name are still two.
 func TestManager_TwoOfOneIdentityAreTwo(t *testing.T) {
 	elected(t, func(t *testing.T, e *election) {
@@ -506,6 +553,55 @@ func TestManager_LeaseThatNobodyWatchesIsPolled(t *testing.T) {
 		if !second.leads() {
 			t.Error("the standby does not lead 5s after the release, want it to ask every few seconds")
 		}
+		e.must(second.stop())
+	})
+}
+
+// fate is a simulation in which chance is always the same.
+type fate struct {
+	ahead atomic.Int64 // nanoseconds that the wall clock is
+}
+
+func (*fate) Step(context.Context, string, string)      {}
+func (*fate) Instant(at time.Time) time.Time            { return at }
+func (f *fate) Wall() time.Time                         { return time.Now().Round(0).Add(time.Duration(f.ahead.Load())) }
+func (*fate) Random(string) float64                     { return 0.5 }
+func (*fate) Reconcile(context.Context, string, string) {}
+func (*fate) Note(simhook.Note)                         {}
+
+func TestManager_SimulationDecidesNameClockAndPatienceOfAnElector(t *testing.T) {
+	elected(t, func(t *testing.T, e *election) {
+		e.Deny("watch", leasesResource)
+		e.Deny("list", leasesResource)
+		f := &fate{}
+		simulated := func(r *replica, _ *manager.Options) { r.sim = f }
+		first := e.replica("first", simulated)
+		pass(time.Second)
+		second := e.replica("second", simulated)
+		pass(10 * time.Second)
+		if got := first.Snapshot().Leadership.Identity; got != "first_80000000" {
+			t.Errorf("the identity is %q, want the random part drawn from the simulation", got)
+		}
+		asked := len(e.Served())
+		pass(30 * time.Second)
+		looks := 0
+		for _, r := range e.Served()[asked:] {
+			if r.Verb == "get" && strings.HasSuffix(r.Path, "/leases/website") {
+				looks++
+			}
+		}
+		if looks < 19 || looks > 21 { // each second and a half
+			t.Errorf("the standby has looked %d times within 30s, want 20: no other chance decides", looks)
+		}
+		f.ahead.Store(int64(time.Minute))
+		if err := first.Client().Create(t.Context(), configMap("late", "")); !errors.Is(err, manager.ErrNotLeading) {
+			t.Errorf("a write after the wall clock has jumped: %v, want it refused", err)
+		}
+		pass(5 * time.Second)
+		if err := first.lastError(); err != nil || !first.leads() {
+			t.Errorf("a renewal later: leads %v, %v, want it to write again", first.leads(), err)
+		}
+		e.must(first.stop())
 		e.must(second.stop())
 	})
 }

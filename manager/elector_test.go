@@ -13,10 +13,14 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
 )
 
 // network dials connections that can fall silent: what they carry is lost, and
@@ -67,6 +71,40 @@ func (s *silenceable) Write(p []byte) (int, error) {
 	}
 	return s.Conn.Write(p)
 }
+
+var _ = Describe("Two managers of one process that elect one", func() {
+	It("are both ready and alive, and only one works", func(ctx context.Context) {
+		var managers []*manager.Manager
+		var stops []func()
+		var working atomic.Int64
+		for range 2 {
+			m, err := manager.New(manager.Options{
+				Config: env.Config(), Logger: quiet(), HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0",
+				LeaderElection: &manager.LeaderElection{ID: "twins", Namespace: "default"},
+			})
+			Expect(err).NotTo(HaveOccurred())
+			c := reconcile.New("twin", func(ctx context.Context, _ reconcile.Key) (reconcile.Result, error) {
+				working.Add(1)
+				return reconcile.Result{}, nil
+			}, reconcile.Options{})
+			c.Watch(source.Kind(informer.For[*corev1.Namespace](m.Informers()), source.Self))
+			Expect(m.Add(c)).To(Succeed())
+			managers, stops = append(managers, m), append(stops, start(m))
+			Eventually(status(m, "/readyz")).WithTimeout(30*time.Second).Should(Equal(http.StatusOK), "a standby never blocks a rollout")
+			Expect(status(m, "/livez")(Default)).To(Equal(http.StatusOK))
+			Eventually(managers[0].Elected()).WithTimeout(30 * time.Second).Should(BeClosed())
+		}
+		Eventually(working.Load).Should(BeNumerically(">", 0))
+		Expect(managers[1].Elected()).NotTo(BeClosed())
+		Expect(managers[1].Snapshot().Controllers[0].Outcomes[reconcile.OutcomeDone]).To(BeZero())
+		Expect(managers[1].Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twin"}})).
+			To(MatchError(manager.ErrNotLeading))
+		Expect(managers[1].StandbyClient().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "twin"}})).To(Succeed())
+		stops[0]()
+		Eventually(managers[1].Elected()).WithTimeout(30 * time.Second).Should(BeClosed())
+		stops[1]()
+	})
+})
 
 var _ = Describe("A leader whose connections fall silent", func() {
 	It("renews its lease over another one", func(ctx context.Context) {
