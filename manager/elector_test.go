@@ -14,7 +14,9 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -103,6 +105,57 @@ var _ = Describe("Two managers of one process that elect one", func() {
 		stops[0]()
 		Eventually(managers[1].Elected()).WithTimeout(30 * time.Second).Should(BeClosed())
 		stops[1]()
+	})
+})
+
+var _ = Describe("An elector", func() {
+	It("takes the rights that docs/leader-election.md names, and no others", func(ctx context.Context) {
+		cfg, err := env.User("elector")
+		Expect(err).NotTo(HaveOccurred())
+		api := kubernetes.NewForConfigOrDie(env.Config()).RbacV1()
+		rule := func(verbs []string, names ...string) rbacv1.PolicyRule {
+			return rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: verbs, ResourceNames: names}
+		}
+		meta := metav1.ObjectMeta{Name: "elector"}
+		_, err = api.Roles("default").Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			rule([]string{"create"}), rule([]string{"get", "list", "watch", "update"}, "modest"),
+		}}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		_, err = api.RoleBindings("default").Create(ctx, &rbacv1.RoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "elector"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "elector"}},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		m, err := manager.New(manager.Options{
+			Config: cfg, Logger: quiet(), HealthAddress: "127.0.0.1:0", MetricsAddress: "0",
+			// It renews so rarely that only the watch can tell it of a change.
+			LeaderElection: &manager.LeaderElection{ID: "modest", Namespace: "default", LeaseDuration: 10 * time.Minute, RetryPeriod: 2 * time.Minute},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		done := make(chan error, 1)
+		go func() { done <- m.Run(ctx) }()
+		Eventually(m.Elected()).WithTimeout(30 * time.Second).Should(BeClosed())
+		leases := kubernetes.NewForConfigOrDie(env.Config()).CoordinationV1().Leases("default")
+		_, err = leases.Patch(ctx, "modest", types.MergePatchType, []byte(`{"spec":{"holderIdentity":"thief"}}`), metav1.PatchOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(done).WithTimeout(30*time.Second).Should(Receive(MatchError(manager.ErrLeadershipLost)), "it watches the Lease")
+		families, err := m.Metrics().Gather()
+		Expect(err).NotTo(HaveOccurred())
+		var asked, refused int
+		for _, f := range families {
+			for _, metric := range f.GetMetric() {
+				for _, label := range metric.GetLabel() {
+					if f.GetName() == "rest_client_requests_total" && label.GetName() == "code" {
+						asked++
+						if label.GetValue() == "403" {
+							refused++
+						}
+					}
+				}
+			}
+		}
+		Expect(asked).To(BeNumerically(">", 0))
+		Expect(refused).To(BeZero(), "no request is forbidden")
 	})
 })
 

@@ -32,8 +32,10 @@ type running struct {
 // that runs returns an error; then it stops the stages in reverse and returns
 // when all has ended. It returns that error, joined with those of the stop, or
 // nil if ctx ended it. What does not end within Options.GracePeriod is named
-// by an error, and left behind: the process should end then. Run runs once; it
-// is an error when an Add before it was.
+// by an error, and left behind: the process should end then. With leader election
+// it waits in StageLeadership until this process leads, and returns
+// ErrLeadershipLost when it does no longer. Run runs once; it is an error when an
+// Add before it was.
 func (m *Manager) Run(ctx context.Context) error {
 	asked := ctx
 	ctx, fail := context.WithCancelCause(ctx)
