@@ -45,6 +45,17 @@ func (p *process) controllersSynced() bool {
 	return ok
 }
 
+// heldBack is how many keys debounced sources of the process hold back.
+func (p *process) heldBack() (keys int) {
+	s, _ := p.snapshot()
+	for _, c := range s.Controllers {
+		for _, source := range c.Sources {
+			keys += source.Waiting
+		}
+	}
+	return keys
+}
+
 // count notes what the processes that are alive hold.
 func (w *World) count() {
 	for _, p := range w.running() {

@@ -12,9 +12,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
+	"github.com/flyball-dev/flyball/source"
 )
 
 // sound fails t unless the run violates nothing.
@@ -84,6 +86,31 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 		}
 		if fired != 2 {
 			t.Errorf("%s: %d faults happened, want 2: it is not what it was tested for", op, fired)
+		}
+	}
+}
+
+// What a debounced source holds back is waited for, and when it is added follows from
+// the seed.
+func TestKit_DebouncedKeysComeBeforeTheRest_K4(t *testing.T) {
+	setup := func(mgr *manager.Manager) error {
+		configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
+		c := reconcile.New("copier", copier{configMaps.Lister(), mgr.Client()}.reconcile, reconcile.Options{Workers: 2})
+		c.FairBy(reconcile.ByNamespace)
+		c.Watch(source.Debounce(source.Kind(configMaps, originals), 20*time.Second, time.Minute))
+		return mgr.Add(c)
+	}
+	for seed := range uint64(6) {
+		run := func() *kit.History {
+			return kit.Run(t, kit.Config{}, seed, func(w *kit.World) {
+				w.Run(setup)
+				changeThings(w)
+			})
+		}
+		first := run()
+		sound(t, first)
+		if how, _ := first.Differs(run()); how != "" {
+			t.Errorf("seed %#x has two histories: %s", seed, how)
 		}
 	}
 }

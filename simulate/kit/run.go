@@ -126,6 +126,9 @@ func (p *program) restless() string {
 	if busy, one := life.standing(); busy > 0 {
 		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
 	}
+	if waiting := life.heldBack(); waiting > 0 {
+		return fmt.Sprintf("%d keys of %s are held back by sources that debounce", waiting, life.name)
+	}
 	if life.controllersSynced() {
 		return p.w.behind(life.name)
 	}
