@@ -42,6 +42,7 @@ var snippetImports = map[string]string{
 	"reconcile":    module + "/reconcile",
 	"simulate":     module + "/simulate",
 	"source":       module + "/source",
+	"webhook":      module + "/webhook",
 	"workqueue":    module + "/workqueue",
 	"webv1":        module + "/examples/website/api/v1",
 
@@ -49,9 +50,11 @@ var snippetImports = map[string]string{
 	"corev1": "k8s.io/api/core/v1",
 	"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 
+	"apierrors":          "k8s.io/apimachinery/pkg/api/errors",
 	"cache":              "k8s.io/client-go/tools/cache",
 	"clientqueue":        "k8s.io/client-go/util/workqueue",
 	"errgroup":           "golang.org/x/sync/errgroup",
+	"field":              "k8s.io/apimachinery/pkg/util/validation/field",
 	"informers":          "k8s.io/client-go/informers",
 	"internalinterfaces": "k8s.io/client-go/informers/internalinterfaces",
 	"kubernetes":         "k8s.io/client-go/kubernetes",

@@ -30,6 +30,7 @@ func main() {
 	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
 	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they go with it)")
+	webhooks := flag.Bool("webhooks", false, "judge and complete Websites before they are stored; the API server must reach this process (see docs/webhooks.md)")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -39,19 +40,25 @@ func main() {
 	exitOn(clientscheme.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))
 	opts.Scheme = scheme
-	exitOn(run(manager.SignalContext(), opts, *local, *demo, *data))
+	if *webhooks {
+		if *local || *demo {
+			exitOn(errors.New("-webhooks are for a cluster whose API server reaches this process: leave out -local and -demo"))
+		}
+		opts.Webhooks = webhookOptions(opts.Webhooks)
+	}
+	exitOn(run(manager.SignalContext(), opts, *local, *demo, *webhooks, *data))
 }
 
 var scheme = runtime.NewScheme()
 
-func run(ctx context.Context, opts manager.Options, local, demo bool, data string) error {
+func run(ctx context.Context, opts manager.Options, local, demo, webhooks bool, data string) error {
 	_, err := manager.FindConfig(opts.Kubeconfig, opts.Context)
 	switch alone := !local && errors.Is(err, manager.ErrNoCluster); {
 	case data != "" && !alone:
 		return errors.New("-data keeps what the simulated API server has, and there is another cluster here: leave out -data, or -local, -kubeconfig, KUBECONFIG and ~/.kube/config")
 	case local:
 		return runLocal(ctx, opts, demo)
-	case alone && embeddable:
+	case alone && embeddable && !webhooks:
 		return runEmbedded(ctx, opts, demo, data)
 	case demo && opts.Kubeconfig == "":
 		return errors.New("-demo writes to a cluster: say which by -kubeconfig, or try -local -demo")
@@ -66,6 +73,9 @@ func run(ctx context.Context, opts manager.Options, local, demo bool, data strin
 	}
 	if err := setup(mgr); err != nil {
 		return err
+	}
+	if webhooks {
+		addWebhooks(mgr)
 	}
 	return mgr.Run(ctx)
 }

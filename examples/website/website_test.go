@@ -101,19 +101,19 @@ func TestRun_DemoNeedsAnExplicitCluster(t *testing.T) {
 	}
 	t.Setenv("KUBECONFIG", file) // as many people have it, for production
 	opts := testOptions()
-	err := run(t.Context(), opts, false, true, "")
+	err := run(t.Context(), opts, false, true, false, "")
 	if err == nil || !strings.Contains(err.Error(), "-kubeconfig") {
 		t.Errorf("-demo without a named cluster: %v, want an error that asks for one", err)
 	}
 	opts.Kubeconfig = "somewhere"
-	if err := run(t.Context(), opts, true, false, ""); err == nil {
+	if err := run(t.Context(), opts, true, false, false, ""); err == nil {
 		t.Error("-local with -kubeconfig succeeded; they name two clusters")
 	}
 }
 
 func TestRun_WithoutTheClusterThatIsMeantSaysWhatToTry(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/is/not/there")
-	err := run(t.Context(), testOptions(), false, false, "")
+	err := run(t.Context(), testOptions(), false, false, false, "")
 	if err == nil || !strings.Contains(err.Error(), "-local starts a control plane") {
 		t.Errorf("run without its kubeconfig: %v, want an error that tells of -local", err)
 	}

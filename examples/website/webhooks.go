@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/webhook"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+)
+
+// webhookOptions have the server make its certificates itself, unless a directory
+// has them, and written into the configurations named website.
+func webhookOptions(given webhook.Options) webhook.Options {
+	if given.CertDir == "" {
+		given.Managed = &webhook.Managed{
+			Service:    "website-webhooks",
+			Mutating:   []string{"website"},
+			Validating: []string{"website"},
+		}
+	}
+	return given
+}
+
+// addWebhooks has mgr complete and judge Websites before they are stored.
+func addWebhooks(mgr *manager.Manager) {
+	websites := informer.For[*webv1.Website](mgr.Informers())
+	webhook.Mutate(mgr.Webhooks(), "", writeHost)
+	webhook.Validate(mgr.Webhooks(), "", hostRules{websites.Lister()}.judge)
+}
+
+// writeHost writes the host as DNS compares it, so that all else may compare text.
+func writeHost(_ context.Context, _ *webhook.Request, site *webv1.Website) error {
+	site.Spec.Host = strings.ToLower(strings.TrimSuffix(site.Spec.Host, "."))
+	return nil
+}
+
+// hostRules are what a schema cannot say: they look at other Websites too.
+type hostRules struct {
+	websites informer.Lister[*webv1.Website]
+}
+
+func (r hostRules) judge(_ context.Context, req *webhook.Request, old, site *webv1.Website) error {
+	if site == nil || site.Spec.Host == "" || old != nil && old.Spec.Host == site.Spec.Host {
+		return nil // what is there already stays, whatever the rules are today
+	}
+	path := field.NewPath("spec", "host")
+	var errs field.ErrorList
+	for _, complaint := range validation.IsDNS1123Subdomain(site.Spec.Host) {
+		errs = append(errs, field.Invalid(path, site.Spec.Host, complaint))
+	}
+	// Two requests at the same moment may both pass: the store shows what was.
+	for other := range r.websites.All() {
+		if other.Spec.Host == site.Spec.Host && informer.KeyOf(other) != req.Key() {
+			errs = append(errs, field.Invalid(path, site.Spec.Host, fmt.Sprintf("Website %s has this host", informer.KeyOf(other))))
+		}
+	}
+	if !strings.Contains(site.Spec.Host, ".") {
+		req.Warn("spec.host %q has no dot: only clients that complete names will find it", site.Spec.Host)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(webv1.GroupVersion.WithKind("Website").GroupKind(), site.Name, errs)
+}
