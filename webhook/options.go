@@ -87,7 +87,7 @@ func (o *Options) complete() error {
 	var misuse []error
 	o.Address = cmp.Or(o.Address, defaultAddress)
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
-		misuse = append(misuse, fmt.Errorf("Address %q: %w; write \"host:port\" or \":port\"", o.Address, err))
+		misuse = append(misuse, fmt.Errorf("webhook.Options.Address %q: %w; write \"host:port\" or \":port\"", o.Address, err))
 	}
 	o.CertDir = cmp.Or(o.CertDir, filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"))
 	o.DrainDelay = max(cmp.Or(o.DrainDelay, defaultDrainDelay), 0)
@@ -122,12 +122,12 @@ func (m Managed) complete() (Managed, error) {
 	}
 	for _, name := range m.Names {
 		if net.ParseIP(name) == nil && len(validation.IsDNS1123Subdomain(name)) > 0 {
-			misuse = append(misuse, fmt.Errorf("Names: %q is neither an IP address nor a DNS name", name))
+			misuse = append(misuse, fmt.Errorf("name %q of Names is neither an IP address nor a DNS name", name))
 		}
 	}
 	switch {
 	case m.Lifetime < time.Minute:
-		misuse = append(misuse, fmt.Errorf("Lifetime is %v; give a minute or more, or 0 for %v", m.Lifetime, defaultLifetime))
+		misuse = append(misuse, fmt.Errorf("a Lifetime of %v is too short; give a minute or more, or 0 for %v", m.Lifetime, defaultLifetime))
 	case m.AuthorityLifetime < 3*m.Lifetime:
 		misuse = append(misuse, fmt.Errorf("AuthorityLifetime is %v and Lifetime %v: what it signs is to end before it does; write %v or more, or leave it out",
 			m.AuthorityLifetime, m.Lifetime, 3*m.Lifetime))
