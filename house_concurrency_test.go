@@ -42,11 +42,12 @@ var starters = map[string]string{
 
 	"webhook/run.go": "the server, who keeps its certificate, and who shuts it down",
 
-	"manager/elector.go": "the watch of the Lease",
-	"manager/run.go":     "stages, which Run waits for in reverse",
-	"manager/server.go":  "the server, and who shuts it down",
-	"manager/signal.go":  "waits for a second signal, which ends the process",
-	"manager/stage.go":   "what is added to a stage joins the stage's run",
+	"manager/elector.go":        "the watch of the Lease",
+	"manager/gate_transport.go": "the alarm that ends a write whose term is over",
+	"manager/run.go":            "stages, which Run waits for in reverse",
+	"manager/server.go":         "the server, and who shuts it down",
+	"manager/signal.go":         "waits for a second signal, which ends the process",
+	"manager/stage.go":          "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",

@@ -188,6 +188,24 @@ func TestGate_WriteEndsWithTheLease_M3(t *testing.T) {
 	})
 }
 
+// A slow answer, as of a webhook, costs a leader nothing that goes on renewing.
+func TestGate_WriteLastsAsLongAsTheLeaseIsRenewed(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
+		g.open(g.now())
+		w.hangs = true
+		begin := time.Now()
+		for _, at := range []time.Duration{3 * time.Second, 8 * time.Second, 12 * time.Second} {
+			time.AfterFunc(at, func() { g.open(g.now()) })
+		}
+		if err := send(http.MethodPut); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("PUT = %v, want it given up in the end", err)
+		}
+		if took := time.Since(begin); took != 21*time.Second {
+			t.Errorf("it was waited for %v, want 21s: 9s after the last renewal", took)
+		}
+	})
+}
+
 // A request that the caller gives up is the caller's.
 func TestGate_OwnEndOfAWriteIsNoLostLease(t *testing.T) {
 	gated(t, func(t *testing.T, g *gate, w *wire, _ func(string) error) {

@@ -68,6 +68,49 @@ func (g *gate) ask() (time.Duration, error) {
 	return t.mayWrite(g.now())
 }
 
+// bound is ctx for a write, until end is called or the gate is shut when it is looked
+// at: after left, the rest of the term, and again as long as that was renewed.
+func (g *gate) bound(ctx context.Context, left time.Duration) (_ context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watched{gate: g, cancel: cancel}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer = time.AfterFunc(left, w.look)
+	return ctx, w.end
+}
+
+// watched is a write that is under way.
+type watched struct {
+	gate   *gate
+	cancel context.CancelCauseFunc
+	mu     struct {
+		sync.Mutex
+		timer *time.Timer
+		ended bool
+	}
+}
+
+func (w *watched) look() {
+	left, late := w.gate.ask()
+	if late != nil {
+		w.cancel(late)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.mu.ended {
+		w.mu.timer.Reset(left)
+	}
+}
+
+func (w *watched) end() {
+	w.mu.Lock()
+	w.mu.ended = true
+	w.mu.timer.Stop()
+	w.mu.Unlock()
+	w.cancel(nil)
+}
+
 func (g *gate) wrap(next http.RoundTripper) http.RoundTripper { return fenced{next, g} }
 
 // fenced is a transport behind the gate.
@@ -76,9 +119,9 @@ type fenced struct {
 	gate *gate
 }
 
-// RoundTrip implements http.RoundTripper. A write that may pass has until the
-// end of the term, and is looked at once more when the last of its body is read:
-// a server acts on no write before it has the whole.
+// RoundTrip implements http.RoundTripper. A write that may pass is given up when the
+// term ends without having been renewed, and is looked at once more when the last of
+// its body is read: a server acts on no write before it has the whole.
 func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -94,16 +137,16 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Upgrade") != "" {
 		return f.next.RoundTrip(req) // a conversation, such as exec: it has no end that could be bounded
 	}
-	ctx, cancel := context.WithTimeout(req.Context(), left)
+	ctx, end := f.gate.bound(req.Context(), left)
 	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
 	if err != nil {
-		cancel()
+		end()
 		if _, late := f.gate.ask(); late != nil && req.Context().Err() == nil {
 			err = fmt.Errorf("%w; the request had begun, and whether it was carried out is not known: %v", late, err)
 		}
 		return nil, err
 	}
-	resp.Body = answerBody{resp.Body, cancel}
+	resp.Body = answerBody{resp.Body, end}
 	return resp, nil
 }
 
@@ -144,11 +187,11 @@ func (b heldBody) Read(p []byte) (int, error) {
 // answerBody is an answer's body that gives the request's context back.
 type answerBody struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	end func()
 }
 
 // Close implements io.Closer.
 func (b answerBody) Close() error {
-	defer b.cancel()
+	defer b.end()
 	return b.ReadCloser.Close()
 }
