@@ -102,16 +102,10 @@ func serviceFor(site *webv1.Website) *corev1.Service {
 }
 
 // childMeta gives a child its site's name, which is enough for one child of a
-// kind (reconcile.ChildName tells more of them apart), and makes it owned by the
-// site, so that the garbage collector takes it away with the site.
+// kind (reconcile.ChildName tells more of them apart). The set of children makes
+// it owned by the site, so that the garbage collector takes it away with the site.
 func childMeta(site *webv1.Website) metav1.ObjectMeta {
-	owner := metav1.NewControllerRef(site, webv1.GroupVersion.WithKind("Website"))
-	return metav1.ObjectMeta{
-		Namespace:       site.Namespace,
-		Name:            site.Name,
-		Labels:          labelsOf(site),
-		OwnerReferences: []metav1.OwnerReference{*owner},
-	}
+	return metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name, Labels: labelsOf(site)}
 }
 
 func labelsOf(site *webv1.Website) map[string]string {

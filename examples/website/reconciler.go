@@ -9,7 +9,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +34,7 @@ func setup(mgr *manager.Manager) error {
 	services := informer.For[*corev1.Service](mgr.Informers())
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 
-	r := &reconciler{deployments: deployments.Lister(), services: services.Lister(), client: mgr.Client()}
+	r := newReconciler(mgr, deployments, services, configMaps)
 	f := reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), r.reconcile, r.cleanUp)
 	c := reconcile.New("website", f, reconcile.Options{Workers: 4})
 	c.Watch(source.Kind(websites, source.Self, source.SpecChanged))
@@ -50,14 +49,24 @@ func setup(mgr *manager.Manager) error {
 type reconciler struct {
 	deployments informer.Lister[*appsv1.Deployment]
 	services    informer.Lister[*corev1.Service]
+	children    *reconcile.ChildSet
 	client      *client.Client
 }
 
+func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*appsv1.Deployment],
+	services *informer.SharedInformer[*corev1.Service], configMaps *informer.SharedInformer[*corev1.ConfigMap]) *reconciler {
+	kinds := []reconcile.ChildKind{reconcile.Children(configMaps), reconcile.Children(deployments), reconcile.Children(services)}
+	return &reconciler{
+		deployments: deployments.Lister(),
+		services:    services.Lister(),
+		children:    reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), kinds, reconcile.ChildSetOptions{FieldOwner: fieldOwner}),
+		client:      mgr.Client(),
+	}
+}
+
 func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
-	for _, child := range childrenOf(site) {
-		if err := r.client.Apply(ctx, child, client.FieldOwner(fieldOwner), client.Force{}); err != nil {
-			return reconcile.Result{}, err
-		}
+	if _, err := r.children.Apply(ctx, site, childrenOf(site)...); err != nil {
+		return reconcile.Result{}, err
 	}
 	deployment, err := r.deployments.Get(informer.KeyOf(site))
 	if apierrors.IsNotFound(err) {
@@ -72,13 +81,10 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 // updateStatus writes the status if it has changed, and an event if the page
 // came into or out of service.
 func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, status webv1.WebsiteStatus) error {
-	if equality.Semantic.DeepEqual(site.Status, status) {
-		return nil
-	}
 	before := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
-	site = informer.Copy(site)
-	site.Status = status
-	if err := r.client.Status().Update(ctx, site); err != nil {
+	told := informer.Copy(site)
+	told.Status = status
+	if changed, err := r.client.PatchChanges(ctx, site, told); err != nil || !changed {
 		return err
 	}
 	after := meta.FindStatusCondition(status.Conditions, conditionReady)

@@ -182,7 +182,7 @@ func setupForgetful(mgr *manager.Manager) error {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	services := informer.For[*corev1.Service](mgr.Informers())
-	r := &reconciler{deployments: deployments.Lister(), services: services.Lister(), client: mgr.Client()}
+	r := newReconciler(mgr, deployments, services, informer.For[*corev1.ConfigMap](mgr.Informers()))
 	f := &forgetful{reconciler: r, written: map[reconcile.Key]int64{}}
 	c := reconcile.New("website", reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), f.reconcile, r.cleanUp), reconcile.Options{})
 	c.Watch(source.Kind(websites, source.Self, source.SpecChanged))

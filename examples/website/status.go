@@ -8,8 +8,9 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/reconcile"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
@@ -27,10 +28,7 @@ func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.We
 	if d != nil {
 		status.ReadyReplicas = d.Status.ReadyReplicas
 	}
-	ready := readyOf(site, d, status.ReadyReplicas)
-	ready.ObservedGeneration = site.Generation
-	ready.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-	meta.SetStatusCondition(&status.Conditions, ready)
+	reconcile.ConditionsOf(site, &status.Conditions, now).Set(readyOf(site, d, status.ReadyReplicas))
 	return status
 }
 
