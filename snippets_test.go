@@ -46,9 +46,11 @@ var snippetImports = map[string]string{
 	"workqueue":    module + "/workqueue",
 	"webv1":        module + "/examples/website/api/v1",
 
-	"appsv1": "k8s.io/api/apps/v1",
-	"corev1": "k8s.io/api/core/v1",
-	"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"appsv1":   "k8s.io/api/apps/v1",
+	"batchv1":  "k8s.io/api/batch/v1",
+	"corev1":   "k8s.io/api/core/v1",
+	"metav1":   "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"policyv1": "k8s.io/api/policy/v1",
 
 	"apierrors":          "k8s.io/apimachinery/pkg/api/errors",
 	"cache":              "k8s.io/client-go/tools/cache",
