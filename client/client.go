@@ -141,7 +141,7 @@ func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
 		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
 	}
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandlerWithContext = newWarningLog(log)
+		cfg.WarningHandlerWithContext = NewWarningLog(log)
 	}
 	cfg.Timeout = 0 // send sets the time of each try, and a watch has none
 	// The RESTClient itself decodes only the server's errors; objects are

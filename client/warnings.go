@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
 )
 
 // maxWarnings texts are remembered; past it all are forgotten, so that texts
@@ -24,7 +25,10 @@ type warningLog struct {
 	}
 }
 
-func newWarningLog(fallback logr.Logger) *warningLog {
+// NewWarningLog logs each text of the server's warnings once: by the logger of a
+// call's context, or else by fallback. A Client has one of its own unless its REST
+// configuration names another; several clients in one program can share one.
+func NewWarningLog(fallback logr.Logger) rest.WarningHandlerWithContext {
 	w := &warningLog{fallback: fallback}
 	w.mu.seen = map[string]struct{}{}
 	return w

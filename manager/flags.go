@@ -36,6 +36,19 @@ var flags = [...]option{
 		get:   func(o *Options) string { return o.Context },
 		set:   func(o *Options, text string) error { o.Context = text; return nil },
 	}, {
+		name:  "as",
+		usage: "`user` to make all requests as, such as system:serviceaccount:prod:website, to see whether its rights suffice",
+		get:   func(o *Options) string { return o.Impersonate.UserName },
+		set:   func(o *Options, text string) error { o.Impersonate.UserName = text; return nil },
+	}, {
+		name:  "as-group",
+		usage: "`groups` of that user, separated by commas (default: those the server gives it)",
+		get:   func(o *Options) string { return strings.Join(o.Impersonate.Groups, ",") },
+		set: func(o *Options, text string) error {
+			o.Impersonate.Groups = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+			return nil
+		},
+	}, {
 		name:  "metrics-bind-address",
 		env:   "METRICS_BIND_ADDRESS",
 		usage: "`address` to serve metrics on; 0: none",
@@ -131,6 +144,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 // BindFlags defines flags on fs that set the fields of o when fs is parsed:
 //
 //	-kubeconfig, -context
+//	-as, -as-group
 //	-metrics-bind-address       default from METRICS_BIND_ADDRESS
 //	-health-probe-bind-address  default from HEALTH_PROBE_BIND_ADDRESS
 //	-watch-namespaces           default from WATCH_NAMESPACE

@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,8 +97,12 @@ func (m *Manager) connect(opts Options) error {
 		cfg = found
 	}
 	cfg = rest.CopyConfig(cfg)
-	if cfg.UserAgent == "" {
-		cfg.UserAgent = rest.DefaultKubernetesUserAgent()
+	cfg.UserAgent = cmp.Or(opts.UserAgent, cfg.UserAgent, rest.DefaultKubernetesUserAgent())
+	if opts.Impersonate.UserName != "" {
+		cfg.Impersonate = opts.Impersonate
+	}
+	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
+		cfg.WarningHandlerWithContext = client.NewWarningLog(opts.Client.Logger) // one for all clients
 	}
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does

@@ -44,6 +44,14 @@ type Options struct {
 	Kubeconfig string
 	// Context of the kubeconfig. Empty: its current one.
 	Context string
+	// UserAgent that the server's audit log shows. Empty: that of Config, or else
+	// one made of the program's name and version.
+	UserAgent string
+	// Impersonate has all requests made as somebody else, whom the server decides
+	// for: a ServiceAccount, to find out whether its rights suffice. The user of
+	// the connection needs the right to impersonate. Without a UserName: as Config
+	// says.
+	Impersonate rest.ImpersonationConfig
 	// Informers that the manager's factory makes. A zero Logger there is the
 	// manager's.
 	Informers informer.Options
