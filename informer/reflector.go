@@ -34,8 +34,10 @@ const (
 	// silentAfter without a frame, a stream that has bookmarks is dead: they
 	// come once a minute.
 	silentAfter = 150 * time.Second
-	// earlyEnd is how long before its timeout the end of a stream needs a reason.
-	earlyEnd = 5 * time.Second
+	// earlyEnd is how long before its timeout the end of a stream needs a reason:
+	// what two clocks differ by in ten minutes. An end that is taken for the
+	// timeout hides a change of schema.
+	earlyEnd = 500 * time.Millisecond
 )
 
 // sink is where a Reflector puts what it learns: the DeltaFIFO.

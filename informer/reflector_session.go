@@ -18,7 +18,7 @@ type session[T Object] struct {
 	alarm  *time.Timer   // ends ctx when the stream is silent
 	within time.Duration // the alarm's time
 	opened time.Time
-	until  time.Time // that the server was asked for
+	until  time.Time // the server, which counts from when it was asked, ends it no sooner
 	spoke  bool
 }
 
@@ -34,6 +34,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T]
 		cancelOverdue()
 	}
 	s.alarm = time.AfterFunc(answerWithin, func() { cancel(errSilent) })
+	asked := time.Now()
 	stream, err := r.lw.Watch(s.ctx, opts)
 	if err != nil {
 		err = s.because(err)
@@ -41,7 +42,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts WatchOptions) (*session[T]
 		return nil, failed(err, false)
 	}
 	s.Stream, s.opened = stream, time.Now()
-	s.until = s.opened.Add(opts.Timeout)
+	s.until = asked.Add(opts.Timeout.Truncate(time.Second)) // it is asked for in seconds
 	s.alarm.Stop()
 	switch {
 	case opts.SendInitialEvents:

@@ -4,12 +4,16 @@
 package simulate_test
 
 import (
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
 )
 
 // mode is what a widget of the store has as its mode.
@@ -24,13 +28,13 @@ func TestInformer_ChangedSchemaListsTheKindAnew_A9(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		opts  informer.Options
-		after time.Duration // the start
+		after time.Duration // the start; its watches live
 		late  time.Duration // until the change is published
 		gone  bool          // the history of watches goes with it
 	}{
 		{"published at once", informer.Options{}, time.Minute, 0, false},
 		{"published after the watch has ended", informer.Options{PagedLists: true, PageSize: 2}, time.Minute, 1500 * time.Millisecond, false},
-		{"published late, as by an aggregated API", informer.Options{}, time.Hour, time.Minute, false},
+		{"published late, as by an aggregated API", informer.Options{}, 4 * time.Minute, time.Minute, false},
 		{"before anybody knows the schema", informer.Options{}, 2 * time.Second, 0, false},
 		{"with the history of watches", informer.Options{}, time.Minute, 0, true},
 		{"with the history of watches, by pages", informer.Options{PagedLists: true, PageSize: 2}, time.Minute, time.Minute, true},
@@ -194,6 +198,30 @@ func TestInformer_SchemasThatAreForbiddenCostNothing_A9(t *testing.T) {
 		pass(5 * time.Minute)
 		if got := mode(w, i, "a"); got != "fastest" {
 			t.Errorf("mode is %q, want \"fastest\": nobody looks any more", got)
+		}
+	})
+}
+
+// A watch that the change ends seconds before its time looks nearly as one that
+// has had its time.
+func TestInformer_SchemaThatChangesAtTheEndOfAWatchIsSeen_A9(t *testing.T) {
+	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+		w.put(newWidget("a", "1"))
+		i := informer.For[*widget](w.factory)
+		start(w)
+		watch := slices.IndexFunc(w.Served(), func(r simulate.Served) bool {
+			return strings.HasSuffix(r.Path, "/widgets") && strings.Contains(r.Query, "sendInitialEvents=true")
+		})
+		asked := w.Served()[watch]
+		query, err := url.ParseQuery(asked.Query)
+		w.must(err)
+		timeout, err := time.ParseDuration(query.Get("timeoutSeconds") + "s")
+		w.must(err)
+		pass(time.Until(asked.At.Add(timeout - time.Second)))
+		w.must(w.ChangeSchema(widgets, map[string]any{"mode": "fast"}))
+		pass(time.Minute)
+		if got := mode(w, i, "a"); got != "fast" {
+			t.Errorf("mode is %q, want \"fast\": the end of the watch was taken for its timeout", got)
 		}
 	})
 }

@@ -277,6 +277,7 @@ func TestInformer_ScopesChangeAtRunTime_I4(t *testing.T) {
 				notes(t, d, "added a/x, added b/x", "the first scopes")
 				synced := i.Synced()
 
+				w.network.Delay(100 * time.Millisecond) // the new scope is not listed while we look
 				w.must(i.SetScopes(scopeOf("b", "c", "d")))
 				var out *informer.OutOfScopeError
 				if _, err := lister.Get(informer.Key{Namespace: "a", Name: "x"}); !errors.As(err, &out) {
@@ -288,6 +289,7 @@ func TestInformer_ScopesChangeAtRunTime_I4(t *testing.T) {
 				if i.Synced() == synced || isClosed(i.Synced()) || !isClosed(r.Synced()) {
 					t.Error("scopes that are not listed yet need a Synced of their own; the handler's stays closed")
 				}
+				w.network.Delay(0)
 				w.put(inNamespace("d", "x"))
 				pass(time.Second)
 				notes(t, d, "added c/x, added d/x, deleted a/x left", "what goes and what comes")
