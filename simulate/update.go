@@ -95,8 +95,10 @@ func (s *Server) current(q *writing) (held, old *object, err error) {
 	if held == nil {
 		return nil, nil, nil
 	}
-	old, err = q.kind.fromStorage(seen)
-	return held, old, err
+	if old, err = q.kind.fromStorage(seen); err != nil {
+		return held, nil, errUnreadable(q.kind, held, err)
+	}
+	return held, old, nil
 }
 
 // finish takes an object through the hops between its making and its storing.
@@ -119,9 +121,8 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 		return nil, err
 	}
 	if same(old, obj) {
-		return old, nil
-	}
-	if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
+		obj = old // webhooks are asked all the same
+	} else if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.kind.invalidKind(), q.name, errs)
 	}
 	q.advise(old, obj)

@@ -146,6 +146,15 @@ func TestServer_MutatingWebhooksChangeWhatIsStored_S15(t *testing.T) {
 	h.says("POST", mapsPath, `{"metadata":{"name":"b"}}`, 500, `received undecodable patch in webhook response`)
 }
 
+func TestServer_WebhooksAreAskedAboutWhatChangesNothing_S15(t *testing.T) {
+	h := newHookServer(t)
+	h.says("POST", mapsPath, `{"metadata":{"name":"a"},"data":{"v":"1"}}`, 201)
+	h.answers["deny"] = denies
+	h.configure("validating", "deny")
+	h.says("PATCH", mapsPath+"/a", `{"data":{"v":"1"}}`, 418, "not today")
+	h.questions("deny UPDATE v1/a")
+}
+
 func TestServer_ValidatingWebhooksRefuse_S15(t *testing.T) {
 	h := newHookServer(t)
 	h.answers["no"], h.answers["yes"] = denies, allows

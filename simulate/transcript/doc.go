@@ -57,12 +57,17 @@
 //	                                what follows stands for one that is not there
 //	set rv 7                        keeps a text
 //	poll 200 $crds/x                asks until the status is this; notes nothing
+//	poll 418 POST $cms {}           the same with another method, and a body
 //	use three                       plays a case of shared.txt, unnoted
 //
 // Bodies and paths may say $name, $(repeat:n:text), $(nest:n:text) and
 // $(add:name:n). A body "hex 6b 38" is sent as these bytes, and JSON as protobuf
 // when that is its Content-Type. That something does not come on a watch is
 // shown by writing a marker after it, and awaiting that alone.
+//
+// A server that is to ask webhooks finds them at $hooks, with the certificate
+// $trust (webhooks.go). A real one asks a moment after it is told to: a case
+// waits by polling with rehearsals.
 //
 // A case must not depend on what others do to the server at the same time: what
 // lies outside namespaces carries $ns in its name and is asked for by it, and

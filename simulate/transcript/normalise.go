@@ -14,7 +14,7 @@ import (
 
 // normaliser replaces what no two servers have in common by what they must.
 type normaliser struct {
-	namespace string
+	own       *strings.Replacer // of what is the runner's
 	source    string            // all that the case says itself, which stays
 	ranks     revisions         // of objects, in their order
 	uids      map[string]string // in the order of their appearance
@@ -26,8 +26,8 @@ type normaliser struct {
 // word, revisions of objects by their rank, revisions of lists and bookmarks by
 // that of the newest object they know, and the namespace by $ns. An entry of
 // managedFields becomes one line.
-func (p *player) normalised(c Case, namespace string) []Entry {
-	n := &normaliser{namespace: namespace, uids: map[string]string{}}
+func (p *player) normalised(c Case) []Entry {
+	n := &normaliser{own: ownOf(p.vars), uids: map[string]string{}}
 	var source strings.Builder
 	for _, s := range c.Steps {
 		fmt.Fprintln(&source, s.Rest, s.Body)
@@ -75,6 +75,17 @@ func replacerOf(names map[string]string) *strings.Replacer {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		pairs = append(pairs, name, names[name])
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// ownOf replaces what a runner has chosen by the variable that holds it.
+func ownOf(vars variables) *strings.Replacer {
+	var pairs []string
+	for _, name := range []string{"ns", "hooks", "trust"} {
+		if vars[name] != "" {
+			pairs = append(pairs, vars[name], "$"+name)
+		}
 	}
 	return strings.NewReplacer(pairs...)
 }
@@ -196,5 +207,5 @@ func (n *normaliser) text(text string) string {
 	text = address.ReplaceAllString(text, "<address>")
 	text = hash.ReplaceAllString(text, "hash=<hash>")
 	text = age.ReplaceAllString(text, "<age>")
-	return strings.ReplaceAll(text, n.namespace, "$ns")
+	return n.own.Replace(text)
 }

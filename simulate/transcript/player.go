@@ -37,6 +37,11 @@ type Target struct {
 	// Client may do all. Stranger has no credentials; it sends the steps that
 	// bring their own, and those of nobody.
 	Client, Stranger *http.Client
+	// Hooks is where Webhooks listens, for the server to ask: "https://127.0.0.1:1".
+	// Empty: nowhere, and cases with webhooks fail.
+	Hooks string
+	// Trust is the certificate of Hooks, in PEM.
+	Trust []byte
 }
 
 // Entry is what one step was answered.
@@ -81,7 +86,7 @@ func Run(ctx context.Context, target Target, c Case, namespace string) ([]Entry,
 	defer group.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	p := &player{target: target, vars: newVariables(namespace), streams: map[string]*stream{}}
+	p := &player{target: target, vars: newVariables(namespace, target), streams: map[string]*stream{}}
 	p.read = func(s *stream, answer *http.Response) {
 		group.Go(func() { s.read(ctx, answer.Body, answer.Header.Get("Content-Type")) })
 	}
@@ -92,7 +97,7 @@ func Run(ctx context.Context, target Target, c Case, namespace string) ([]Entry,
 			return nil, fmt.Errorf("%s: line %d: %s: %w", c.Name, step.Line, step, err)
 		}
 	}
-	return p.normalised(c, namespace), nil
+	return p.normalised(c), nil
 }
 
 func (p *player) play(ctx context.Context, step Step) error {
@@ -286,11 +291,17 @@ func (p *player) await(ctx context.Context, step Step, name, want string) error 
 	return nil
 }
 
-// poll asks until the answer has the status, and notes nothing.
-func (p *player) poll(ctx context.Context, step Step, status, path string) error {
+// poll asks until the answer has the status, and notes nothing. A path alone is
+// read; else it follows a method, and is followed by a body.
+func (p *player) poll(ctx context.Context, step Step, status, rest string) error {
+	method, path := http.MethodGet, rest
+	if before, after, more := strings.Cut(rest, " "); more {
+		method = before
+		path, step.Body, _ = strings.Cut(after, " ")
+	}
 	deadline := time.Now().Add(pollWithin)
 	for {
-		answer, err := p.send(ctx, step, http.MethodGet, path)
+		answer, err := p.send(ctx, step, method, path)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@
 package transcript
 
 import (
+	"encoding/base64"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,7 +14,7 @@ import (
 // variables of a case: what was saved, and the short names of common paths.
 type variables map[string]string
 
-func newVariables(namespace string) variables {
+func newVariables(namespace string, target Target) variables {
 	group := namespace + ".example.com"
 	return variables{
 		"ns":          namespace,
@@ -28,6 +29,9 @@ func newVariables(namespace string) variables {
 		"widgets":     "/apis/" + group + "/v1/namespaces/" + namespace + "/widgets",
 		"crds":        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 		"rbac":        "/apis/rbac.authorization.k8s.io/v1",
+		"admission":   "/apis/admissionregistration.k8s.io/v1",
+		"hooks":       target.Hooks,
+		"trust":       base64.StdEncoding.EncodeToString(target.Trust),
 	}
 }
 

@@ -5,7 +5,11 @@ package transcript_test
 
 import (
 	"context"
+	"encoding/pem"
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +21,7 @@ import (
 // simulated runs test in a bubble with a simulated server of its own.
 func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) {
 	t.Helper()
+	webhooks() // outside of the bubble: they answer all
 	synctest.Test(t, func(t *testing.T) {
 		s, network := simulate.New(simulate.Options{Authorization: true, Tokens: map[string]simulate.User{
 			adminToken: {Name: "envtest-admin", Groups: []string{"system:masters"}},
@@ -33,7 +38,7 @@ func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) 
 		stranger := &http.Client{Transport: network.Transport()}
 		defer stranger.CloseIdleConnections()
 		client := &http.Client{Transport: admin{stranger.Transport}}
-		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: stranger})
+		test(t, transcript.Target{Host: "http://simulated", Client: client, Stranger: stranger, Hooks: webhooks().URL, Trust: certificate()})
 	})
 }
 
@@ -46,4 +51,16 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+adminToken)
 	return a.RoundTripper.RoundTrip(r)
+}
+
+// webhooks listen until the process ends.
+var webhooks = sync.OnceValue(func() *httptest.Server {
+	s := httptest.NewUnstartedServer(transcript.Webhooks())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // a case does not trust them
+	s.StartTLS()
+	return s
+})
+
+func certificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhooks().Certificate().Raw})
 }

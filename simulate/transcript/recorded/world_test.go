@@ -5,8 +5,12 @@ package recorded_test
 
 import (
 	"context"
+	"encoding/pem"
 	"flag"
 	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"sync"
 	"testing"
@@ -73,10 +77,22 @@ func startReal() (err error) {
 	if err != nil {
 		return err
 	}
-	real.target = transcript.Target{Host: cfg.Host}
+	real.target = transcript.Target{Host: cfg.Host, Hooks: webhooks().URL, Trust: certificate()}
 	if real.target.Client, err = rest.HTTPClientFor(cfg); err != nil {
 		return err
 	}
 	real.target.Stranger, err = rest.HTTPClientFor(rest.AnonymousClientConfig(cfg))
 	return err
+}
+
+// webhooks listen until the process ends.
+var webhooks = sync.OnceValue(func() *httptest.Server {
+	s := httptest.NewUnstartedServer(transcript.Webhooks())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // a case does not trust them
+	s.StartTLS()
+	return s
+})
+
+func certificate() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: webhooks().Certificate().Raw})
 }
