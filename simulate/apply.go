@@ -162,7 +162,7 @@ func (q *writing) askMerge(given map[string]any, old *object) (*object, error) {
 		if known := apierrors.APIStatus(nil); errors.As(err, &known) {
 			return nil, err
 		}
-		return nil, errPlain(err)
+		return nil, errPlain(q.alike(err, given))
 	}
 	u, ok := next.(*unstructured.Unstructured)
 	if !ok {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/simulate"
 )
 
 // request is one line of a conversation, and what its answer has to hold.
@@ -252,4 +253,15 @@ func TestServer_PatchesAtOnceAllCount_S8(t *testing.T) {
 			t.Errorf("%d of %d fields are there, want all: a patch that finds another version is tried again", len(data)-1, writers)
 		}
 	})
+}
+
+func TestServer_ApplyNamesUnknownFieldsInOneOrder_S7(t *testing.T) {
+	s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
+	const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"f":1,"e":1,"d":{"x":1},"c":[1],"b":1,"g":1}`
+	for range 20 {
+		answer := directly(s, "PATCH", mapsPath+"/a?fieldManager=m", "application/apply-patch+yaml", body)
+		if said := answer.Body.String(); answer.Code != 500 || !strings.Contains(said, "/v1, Kind=ConfigMap): .b: field not declared in schema") {
+			t.Fatalf("got %d %s, want 500 that names the first field, b", answer.Code, said)
+		}
+	}
 }
