@@ -72,7 +72,11 @@ func (k *Kind) of(obj *object) (*object, error) {
 	if from == nil {
 		return nil, fmt.Errorf("%s is not served in version %s", k.Kind, given)
 	}
-	return convert(from.shaped(obj), from, k)
+	out, err := convert(from.shaped(obj), from, k)
+	if err != nil {
+		return nil, errUnreadable(k, obj, err)
+	}
+	return out, nil
 }
 
 // convert is obj, of one version, as an object of another. It shares what does

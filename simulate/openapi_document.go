@@ -30,6 +30,7 @@ type document struct {
 func documentOf(versions ...servedVersion) *document {
 	d := &document{map[string]*spec.PathItem{}, typeSchemas{builtinFacts(), spec.Definitions{}}}
 	for _, v := range versions {
+		d.addDiscovery(v)
 		for _, k := range v.kinds {
 			d.addPaths(k)
 			d.addCustom(k)
@@ -102,6 +103,8 @@ func (d *document) meta(kind string) *spec.Schema {
 	switch kind {
 	case "DeleteOptions":
 		return d.typed(reflect.TypeFor[metav1.DeleteOptions](), schema.GroupVersionKind{Version: "v1", Kind: kind})
+	case "APIResourceList":
+		return d.typed(reflect.TypeFor[metav1.APIResourceList](), schema.GroupVersionKind{Version: "v1", Kind: kind})
 	case "Status":
 		return d.typed(reflect.TypeFor[metav1.Status](), schema.GroupVersionKind{Version: "v1", Kind: kind})
 	}

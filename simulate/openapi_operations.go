@@ -108,13 +108,19 @@ func (d *document) operation(k *Kind, sub subresource, verb, scope string) *spec
 			answer = d.meta("Status")
 		}
 	}
-	op.Responses = &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
+	op.Responses = answers(answer, by.codes...)
+	return op
+}
+
+// answers are those of an operation: the schema with these codes, and 401.
+func answers(schema *spec.Schema, codes ...int) *spec.Responses {
+	out := &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
 		http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: http.StatusText(http.StatusUnauthorized)}},
 	}}}
-	for _, code := range by.codes {
-		op.Responses.StatusCodeResponses[code] = spec.Response{ResponseProps: spec.ResponseProps{Description: http.StatusText(code), Schema: answer}}
+	for _, code := range codes {
+		out.StatusCodeResponses[code] = spec.Response{ResponseProps: spec.ResponseProps{Description: http.StatusText(code), Schema: schema}}
 	}
-	return op
+	return out
 }
 
 // takes gives an operation a body.

@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -42,6 +43,21 @@ func (d *document) addPaths(k *Kind) {
 			place(d.path(all+"/{name}/"+sub.name, one), verb, d.operation(k, sub, verb, scope))
 		}
 	}
+}
+
+// addDiscovery describes how a client asks for the kinds of a version. Of those
+// of custom kinds alone a real server says nothing.
+func (d *document) addDiscovery(v servedVersion) {
+	if !v.builtin() {
+		return
+	}
+	group := identifier(v.GroupVersion)
+	op := &spec.Operation{OperationProps: spec.OperationProps{
+		ID: "get" + group + capital(v.Version) + "APIResources", Description: "get the kinds of this version",
+		Tags: []string{lower(group) + "_" + v.Version}, Produces: v.kinds[0].media(), Responses: answers(d.meta("APIResourceList"), http.StatusOK),
+	}}
+	op.Consumes = op.Produces
+	d.path(v.path()+"/", nil).Get = op
 }
 
 // path is the description of a path, made if it is not there.

@@ -73,6 +73,11 @@ func errOtherUID(k *Kind, key types.NamespacedName, want, got types.UID) *apierr
 	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, pathOf(key), want, got))
 }
 
+// errUnreadable is said of a stored object that cannot be converted.
+func errUnreadable(k *Kind, obj *object, cause error) *apierrors.StatusError {
+	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=%d: %w", k.Group, k.Resource, pathOf(obj.key()), obj.revision(), cause))
+}
+
 // errRecord is said of a deletion of an object that is another one by now.
 func errRecord(k *Kind, name, field, want, got, happened string) *apierrors.StatusError {
 	return apierrors.NewConflict(schema.GroupResource{Group: k.Group, Resource: k.Kind}, name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", field, want, field, got, happened))
