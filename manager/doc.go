@@ -27,6 +27,7 @@
 //	M4  ready means synced; alive means progress
 //	M5  a standby is synced and its queues are filled; after a released lease it
 //	    reconciles without waiting for anything but the lease
+//	M7  events told before the stop are sent before it ends, within the grace period
 //
 // A stop is what follows when the context of Run ends or when something that
 // runs returns an error, whose reason then is what Run returns. From that

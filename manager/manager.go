@@ -40,6 +40,9 @@ type Manager struct {
 	metrics, health *server // nil: none
 	hooks           webhook.Options
 
+	mail     *eventMail
+	mailOnce sync.Once // adds it
+
 	mu struct {
 		sync.Mutex
 		phase       Phase
@@ -133,6 +136,9 @@ func (m *Manager) connect(opts Options) error {
 		if m.client, err = client.New(m.config, m.scheme, opts.Client); err != nil {
 			return err
 		}
+	}
+	if m.mail, err = newEventMail(m.standby, m.log, m.stopsUntil); err != nil {
+		return err
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
 }

@@ -23,6 +23,7 @@ func (m *Manager) observe() error {
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests.total,
+		newEventCollector(m.mail),
 		controllerCollector{newControllerMetrics(), m.allControllers},
 		informerCollector{newInformerMetrics(), m.allInformers},
 	} {

@@ -32,6 +32,7 @@ var wanted = []string{
 	"controller_runtime_reconcile_timeouts_total",
 	"controller_runtime_reconcile_total",
 	"controller_runtime_terminal_reconcile_errors_total",
+	"flyball_events_total",
 	"flyball_informer_anomalies_total",
 	"flyball_informer_audit_differences_total",
 	"flyball_informer_audits_total",

@@ -130,6 +130,12 @@ func (m *Manager) phase() (Phase, time.Time) {
 	return m.mu.phase, m.mu.since
 }
 
+// stopsUntil is when the grace period of a stop that has begun is over.
+func (m *Manager) stopsUntil() time.Time {
+	_, since := m.phase()
+	return since.Add(m.grace)
+}
+
 // opened blocks until the members of g have started. It reports false if ctx
 // ends before.
 func opened(ctx context.Context, g *group) bool {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
@@ -51,6 +52,7 @@ type reconciler struct {
 	services    informer.Lister[*corev1.Service]
 	children    *reconcile.ChildSet
 	client      *client.Client
+	events      events.EventRecorder
 }
 
 func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*appsv1.Deployment],
@@ -61,6 +63,7 @@ func newReconciler(mgr *manager.Manager, deployments *informer.SharedInformer[*a
 		services:    services.Lister(),
 		children:    reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), kinds, reconcile.ChildSetOptions{FieldOwner: fieldOwner}),
 		client:      mgr.Client(),
+		events:      mgr.Events("website"),
 	}
 }
 
@@ -78,8 +81,8 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 	return reconcile.Result{}, r.updateStatus(ctx, site, statusOf(site, deployment, time.Now()))
 }
 
-// updateStatus writes the status if it has changed, and an event if the page
-// came into or out of service.
+// updateStatus writes the status if it has changed, and tells by an event if the
+// page came into or out of service.
 func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, status webv1.WebsiteStatus) error {
 	before := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
 	told := informer.Copy(site)
@@ -91,7 +94,8 @@ func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, stat
 	if before != nil && before.Status == after.Status && before.Reason == after.Reason {
 		return nil
 	}
-	return r.client.Create(ctx, eventFor(site, before, after, time.Now()))
+	r.events.Eventf(site, nil, eventType(before), after.Reason, "Reconcile", "%s", after.Message)
+	return nil
 }
 
 // cleanUp runs before a deleted Website goes: traffic stops first, so that

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/reconcile"
@@ -44,6 +45,15 @@ func readyOf(site *webv1.Website, d *appsv1.Deployment, ready int32) metav1.Cond
 	}
 	return metav1.Condition{Type: conditionReady, Status: metav1.ConditionTrue, Reason: "Serving",
 		Message: fmt.Sprintf("%d of %d replicas serve the page", ready, want)}
+}
+
+// eventType of a change of the Ready condition, which was before; nil: of a new
+// Website.
+func eventType(before *metav1.Condition) string {
+	if before != nil && before.Status == metav1.ConditionTrue {
+		return corev1.EventTypeWarning // it was served, and is no more as it should be
+	}
+	return corev1.EventTypeNormal
 }
 
 func urlOf(site *webv1.Website) string {

@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+// postbox is a server of Events without a network.
+type postbox struct {
+	mu       sync.Mutex
+	delay    time.Duration
+	fail     func(method string) (code int, err error) // nil: nothing fails
+	events   map[string]eventsv1.Event                 // by name
+	requests []string
+}
+
+func newPostbox() *postbox { return &postbox{events: map[string]eventsv1.Event{}} }
+
+func (p *postbox) config() *rest.Config {
+	return &rest.Config{Host: "http://server", Transport: p, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+}
+
+func (p *postbox) RoundTrip(req *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(p.delay):
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests = append(p.requests, req.Method)
+	if p.fail != nil {
+		if code, err := p.fail(req.Method); err != nil {
+			return nil, err
+		} else if code != 0 {
+			return answer(req, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: "Odd"}), nil
+		}
+	}
+	var event eventsv1.Event
+	if req.Method == http.MethodPatch {
+		event = p.events[req.URL.Path[strings.LastIndex(req.URL.Path, "/")+1:]]
+	}
+	if err := json.NewDecoder(req.Body).Decode(&event); err != nil {
+		return nil, err
+	}
+	p.events[event.Name] = event
+	event.TypeMeta = metav1.TypeMeta{Kind: "Event", APIVersion: "events.k8s.io/v1"}
+	return answer(req, http.StatusCreated, event), nil
+}
+
+// CloseIdleConnections is what client-go looks for.
+func (p *postbox) CloseIdleConnections() {}
+
+func answer(req *http.Request, code int, body any) *http.Response {
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return &http.Response{
+		StatusCode: code, Request: req, Body: io.NopCloser(bytes.NewReader(text)),
+		Header: http.Header{"Content-Type": {"application/json"}},
+	}
+}
+
+// totals are the counts of the events that the server has, by reason.
+func (p *postbox) totals() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[string]int{}
+	for _, e := range p.events {
+		n := 1
+		if e.Series != nil {
+			n = int(e.Series.Count)
+		}
+		out[e.Reason] += n
+	}
+	return out
+}
+
+func (p *postbox) sent() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return strings.Join(p.requests, " ")
+}
+
+// posting runs test in a bubble with a manager that sends its events to p.
+func posting(t *testing.T, test func(t *testing.T, p *postbox, tell func(object, reason string), end func())) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPostbox()
+		m := newManager(t, manager.Options{Config: p.config()})
+		recorder := m.Events("website")
+		stop, wait := run(t, m)
+		synctest.Wait()
+		ended := false
+		end := func() {
+			if !ended {
+				ended = true
+				stop()
+				must(t, wait())
+			}
+		}
+		defer end()
+		test(t, p, func(object, reason string) {
+			recorder.Eventf(newConfigMap(object), nil, corev1.EventTypeNormal, reason, "Test", "%s is %s", object, reason)
+		}, end)
+	})
+}
+
+func TestEvents_WhatIsToldBeforeTheStopIsSent_M7(t *testing.T) {
+	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), end func()) {
+		p.delay = 2 * time.Second // each takes that
+		for i := range 5 {
+			tell(fmt.Sprint("map-", i), fmt.Sprint("Reason", i))
+		}
+		for range 9 {
+			tell("map-0", "Reason0")
+		}
+		end()
+		got := p.totals()
+		for i := range 5 {
+			want := 1
+			if i == 0 {
+				want = 10
+			}
+			if reason := fmt.Sprint("Reason", i); got[reason] != want {
+				t.Errorf("the server has %d of %s, want %d: it was told before the stop", got[reason], reason, want)
+			}
+		}
+	})
+}
+
+// What a controller tells while it drains is before the end of the recorder.
+func TestEvents_DrainingReconcileIsHeard_M7(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPostbox()
+		m := newManager(t, manager.Options{Config: p.config()})
+		recorder := m.Events("website")
+		must(t, m.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			<-ctx.Done()
+			<-time.After(time.Second)
+			recorder.Eventf(newConfigMap("a"), nil, corev1.EventTypeWarning, "Drained", "Stop", "last words")
+			return nil
+		})))
+		stop, wait := run(t, m)
+		synctest.Wait()
+		stop()
+		must(t, wait())
+		if p.totals()["Drained"] != 1 {
+			t.Errorf("the server has %v, want the last words of a controller", p.totals())
+		}
+	})
+}
+
+func TestEvents_StopDoesNotWaitForADeadServer_M7(t *testing.T) {
+	for name, lame := range map[string]func(p *postbox){
+		"refuses connections": func(p *postbox) {
+			p.fail = func(string) (int, error) { return 0, errors.New("connection refused") }
+		},
+		"never answers": func(p *postbox) { p.delay = 1000 * time.Hour },
+	} {
+		t.Run(name, func(t *testing.T) {
+			posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), end func()) {
+				lame(p)
+				for i := range 100 {
+					tell(fmt.Sprint("map-", i), "Lost")
+				}
+				begin := time.Now()
+				end() // Run returns nil
+				if took := time.Since(begin); took > 31*time.Second {
+					t.Errorf("the stop took %v, want it within the grace period", took)
+				}
+			})
+		})
+	}
+}
+
+func TestEvents_SameEventIsOneSeries(t *testing.T) {
+	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
+		for range 100 {
+			tell("a", "Failed")
+			time.Sleep(time.Second)
+		}
+		if got := p.sent(); got != "POST PATCH" {
+			t.Errorf("100 times the same event sent %s, want it and the beginning of its series", got)
+		}
+		time.Sleep(8 * time.Minute)
+		if got := p.totals()["Failed"]; got != 100 {
+			t.Errorf("after the series has ended the server counts %d, want 100", got)
+		}
+		tell("a", "Failed")
+		time.Sleep(time.Second)
+		if got := p.sent(); got != "POST PATCH PATCH POST" {
+			t.Errorf("sent %s, want a new event after the series has ended", got)
+		}
+	})
+}
+
+func TestEvents_OneObjectHasAnAllowance(t *testing.T) {
+	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
+		for i := range 40 {
+			tell("loud", fmt.Sprint("Reason", i))
+		}
+		tell("other", "Heard")
+		time.Sleep(time.Second)
+		if got := p.totals(); len(got) != 26 || got["Heard"] != 1 {
+			t.Errorf("the server has %d reasons, want 25 of the loud object and that of the other", len(got))
+		}
+		time.Sleep(5 * time.Minute)
+		tell("loud", "Later")
+		time.Sleep(time.Second)
+		if got := p.totals(); got["Later"] != 1 {
+			t.Error("after five minutes the loud object is still not heard")
+		}
+	})
+}
+
+func TestEvents_ServerThatFailsIsAskedAgainAndOneThatRefusesIsNot(t *testing.T) {
+	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
+		codes := []int{503, 0, 403}
+		lost := true
+		p.fail = func(string) (int, error) {
+			if lost {
+				lost = false
+				return 0, errors.New("connection reset")
+			}
+			code := codes[0]
+			codes = append(codes[1:], 0)
+			return code, nil
+		}
+		tell("a", "Late")
+		tell("b", "Refused")
+		tell("c", "Good")
+		time.Sleep(time.Minute)
+		if got := p.totals(); got["Late"] != 1 || got["Refused"] != 0 || got["Good"] != 1 {
+			t.Errorf("the server has %v, want Late and Good", got)
+		}
+	})
+}
+
+func TestEvents_WhatIsNoEventIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPostbox()
+		m := newManager(t, manager.Options{Config: p.config()})
+		recorder := m.Events("website")
+		stop, wait := run(t, m)
+		recorder.Eventf(nil, nil, corev1.EventTypeNormal, "A", "Test", "x")
+		recorder.Eventf((*corev1.ConfigMap)(nil), nil, corev1.EventTypeNormal, "B", "Test", "x")
+		recorder.Eventf(newConfigMap("a"), nil, "Odd", "C", "Test", "x")
+		recorder.Eventf(&eventsv1.EventList{}, nil, corev1.EventTypeNormal, "D", "Test", "x")
+		recorder.Eventf(newConfigMap("a"), (*corev1.Pod)(nil), corev1.EventTypeNormal, "Good", "Test", "%s", strings.Repeat("ü", 1000)+"\xff")
+		stop()
+		must(t, wait())
+		recorder.Eventf(newConfigMap("a"), nil, corev1.EventTypeNormal, "TooLate", "Test", "x")
+		if got := p.totals(); len(got) != 1 || got["Good"] != 1 {
+			t.Errorf("the server has %v, want what is sound", got)
+		}
+		for _, e := range p.events {
+			if len(e.Note) > 1024 || !strings.HasSuffix(e.Note, "ü…") {
+				t.Errorf("a note of %d bytes was sent that begins with %.10q, want what the server takes", len(e.Note), e.Note)
+			}
+			if e.ReportingController != "website" || e.ReportingInstance == "" || e.EventTime.IsZero() || e.Namespace != "default" {
+				t.Errorf("sent %+v, which the server would refuse", e)
+			}
+		}
+	})
+}
