@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+var _ = Describe("a set of children", func() {
+	It("is applied and pruned", func(ctx SpecContext) {
+		inNamespace(ctx, "children")
+		informers, err := informer.NewSharedInformerFactory(env.Config(), specScheme(), informer.Options{
+			DetectMutations: informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) }),
+		})
+		Expect(err).NotTo(HaveOccurred())
+		c, err := client.New(env.Config(), specScheme(), client.Options{Observer: informers, FieldOwner: "spec"})
+		Expect(err).NotTo(HaveOccurred())
+		pages := informer.For[*corev1.ConfigMap](informers, informer.Scope{Namespaces: []string{"children"}})
+
+		running, stop := context.WithCancel(ctx)
+		var run sync.WaitGroup
+		run.Go(func() {
+			defer GinkgoRecover()
+			Expect(informers.Run(running)).To(Succeed())
+		})
+		defer run.Wait()
+		defer stop()
+		Expect(informers.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
+
+		site := website("children", "site")
+		Expect(c.Create(ctx, site)).To(Succeed())
+		Expect(c.Create(ctx, configMap("children", "by-hand", nil))).To(Succeed())
+
+		set := reconcile.NewChildSet(c, c.Scheme(), []reconcile.ChildKind{reconcile.Children(pages)}, reconcile.ChildSetOptions{Labels: map[string]string{"set": "pages"}})
+		page := func(name, text string) informer.Object {
+			return configMap("children", name, map[string]string{"page": text})
+		}
+		for _, step := range []struct {
+			wanted []informer.Object
+			report string
+		}{
+			{[]informer.Object{page("a", "1"), page("b", "1")}, "created ConfigMap children/a, ConfigMap children/b; 0 unchanged"},
+			{[]informer.Object{page("a", "1"), page("b", "2")}, "updated ConfigMap children/b; 1 unchanged"},
+			{[]informer.Object{page("a", "1")}, "pruned ConfigMap children/b; 1 unchanged"},
+			{[]informer.Object{page("a", "1")}, "1 unchanged"},
+		} {
+			report, err := set.Apply(ctx, site, step.wanted...)
+			Expect(err).NotTo(HaveOccurred())
+			Expect(report.String()).To(Equal(step.report), "the cache shows own writes at once")
+		}
+		a := &corev1.ConfigMap{}
+		Expect(c.Get(ctx, informer.Key{Namespace: "children", Name: "a"}, a)).To(Succeed())
+		Expect(metav1.IsControlledBy(a, site)).To(BeTrue())
+		Expect(a.Labels).To(HaveKeyWithValue("set", "pages"))
+
+		_, err = set.Apply(ctx, site, page("a", "1"), page("by-hand", "1"))
+		Expect(err).To(MatchError(ContainSubstring("nobody controls it")))
+		other := website("children", "other")
+		Expect(c.Create(ctx, other)).To(Succeed())
+		_, err = set.Apply(ctx, other, page("a", "1"))
+		taken, is := errors.AsType[*reconcile.AlreadyControlledError](err)
+		Expect(is).To(BeTrue(), "%v", err)
+		Expect(taken.Controller.UID).To(Equal(site.UID))
+		_, err = set.Apply(ctx, site)
+		Expect(err).To(MatchError(reconcile.ErrNothingWanted))
+		report, err := set.PruneAll(ctx, site)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(report.Pruned).To(HaveLen(1))
+		Expect(apierrors.IsNotFound(c.Get(ctx, informer.KeyOf(a), a))).To(BeTrue())
+		Expect(c.Get(ctx, informer.Key{Namespace: "children", Name: "by-hand"}, a)).To(Succeed())
+	})
+})
