@@ -26,6 +26,7 @@ func (m *Manager) observe() error {
 		newEventCollector(m.mail),
 		controllerCollector{newControllerMetrics(), m.allControllers},
 		informerCollector{newInformerMetrics(), m.allInformers},
+		newWebhookCollector(m.webhookServer),
 	} {
 		failed = append(failed, m.registry.Register(c))
 	}

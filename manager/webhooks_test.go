@@ -5,7 +5,10 @@ package manager_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -116,4 +119,36 @@ func TestManager_WebhooksDrainFromTheBeginningOfTheStop_M2(t *testing.T) {
 	}
 	stop()
 	must(t, wait())
+}
+
+func TestManager_WebhooksAreMeasured(t *testing.T) {
+	m := newManager(t, manager.Options{Webhooks: webhook.Options{CertDir: t.TempDir()}})
+	if families, err := m.Metrics().Gather(); err != nil || strings.Contains(fmt.Sprint(families), "webhook") {
+		t.Errorf("metrics of webhooks without any, or %v", err)
+	}
+	webhook.Validate(m.Webhooks(), "/pods", func(context.Context, *webhook.Request, *corev1.Pod, *corev1.Pod) error { return nil })
+	m.Webhooks().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/pods", nil))
+	families, err := m.Metrics().Gather()
+	must(t, err)
+	docs, err := os.ReadFile("../docs/metrics.md")
+	must(t, err)
+	found := map[string]string{}
+	for _, f := range families {
+		if strings.Contains(f.GetName(), "webhook") {
+			found[f.GetName()] = fmt.Sprint(f.GetMetric())
+			if row := fmt.Sprintf("| `%s` | %s |", f.GetName(), strings.ToLower(f.GetType().String())); !strings.Contains(string(docs), row) {
+				t.Errorf("docs/metrics.md lacks %q", row)
+			}
+		}
+	}
+	for name, want := range map[string]string{
+		"controller_runtime_webhook_requests_in_flight": "value:0",
+		"controller_runtime_webhook_latency_seconds":    "sample_count:1",
+		"flyball_webhook_requests_total":                `value:"failed"`,
+		"flyball_webhook_panics_total":                  `value:"/pods"`,
+	} {
+		if !strings.Contains(strings.ReplaceAll(found[name], " ", ""), want) {
+			t.Errorf("%s = %s, want %s in it", name, found[name], want)
+		}
+	}
 }

@@ -280,6 +280,9 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 					return
 				}
 				defer conn.Close()
+				if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+					t.Error(err)
+				}
 				c := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "hooks.default.svc"})
 				fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", configMapPath, 1<<20)
 				answer, _ := io.ReadAll(c)
