@@ -17,6 +17,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -76,6 +77,10 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 		return nil, err
 	}
 	if answer.StatusCode < http.StatusOK || answer.StatusCode > http.StatusPartialContent {
+		var status metav1.Status
+		if json.Unmarshal(text, &status) == nil && status.Kind == "Status" && status.Status == metav1.StatusFailure {
+			return nil, apierrors.FromObject(&status)
+		}
 		said := "unknown"
 		if strings.HasPrefix(answer.Header.Get("Content-Type"), "text/") {
 			said = strings.TrimSpace(string(text))
