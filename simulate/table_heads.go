@@ -22,8 +22,13 @@ var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]columns {
 	for _, some := range []printers{podPrinters(), corePrinters(), workloadPrinters(), networkPrinters(), storagePrinters(), policyPrinters()} {
 		maps.Copy(all, some)
 	}
-	out := map[schema.GroupVersionKind]columns{}
+	out, docs := map[schema.GroupVersionKind]columns{}, columnDocs()
 	for name, columns := range all {
+		for i, head := range columns.heads {
+			if doc, ok := docs[name][head.Name]; ok {
+				columns.heads[i].Description = doc
+			}
+		}
 		version, kind, _ := strings.Cut(name, " ")
 		if gv, err := schema.ParseGroupVersion(version); err == nil {
 			out[gv.WithKind(kind)] = columns
