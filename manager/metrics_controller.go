@@ -19,8 +19,8 @@ import (
 type controllerMetrics struct {
 	depth, adds, retries, unfinished, longest, latency, work *prometheus.Desc
 
-	total, errors, terminal, panics, timeouts, conflicts *prometheus.Desc
-	overdue, took, workers, active                       *prometheus.Desc
+	total, errors, terminal, panics, timeouts, conflicts, outcomes *prometheus.Desc
+	overdue, took, workers, active                                 *prometheus.Desc
 
 	sourceEvents, sourceKeys, sourcePanics, sourceWaiting *prometheus.Desc
 }
@@ -53,6 +53,7 @@ func newControllerMetrics() controllerMetrics {
 		workers:   reconciles("max_concurrent_reconciles", "Workers of the controller."),
 		active:    reconciles("active_workers", "Workers that reconcile now."),
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
+		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
@@ -73,7 +74,7 @@ func (c controllerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.depth, c.adds, c.retries, c.latency, c.work, c.unfinished, c.longest,
 		c.total, c.errors, c.terminal, c.panics, c.timeouts, c.took, c.workers, c.active,
-		c.conflicts, c.overdue, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
+		c.conflicts, c.outcomes, c.overdue, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
 	} {
 		ch <- d
 	}
@@ -121,6 +122,7 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	}
 	for outcome, n := range x.Outcomes {
 		s.add(c.total, prometheus.CounterValue, float64(n), x.Name, resultOf(outcome))
+		s.add(c.outcomes, prometheus.CounterValue, float64(n), x.Name, string(outcome))
 	}
 	count(c.errors, reconcile.OutcomeError, reconcile.OutcomeTerminal, reconcile.OutcomePanic, reconcile.OutcomeTimeout)
 	count(c.terminal, reconcile.OutcomeTerminal)

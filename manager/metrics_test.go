@@ -59,6 +59,7 @@ var wanted = []string{
 	"flyball_informer_waiting_deltas",
 	"flyball_informer_watches_total",
 	"flyball_reconcile_conflicts_total",
+	"flyball_reconcile_outcomes_total",
 	"flyball_reconcile_overdue_total",
 	"flyball_source_events_total",
 	"flyball_source_keys_total",
@@ -155,6 +156,17 @@ controller_runtime_reconcile_panics_total{controller="copier"} 1
 # HELP controller_runtime_max_concurrent_reconciles Workers of the controller.
 # TYPE controller_runtime_max_concurrent_reconciles gauge
 controller_runtime_max_concurrent_reconciles{controller="copier"} 1
+# HELP flyball_reconcile_outcomes_total Reconciles that ended, by outcome: each is counted under one.
+# TYPE flyball_reconcile_outcomes_total counter
+flyball_reconcile_outcomes_total{controller="copier",outcome="after"} 1
+flyball_reconcile_outcomes_total{controller="copier",outcome="conflict"} 0
+flyball_reconcile_outcomes_total{controller="copier",outcome="done"} 6
+flyball_reconcile_outcomes_total{controller="copier",outcome="error"} 1
+flyball_reconcile_outcomes_total{controller="copier",outcome="panic"} 1
+flyball_reconcile_outcomes_total{controller="copier",outcome="retry"} 1
+flyball_reconcile_outcomes_total{controller="copier",outcome="stopped"} 0
+flyball_reconcile_outcomes_total{controller="copier",outcome="terminal"} 1
+flyball_reconcile_outcomes_total{controller="copier",outcome="timeout"} 0
 # HELP flyball_reconcile_overdue_total Reconciles that passed the soft deadline.
 # TYPE flyball_reconcile_overdue_total counter
 flyball_reconcile_overdue_total{controller="copier"} 1
@@ -175,7 +187,7 @@ flyball_informer_synced{kind="ConfigMap"} 1
 # TYPE flyball_informer_state gauge
 `+states("Live")+``), "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
 			"controller_runtime_terminal_reconcile_errors_total", "controller_runtime_reconcile_panics_total",
-			"controller_runtime_max_concurrent_reconciles", "flyball_reconcile_overdue_total", "workqueue_depth",
+			"controller_runtime_max_concurrent_reconciles", "flyball_reconcile_outcomes_total", "flyball_reconcile_overdue_total", "workqueue_depth",
 			"workqueue_adds_total", "flyball_informer_objects", "flyball_informer_synced", "flyball_informer_state")
 		if err != nil {
 			t.Error(err)
