@@ -167,8 +167,9 @@ func TestRun_ServesOnUntilTheDrainDelayHasPassed_H6(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Run = %v", err)
 		}
-		if took := time.Since(begun); took < 21*time.Second || took > 24*time.Second {
-			t.Errorf("Run returned after %v, want as soon as the last request was answered, at 22 seconds", took)
+		// TLS says goodbye for up to five seconds to who does not listen, on a wire without a buffer.
+		if took := time.Since(begun); took < 22*time.Second || took > 28*time.Second {
+			t.Errorf("Run returned after %v, want soon after the last request was answered, at 22 seconds", took)
 		}
 	})
 }
