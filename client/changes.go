@@ -25,6 +25,10 @@ import (
 //	to.Status.URL = url
 //	changed, err := c.PatchChanges(ctx, site, to)
 //
+// Of a status in which nothing but zeros was read, all that to has is sent: a Go
+// type does not tell a zero that was never written, and is missing where people
+// and schemas look for it, from one that was.
+//
 // The patches hold for the object with from's UID alone. A list is replaced whole,
 // so a patch with one in it also holds only for from's resourceVersion; if the
 // object has changed since, the error is a *ConflictError. For the same care with
@@ -49,7 +53,8 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	if err != nil {
 		return false, at.wrap(err)
 	}
-	parts, guarded := changedParts(before, after, slices.Contains(at.resource.subresources, statusName))
+	unsaid := !untyped(to) && saysNothing(before[statusName])
+	parts, guarded := changedParts(before, after, slices.Contains(at.resource.subresources, statusName), unsaid)
 	if len(parts) == 0 {
 		return false, nil
 	}
@@ -107,10 +112,15 @@ type changedPart struct {
 
 // changedParts are the patches that turn one tree into another, of the object and
 // of its status if that is written apart, those with something in them.
+// The zeros of a status that is unsaid are part of the patch.
 // replacesList says whether one of them replaces a list, and so builds on what
 // was in it.
-func changedParts(before, after map[string]any, apart bool) (parts []changedPart, replacesList bool) {
+func changedParts(before, after map[string]any, apart, unsaid bool) (parts []changedPart, replacesList bool) {
 	object := difference(before, after)
+	status, _ := object[statusName].(map[string]any)
+	if whole, is := after[statusName].(map[string]any); is && status != nil && unsaid {
+		withZeros(status, whole)
+	}
 	replacesList = listIn(object, before)
 	if status, changed := object[statusName]; changed && apart {
 		delete(object, statusName)
@@ -120,6 +130,38 @@ func changedParts(before, after map[string]any, apart bool) (parts []changedPart
 		parts = slices.Insert(parts, 0, changedPart{"", object})
 	}
 	return parts, replacesList
+}
+
+// saysNothing says whether there is nothing but zeros in a JSON value.
+func saysNothing(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, field := range v {
+			if !saysNothing(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	}
+	return reflect.ValueOf(value).IsZero()
+}
+
+// withZeros adds to a merge patch what it leaves out of after, the outcome.
+func withZeros(patch, after map[string]any) {
+	for name, value := range after {
+		part, sent := patch[name].(map[string]any)
+		whole, is := value.(map[string]any)
+		switch _, there := patch[name]; {
+		case !there:
+			patch[name] = value
+		case sent && is:
+			withZeros(part, whole)
+		}
+	}
 }
 
 // listIn says whether a merge patch of before replaces or removes a list.

@@ -80,6 +80,33 @@ func TestPatchChanges_SendsWhatDiffersAndNothingElse_C10(t *testing.T) {
 	}
 }
 
+// A status that was never written has no zeros on the server, and those of its type
+// look as if they had been read.
+func TestPatchChanges_FirstStatusIsSentWithItsZeros_C10(t *testing.T) {
+	from := readSite()
+	from.Status.Replicas = 0
+	for _, row := range []struct {
+		name   string
+		change func(*Website)
+		want   string
+	}{
+		{"first", func(s *Website) { s.Status.URL = "u" }, `{"metadata":{"uid":"u"},"status":{"replicas":0,"url":"u"}}`},
+		{"still unsaid", func(s *Website) { s.Spec.Content = "bye" }, `{"metadata":{"uid":"u"},"spec":{"content":"bye"}}`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			c, s := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")})
+			to := informer.Copy(from)
+			row.change(to)
+			if _, err := c.PatchChanges(t.Context(), from, to); err != nil {
+				t.Fatal(err)
+			}
+			if sent := s.requests(); len(sent) != 1 || sent[0].body != row.want {
+				t.Errorf("sent %v, want one request with %s", sent, row.want)
+			}
+		})
+	}
+}
+
 func TestPatchChanges_OnAnErrorTheObjectIsAsItWas_C3(t *testing.T) {
 	c, _ := scripted(t, client.Options{}, reply{body: thing("example.com/v1", "Website", "", "")}, status(409, "Conflict", "the object has been modified", ""))
 	from := readSite()

@@ -32,7 +32,8 @@ type WebsiteSpec struct {
 }
 
 type WebsiteStatus struct {
-	Replicas int32 `json:"replicas"`
+	Replicas int32  `json:"replicas"`
+	URL      string `json:"url,omitempty"`
 }
 
 func (w *Website) DeepCopyObject() runtime.Object {
