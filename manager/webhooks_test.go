@@ -70,7 +70,7 @@ func TestManager_WebhooksAreMadeOnce(t *testing.T) {
 	if code, text := probe(m, "/readyz/webhooks"); code != http.StatusNotFound {
 		t.Errorf("/readyz/webhooks = %d %s: nobody has asked for webhooks", code, text)
 	}
-	if m.Webhooks() != m.Webhooks() {
+	if first, second := m.Webhooks(), m.Webhooks(); first != second {
 		t.Error("Webhooks has made two servers")
 	}
 }

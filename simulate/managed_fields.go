@@ -195,9 +195,6 @@ func (k *Kind) makeNothing() *unstructured.Unstructured {
 	return u
 }
 
-// nameless is what a manager without a name is called.
-const nameless = "unknown"
-
 // own notes in obj who has written what of it since old; nil: all of it.
 func (q *writing) own(old, obj *object) error {
 	of, ok := q.shapeOf(old, obj)
