@@ -30,7 +30,8 @@ import (
 // and schemas look for it, from one that was.
 //
 // The patches hold for the object with from's UID alone. A list is replaced whole,
-// so a patch with one in it also holds only for from's resourceVersion; if the
+// so a patch with one in it, like one of a first status, also holds only for from's
+// resourceVersion; if the
 // object has changed since, the error is a *ConflictError. For the same care with
 // single fields pass Preconditions{ResourceVersion: from.GetResourceVersion()}.
 //
@@ -120,8 +121,9 @@ func changedParts(before, after map[string]any, apart, unsaid bool) (parts []cha
 	status, _ := object[statusName].(map[string]any)
 	if whole, is := after[statusName].(map[string]any); is && status != nil && unsaid {
 		withZeros(status, whole)
+		replacesList = true // as good as: it replaces what was not there
 	}
-	replacesList = listIn(object, before)
+	replacesList = replacesList || listIn(object, before)
 	if status, changed := object[statusName]; changed && apart {
 		delete(object, statusName)
 		parts = append(parts, changedPart{statusName, map[string]any{statusName: status}})
@@ -156,7 +158,7 @@ func withZeros(patch, after map[string]any) {
 		part, sent := patch[name].(map[string]any)
 		whole, is := value.(map[string]any)
 		switch _, there := patch[name]; {
-		case !there:
+		case !there && value != nil:
 			patch[name] = value
 		case sent && is:
 			withZeros(part, whole)

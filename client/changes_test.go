@@ -90,7 +90,7 @@ func TestPatchChanges_FirstStatusIsSentWithItsZeros_C10(t *testing.T) {
 		change func(*Website)
 		want   string
 	}{
-		{"first", func(s *Website) { s.Status.URL = "u" }, `{"metadata":{"uid":"u"},"status":{"replicas":0,"url":"u"}}`},
+		{"first", func(s *Website) { s.Status.URL = "u" }, `{"metadata":{"resourceVersion":"6","uid":"u"},"status":{"replicas":0,"url":"u"}}`},
 		{"still unsaid", func(s *Website) { s.Spec.Content = "bye" }, `{"metadata":{"uid":"u"},"spec":{"content":"bye"}}`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
