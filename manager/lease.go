@@ -210,7 +210,11 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 	if err != nil {
 		return err
 	}
-	l.mu.base, l.mu.seen, l.mu.version = got, got, informer.ParseVersion(got.ResourceVersion)
+	version := informer.ParseVersion(got.ResourceVersion)
+	if holder := holderOf(l.mu.seen); version < l.mu.version && holder != l.mu.identity {
+		return fmt.Errorf("%q has the lease since", holder) // the watch was faster than the answer
+	}
+	l.mu.base, l.mu.seen, l.mu.version = got, got, version
 	l.mu.held = true
 	l.gate.open(sent)
 	return nil
