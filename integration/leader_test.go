@@ -146,7 +146,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		var took []time.Duration
 		leader := begin(15 * time.Second)
 		leader.says("leads")
-		for range 7 {
+		for range 3 {
 			standby := begin(15 * time.Second)
 			standby.says("standing by")
 			log.awaits(ns, standby.name, "watch", "leases")
@@ -176,7 +176,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 
 	It("never write both, when one is stopped past its lease and goes on, again and again", func() {
 		leader, standby := pair(2 * time.Second)
-		for range 6 {
+		for range 2 {
 			leader.signal(syscall.SIGSTOP)
 			standby.says("leads")
 			log.awaits(ns, standby.name, "patch", "configmaps")
@@ -224,7 +224,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 
 	It("keep the leader when the Lease is deleted", func(ctx context.Context) {
 		leader, standby := pair(15 * time.Second)
-		for range 3 {
+		for range 2 {
 			Expect(api.CoordinationV1().Leases(ns).Delete(ctx, "replicas", metav1.DeleteOptions{})).To(Succeed())
 			Eventually(func() error {
 				_, err := api.CoordinationV1().Leases(ns).Get(ctx, "replicas", metav1.GetOptions{})
