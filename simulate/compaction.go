@@ -32,9 +32,16 @@ func (c *compaction) due(now time.Time, revision int64) (to int64, due bool) {
 	return to, true
 }
 
+// historyAtMost is how many changes are kept between two rounds, for a program that
+// writes in a hot loop. A real server keeps them on its disk.
+const historyAtMost = 200_000
+
 // compactLocked carries out the rounds that are due.
 func (s *Server) compactLocked() {
 	if to, due := s.mu.compaction.due(time.Now(), s.mu.log.revision); due {
 		s.mu.log.compact(to)
+	}
+	if s.mu.compaction.every >= 0 && len(s.mu.log.changes) > historyAtMost {
+		s.mu.log.compact(s.mu.log.revision - historyAtMost/2)
 	}
 }

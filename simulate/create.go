@@ -161,10 +161,10 @@ const (
 // nameLocked appends five characters that the server's seed, the prefix and how
 // often it was asked for decide.
 func (s *Server) nameLocked(prefix string) string {
-	s.mu.names[prefix]++
 	if len(prefix) > longestBase {
 		prefix = prefix[:longestBase]
 	}
+	s.mu.names[prefix]++
 	draw := keyedRandom(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])
 	var b strings.Builder
 	b.WriteString(prefix)

@@ -135,7 +135,7 @@ func (s *Server) fillService(obj, old *object) error {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
 	orElse(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
-	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && *spec.AllocateLoadBalancerNodePorts
+	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
 	for i := range spec.Ports {
 		p := &spec.Ports[i]
 		if !external {
