@@ -115,6 +115,10 @@ SEED ?= 0
 soak: need-cc control-plane ## kill, compact and cut a real server at random for SOAK (5m), then compare every informer with it (SEED=n)
 	CGO_ENABLED=1 $(GO) run -race ./hack/soak -for $(SOAK) -seed $(SEED)
 
+.PHONY: election
+election: need-cc control-plane ## kill, freeze and cut off the leader of two processes in every way; make test does it in two
+	FLYBALL_ELECTION=all CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./integration
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME
 	@set -e; grep -rn --include='*_test.go' '^func Fuzz' . \
