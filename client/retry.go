@@ -14,6 +14,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/internal/linger"
 )
 
 const (
@@ -107,14 +109,7 @@ func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
 		return false
 	}
 	logr.FromContextOrDiscard(ctx).V(1).Info("Sending a request again", "request", at.String(), "after", wait, "because", why.Error())
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return linger.For(ctx, wait)
 }
 
 // retryAfterReader notes the Retry-After of answers, which the RESTClient keeps to

@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -78,7 +79,7 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 // audits compares each live scope with the server now and then, until ctx ends.
 func (c *core) audits(ctx context.Context) error {
 	mean, sim := c.opts.Audit, simhook.Of(ctx)
-	for sleep(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
+	for linger.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
 		for _, w := range c.watchedNow() {
 			r := c.reflectorOf(w)
 			if r == nil || !r.auditable() {
@@ -110,12 +111,12 @@ func (c *core) audit(ctx context.Context, w *watched) ([]Key, error) {
 		return nil, err
 	}
 	for begun := time.Now(); c.indexer.reached(w.id) < v; {
-		if time.Since(begun) > auditPatience || !sleep(ctx, time.Second) {
+		if time.Since(begun) > auditPatience || !linger.For(ctx, time.Second) {
 			return nil, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
 		}
 	}
 	keys, err := c.compare(w, list, v)
-	if len(keys) > 0 && sleep(ctx, auditConfirm) {
+	if len(keys) > 0 && linger.For(ctx, auditConfirm) {
 		keys, err = c.compare(w, list, v)
 	}
 	return keys, err
@@ -191,15 +192,3 @@ func (c *core) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]audi
 
 // auditLists lists the metadata of what a core watches.
 type auditLists func(WatchScope) (ListerWatcher[Object], error)
-
-// sleep waits for d, and reports whether ctx is alive.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

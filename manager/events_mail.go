@@ -22,6 +22,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -160,23 +161,11 @@ func (e *eventMail) sendNext(ctx context.Context, instance string, tries int) bo
 		case try == tries && tries == eventTries:
 			e.log.Info("an event is given up", "tries", tries, "error", err.Error())
 			return true
-		case try == tries || !pause(ctx, wait):
+		case try == tries || !linger.For(ctx, wait):
 			e.putBack(s)
 			return false
 		}
 		wait = min(2*wait, lastEventPause)
-	}
-}
-
-// pause reports whether the time has passed before ctx ended.
-func pause(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/linger"
 )
 
 const (
@@ -167,8 +169,8 @@ func (p *player) ask(ctx context.Context, step Step, method, path string) (*http
 		}
 		_, _ = io.Copy(io.Discard, answer.Body)
 		answer.Body.Close()
-		if err := pause(ctx); err != nil {
-			return nil, err
+		if !linger.For(ctx, pollEvery) {
+			return nil, ctx.Err()
 		}
 	}
 }
@@ -316,21 +318,9 @@ func (p *player) poll(ctx context.Context, step Step, status, rest string) error
 		case time.Now().After(deadline):
 			return fmt.Errorf("still answered %d after %v", answer.StatusCode, pollWithin)
 		}
-		if err := pause(ctx); err != nil {
-			return err
+		if !linger.For(ctx, pollEvery) {
+			return ctx.Err()
 		}
-	}
-}
-
-// pause waits until it is time for another look.
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(pollEvery)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
