@@ -7,10 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -73,7 +72,7 @@ func (s *server) Run(ctx context.Context) error {
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
-		ErrorLog:          log.New(lines{logger}, "", 0),
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -92,12 +91,4 @@ func (s *server) Run(ctx context.Context) error {
 		return nil
 	})
 	return g.Wait()
-}
-
-// lines logs what net/http has to say of broken clients.
-type lines struct{ log logr.Logger }
-
-func (l lines) Write(p []byte) (int, error) {
-	l.log.V(1).Info(strings.TrimSpace(string(p)))
-	return len(p), nil
 }

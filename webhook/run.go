@@ -8,14 +8,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flyball-dev/flyball/internal/linger"
 )
 
 const (
@@ -116,7 +117,7 @@ func (s *Server) server(serving context.Context, logger logr.Logger) *http.Serve
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		BaseContext:       func(net.Listener) context.Context { return serving },
-		ErrorLog:          log.New(lines{logger}, "", 0),
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
 	}
 }
 
@@ -151,18 +152,5 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 		return
 	}
 	log.Info("webhooks are served until nobody sends new requests here", "for", wait.String())
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-serving.Done():
-	}
-}
-
-// lines logs what net/http has to say of broken clients.
-type lines struct{ log logr.Logger }
-
-func (l lines) Write(p []byte) (int, error) {
-	l.log.V(1).Info(strings.TrimSpace(string(p)))
-	return len(p), nil
+	linger.For(serving, wait)
 }
