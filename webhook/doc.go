@@ -15,7 +15,7 @@
 //	   ├──▶ Mutate     your function changes the object ──▶ patch.go: what changed
 //	   └──▶ Convert    version ──▶ hub ──▶ version              conversion.go
 //
-//	certificate.go   the pair that is served                   lock: holder
+//	internal/keypair the pair that is served                   lock: Holder
 //	   ▲ files of CertDir, or
 //	   │ Managed: a Secret that all replicas share; keyring.go decides
 //	   └──────▶ inject.go: who is to trust it: webhook configurations, CRDs

@@ -21,7 +21,7 @@ func Pair(at time.Time, lifetime time.Duration, names ...string) (certificate, k
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return ring.serving.certificate, ring.serving.key, ring.bundle(), nil
+	return ring.serving.Certificate, ring.serving.Key, ring.bundle(), nil
 }
 
 // DataOf is a Secret as stands after an authority was made at a time.

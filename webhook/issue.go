@@ -14,6 +14,8 @@ import (
 	"math/big"
 	"slices"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // take does one step and returns what the keyring then is. k stays as it is.
@@ -43,8 +45,8 @@ func (k keyring) take(s step, now time.Time, p policy) (keyring, error) {
 	return k, nil
 }
 
-func (k keyring) trust(authority *pair) keyring {
-	k.trusted = append([]*x509.Certificate{authority.leaf}, k.trusted...)
+func (k keyring) trust(authority *keypair.Pair) keyring {
+	k.trusted = append([]*x509.Certificate{authority.Leaf}, k.trusted...)
 	return k
 }
 
@@ -56,14 +58,14 @@ const maxNames = 32
 func (k keyring) issue(now time.Time, p policy) (keyring, error) {
 	names := slices.Clone(p.names)
 	if k.serving != nil {
-		for _, name := range namesOf(k.serving.leaf) {
+		for _, name := range namesOf(k.serving.Leaf) {
 			if !slices.Contains(names, name) && len(names) < maxNames {
 				names = append(names, name)
 			}
 		}
 	}
 	end := now.Add(p.lifetime)
-	if authority := k.signer.leaf.NotAfter; end.After(authority) {
+	if authority := k.signer.Leaf.NotAfter; end.After(authority) {
 		end = authority
 	}
 	hosts, addresses := split(names)
@@ -80,7 +82,7 @@ func (k keyring) issue(now time.Time, p policy) (keyring, error) {
 	return k, err
 }
 
-func newAuthority(now time.Time, p policy) (*pair, error) {
+func newAuthority(now time.Time, p policy) (*keypair.Pair, error) {
 	return sign(&x509.Certificate{
 		Subject:               pkix.Name{CommonName: p.names[0] + " webhook authority " + now.UTC().Format(time.RFC3339)},
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
@@ -92,7 +94,7 @@ func newAuthority(now time.Time, p policy) (*pair, error) {
 }
 
 // sign makes a key and has by sign a certificate for it; nil: it signs itself.
-func sign(template *x509.Certificate, now time.Time, by *pair) (*pair, error) {
+func sign(template *x509.Certificate, now time.Time, by *keypair.Pair) (*keypair.Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make a key: %w", err)
@@ -104,7 +106,7 @@ func sign(template *x509.Certificate, now time.Time, by *pair) (*pair, error) {
 	template.NotBefore = now.Add(-min(backdating, template.NotAfter.Sub(now)/10))
 	parent, signer := template, crypto.PrivateKey(key)
 	if by != nil {
-		parent, signer = by.leaf, by.served.PrivateKey
+		parent, signer = by.Leaf, by.TLS.PrivateKey
 		if template.NotBefore.Before(parent.NotBefore) {
 			template.NotBefore = parent.NotBefore
 		}
@@ -117,5 +119,5 @@ func sign(template *x509.Certificate, now time.Time, by *pair) (*pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode a key: %w", err)
 	}
-	return parsePair(pemOf("CERTIFICATE", der), pemOf("PRIVATE KEY", encoded))
+	return keypair.Parse(pemOf("CERTIFICATE", der), pemOf("PRIVATE KEY", encoded))
 }

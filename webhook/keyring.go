@@ -10,6 +10,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // keyring is what the replicas share: who is trusted, who signs, what is served.
@@ -20,9 +22,9 @@ import (
 //	old signer: trusted until it expires, its key is gone
 type keyring struct {
 	trusted []*x509.Certificate // authorities, the newest first
-	signer  *pair               // nil: none, or none that is of use
-	next    *pair               // the signer to be; nil: none
-	serving *pair
+	signer  *keypair.Pair       // nil: none, or none that is of use
+	next    *keypair.Pair       // the signer to be; nil: none
+	serving *keypair.Pair
 }
 
 // The parts of the Secret. tls.crt, tls.key and ca.crt are where other programs look.
@@ -38,8 +40,8 @@ const (
 
 // readKeyring reads the data of a Secret. What cannot be read is not there.
 func readKeyring(data map[string][]byte) keyring {
-	read := func(certificate, key string) *pair {
-		found, err := parsePair(data[certificate], data[key])
+	read := func(certificate, key string) *keypair.Pair {
+		found, err := keypair.Parse(data[certificate], data[key])
 		if err != nil {
 			return nil
 		}
@@ -55,11 +57,11 @@ func readKeyring(data map[string][]byte) keyring {
 
 // write puts the keyring into the data of a Secret, where other keys stay.
 func (k keyring) write(data map[string][]byte) {
-	put := func(p *pair, certificate, key string) {
+	put := func(p *keypair.Pair, certificate, key string) {
 		delete(data, certificate)
 		delete(data, key)
 		if p != nil {
-			data[certificate], data[key] = p.certificate, p.key
+			data[certificate], data[key] = p.Certificate, p.Key
 		}
 	}
 	put(k.signer, partSigner, partSignerKey)
@@ -135,9 +137,9 @@ func (k keyring) step(now time.Time, known time.Duration, p policy) step {
 	switch {
 	case follows && known >= settling:
 		return stepPromote
-	case !follows && (!signs || k.signer.due(now)):
+	case !follows && (!signs || k.signer.Due(now)):
 		return stepAnnounce
-	case signs && k.serving.due(now) && k.serving.leaf.NotAfter.Before(k.signer.leaf.NotAfter):
+	case signs && k.serving.Due(now) && k.serving.Leaf.NotAfter.Before(k.signer.Leaf.NotAfter):
 		return stepIssue
 	case slices.ContainsFunc(k.trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) }):
 		return stepForget
@@ -147,7 +149,7 @@ func (k keyring) step(now time.Time, known time.Duration, p policy) step {
 
 // works reports whether what is served is good for all names, and trusted.
 func (k keyring) works(now time.Time, p policy) bool {
-	return k.serving.validAt(now) == nil && covers(k.serving.leaf, p.names) && k.trusts(k.serving.leaf, now)
+	return k.serving.ValidAt(now) == nil && covers(k.serving.Leaf, p.names) && k.trusts(k.serving.Leaf, now)
 }
 
 // trusts reports whether who trusts the bundle trusts leaf.
@@ -161,9 +163,9 @@ func (k keyring) trusts(leaf *x509.Certificate, now time.Time) bool {
 }
 
 // signs reports whether an authority can sign: it is trusted and lives long enough.
-func (k keyring) signs(authority *pair, now time.Time) bool {
-	return authority != nil && authority.leaf.IsCA && authority.validAt(now) == nil &&
-		authority.leaf.NotAfter.Sub(now) >= leastLife && slices.ContainsFunc(k.trusted, authority.leaf.Equal)
+func (k keyring) signs(authority *keypair.Pair, now time.Time) bool {
+	return authority != nil && authority.Leaf.IsCA && authority.ValidAt(now) == nil &&
+		authority.Leaf.NotAfter.Sub(now) >= leastLife && slices.ContainsFunc(k.trusted, authority.Leaf.Equal)
 }
 
 func covers(leaf *x509.Certificate, names []string) bool {
@@ -194,4 +196,9 @@ func split(names []string) (hosts []string, addresses []net.IP) {
 		}
 	}
 	return hosts, addresses
+}
+
+// pemOf is one block of PEM.
+func pemOf(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

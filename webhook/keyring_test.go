@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -73,7 +75,7 @@ func TestKeyring_WhatIsToBeDone_H5(t *testing.T) {
 	}
 	both := taken(t, fresh, stepIssue, noon.Add(day), others)
 	if !both.works(noon.Add(day), p) || !both.works(noon.Add(day), others) {
-		t.Errorf("names %v: replicas that ask for different names would change it for ever", namesOf(both.serving.leaf))
+		t.Errorf("names %v: replicas that ask for different names would change it for ever", namesOf(both.serving.Leaf))
 	}
 }
 
@@ -115,7 +117,7 @@ func TestKeyring_RotationIsNeverSeen_H5(t *testing.T) {
 				if r.IntN(3) == 0 {
 					replicas[i] = secret
 				}
-				if replicas[i].serving.validAt(now) == nil && !told.trusts(replicas[i].serving.leaf, now) {
+				if replicas[i].serving.ValidAt(now) == nil && !told.trusts(replicas[i].serving.Leaf, now) {
 					t.Fatalf("seed %d, %s: replica %d serves what nobody trusts, after %v", seed, now, i, did)
 				}
 			}
@@ -154,7 +156,7 @@ func TestPair_ReplacesOnlyWhatIsNoBetter_H4(t *testing.T) {
 	future := taken(t, keyring{}, stepCreate, noon.Add(9*day), p).serving
 	for _, c := range []struct {
 		name        string
-		have, found *pair
+		have, found *keypair.Pair
 		want        bool
 	}{
 		{"the first", nil, good, true},
@@ -168,7 +170,7 @@ func TestPair_ReplacesOnlyWhatIsNoBetter_H4(t *testing.T) {
 		{"an expired one for another", older, old, true},
 		{"an expired one for none", nil, old, true},
 	} {
-		if got := replaces(c.have, c.found, noon.Add(2*day)); got != c.want {
+		if got := keypair.Replaces(c.have, c.found, noon.Add(2*day)); got != c.want {
 			t.Errorf("%s: replaces = %v, want %v", c.name, got, c.want)
 		}
 	}

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 const (
@@ -34,7 +36,7 @@ const (
 // managed keeps what is served as a Secret says, and the Secret as keyring.go says.
 type managed struct {
 	Managed
-	held *holder
+	held *keypair.Holder
 	rest rest.Interface
 
 	ring     keyring   // that was last seen to work; used by keep alone
@@ -47,7 +49,7 @@ type managed struct {
 	}
 }
 
-func newManaged(opts Managed, held *holder, cfg *rest.Config) (*managed, error) {
+func newManaged(opts Managed, held *keypair.Holder, cfg *rest.Config) (*managed, error) {
 	if cfg == nil {
 		return nil, errors.New("Managed needs a connection to the API server; give webhook.New its configuration")
 	}
@@ -90,13 +92,13 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	ring, err := m.settle(ctx, log)
 	if err != nil {
 		err = fmt.Errorf("keep the certificate in secret %s/%s: %w", m.Namespace, m.Secret, err)
-		if m.held.miss(err) && ctx.Err() == nil {
+		if m.held.Miss(err) && ctx.Err() == nil {
 			log.Error(err, "what was served before stays")
 		}
 		return false
 	}
-	if m.held.offer(ring.serving, time.Now()) {
-		log.Info("serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.leaf.NotAfter.Format(time.RFC3339))
+	if m.held.Offer(ring.serving, time.Now()) {
+		log.Info("serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	m.ring = ring
 	return m.tell(ctx, log, ring.bundle())

@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/linger"
 )
 
@@ -42,7 +43,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	logger := s.logger()
 	if s.managed == nil {
-		files{s.opts.CertDir, s.held}.look(logger)
+		keypair.Files{Dir: s.opts.CertDir, Held: s.held}.Look(logger)
 	}
 	s.opened(listener)
 	close(s.started)
@@ -102,12 +103,12 @@ func (s *Server) keep(ctx context.Context, log logr.Logger) {
 		s.managed.keep(ctx, log)
 		return
 	}
-	files{s.opts.CertDir, s.held}.keep(ctx, log)
+	keypair.Files{Dir: s.opts.CertDir, Held: s.held}.Keep(ctx, log)
 }
 
 // server is what serves until serving ends, which is later than the context of Run.
 func (s *Server) server(serving context.Context, logger logr.Logger) *http.Server {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.held.serve}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.held.Serve}
 	if s.opts.TLS != nil {
 		s.opts.TLS(config)
 	}

@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 // convertPath is where conversions are asked for, as kubebuilder has it.
@@ -31,7 +33,7 @@ const convertPath = "/convert"
 type Server struct {
 	opts    Options
 	scheme  *runtime.Scheme
-	held    *holder
+	held    *keypair.Holder
 	managed *managed // nil: certificates come from files
 	budget  *semaphore.Weighted
 	started chan struct{}
@@ -55,7 +57,7 @@ type Server struct {
 func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 	s := &Server{
 		scheme:  scheme,
-		held:    &holder{},
+		held:    &keypair.Holder{},
 		started: make(chan struct{}),
 		listen: func(ctx context.Context, address string) (net.Listener, error) {
 			return new(net.ListenConfig).Listen(ctx, "tcp", address)
@@ -97,7 +99,7 @@ func (s *Server) Check(context.Context) error {
 	if s.Addr() == "" {
 		return errors.New("the port is not open")
 	}
-	return s.held.check(time.Now())
+	return s.held.Check(time.Now())
 }
 
 // Addr is where the server listens or has listened, such as "[::]:9443". Empty: not

@@ -66,10 +66,10 @@ type Latency struct {
 // Snapshot says where the server stands.
 func (s *Server) Snapshot() Snapshot {
 	out := Snapshot{Addr: s.Addr()}
-	p, problem := s.held.get()
+	p, problem := s.held.Get()
 	out.Problem = problem
 	if p != nil {
-		out.NotBefore, out.NotAfter = p.leaf.NotBefore, p.leaf.NotAfter
+		out.NotBefore, out.NotAfter = p.Leaf.NotBefore, p.Leaf.NotAfter
 	}
 	if s.managed != nil {
 		out.Untold = s.managed.problems()
