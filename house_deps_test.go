@@ -17,6 +17,7 @@ var linked = []string{
 	// What we chose.
 	"github.com/go-logr/logr",
 	"github.com/prometheus/client_golang",
+	"go.yaml.in/yaml/v3",
 	"golang.org/x/sync",
 	"google.golang.org/protobuf",
 	"k8s.io/api",
@@ -53,7 +54,6 @@ var linked = []string{
 	"github.com/spf13/pflag",
 	"github.com/x448/float16",
 	"go.yaml.in/yaml/v2",
-	"go.yaml.in/yaml/v3",
 	"golang.org/x/net",
 	"golang.org/x/oauth2",
 	"golang.org/x/sys",

@@ -51,6 +51,10 @@
 // the gate cannot call it back, and the error says that nobody knows. StandbyClient
 // and StandbyConfig are for what every replica does, and no gate is in their way.
 //
+// # Options
+//
+// Options come from the program; BindFlags has flags, variables and a file change them.
+//
 // # Health
 //
 // /readyz answers 200 when every informer and every controller has synced, and

@@ -20,6 +20,7 @@ type option struct {
 	env   string // variable that gives the flag's default; empty: none
 	usage string
 	bool  bool // it needs no value
+	list  bool // it takes commas
 	get   func(o *Options) string
 	set   func(o *Options, text string) error
 }
@@ -37,12 +38,13 @@ var flags = [...]option{
 		set:   func(o *Options, text string) error { o.Context = text; return nil },
 	}, {
 		name:  "as",
-		usage: "`user` to make all requests as, such as system:serviceaccount:prod:website, to see whether its rights suffice",
+		usage: "`user` to make all requests as, such as system:serviceaccount:prod:website, to see whether its rights suffice (default: nobody else)",
 		get:   func(o *Options) string { return o.Impersonate.UserName },
 		set:   func(o *Options, text string) error { o.Impersonate.UserName = text; return nil },
 	}, {
 		name:  "as-group",
 		usage: "`groups` of that user, separated by commas (default: those the server gives it)",
+		list:  true,
 		get:   func(o *Options) string { return strings.Join(o.Impersonate.Groups, ",") },
 		set: func(o *Options, text string) error {
 			o.Impersonate.Groups = strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
@@ -75,6 +77,7 @@ var flags = [...]option{
 		name:  "watch-namespaces",
 		env:   "WATCH_NAMESPACE",
 		usage: "`namespaces` to watch, separated by commas (default: all)",
+		list:  true,
 		get:   func(o *Options) string { return strings.Join(o.Informers.Namespaces, ",") },
 		set: func(o *Options, text string) error {
 			o.Informers.Namespaces = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
@@ -92,7 +95,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "leader-election-id",
-		usage: "`name` of the Lease by which replicas agree",
+		usage: "`name` of the Lease by which replicas agree (default: none)",
 		get:   func(o *Options) string { return o.election().ID },
 		set: func(o *Options, text string) error {
 			o.elect(func(e *LeaderElection) { e.ID = text })
@@ -150,12 +153,20 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-watch-namespaces           default from WATCH_NAMESPACE
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-graceful-shutdown-timeout, -v
+//	-config                     a file with values of flags
 //
-// A flag wins over its variable, a variable over what o says already. A flag
-// of that name that fs has already (another library's -kubeconfig) is shared:
-// its value counts when it is not empty. A variable that does not parse is
-// remembered; New returns it. o must not be copied between BindFlags and the
-// parsing of fs.
+// A flag wins over its variable, a variable over the file, the file over what o
+// says already. A flag of that name that fs has already (another library's
+// -kubeconfig) is shared: its value counts when it is not empty. A variable that
+// does not parse is remembered; New returns it. o must not be copied between
+// BindFlags and the parsing of fs.
+//
+// The file of -config is a YAML mapping of the names of flags to their values; those
+// that take commas may be lists. It sets every flag that fs has when it is parsed,
+// those of the program among them (one that gathers the values of several uses gets
+// that of the file as one more). It is read where -config stands on the command line,
+// and what is wrong with it is an error of fs.Parse; then nothing of it counts. A
+// -config that fs has before BindFlags is the program's own, and no file is read.
 func (o *Options) BindFlags(fs *flag.FlagSet) {
 	if fs == nil {
 		o.misuse = append(o.misuse, errors.New("bind flags: the flag set is nil; give flag.CommandLine"))
@@ -167,6 +178,7 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 			usage += " (or $" + row.env + ")"
 			if text := os.Getenv(row.env); text != "" {
 				o.misused("environment variable "+row.env, row.set(o, text))
+				o.decide(row.name)
 			}
 		}
 		if have := fs.Lookup(row.name); have != nil {
@@ -178,6 +190,17 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 		}
 		fs.Var(flagValue{o, row}, row.name, usage)
 	}
+	if fs.Lookup(configFlag) == nil {
+		fs.Var(configFile{o, fs}, configFlag, "YAML `file` of these flags and their values, which count where neither a flag nor a variable says otherwise (default: none)")
+	}
+}
+
+// decide has the file of -config change that flag no more.
+func (o *Options) decide(name string) {
+	if o.decided == nil {
+		o.decided = map[string]bool{}
+	}
+	o.decided[name] = true
 }
 
 func (o *Options) misused(where string, err error) {
@@ -213,7 +236,10 @@ func (v flagValue) String() string {
 	return v.row.get(v.o)
 }
 
-func (v flagValue) Set(text string) error { return v.row.set(v.o, text) }
+func (v flagValue) Set(text string) error {
+	v.o.decide(v.row.name)
+	return v.row.set(v.o, text)
+}
 
 // IsBoolFlag has package flag take -name for -name=true.
 func (v flagValue) IsBoolFlag() bool { return v.row.bool }

@@ -84,6 +84,8 @@ type Options struct {
 
 	misuse   []error               // of BindFlags
 	borrowed map[string]*flag.Flag // flags that another package has defined
+	decided  map[string]bool       // flags of which a variable or the command line has said something
+	config   string                // the file that has been read
 }
 
 // complete fills in what has been left out and returns the misuse it finds.

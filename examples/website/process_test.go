@@ -129,6 +129,27 @@ func TestProcess_SimulatesOnlyWhereNothingElseIsMeant(t *testing.T) {
 	m.clean(t)
 }
 
+// A file sets flags of the manager and of the program alike.
+func TestProcess_TakesOptionsFromAFile(t *testing.T) {
+	m := newMachine(t)
+	for text, want := range map[string]string{
+		"context: x":                    "no -kubeconfig was given",
+		"webhooks: true\ndemo: true":    "leave out -local and -demo",
+		"webhook: true":                 "line 1: webhook: no flag of this name can be set by a file",
+		"demo: true\nleader-elect: yes": `line 2: leader-elect: "yes" is text; write true or false`,
+	} {
+		name := filepath.Join(t.TempDir(), "options.yaml")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := m.website(t, nil, "-config", name).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v, want an error that says %q:\n%s", text, err, want, out)
+		}
+	}
+	m.clean(t)
+}
+
 // started is an operator that has said how to reach its server.
 type started struct {
 	*exec.Cmd
