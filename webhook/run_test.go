@@ -197,7 +197,7 @@ func TestRun_FilesAreSwappedWhileItServes_H4(t *testing.T) {
 		}
 		first, firstKey, firstRoots, err := webhook.Pair(time.Now(), 24*time.Hour, "hooks.default.svc")
 		must(t, err)
-		second, secondKey, secondRoots, err := webhook.Pair(time.Now(), 48*time.Hour, "hooks.default.svc")
+		second, secondKey, secondRoots, err := webhook.Pair(time.Now(), time.Hour, "hooks.default.svc")
 		must(t, err)
 		one, two := pool(t, firstRoots), pool(t, secondRoots)
 
@@ -238,7 +238,7 @@ func TestRun_FilesAreSwappedWhileItServes_H4(t *testing.T) {
 		if err := look(one); err == nil {
 			t.Error("after the swap the old certificate is served")
 		}
-		time.Sleep(49 * time.Hour)
+		time.Sleep(61 * time.Minute)
 		check("the certificate has expired at ")
 		must(t, stop())
 	})
@@ -306,7 +306,7 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 // answered: with a verdict, or with the advice to come again.
 func TestRun_FloodIsReadWithinTheBudget_H1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer(t, webhook.Options{MaxBody: 1 << 20})
+		s := newServer(t, webhook.Options{MaxBody: 1 << 16})
 		var mu sync.Mutex
 		now, most := 0, 0
 		webhook.Validate(s, "", func(context.Context, *webhook.Request, *corev1.ConfigMap, *corev1.ConfigMap) error {
@@ -320,7 +320,7 @@ func TestRun_FloodIsReadWithinTheBudget_H1(t *testing.T) {
 			mu.Unlock()
 			return nil
 		})
-		large := review(t, ofConfigMap(admissionv1.Create, "null", `{"data":{"a":"`+strings.Repeat("x", 1<<20-1000)+`"}}`))
+		large := review(t, ofConfigMap(admissionv1.Create, "null", `{"data":{"a":"`+strings.Repeat("x", 1<<16-1000)+`"}}`))
 		codes := map[int]int{}
 		var flood sync.WaitGroup
 		for range 200 {
