@@ -25,7 +25,8 @@ type LeaderElection struct {
 	// ID is the name of the Lease. Programs that elect one of them share it, and no
 	// other does.
 	ID string
-	// Namespace of the Lease. Empty: the pod's own; elsewhere it must be named.
+	// Namespace of the Lease. Empty: the pod's own, which POD_NAMESPACE or the mounted
+	// token of its service account tells; elsewhere it must be named.
 	Namespace string
 	// Identity names this process in the Lease. A random part is added, so that two
 	// processes of one Identity are two. Empty: the host's name.
@@ -63,7 +64,7 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	}
 	switch {
 	case e.Namespace == "":
-		misuse = append(misuse, errors.New("no Namespace is given, and this is no pod that has one; name the Lease's, or give -leader-election-namespace"))
+		misuse = append(misuse, errors.New("no Namespace is given, and this is no pod that has one; name the Lease's, give -leader-election-namespace, or set POD_NAMESPACE"))
 	default:
 		misuse = append(misuse, valid("Namespace", e.Namespace, validation.IsDNS1123Label(e.Namespace)))
 	}

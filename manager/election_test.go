@@ -14,6 +14,16 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
+func TestLeaderElection_NamespaceIsThatOfTheVariable(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "a/b")
+	_, err := manager.New(manager.Options{
+		Config: &rest.Config{Host: "http://127.0.0.1:1"}, LeaderElection: &manager.LeaderElection{ID: "website"}, HealthAddress: "0", MetricsAddress: "0", Logger: quiet(),
+	})
+	if err == nil || !strings.Contains(err.Error(), `Namespace "a/b"`) {
+		t.Errorf("New = %v, want it to take the namespace of POD_NAMESPACE", err)
+	}
+}
+
 func TestLeaderElection_MisuseSaysWhatToWrite(t *testing.T) {
 	good := manager.LeaderElection{ID: "website", Namespace: "ops"}
 	for _, c := range []struct {

@@ -28,8 +28,15 @@ var ErrNoCluster = errors.New("nothing says how to reach it")
 // serviceAccount is where a pod has its token.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
+// podNamespace is the variable that names the pod's namespace where serviceAccount
+// does not: the token lies elsewhere, or the pod has none.
+const podNamespace = "POD_NAMESPACE"
+
 // ownNamespace is that of the pod; empty: this is none.
 func ownNamespace() string {
+	if named := os.Getenv(podNamespace); named != "" {
+		return named
+	}
 	text, err := os.ReadFile(serviceAccount + "/namespace")
 	if err != nil {
 		return ""

@@ -65,8 +65,8 @@ type Options struct {
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string
 	// Webhooks of the manager, for those who ask for its Webhooks. An empty Namespace of
-	// Managed there is the pod's own. DrainDelay counts from the beginning of the stop
-	// and is part of GracePeriod.
+	// Managed there is the pod's own, as LeaderElection says. DrainDelay counts from the
+	// beginning of the stop and is part of GracePeriod.
 	Webhooks webhook.Options
 	// LeaderElection has one of several replicas do the work. Nil: each does.
 	LeaderElection *LeaderElection
