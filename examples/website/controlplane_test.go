@@ -137,29 +137,6 @@ var _ = Describe("website", Ordered, func() {
 		Eventually(ready(ctx, "tough")).WithTimeout(60 * time.Second).Should(HavePrefix("True 4 "))
 	})
 
-	It("runs as a service account with a token and the rights it needs", func(ctx context.Context) {
-		_, err := env.Kubectl(ctx, "apply", "-f", "config/rbac.yaml")
-		Expect(err).NotTo(HaveOccurred())
-		cfg, err := env.TokenUser(ctx, "default", "website")
-		Expect(err).NotTo(HaveOccurred())
-		opts := testOptions()
-		opts.Config = cfg
-		mgr, err := manager.New(opts)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(setup(mgr)).To(Succeed())
-		ctx, stop := context.WithCancel(ctx)
-		done := make(chan error, 1)
-		go func() { done <- mgr.Run(ctx) }()
-		apply(ctx, "modest", "<p>", 1)
-		Eventually(kubectl(ctx, "get", "service,deployment,configmap", "modest", "-o", "name")).WithTimeout(20 * time.Second).
-			Should(Equal("service/modest\ndeployment.apps/modest\nconfigmap/modest"))
-		Eventually(ready(ctx, "modest")).Should(HavePrefix("False 0 "))
-		_, err = env.Kubectl(ctx, "delete", "website", "modest", "--timeout=20s")
-		Expect(err).NotTo(HaveOccurred())
-		stop()
-		Eventually(done).WithTimeout(20 * time.Second).Should(Receive(BeNil()))
-	})
-
 	It("refuses names that its children cannot have", func(ctx context.Context) {
 		_, err := env.Kubectl(ctx, "apply", "-f", writeFile("long.yaml",
 			"apiVersion: example.flyball.dev/v1\nkind: Website\nmetadata: {name: "+strings.Repeat("a", 64)+", namespace: default}\nspec: {content: x}\n"))
