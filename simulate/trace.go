@@ -9,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strconv"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -67,6 +69,8 @@ type Change struct {
 	// UID and Generation of the object, or of the last one that was there.
 	UID        types.UID
 	Generation int64
+	// Holder that a Lease names; empty: it is free, or no Lease.
+	Holder string
 	// Created and Deleted: there was none before, there is none after.
 	Created, Deleted bool
 	// Undone: the revision is one that a Rewind went back to.
@@ -79,6 +83,8 @@ type Event struct {
 	Key             types.NamespacedName
 	ResourceVersion string
 }
+
+var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind()
 
 // request is c as a Tracer sees it.
 func (c *call) request(number int) Request {
@@ -115,6 +121,9 @@ func (s *Server) traceLocked(c change) {
 		traced.Kind = f.storage.GroupKind()
 	}
 	traced.UID, traced.Generation = obj.meta().GetUID(), obj.meta().GetGeneration()
+	if c.after != nil && traced.Kind == leaseKind {
+		traced.Holder, _, _ = unstructured.NestedString(c.after.fields, "spec", "holderIdentity")
+	}
 	traced.Undone = c.revision < s.mu.traced
 	s.mu.traced = c.revision
 	s.tracer.Stored(traced)

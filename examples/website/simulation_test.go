@@ -137,6 +137,24 @@ func serve(w *kit.World) {
 	comeAndGo(w)
 }
 
+// Two replicas elect which of them works, and what befalls one for longer than the
+// lease lasts has the other go on.
+func TestSimulation_ReplicasHandOverWhateverGoesWrong(t *testing.T) {
+	cfg := simulated(t)
+	cfg.Seeds, cfg.FaultPhase = 5, time.Minute
+	cfg.Manager.LeaderElection = &manager.LeaderElection{ID: "website.example.flyball.dev", Namespace: "default"}
+	cfg.Faults = kit.Swarm(kit.Crash(time.Second), kit.Pause(20*time.Second), kit.Partition(20*time.Second), kit.ClockStep(time.Hour), kit.Cut(), kit.LoseResponse(), kit.DropEvent())
+	kit.Test(t, cfg, func(w *kit.World) {
+		w.RunAs("replica-a", setup)
+		w.RunAs("replica-b", setup)
+		w.Settled(served(w))
+		for range 3 {
+			comeAndGo(w)
+			w.Sleep(10 * time.Second)
+		}
+	})
+}
+
 // What a run costs: one seed after the other, as they are tested and with nothing
 // going wrong.
 func BenchmarkSimulation(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 
 // newHistory is the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Inexact: cfg.Inexact}
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {
@@ -75,6 +75,9 @@ func (p *process) count() {
 		p.note(Event{What: Counted, Kind: kind, Name: "events of " + kind + " that wait", Count: backlog, Quiet: true})
 	}
 	for _, c := range s.Controllers {
+		if p.standsBy() && !p.works(c.Name) {
+			continue // its queue is for the day that it is elected
+		}
 		p.note(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
 	}
 }

@@ -48,6 +48,7 @@
 //	 of the server               it happens to; it may wait for the next list
 //	the same, Pause,  V15        keys of the processes     eleven minutes after its end:
 //	 Jump, long Hang             that it happens to        a hard deadline and a retry
+//	Rewind            V10        writes of any leader      the next claim of the lease
 //	Crash             V4, V8     what the process owed     for good: its successor lists all
 //	                  V10        what was on the wire      a millisecond later
 //	any               V1, V4, V7, V13, V17 speak of what is at rest, V8 of timers after it
@@ -61,9 +62,18 @@
 // A bubble has one clock: time.Now and timers are the same for all in it. Only what
 // asks internal/simhook for the wall clock, or Now, sees one process's clock
 // stepped. A goroutine cannot be killed: a crash cuts the network for ever and is blind to
-// what comes after. The manager has no leader election yet, so V10 asks that who has
-// ended does not write, and at rest nobody outside of a reconcile. The content of a cache is
-// compared by version; that nobody changes it in place is checked by copies.
+// what comes after. The content of a cache is compared by version; that nobody
+// changes it in place is checked by copies.
+//
+// # Leader election
+//
+// With Config.Manager.LeaderElection the processes elect who works. What waits in a
+// standby's queue is no unrest, nor are renewals, and at rest somebody must lead. By the
+// server's own log V10 then demands that nobody writes but whom the Lease names, save
+// Config.Unguarded. Who has lost leadership ends, and is started anew a second later.
+// V5 is about one process still: reconciles overlap while a replica that was the
+// leader stands still, their writes do not. A request that Delay holds up for more than a tenth of
+// the lease can be carried out too late, and V10 says so.
 //
 // # Concurrency
 //

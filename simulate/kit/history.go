@@ -78,6 +78,8 @@ type Event struct {
 	Count int `json:"count,omitempty"`
 	// After is how long until the next run of a key.
 	After time.Duration `json:"after,omitempty"`
+	// Holder that a Lease names, of changed.
+	Holder string `json:"holder,omitempty"`
 	// Request is its number, of asked, answered and sent; from 1.
 	Request int `json:"request,omitempty"`
 	// Code of an answer; 0: the connection broke.
@@ -95,6 +97,9 @@ func (e Event) String() string {
 	}
 	if e.Version > 0 {
 		text += fmt.Sprintf(" @%d", e.Version)
+	}
+	if e.Holder != "" {
+		text += " held by " + e.Holder
 	}
 	if e.Code > 0 {
 		text += fmt.Sprintf(" %d", e.Code)
@@ -124,6 +129,10 @@ type History struct {
 	Bound time.Duration `json:"bound"`
 	// Audit is how often informers compare themselves with the server; 0: never.
 	Audit time.Duration `json:"audit,omitempty"`
+	// Lease by which processes elect who works; empty: they do not. Unguarded are
+	// the kinds that are written without leading.
+	Lease     string   `json:"lease,omitempty"`
+	Unguarded []string `json:"unguarded,omitempty"`
 	// Inexact says why another run of the seed may differ. Empty: it may not.
 	Inexact    string      `json:"inexact,omitempty"`
 	Events     []Event     `json:"events"`

@@ -98,6 +98,7 @@ func (p *process) keep(n simhook.Note) {
 		a.queued = true
 	case simhook.Taken:
 		a.queued, a.running, a.again = false, true, false
+		p.mu.works[n.Kind] = true
 	case simhook.Ended:
 		a.running = false
 		a.again = retried(n.Name)
@@ -107,17 +108,22 @@ func (p *process) keep(n simhook.Note) {
 // retried reports whether an outcome leads to another run with backoff.
 func retried(outcome string) bool {
 	switch outcome {
-	case "retry", "conflict", "error", "panic", "timeout":
+	case "retry", "conflict", "error", "panic", "timeout", "stopped": // the last for want of the lease
 		return true
 	}
 	return false
 }
 
-// standing counts the keys that are not at rest, and names one.
+// standing counts the keys that are not at rest, and names one. Those that wait for
+// the process to be elected are.
 func (p *process) standing() (busy int, one string) {
+	standby := p.standsBy()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, a := range p.mu.busy {
+		if standby && !p.mu.works[k.controller] {
+			continue
+		}
 		if name := k.controller + " " + k.key; !a.idle() && (one == "" || name < one) {
 			one = name
 		}

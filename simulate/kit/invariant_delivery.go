@@ -14,7 +14,7 @@ func (l line) String() string { return l.who + "'s " + l.controller + " " + l.ke
 
 // everyChangeIsReconciled (V4): what a handler of a source is told is judged; each
 // key that is added for it is reconciled by a run that begins after it, with a
-// store that has what was told; and the last that each handler is told of an
+// store that has what was told, unless it waits for the process to be elected; and the last that each handler is told of an
 // object is what its store holds at rest. A process that ends takes what it owes
 // with it: its successor lists everything.
 func everyChangeIsReconciled(h *History) (out []Violation) {
@@ -26,7 +26,9 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	told := map[string]map[string]int{} // not judged, by process and then source and object
 	last := map[handler]map[string]int{}
 	stores := caches{}
+	led, begun := newLeadership(h), map[worker]bool{}
 	for i, e := range h.Events[:rest] {
+		led.take(e)
 		switch e.What {
 		case Stored:
 			stores.take(e, i)
@@ -51,12 +53,13 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 			}
 		case Begun:
 			delete(owed, lineOf(e))
+			begun[worker{e.Who, e.Kind}] = true
 		case Crashed, Exited:
 			delete(told, e.Who)
 		}
 	}
 	for l, i := range owed {
-		if alive[l.who] {
+		if alive[l.who] && (begun[worker{l.who, l.controller}] || !led.standsBy(l.who)) {
 			out = append(out, violated(i, "%s was added and never reconciled after it", l))
 		}
 	}
@@ -76,6 +79,9 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	}
 	return sorted(out)
 }
+
+// worker is a controller of a process.
+type worker struct{ who, controller string }
 
 type handler struct {
 	who, kind, name string

@@ -17,7 +17,8 @@ func sorted(out []Violation) []Violation {
 }
 
 // restIsRest (V7): the run comes to rest within its bound, and from then on no
-// process writes or reconciles, save for what timers, tickers and resyncs say.
+// process writes or reconciles, save for what timers, tickers and resyncs say, and
+// for Leases.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
@@ -46,7 +47,7 @@ func restIsRest(h *History) (out []Violation) {
 			out = append(out, violated(i, "%s is reconciled at rest, and no timer says so", l))
 		case e.What == Begun:
 			running[e.Who]++
-		case e.What == Changed && alive[e.Who] && running[e.Who] == 0:
+		case e.What == Changed && e.Kind != leases && alive[e.Who] && running[e.Who] == 0:
 			out = append(out, violated(i, "%s writes %s %s at rest", e.Who, e.Kind, e.Key))
 		}
 	}
@@ -59,12 +60,14 @@ const onTheWire = time.Millisecond
 // onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed,
 // but for those that were on the wire, nor after its manager has returned; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
-// nothing. There is no leader election to be judged yet: with it, no write of a
-// follower is.
+// nothing; Leases it renews. Where processes elect who works, the server accepts
+// no write of any but the one that the Lease names, save of unguarded kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
 	rest, finished := h.atRest(), h.last(Finished)
+	led := newLeadership(h)
 	for i, e := range h.Events {
+		led.take(e)
 		end, over := ends[e.Who]
 		_, started := running[e.Who]
 		switch {
@@ -78,10 +81,12 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 			if !over {
 				ends[e.Who] = e
 			}
+		case led.forbids(e):
+			out = append(out, violated(i, "%s writes %s %s, and the Lease is %s", e.Who, e.Kind, e.Key, led))
 		case e.What != Asked || !writes(e.Name):
 		case over && (end.What == Exited || e.At-end.At > onTheWire):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
-		case !over && started && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
+		case !over && started && e.Kind != leases && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
 			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}
@@ -196,18 +201,22 @@ func lists1st(e Event) bool {
 func harmStaysAtItsKey(h *History) (out []Violation) {
 	owed := map[line]int{}
 	failing := map[line]bool{}
-	busy := occupied{}
+	busy, led := occupied{}, newLeadership(h)
 	for i, e := range h.Events {
 		l := lineOf(e)
 		busy.take(e)
+		led.take(e)
 		switch e.What {
 		case Enqueued:
 			if _, ok := owed[l]; !ok && !failing[l] {
 				owed[l] = i
 			}
 		case Begun:
-			if at, ok := owed[l]; ok && e.At-h.Events[at].At > isolation && !busy.since(e.Who, h.Events[at].At) {
-				out = append(out, violated(i, "%s was taken up %v after it was added, while only other keys were harmed", l, e.At-h.Events[at].At))
+			if at, ok := owed[l]; ok {
+				from := max(h.Events[at].At, led.since[e.Who]) // before that it stood by
+				if e.At-from > isolation && !busy.since(e.Who, from) {
+					out = append(out, violated(i, "%s was taken up %v after it was added, while only other keys were harmed", l, e.At-from))
+				}
 			}
 			delete(owed, l)
 			failing[l] = true

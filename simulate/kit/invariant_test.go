@@ -28,6 +28,10 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	}
 	judged := Event{What: Judged, Who: "p", Kind: m, Name: "kind ConfigMap", Key: "k", Count: 1}
 	started, healed, rest, finished := Event{What: Started, Who: "p"}, Event{What: Healed}, Event{What: Rest}, Event{What: Finished}
+	other := Event{What: Started, Who: "q"}
+	leads := func(who string) Event {
+		return Event{What: Changed, Who: who, Kind: leases, Name: "updated", Key: "l", Holder: who + "_5"}
+	}
 	later := func(at time.Duration, e Event) Event {
 		e.At = at
 		return e
@@ -38,6 +42,7 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	for name, c := range map[string]struct {
 		invariant string
 		audit     time.Duration
+		lease     string
 		sound     []Event
 		planted   []Event // instead of the last of sound's events, or before it
 		says      string
@@ -118,6 +123,24 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V10 a write at rest that nobody called for": {invariant: "V10", says: "reconciles nothing",
 			sound:   []Event{started, rest, queue(Begun), asked("patch", "", 1), ended("done", 0), finished, asked("patch", "", 2)},
 			planted: []Event{started, queue(Begun), ended("done", 0), rest, asked("patch", "", 1), finished}},
+		"V10 a write by who has lost the lease": {invariant: "V10", lease: "l", says: "p writes ConfigMap k, and the Lease is q's",
+			sound:   []Event{started, other, leads("p"), changed("created", "k", "u", 1), leads("q"), {What: Changed, Who: "p", Kind: "Secret", Name: "updated", Key: "s"}},
+			planted: []Event{started, other, leads("p"), leads("q"), changed("created", "k", "u", 1)}},
+		"V10 a write before the first election": {invariant: "V10", lease: "l", says: "nobody's",
+			sound:   []Event{started, leads("p"), changed("created", "k", "u", 1)},
+			planted: []Event{started, changed("created", "k", "u", 1), leads("p")}},
+		"V10 a write after the lease was given back": {invariant: "V10", lease: "l", says: "nobody's",
+			sound:   []Event{started, leads("p"), {What: Changed, Who: "user", Kind: leases, Name: "updated", Key: "l"}, changed("created", "k", "u", 1)},
+			planted: []Event{started, leads("p"), {What: Changed, Who: "p", Kind: leases, Name: "updated", Key: "l"}, changed("created", "k", "u", 1)}},
+		"V4 the leader does not do it": {invariant: "V4", lease: "l", says: "never reconciled",
+			sound:   []Event{started, other, leads("q"), queue(Enqueued), rest},
+			planted: []Event{started, other, leads("p"), queue(Enqueued), rest}},
+		"V7 a write at rest, save of the lease": {invariant: "V7", lease: "l", says: "writes ConfigMap",
+			sound:   []Event{started, rest, leads("p"), finished},
+			planted: []Event{started, rest, leads("p"), changed("updated", "k", "u", 2), finished}},
+		"V15 who is elected hangs": {invariant: "V15", lease: "l", says: "was taken up 1m0s",
+			sound:   []Event{started, queue(Enqueued), later(time.Hour, leads("p")), later(time.Hour, queue(Begun))},
+			planted: []Event{started, queue(Enqueued), later(time.Hour, leads("p")), later(time.Hour+time.Minute, queue(Begun))}},
 		"V11 a log line after the end": {invariant: "V11", says: "returned from its Run",
 			sound:   []Event{started, {What: Logged, Who: "p"}, {What: Exited, Who: "p"}},
 			planted: []Event{started, {What: Exited, Who: "p"}, {What: Logged, Who: "p"}}},
@@ -163,10 +186,13 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 					holds = v.holds
 				}
 			}
-			if found := holds(&History{Audit: c.audit, Events: c.sound}); len(found) > 0 {
+			history := func(events []Event) *History {
+				return &History{Audit: c.audit, Lease: c.lease, Unguarded: []string{leases, "Secret"}, Events: events}
+			}
+			if found := holds(history(c.sound)); len(found) > 0 {
 				t.Errorf("a sound history violates it: %v", found)
 			}
-			found := holds(&History{Audit: c.audit, Events: c.planted})
+			found := holds(history(c.planted))
 			if len(found) == 0 || !strings.Contains(found[0].Text, c.says) {
 				t.Errorf("found %v, want a violation that says %q", found, c.says)
 			}

@@ -42,6 +42,9 @@ type Config struct {
 	// Manager is what the program gives manager.New. The connection, the scheme,
 	// the logger and the ports are the kit's.
 	Manager manager.Options
+	// Unguarded are kinds, such as "Secret", that replicas write without leading, by
+	// manager.Manager.StandbyClient. Leases and Events always are.
+	Unguarded []string
 	// Faults are what goes wrong. Nil: Swarm(), all that a controller must bear.
 	// An empty Plan: nothing.
 	Faults Plan

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -36,6 +37,7 @@ type process struct {
 		wrong   time.Duration // of its wall clock
 		mishaps []mishap      // of the next reconciles
 		busy    map[keyed]*attempt
+		works   map[string]bool // controllers whose workers have begun
 	}
 }
 
@@ -60,7 +62,7 @@ func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
 func (p *program) begin() {
 	w := p.w
 	life := &process{w: w, program: p, network: simulate.NewNetwork(), ended: make(chan struct{})}
-	life.mu.busy = map[keyed]*attempt{}
+	life.mu.busy, life.mu.works = map[keyed]*attempt{}, map[string]bool{}
 	p.mu.Lock()
 	p.mu.lives = append(p.mu.lives, life)
 	life.name = fmt.Sprintf("%s-%d", p.name, len(p.mu.lives))
@@ -75,10 +77,13 @@ func (p *program) begin() {
 		}
 	})
 	w.group.Go(func() {
-		defer close(life.ended)
 		defer cancel()
-		err := life.run(ctx)
-		life.exited(err)
+		lost := life.exited(life.run(ctx))
+		close(life.ended)
+		// Who has lost leadership ends, and the kubelet starts it anew.
+		if lost && w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(kubelets))) {
+			p.restart()
+		}
 	})
 }
 
@@ -105,20 +110,27 @@ func (p *process) run(ctx context.Context) error {
 	return mgr.Run(ctx)
 }
 
-// exited tells how the manager's Run ended.
-func (p *process) exited(err error) {
+// exited tells how the manager's Run ended, and whether that was for the loss of
+// leadership.
+func (p *process) exited(err error) (lost bool) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	p.w.note(Event{What: Exited, Who: p.name, Text: text})
+	lost = errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
 	dead := p.mu.dead
+	p.mu.dead = dead || lost
 	p.mu.Unlock()
-	if err != nil && !dead {
+	if err != nil && !dead && !lost {
 		p.w.fail("V11", fmt.Sprintf("%s ended by itself: %v", p.name, err))
 	}
+	return lost && !dead
 }
+
+// kubelets take so long to start a process that has ended.
+const kubelets = time.Second
 
 // crash ends the process as a kill would: nothing that it does from now on is
 // seen by anybody.

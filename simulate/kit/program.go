@@ -40,7 +40,7 @@ func (p *program) alive() *process {
 
 // restart begins another life, if none is alive and the run goes on.
 func (p *program) restart() {
-	if p.alive() == nil && p.w.ctx.Err() == nil {
+	if p.alive() == nil && !p.w.stops() {
 		p.begin()
 	}
 }

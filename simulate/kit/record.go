@@ -49,7 +49,7 @@ func (w *World) note(e Event) {
 	if e.What == Changed && e.Name == "deleted" && r.mu.ofUser[e.UID] {
 		r.mu.kept = max(r.mu.kept, e.Version)
 	}
-	if e.moves() {
+	if e.moves() && (e.Kind != leases || w.history.Lease == "") {
 		r.mu.moved = now
 	}
 }
@@ -183,7 +183,7 @@ func (t tracer) Asked(r simulate.Request) {
 
 // Stored notes a revision.
 func (t tracer) Stored(c simulate.Change) {
-	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Quiet: c.Undone}
+	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Holder: c.Holder, Quiet: c.Undone}
 	switch {
 	case c.Deleted:
 		e.Name, e.Version = "deleted", uint64(c.Revision)

@@ -115,7 +115,7 @@ func (w *World) restless() string {
 			return why
 		}
 	}
-	return ""
+	return w.leaderless()
 }
 
 func (p *program) restless() string {
@@ -138,6 +138,9 @@ func (p *program) restless() string {
 // stop ends the processes, then the server, and waits for all.
 func (w *World) stop() {
 	w.heal()
+	w.mu.Lock()
+	w.mu.stopping = true
+	w.mu.Unlock()
 	w.note(Event{What: Stopping})
 	for _, p := range w.lives() {
 		p.end()

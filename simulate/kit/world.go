@@ -47,6 +47,7 @@ type World struct {
 		sync.Mutex
 		programs []*program
 		did      map[string]int // how often Do did what
+		stopping bool           // no process begins any more
 		over     bool
 		until    time.Time // everything stands still until then
 		settled  []check
@@ -156,6 +157,13 @@ func (w *World) heldUntil() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.until
+}
+
+// stops reports whether the run ends, so that no process is to begin.
+func (w *World) stops() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.stopping
 }
 
 // ended reports that the run is over, and fails the test for that.

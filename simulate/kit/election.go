@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"slices"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// leases are renewed for as long as their holder lives.
+const leases = "Lease.coordination.k8s.io"
+
+// lease by which the processes elect who works, as namespace/name; empty: they do
+// not.
+func (cfg Config) lease() string {
+	e := cfg.Manager.LeaderElection
+	if e == nil || e.Off {
+		return ""
+	}
+	return informer.Key{Namespace: e.Namespace, Name: e.ID}.String()
+}
+
+// unguarded are the kinds that a process writes without leading.
+func (cfg Config) unguarded() []string {
+	if cfg.lease() == "" {
+		return nil
+	}
+	return append([]string{leases, "Event", "Event.events.k8s.io"}, cfg.Unguarded...)
+}
+
+// leadership follows the lease in the order of the server's revisions.
+type leadership struct {
+	h       *History
+	leader  string // a process; empty: nobody has the lease
+	unknown bool   // somebody else has put the lease as it is
+	// since is when each process has first led; below 0: never.
+	since map[string]time.Duration
+}
+
+func newLeadership(h *History) *leadership {
+	return &leadership{h: h, since: map[string]time.Duration{}}
+}
+
+// take follows e.
+func (l *leadership) take(e Event) {
+	switch {
+	case l.h.Lease == "":
+	case e.What == Started:
+		l.since[e.Who] = -1
+	case e.What == Changed && e.Kind == leases && e.Key == l.h.Lease:
+		l.leader, l.unknown = "", e.Quiet || e.Name == "deleted"
+		switch since, ours := l.since[e.Who]; {
+		case !ours:
+			l.unknown = true
+		case e.Holder != "" && !l.unknown:
+			l.leader = e.Who
+			if since < 0 {
+				l.since[e.Who] = e.At
+			}
+		}
+	}
+}
+
+// standsBy reports whether who has never led, so that it has yet to begin.
+func (l *leadership) standsBy(who string) bool {
+	return l.since[who] < 0
+}
+
+func (l *leadership) String() string {
+	if l.leader == "" {
+		return "nobody's"
+	}
+	return l.leader + "'s"
+}
+
+// forbids reports whether e is a write that nobody but the leader may make.
+func (l *leadership) forbids(e Event) bool {
+	if e.What != Changed || e.Quiet || l.h.Lease == "" || l.unknown || e.Who == l.leader {
+		return false
+	}
+	_, ours := l.since[e.Who]
+	return ours && !slices.ContainsFunc(l.h.Unguarded, func(named string) bool { return ofKind(e.Kind, named) })
+}
+
+// standsBy reports whether the process waits to be elected: what its controllers have
+// in their queues is for that day, unless they work on every replica.
+func (p *process) standsBy() bool { return p.w.cfg.lease() != "" && !p.leads() }
+
+// works reports whether a controller's workers have taken anything up.
+func (p *process) works(controller string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.works[controller]
+}
+
+// leads reports whether the process holds the lease, as far as it knows.
+func (p *process) leads() bool {
+	s, ok := p.snapshot()
+	return ok && s.Leadership.Leading
+}
+
+// leaderless says that nobody works; empty: somebody does, or no lease is needed for
+// it.
+func (w *World) leaderless() string {
+	lease := w.cfg.lease()
+	if lease == "" || slices.ContainsFunc(w.running(), (*process).leads) {
+		return ""
+	}
+	return "nobody leads by Lease " + lease
+}
