@@ -62,6 +62,7 @@ func (s *Server) installBuiltins() {
 		s.installLocked(f)
 	}
 	s.joinEventsLocked()
+	s.mu.families[autoscalers].convert = convertAutoscaler
 }
 
 func split(list string) []string {

@@ -159,6 +159,21 @@ func defaultAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
 		o.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(busyShare))}}}}
 	}
+	if b := o.Spec.Behavior; b != nil {
+		share := autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15}
+		orElse(&b.ScaleUp, autoscalingv2.HPAScalingRules{})
+		orElse(&b.ScaleUp.StabilizationWindowSeconds, 0)
+		defaultScaling(b.ScaleUp, autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}, share)
+		orElse(&b.ScaleDown, autoscalingv2.HPAScalingRules{})
+		defaultScaling(b.ScaleDown, share)
+	}
+}
+
+func defaultScaling(rules *autoscalingv2.HPAScalingRules, policies ...autoscalingv2.HPAScalingPolicy) {
+	orElse(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	if rules.Policies == nil {
+		rules.Policies = policies
+	}
 }
 
 // What an admission webhook has whose maker says nothing.

@@ -10,6 +10,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +26,7 @@ import (
 // ruled are the built-in kinds that have rules here beyond those of metadata.
 var ruled = []string{
 	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io",
+	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io", "horizontalpodautoscalers.autoscaling",
 	"roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
@@ -71,6 +73,10 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 		return validateHooks(hooks)
 	case *coordinationv1.Lease:
 		return validateLease(o)
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		return validateAutoscaler(o)
+	case *autoscalingv1.HorizontalPodAutoscaler:
+		return validateAutoscaler(newerAutoscaler(o))
 	case *corev1.Event:
 		return validateCoreEvent(o)
 	case *eventsv1.Event:

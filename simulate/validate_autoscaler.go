@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateAutoscaler says what is wrong with an autoscaler of either version, in the
+// words of the later one.
+func validateAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) (errs field.ErrorList) {
+	spec := field.NewPath("spec")
+	most := spec.Child("maxReplicas")
+	switch n := o.Spec.MaxReplicas; {
+	case n == 0:
+		errs = append(errs, field.Required(most, ""))
+	case n < 0:
+		errs = append(errs, field.Invalid(most, n, "must be greater than or equal to 1"))
+	}
+	if least := o.Spec.MinReplicas; least != nil && o.Spec.MaxReplicas < *least {
+		errs = append(errs, field.Invalid(most, o.Spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
+	}
+	errs = append(errs, validateScaled(o.Spec.ScaleTargetRef, spec.Child("scaleTargetRef"))...)
+	for i, m := range o.Spec.Metrics {
+		if m.Resource == nil || m.Type != autoscalingv2.ResourceMetricSourceType {
+			continue
+		}
+		share := spec.Child("metrics").Index(i).Child("resource", "target", "averageUtilization")
+		switch t := m.Resource.Target; {
+		case t.AverageUtilization == nil && t.AverageValue == nil:
+			errs = append(errs, field.Required(share, "must set either a target raw value or a target utilization"))
+		case t.AverageUtilization != nil && *t.AverageUtilization < 1:
+			errs = append(errs, field.Invalid(share, *t.AverageUtilization, "must be greater than 0"))
+		}
+	}
+	return errs
+}
+
+// validateScaled looks at the reference to what is scaled.
+func validateScaled(ref autoscalingv2.CrossVersionObjectReference, at *field.Path) (errs field.ErrorList) {
+	for _, part := range []struct{ name, value string }{{"kind", ref.Kind}, {"name", ref.Name}} {
+		if part.value == "" {
+			errs = append(errs, field.Required(at.Child(part.name), ""))
+			continue
+		}
+		for _, complaint := range content.IsPathSegmentName(part.value) {
+			errs = append(errs, field.Invalid(at.Child(part.name), part.value, complaint))
+		}
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	switch {
+	case err != nil:
+		errs = append(errs, field.Invalid(at.Child("apiVersion"), ref.APIVersion, err.Error()))
+	case gv.Group == "" && ref.Kind != "ReplicationController":
+		errs = append(errs, field.Invalid(at.Child("apiVersion"), ref.APIVersion, "apiVersion must specify API group"))
+	}
+	return errs
+}
