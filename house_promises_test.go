@@ -22,7 +22,7 @@ var promises = map[string][]string{
 	"workqueue/clientgo":           {"G8"},
 	"source":                       {"W10"},
 	"reconcile":                    {"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10"},
-	"manager":                      {"M1", "M2", "M3", "M4", "M5", "M7"},
+	"manager":                      {"M1", "M2", "M3", "M4", "M5", "M6", "M7"},
 	"client":                       {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10"},
 	"webhook":                      {"H1", "H2", "H3", "H4", "H5", "H6"},
 	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24"},

@@ -27,6 +27,8 @@
 //	M4  ready means synced; alive means progress
 //	M5  a standby is synced and its queues are filled; after a released lease it
 //	    reconciles without waiting for anything but the lease
+//	M6  what is guarded answers only who may ask, as the API server says; nobody when
+//	    it cannot be asked
 //	M7  events told before the stop are sent before it ends, within the grace period
 //
 // A stop is what follows when the context of Run ends or when something that
@@ -85,6 +87,12 @@
 // (rest_client_requests_total), the Go runtime and the process, and under our
 // own the informers (flyball_informer_…). Every manager has a registry of its
 // own; the numbers are read when they are asked for.
+//
+// Options.MetricsServing has them served over TLS, shows profiles beside them, and
+// guards both: a request needs the token of a user who has the right to its path and
+// method. The API server is asked for each user once a minute, for each right once in
+// five, for each no after 30 seconds, and once for all who ask the same at once.
+// When it does not answer, nobody is let in; no token is kept or logged.
 //
 // # Concurrency
 //

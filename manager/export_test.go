@@ -6,12 +6,32 @@ package manager
 import (
 	"net/http"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 )
 
 // HealthHandler is what the health server serves, for tests that have no
 // network.
 func (m *Manager) HealthHandler() http.Handler { return m.healthHandler() }
+
+// NewGuard is a guard before next that asks the server of cfg, and how many answers
+// it remembers.
+func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded http.Handler, remembers func() int, err error) {
+	g, err := newGuard(cfg, log, next)
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, func() int { return g.users.remembered() + g.allowed.remembered() }, nil
+}
+
+func (v *verdicts[V]) remembered() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return len(v.mu.known)
+}
+
+// MetricsHandler is what the metrics server serves, unguarded.
+func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) { return m.metricsHandler(as) }
 
 // FindIn is FindConfig with places of the test's own.
 func FindIn(environ, home string, inCluster func() (*rest.Config, error), kubeconfig, context string) (*rest.Config, error) {

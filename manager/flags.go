@@ -57,6 +57,38 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.MetricsAddress, defaultMetricsAddress) },
 		set:   func(o *Options, text string) error { o.MetricsAddress = text; return nil },
 	}, {
+		name:  "metrics-secure",
+		usage: "serve metrics over TLS",
+		bool:  true,
+		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Secure) },
+		set: func(o *Options, text string) (err error) {
+			o.MetricsServing.Secure, err = strconv.ParseBool(text)
+			return err
+		},
+	}, {
+		name:  "metrics-cert-path",
+		usage: "`directory` with tls.crt and tls.key of the metrics (default: made in memory, trusted by nobody)",
+		get:   func(o *Options) string { return o.MetricsServing.CertDir },
+		set:   func(o *Options, text string) error { o.MetricsServing.CertDir = text; return nil },
+	}, {
+		name:  "metrics-guard",
+		usage: "serve metrics only to those whom the API server lets get their path",
+		bool:  true,
+		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Guard) },
+		set: func(o *Options, text string) (err error) {
+			o.MetricsServing.Guard, err = strconv.ParseBool(text)
+			return err
+		},
+	}, {
+		name:  "profiling",
+		usage: "serve profiles under /debug/pprof/ beside the metrics",
+		bool:  true,
+		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Profiling) },
+		set: func(o *Options, text string) (err error) {
+			o.MetricsServing.Profiling, err = strconv.ParseBool(text)
+			return err
+		},
+	}, {
 		name:  "health-probe-bind-address",
 		env:   "HEALTH_PROBE_BIND_ADDRESS",
 		usage: "`address` to serve health and readiness on; 0: none",
@@ -149,6 +181,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-kubeconfig, -context
 //	-as, -as-group
 //	-metrics-bind-address       default from METRICS_BIND_ADDRESS
+//	-metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
 //	-health-probe-bind-address  default from HEALTH_PROBE_BIND_ADDRESS
 //	-watch-namespaces           default from WATCH_NAMESPACE
 //	-leader-elect, -leader-election-id, -leader-election-namespace

@@ -159,7 +159,14 @@ func (m *Manager) serve(opts Options) error {
 		}
 	}
 	if opts.MetricsAddress != off {
-		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", m.metricsHandler())
+		handler, err := m.metricsHandler(opts.MetricsServing)
+		if err != nil {
+			return err
+		}
+		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", handler)
+		if opts.MetricsServing.Secure {
+			m.metrics.secure = opts.MetricsServing.certificates(&m.metrics.shown)
+		}
 		if err := m.AddTo(StageServers, m.metrics); err != nil {
 			return err
 		}

@@ -33,14 +33,21 @@ func (m *Manager) observe() error {
 	return errors.Join(failed...)
 }
 
-func (m *Manager) metricsHandler() http.Handler {
+// metricsHandler answers on the port of the metrics.
+func (m *Manager) metricsHandler(as Serving) (http.Handler, error) {
 	mux := http.NewServeMux()
 	// What cannot be gathered is left out, and the rest is shown.
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
 		ErrorLog:      scrapeLog{m},
 	}))
-	return mux
+	if as.Profiling {
+		serveProfiles(mux)
+	}
+	if !as.Guard {
+		return mux, nil
+	}
+	return newGuard(m.standby, m.log.WithValues("server", "metrics"), mux)
 }
 
 // scrapeLog is where promhttp says what could not be gathered.

@@ -61,6 +61,9 @@ type Options struct {
 	// MetricsAddress to serve /metrics on. Empty: 127.0.0.1:8080, which nobody
 	// outside the pod reaches. "0": none. ":0": any free port.
 	MetricsAddress string
+	// MetricsServing says who may read the metrics, and over what. Zero: everybody who
+	// reaches the address, over plain HTTP.
+	MetricsServing Serving
 	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string
@@ -93,7 +96,8 @@ func (o *Options) complete() error {
 	misuse := append(o.misuse, o.readBorrowed())
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, defaultMetricsAddress)
 	o.HealthAddress = cmp.Or(o.HealthAddress, defaultHealthAddress)
-	misuse = append(misuse, checkAddress("MetricsAddress", o.MetricsAddress), checkAddress("HealthAddress", o.HealthAddress))
+	misuse = append(misuse, checkAddress("MetricsAddress", o.MetricsAddress), checkAddress("HealthAddress", o.HealthAddress),
+		o.MetricsServing.misuse(o.MetricsAddress))
 	if o.MetricsAddress == o.HealthAddress && !anyPort(o.MetricsAddress) {
 		misuse = append(misuse, fmt.Errorf("MetricsAddress and HealthAddress are both %q; give each its own port", o.MetricsAddress))
 	}

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,12 +16,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 90 * time.Second
 	closeTimeout      = 2 * time.Second // for answers under way when a server stops
+	mostHeader        = 64 << 10        // bytes, of which a token is the largest part
 )
 
 // server answers HTTP on one address. It is a Runnable of StageServers.
@@ -29,6 +33,8 @@ type server struct {
 	address string
 	flag    string // that changes the address
 	handler http.Handler
+	secure  certificates // that shown keeps; nil: no TLS
+	shown   keypair.Holder
 	started chan struct{}
 
 	mu struct {
@@ -65,18 +71,27 @@ func (s *server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.mu.addr = listener.Addr().String()
 	s.mu.Unlock()
-	close(s.started)
-
 	logger := logr.FromContextOrDiscard(ctx).WithValues("server", s.name)
 	srv := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    mostHeader,
+		Protocols:         new(http.Protocols),
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
 	}
+	srv.Protocols.SetHTTP1(true) // who scrapes has no use for a hundred streams at once
+	serve := func() error { return srv.Serve(listener) }
 	g, ctx := errgroup.WithContext(ctx)
+	if s.secure != nil {
+		s.secure.Look(logger)
+		g.Go(func() error { s.secure.Keep(ctx, logger); return nil })
+		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.shown.Serve}
+		serve = func() error { return srv.ServeTLS(listener, "", "") }
+	}
+	close(s.started)
 	g.Go(func() error {
-		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 		}
 		return nil
