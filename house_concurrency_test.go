@@ -40,7 +40,8 @@ var starters = map[string]string{
 	"reconcile/controller.go": "sources and the worker pool join the controller's run",
 	"reconcile/worker.go":     "the workers, one that stands in for a worker whose goroutine was ended, and the watch over their deadlines",
 
-	"webhook/run.go": "the server, who keeps its certificate, and who shuts it down",
+	"webhook/run.go":   "the server, who keeps its certificate, and who shuts it down",
+	"webhook/share.go": "the alarm that ends a claim on room for a body",
 
 	"manager/elector.go":        "the watch of the Lease",
 	"manager/gate_transport.go": "the alarm that ends a write whose term is over",

@@ -7,7 +7,7 @@
 //	API server
 //	   │  HTTPS: AdmissionReview, ConversionReview
 //	   ▼
-//	handler.go       bounds: bytes, time, how much at once     one goroutine per request
+//	handler.go       bounds: time; share.go: bytes at once     one goroutine per request
 //	   │  body
 //	   ▼
 //	review.go        decode, call, answer                      pure but for your function

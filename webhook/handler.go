@@ -25,8 +25,6 @@ const (
 	// longestAnswer is how long a function may take when the server says nothing:
 	// admission says, with 30 seconds as the longest, and conversion does not.
 	longestAnswer = 30 * time.Second
-	// leastCharge is what a request takes of the budget of bytes at the least.
-	leastCharge = 64 << 10
 )
 
 // served is what one path answers, and how often it has.
@@ -85,19 +83,9 @@ func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if r.ContentLength > s.opts.MaxBody {
 		return nil, failed, tooLarge(s.opts.MaxBody)
 	}
-	charge := r.ContentLength
-	if charge < 0 {
-		charge = s.opts.MaxBody
-	}
-	charge = min(max(charge, leastCharge), s.opts.MaxBody)
-	if err := s.budget.Acquire(ctx, charge); err != nil {
-		return nil, failed, &httpError{
-			code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests,
-			cause: errors.New("the webhook server has more requests than it reads at once"),
-		}
-	}
-	defer s.budget.Release(charge)
-	body, err := s.read(w, r)
+	room := &share{budget: s.budget, limit: s.opts.MaxBody}
+	defer room.end()
+	body, err := s.read(ctx, w, r, room)
 	if err != nil {
 		return nil, failed, err
 	}
@@ -131,14 +119,31 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// read reads the body. A client that is slow is not waited for.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// read reads the body into the room that there is. A client that is slow is not waited
+// for.
+func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, room *share) ([]byte, error) {
 	control := http.NewResponseController(w)
 	// What has no deadlines, such as a recorder of tests, has no slow client either.
 	_ = control.SetReadDeadline(time.Now().Add(transferTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))
+	in := http.MaxBytesReader(w, r.Body, s.opts.MaxBody)
+	body := make([]byte, firstBytes)
+	n, err := io.ReadAtLeast(in, body, 1)
+	if err == nil {
+		if err := room.claim(ctx, r.ContentLength); err != nil {
+			return nil, err
+		}
+		_ = control.SetReadDeadline(time.Now().Add(transferTime)) // the client may have waited
+		ctx, cancel := context.WithTimeout(ctx, transferTime)
+		defer cancel()
+		body, err = room.readAll(ctx, body[:n], in, r.ContentLength)
+	} else if errors.Is(err, io.EOF) {
+		body, err = nil, nil // it is empty, and no review
+	}
+	var fault *httpError
 	large := (*http.MaxBytesError)(nil)
 	switch {
+	case errors.As(err, &fault):
+		return nil, fault
 	case errors.As(err, &large):
 		return nil, tooLarge(s.opts.MaxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):

@@ -23,6 +23,7 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 90 * time.Second
+	maxHeader         = 16 << 10 // bytes; an API server sends some hundreds
 	// closeTime is for answers under way when the port closes. None takes longer
 	// than the server that asked waits.
 	closeTime = longestAnswer + transferTime
@@ -112,9 +113,15 @@ func (s *Server) server(serving context.Context, logger logr.Logger) *http.Serve
 	if s.opts.TLS != nil {
 		s.opts.TLS(config)
 	}
+	// API servers ask webhooks by HTTP/1.1. Over HTTP/2 bodies would come in before there
+	// is room for them.
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
 	return &http.Server{
 		Handler:           s,
 		TLSConfig:         config,
+		Protocols:         protocols,
+		MaxHeaderBytes:    maxHeader,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		BaseContext:       func(net.Listener) context.Context { return serving },

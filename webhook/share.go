@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// firstBytes of a body are read before anything is claimed for it, so that who
+	// sends nothing takes nothing from others.
+	firstBytes = 4 << 10
+	// leastShare of the budget of bytes is what an answer takes at the least.
+	leastShare = 64 << 10
+	// claimTime is how long a body that has begun to come in keeps room for all that
+	// was announced of it. A server sends at once; for who does not, room is kept
+	// for what has come.
+	claimTime = 250 * time.Millisecond
+)
+
+// share is what one request has of the budget of bytes.
+//
+//	first bytes ─▶ claim: room for all that was announced ─▶ read, settle ─▶ end
+//	                          └─ claimTime ─▶ room for what has come; more of it
+//	                                          as it comes
+type share struct {
+	budget *semaphore.Weighted
+	limit  int64       // of one request
+	timer  *time.Timer // ends the claim; nil: there was none
+	mu     struct {
+		sync.Mutex
+		has, needs int64
+	}
+}
+
+// readAll reads the rest of a body whose first bytes have come, and of which so many
+// are announced; below 0: nobody knows. There is room in the budget for what it holds
+// at any time.
+func (s *share) readAll(ctx context.Context, first []byte, rest io.Reader, announced int64) ([]byte, error) {
+	body, err := first, error(nil)
+	for n := 0; err == nil; body = body[:len(body)+n] {
+		if len(body) == cap(body) {
+			has := int64(len(body))
+			size := 2 * has
+			if announced >= has {
+				size = min(size, announced)
+			}
+			if err := s.cover(ctx, size); err != nil {
+				return nil, err
+			}
+			// The end is seen by reading on, so there is a byte more.
+			body = append(make([]byte, 0, min(size, s.limit)+1), body...)
+		}
+		n, err = rest.Read(body[len(body):cap(body)])
+	}
+	if err != io.EOF {
+		return nil, err
+	}
+	s.need(s.within(int64(len(body))))
+	s.settle()
+	return body, nil
+}
+
+// claim waits until there is room for what is announced. Of that room, what does not
+// come soon is given to others.
+func (s *share) claim(ctx context.Context, announced int64) error {
+	if announced < 0 {
+		announced = s.limit
+	}
+	if err := s.take(ctx, s.within(announced)); err != nil {
+		return err
+	}
+	s.need(s.within(0))
+	s.timer = time.AfterFunc(claimTime, s.settle)
+	return nil
+}
+
+// cover waits until there is room for size bytes.
+func (s *share) cover(ctx context.Context, size int64) error {
+	if missing := s.need(s.within(size)); missing > 0 {
+		return s.take(ctx, missing)
+	}
+	return nil
+}
+
+// within is size within the bounds of a share.
+func (s *share) within(size int64) int64 { return min(max(size, leastShare), s.limit) }
+
+// need notes that size bytes are needed, and returns how many of them s lacks.
+func (s *share) need(size int64) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.needs = size
+	return size - s.mu.has
+}
+
+func (s *share) take(ctx context.Context, size int64) error {
+	if err := s.budget.Acquire(ctx, size); err != nil {
+		return &httpError{
+			code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests,
+			cause: errors.New("the webhook server has more requests than it reads at once"),
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.has += size
+	return nil
+}
+
+// settle gives back what is not needed.
+func (s *share) settle() {
+	s.mu.Lock()
+	spare := max(s.mu.has-s.mu.needs, 0)
+	s.mu.has -= spare
+	s.mu.Unlock()
+	s.budget.Release(spare)
+}
+
+// end gives all back.
+func (s *share) end() {
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.need(0)
+	s.settle()
+}
