@@ -40,6 +40,11 @@ func (m *Manager) readyChecks() []check {
 	}
 	if hooks != nil {
 		checks = append(checks, check{name: "webhooks", ask: hooks.Check})
+		if untold := hooks.Snapshot().Untold; len(untold) > 0 {
+			c := answered("webhooks/untold", errors.Join(untold...))
+			c.passing = "the others are served"
+			checks = append(checks, c)
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

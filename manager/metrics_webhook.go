@@ -4,6 +4,8 @@
 package manager
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/flyball-dev/flyball/webhook"
@@ -11,7 +13,7 @@ import (
 
 // webhookCollector shows the webhooks, where there are any.
 type webhookCollector struct {
-	inFlight, latency, requests, panics, expiry *prometheus.Desc
+	inFlight, latency, codes, requests, panics, expiry *prometheus.Desc
 
 	server func() *webhook.Server // nil: nobody has asked for it
 }
@@ -23,6 +25,7 @@ func newWebhookCollector(server func() *webhook.Server) webhookCollector {
 	return webhookCollector{
 		inFlight: of("controller_runtime_webhook_requests_in_flight", "Requests of the API server that are being answered.", "webhook"),
 		latency:  of("controller_runtime_webhook_latency_seconds", "How long answers to the API server took.", "webhook"),
+		codes:    of("controller_runtime_webhook_requests_total", "Requests of the API server by the status of HTTP that they were answered with.", "webhook", "code"),
 		requests: of("flyball_webhook_requests_total", "Requests of the API server by how they ended: passed, denied or failed.", "webhook", "outcome"),
 		panics:   of("flyball_webhook_panics_total", "Calls of a webhook's function that panicked.", "webhook"),
 		expiry:   of("flyball_webhook_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, in Unix time."),
@@ -32,7 +35,7 @@ func newWebhookCollector(server func() *webhook.Server) webhookCollector {
 
 // Describe implements prometheus.Collector.
 func (c webhookCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.inFlight, c.latency, c.requests, c.panics, c.expiry} {
+	for _, desc := range []*prometheus.Desc{c.inFlight, c.latency, c.codes, c.requests, c.panics, c.expiry} {
 		ch <- desc
 	}
 }
@@ -48,6 +51,9 @@ func (c webhookCollector) Collect(ch chan<- prometheus.Metric) {
 	for _, w := range snap.Webhooks {
 		out.add(c.inFlight, prometheus.GaugeValue, float64(w.InFlight), w.Path)
 		out.add(c.panics, prometheus.CounterValue, float64(w.Panics), w.Path)
+		for code, n := range w.Codes {
+			out.add(c.codes, prometheus.CounterValue, float64(n), w.Path, strconv.Itoa(code))
+		}
 		out.add(c.requests, prometheus.CounterValue, float64(w.Passed), w.Path, "passed")
 		out.add(c.requests, prometheus.CounterValue, float64(w.Denied), w.Path, "denied")
 		out.add(c.requests, prometheus.CounterValue, float64(w.Failed), w.Path, "failed")

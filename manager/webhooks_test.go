@@ -5,7 +5,10 @@ package manager_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +19,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1beta1 "k8s.io/api/apps/v1beta1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -60,6 +64,58 @@ func TestManager_ReadyDoesNotWaitForWhatItConverts_M4(t *testing.T) {
 	}
 	if code, text := probe(m, "/readyz?exclude=informer/ConfigMap&exclude=controller/copier&exclude=webhooks"); code != http.StatusOK {
 		t.Errorf("/readyz = %d, want 200: it would wait for itself\n%s", code, text)
+	}
+	stop()
+	must(t, wait())
+}
+
+// refusing is an API server that stores a Secret and refuses all else. It tells when
+// it was asked for a configuration.
+type refusing struct {
+	asked  chan struct{}
+	secret []byte
+}
+
+func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, reason := http.StatusForbidden, metav1.StatusReasonForbidden
+	switch {
+	case !strings.Contains(r.URL.Path, "/secrets"):
+		select {
+		case f.asked <- struct{}{}:
+		default:
+		}
+	case r.Method == http.MethodPost:
+		var err error
+		if f.secret, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+		code = http.StatusCreated
+	case f.secret == nil:
+		code, reason = http.StatusNotFound, metav1.StatusReasonNotFound
+	default:
+		code = http.StatusOK
+	}
+	if code < http.StatusBadRequest {
+		return answer(r, code, json.RawMessage(f.secret)), nil
+	}
+	return answer(r, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reason}), nil
+}
+
+// Who may not be written is named, and not waited for.
+func TestManager_ReadySaysWhoCannotBeTold_M4(t *testing.T) {
+	server := &refusing{asked: make(chan struct{}, 1)}
+	m := newManager(t, manager.Options{Config: &rest.Config{Host: "http://server", QPS: -1, Transport: server}, Webhooks: webhook.Options{
+		Address: "127.0.0.1:0", DrainDelay: -1, Managed: &webhook.Managed{Namespace: "default", Service: "hooks", Validating: []string{"rules"}},
+	}})
+	webhook.Validate(m.Webhooks(), "", func(context.Context, *webhook.Request, *corev1.Pod, *corev1.Pod) error { return nil })
+	stop, wait := run(t, m)
+	<-server.asked
+	<-server.asked // again: the first time is over
+	code, text := probe(m, "/readyz?verbose")
+	for _, want := range []string{"[+]webhooks ok\n", "[+]webhooks/untold does not count: the others are served: ValidatingWebhookConfiguration rules: "} {
+		if code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("/readyz = %d, lacks %q:\n%s", code, want, text)
+		}
 	}
 	stop()
 	must(t, wait())
@@ -141,9 +197,13 @@ func TestManager_WebhooksAreMeasured(t *testing.T) {
 			}
 		}
 	}
+	if codes := m.Webhooks().Snapshot().Webhooks[0].Codes; !maps.Equal(codes, map[int]int64{200: 0, 405: 1, 500: 0}) {
+		t.Errorf("answers by status: %v", codes)
+	}
 	for name, want := range map[string]string{
 		"controller_runtime_webhook_requests_in_flight": "value:0",
 		"controller_runtime_webhook_latency_seconds":    "sample_count:1",
+		"controller_runtime_webhook_requests_total":     `label:{name:"code"value:"405"}label:{name:"webhook"value:"/pods"}counter:{value:1}`,
 		"flyball_webhook_requests_total":                `value:"failed"`,
 		"flyball_webhook_panics_total":                  `value:"/pods"`,
 	} {

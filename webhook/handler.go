@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +40,24 @@ type served struct {
 	ended    [outcomes]atomic.Int64
 	panics   atomic.Int64
 	took     latencies
+
+	mu struct {
+		sync.Mutex
+		codes map[int]int64
+	}
+}
+
+// sends counts an answer by its status of HTTP.
+func (h *served) sends(code int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.codes[code]++
+}
+
+func (h *served) codes() map[int]int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.mu.codes)
 }
 
 // ServeHTTP answers one review. It is for tests that have no network; Run serves it
@@ -66,12 +86,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fault = internal(err)
 	}
 	if answer == nil {
+		h.sends(fault.code)
 		if fault.code == http.StatusTooManyRequests {
 			w.Header().Set("Retry-After", "1")
 		}
 		send(w, fault.code, fault.body())
 		return
 	}
+	h.sends(http.StatusOK)
 	send(w, http.StatusOK, answer)
 }
 

@@ -79,6 +79,9 @@ func (r reached) leadsTo(m Managed) bool {
 	})
 }
 
+// errElsewhere is a target that somebody has to correct, or to leave out of Managed.
+var errElsewhere = errors.New("none of its webhooks leads to")
+
 // injection is the patch that has what is configured in raw trust the bundle; empty
 // if it does. Nothing but the fields caBundle of the server's own webhooks changes,
 // and the patch fails if the object has changed since.
@@ -106,7 +109,7 @@ func injection(raw []byte, m Managed, bundle []byte) (operations, error) {
 		put("/spec/conversion/webhook/clientConfig", *webhook.ClientConfig)
 	}
 	if ours == 0 {
-		return nil, errors.New("none of its webhooks leads to the Service " + m.Namespace + "/" + m.Service + ", or to a URL of Names")
+		return nil, fmt.Errorf("%w the Service %s/%s, or to a URL of Names", errElsewhere, m.Namespace, m.Service)
 	}
 	if len(ops) > 0 {
 		condition := operation{"replace", "/metadata/resourceVersion", found.Metadata.ResourceVersion}

@@ -20,13 +20,18 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 const (
 	// managedPeriod is how often the Secret and those who trust it are looked at.
 	managedPeriod = 10 * time.Second
-	// managedRetry is when they are looked at again after a fault.
+	// managedRetry is when they are looked at again after a fault; each further one
+	// doubles it, up to managedPeriod.
 	managedRetry = time.Second
+	// managedPause is before the second of managedTries; it doubles too.
+	managedPause = 50 * time.Millisecond
 	// managedTimeout of one look.
 	managedTimeout = 30 * time.Second
 	// managedTries are how often a write is tried that others come before.
@@ -38,6 +43,7 @@ type managed struct {
 	Managed
 	held *keypair.Holder
 	rest rest.Interface
+	sim  simhook.Hooks // from keep on; nil: none
 
 	ring     keyring   // that was last seen to work; used by keep alone
 	told     []byte    // the bundle that all targets have
@@ -46,6 +52,7 @@ type managed struct {
 	mu struct {
 		sync.Mutex
 		problems []error // of the targets
+		pending  error   // why not all of them have been told once; nil: they have
 	}
 }
 
@@ -60,7 +67,9 @@ func newManaged(opts Managed, held *keypair.Holder, cfg *rest.Config) (*managed,
 	if err != nil {
 		return nil, err
 	}
-	return &managed{Managed: opts, held: held, rest: c}, nil
+	m := &managed{Managed: opts, held: held, rest: c}
+	m.mu.pending = errors.New("nobody has been told yet whom to trust")
+	return m, nil
 }
 
 func (m *managed) policy() policy {
@@ -69,20 +78,26 @@ func (m *managed) policy() policy {
 
 // keep looks after the Secret and its targets until ctx ends.
 func (m *managed) keep(ctx context.Context, log logr.Logger) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
+	m.sim = simhook.Of(ctx)
+	for failed := 0; ; {
+		next := managedPeriod
 		if m.round(ctx, log) {
-			timer.Reset(managedPeriod)
+			failed = 0
 		} else {
-			timer.Reset(managedRetry)
+			failed++
+			next = m.pause(failed, managedRetry, managedPeriod)
+		}
+		if !linger.For(ctx, next) {
+			return
 		}
 	}
+}
+
+// pause is how long to wait after so many failures in a row: it doubles from first to
+// longest, and chance takes up to half of it, so that replicas do not come at once.
+func (m *managed) pause(failed int, first, longest time.Duration) time.Duration {
+	whole := min(first<<min(failed-1, 16), longest)
+	return whole - simhook.Duration(m.sim, "webhook certificate retry", whole/2)
 }
 
 // round looks once. It reports whether all is as it is to be.
@@ -97,7 +112,7 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 		}
 		return false
 	}
-	if m.held.Offer(ring.serving, time.Now()) {
+	if served, _ := m.held.Offer(ring.serving, time.Now()); served {
 		log.Info("serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	m.ring = ring
@@ -107,7 +122,10 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 // settle brings the Secret to where nothing is to be done, and returns what is in it.
 func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) {
 	var err error
-	for range managedTries {
+	for try := range managedTries {
+		if err != nil && !linger.For(ctx, m.pause(try, managedPause, managedRetry)) {
+			break
+		}
 		var secret *corev1.Secret
 		if secret, err = m.read(ctx); err != nil {
 			return keyring{}, err
@@ -144,23 +162,28 @@ func (m *managed) known(ring keyring, now time.Time) time.Duration {
 // tell has all targets trust the bundle. It reports whether they do.
 func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool {
 	var problems []error
+	var pending error
 	changed, all := false, true
 	for _, t := range m.targets() {
 		wrote, err := m.inject(ctx, t, bundle)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", t, err)
+			problems = append(problems, err)
+		}
 		switch {
 		case apierrors.IsNotFound(err):
 			// Whoever does not exist asks nobody; it is looked for again.
 		case err != nil:
 			all = false
+			if pending == nil && !apierrors.IsForbidden(err) && !errors.Is(err, errElsewhere) {
+				pending = err
+			}
 		case wrote:
 			changed = true
 			log.Info("told whom to trust", "target", t.String())
 		}
-		if err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", t, err))
-		}
 	}
-	if news := m.note(problems); news != nil && ctx.Err() == nil {
+	if news := m.note(problems, pending); news != nil && ctx.Err() == nil {
 		log.Error(news, "not all webhooks have been told whom to trust")
 	}
 	switch {
@@ -172,12 +195,16 @@ func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool
 	return all
 }
 
-// note keeps the problems of the targets and returns them if they are news.
-func (m *managed) note(problems []error) error {
+// note keeps the problems of the targets and returns them if they are news. When no
+// target is pending all have been told that can be, and that stays so.
+func (m *managed) note(problems []error, pending error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	before, now := errors.Join(m.mu.problems...), errors.Join(problems...)
 	m.mu.problems = problems
+	if m.mu.pending != nil {
+		m.mu.pending = pending
+	}
 	if now == nil || before != nil && before.Error() == now.Error() {
 		return nil
 	}
@@ -190,9 +217,21 @@ func (m *managed) problems() []error {
 	return m.mu.problems
 }
 
+// pending says which target has still to be told for the first time; nil: none, or
+// none that waiting would help.
+func (m *managed) pending() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.pending
+}
+
 // inject has one target trust the bundle. It reports whether that was a change.
 func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, error) {
-	for {
+	var conflict error
+	for try := range managedTries {
+		if conflict != nil && !linger.For(ctx, m.pause(try, managedPause, managedRetry)) {
+			break
+		}
 		raw, err := m.rest.Get().AbsPath(t.path).Do(ctx).Raw()
 		if err != nil {
 			return false, err
@@ -206,11 +245,12 @@ func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, er
 			return false, err
 		}
 		err = m.rest.Patch(types.JSONPatchType).AbsPath(t.path).Param("fieldManager", fieldManager).Body(body).Do(ctx).Error()
-		if apierrors.IsConflict(err) {
-			continue // bounded by ctx
+		if !apierrors.IsConflict(err) {
+			return err == nil, err
 		}
-		return err == nil, err
+		conflict = err
 	}
+	return false, fmt.Errorf("others change it all the time: %w", conflict)
 }
 
 // fieldManager of what is written here.

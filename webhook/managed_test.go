@@ -82,8 +82,14 @@ func (s *store) answer(method, path string, body []byte) (int, []byte) {
 		text, _ := json.Marshal(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reason, Message: string(reason)})
 		return code, text
 	}
-	if code := s.mu.refuse(method, path); code != 0 {
+	switch code := s.mu.refuse(method, path); code {
+	case 0:
+	case http.StatusForbidden:
 		return fail(code, metav1.StatusReasonForbidden)
+	case http.StatusConflict:
+		return fail(code, metav1.StatusReasonConflict)
+	default:
+		return fail(code, metav1.StatusReasonInternalError)
 	}
 	var sent map[string]any
 	if method == http.MethodPost || method == http.MethodPut {
@@ -362,17 +368,91 @@ func TestManaged_ServerThatRefusesIsAskedAgain_H4(t *testing.T) {
 			}
 			return 0
 		})
-		time.Sleep(5 * time.Second)
-		must(t, r.Check(t.Context()))
+		time.Sleep(15 * time.Second)
+		must(t, r.Check(t.Context())) // it would wait for somebody to give a right
 		if untold := fmt.Sprint(r.Snapshot().Untold); !strings.Contains(untold, "ValidatingWebhookConfiguration hooks: ") {
 			t.Errorf("untold = %v, want the configuration that may not be patched", untold)
 		}
 		api.refuse(func(string, string) int { return 0 })
-		time.Sleep(5 * time.Second)
+		time.Sleep(15 * time.Second)
 		bundle, _ := api.bundle(t)
 		must(t, r.asked(t, bundle))
 		must(t, r.stop())
 	})
+}
+
+// Who is ready is asked, so those who ask must know whom to trust before. What has
+// been told once does not become untold with the next fault.
+func TestManaged_ReadyWhenAllHaveBeenTold_H5(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newStore()
+		api.put(configPath, configuration())
+		failing := func(method, _ string) int {
+			if method == http.MethodPatch {
+				return 500
+			}
+			return 0
+		}
+		api.refuse(failing)
+		r := newReplica(t, api, webhook.Managed{})
+		if err := r.Check(t.Context()); err == nil {
+			t.Error("ready before anything was done")
+		}
+		time.Sleep(5 * time.Second)
+		if err := r.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration hooks: ") {
+			t.Errorf("Check = %v, want the configuration that does not know whom to trust", err)
+		}
+		api.refuse(func(string, string) int { return 0 })
+		time.Sleep(15 * time.Second)
+		bundle, _ := api.bundle(t)
+		must(t, r.asked(t, bundle))
+		must(t, r.Check(t.Context()))
+		api.refuse(failing)
+		api.put(configPath, configuration())
+		time.Sleep(15 * time.Second)
+		if untold := r.Snapshot().Untold; len(untold) == 0 {
+			t.Error("the snapshot does not name the configuration that was replaced")
+		}
+		must(t, r.Check(t.Context()))
+		must(t, r.stop())
+	})
+}
+
+// What others change all the time is asked for less and less, and replicas do not
+// come at once.
+func TestManaged_ConflictsAreNotFought_H5(t *testing.T) {
+	for _, method := range []string{http.MethodPatch, http.MethodPost} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				api := newStore()
+				api.put(configPath, configuration())
+				asked := map[time.Time]int{}
+				all := 0
+				api.refuse(func(is, _ string) int {
+					if is != method || all > 10_000 { // no test runs for ever
+						return 0
+					}
+					all++
+					asked[time.Now()]++
+					return 409
+				})
+				begin := time.Now()
+				replicas := []replica{newReplica(t, api, webhook.Managed{}), newReplica(t, api, webhook.Managed{})}
+				time.Sleep(2 * time.Minute)
+				for _, r := range replicas {
+					must(t, r.stop())
+				}
+				if all < 2*30 || all > 2*120 {
+					t.Errorf("%d conflicts in two minutes of two replicas, want five tries each time, and ever more time between", all)
+				}
+				for at, n := range asked {
+					if n > 1 && at != begin {
+						t.Errorf("%d requests after %v at once", n, at.Sub(begin))
+					}
+				}
+			})
+		})
+	}
 }
 
 // An authority that has expired while nothing ran is replaced at once.

@@ -20,6 +20,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -177,7 +178,13 @@ func TestRun_ServesOnUntilTheDrainDelayHasPassed_H6(t *testing.T) {
 func TestRun_FilesAreSwappedWhileItServes_H4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
-		s := newServer(t, webhook.Options{CertDir: dir, DrainDelay: -1})
+		complaints := map[string]int{}
+		log := funcr.New(func(_, line string) {
+			if strings.Contains(line, `"error"=`) {
+				complaints[line]++
+			}
+		}, funcr.Options{})
+		s := newServer(t, webhook.Options{CertDir: dir, DrainDelay: -1, Logger: log})
 		webhook.Validate(s, "", nothing[*corev1.ConfigMap])
 		network := newWire()
 		s.ListenWith(network)
@@ -195,7 +202,7 @@ func TestRun_FilesAreSwappedWhileItServes_H4(t *testing.T) {
 				t.Errorf("Check = %v, want %q", err, want)
 			}
 		}
-		first, firstKey, firstRoots, err := webhook.Pair(time.Now(), 24*time.Hour, "hooks.default.svc")
+		first, firstKey, firstRoots, err := webhook.Pair(time.Now(), 2*time.Hour, "hooks.default.svc")
 		must(t, err)
 		second, secondKey, secondRoots, err := webhook.Pair(time.Now(), time.Hour, "hooks.default.svc")
 		must(t, err)
@@ -241,6 +248,15 @@ func TestRun_FilesAreSwappedWhileItServes_H4(t *testing.T) {
 		time.Sleep(61 * time.Minute)
 		check("the certificate has expired at ")
 		must(t, stop())
+		expired := 0
+		for line, times := range complaints {
+			if strings.Contains(line, "has expired at") {
+				expired += times
+			}
+		}
+		if expired != 2 {
+			t.Errorf("logged %v; want one line of the expired one that was found, and one of that which was served", complaints)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -94,12 +95,18 @@ func (s *Server) Err() error {
 func (s *Server) Started() <-chan struct{} { return s.started }
 
 // Check says why no webhook can be served now: the server does not run, or has no
-// valid certificate. Nil: it can. It asks nobody and does not block.
+// valid certificate, or, with Managed, has not told all who are to trust it yet. Who
+// cannot be told until somebody changes something, since it may not be written or has
+// no webhook of the server, is not waited for; Snapshot names it. Nil: webhooks can be
+// served. It asks nobody and does not block.
 func (s *Server) Check(context.Context) error {
 	if s.Addr() == "" {
 		return errors.New("the port is not open")
 	}
-	return s.held.Check(time.Now())
+	if err := s.held.Check(time.Now()); err != nil || s.managed == nil {
+		return err
+	}
+	return s.managed.pending()
 }
 
 // Addr is where the server listens or has listened, such as "[::]:9443". Empty: not
@@ -186,7 +193,9 @@ func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersion
 		s.mu.misuse = append(s.mu.misuse, err)
 		return
 	}
-	s.mu.hooks = append(s.mu.hooks, &served{path: path, purpose: purpose, kind: kind, answer: answer})
+	h := &served{path: path, purpose: purpose, kind: kind, answer: answer}
+	h.mu.codes = map[int]int64{http.StatusOK: 0, http.StatusInternalServerError: 0} // shown before they happen
+	s.mu.hooks = append(s.mu.hooks, h)
 }
 
 // registerConversion has a kind converted.

@@ -49,6 +49,9 @@ type WebhookSnapshot struct {
 	// Passed are those that were admitted or converted, Denied those that were
 	// denied, and Failed those that had no verdict, Panics among them.
 	Passed, Denied, Failed, Panics int64
+	// Codes counts all that have ended by the status of HTTP that was sent: 200 for
+	// each verdict and each conversion, whatever it says.
+	Codes map[int]int64
 	// Latency of all that have ended.
 	Latency Latency
 }
@@ -75,9 +78,10 @@ func (s *Server) Snapshot() Snapshot {
 		out.Untold = s.managed.problems()
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	out.Stopping = s.mu.stopping
-	for _, h := range s.mu.hooks {
+	hooks := slices.Clone(s.mu.hooks)
+	s.mu.Unlock()
+	for _, h := range hooks {
 		out.Webhooks = append(out.Webhooks, WebhookSnapshot{
 			Path:     h.path,
 			Purpose:  h.purpose,
@@ -87,6 +91,7 @@ func (s *Server) Snapshot() Snapshot {
 			Denied:   h.ended[denied].Load(),
 			Failed:   h.ended[failed].Load(),
 			Panics:   h.panics.Load(),
+			Codes:    h.codes(),
 			Latency:  h.took.snapshot(),
 		})
 	}

@@ -32,8 +32,12 @@ func (f Files) Look(log logr.Logger) {
 		}
 		return
 	}
-	if f.Held.Offer(found, time.Now()) {
+	served, problem := f.Held.Offer(found, time.Now())
+	if served {
 		log.Info("serving a certificate", "from", f.Dir, "notAfter", found.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	if problem != nil {
+		log.Error(problem, "the certificate is of no use; have who writes it renew it", "dir", f.Dir)
 	}
 }
 

@@ -21,25 +21,34 @@ type Holder struct {
 	}
 }
 
-// Offer has found served if it is better than what is. It reports whether it is.
-func (h *Holder) Offer(found *Pair, now time.Time) bool {
+// Offer has found served if it is better than what is. It reports whether it is, and
+// what is wrong with found, if that is news.
+func (h *Holder) Offer(found *Pair, now time.Time) (served bool, news error) {
+	problem := found.ValidAt(now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !Replaces(h.mu.pair, found, now) {
-		h.mu.problem = found.ValidAt(now)
-		return false
+	if served = Replaces(h.mu.pair, found, now); served {
+		h.mu.pair = found
 	}
-	h.mu.pair, h.mu.problem = found, found.ValidAt(now)
-	return true
+	if !sameText(problem, h.mu.problem) {
+		news = problem
+	}
+	h.mu.problem = problem
+	return served, news
 }
 
 // Miss notes why there is no newer pair. It reports whether that is news.
 func (h *Holder) Miss(problem error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	news := h.mu.problem == nil || h.mu.problem.Error() != problem.Error()
+	news := !sameText(problem, h.mu.problem)
 	h.mu.problem = problem
 	return news
+}
+
+// sameText reports whether people would take one error for the other.
+func sameText(a, b error) bool {
+	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
 // Get returns the pair that is served, nil: none, and why there is no newer one.
@@ -52,10 +61,11 @@ func (h *Holder) Get() (*Pair, error) {
 // Check says why nobody can be served at a time; nil: they can.
 func (h *Holder) Check(now time.Time) error {
 	p, problem := h.Get()
-	if err := p.ValidAt(now); err != nil {
+	err := p.ValidAt(now)
+	if err != nil && !sameText(err, problem) {
 		return errors.Join(err, problem)
 	}
-	return nil
+	return err
 }
 
 // Serve is what a handshake asks.
