@@ -17,6 +17,8 @@ var linked = []string{
 	// What we chose.
 	"github.com/go-logr/logr",
 	"github.com/prometheus/client_golang",
+	"go.opentelemetry.io/otel", // ADR 0038; its API alone, as the next
+	"go.opentelemetry.io/otel/trace",
 	"go.yaml.in/yaml/v3",
 	"golang.org/x/sync",
 	"google.golang.org/protobuf",

@@ -61,9 +61,11 @@ var snippetImports = map[string]string{
 	"internalinterfaces": "k8s.io/client-go/informers/internalinterfaces",
 	"kubernetes":         "k8s.io/client-go/kubernetes",
 	"rest":               "k8s.io/client-go/rest",
+	"propagation":        "go.opentelemetry.io/otel/propagation",
 	"runtime":            "k8s.io/apimachinery/pkg/runtime",
 	"schema":             "k8s.io/apimachinery/pkg/runtime/schema",
 	"scheme":             "k8s.io/client-go/kubernetes/scheme",
+	"trace":              "go.opentelemetry.io/otel/trace",
 	"unstructured":       "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 	"watch":              "k8s.io/apimachinery/pkg/watch",
 

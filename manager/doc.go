@@ -94,6 +94,11 @@
 // five, for each no after 30 seconds, and once for all who ask the same at once.
 // When it does not answer, nobody is let in; no token is kept or logged.
 //
+// # Tracing
+//
+// With Options.TracerProvider the manager's controllers make spans (see TraceTo of
+// reconcile.Controller), and so do the requests whose context has a span.
+//
 // # Concurrency
 //
 // Every method is safe for concurrent use; Run alone blocks, and runs once.

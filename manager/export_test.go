@@ -40,3 +40,6 @@ func FindIn(environ, home string, inCluster func() (*rest.Config, error), kubeco
 
 // Complete fills in the defaults as New does.
 func (o *Options) Complete() error { return o.complete() }
+
+// ResourceOf is what a path of the API is about.
+func ResourceOf(path string) string { return resourceOf(path) }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
@@ -35,7 +36,8 @@ type Manager struct {
 	elector   *elector       // nil: no election
 	registry  *prometheus.Registry
 	requests  *requests
-	groups    []*group // as stages
+	traces    trace.TracerProvider // nil: none
+	groups    []*group             // as stages
 
 	metrics, health *server // nil: none
 	hooks           webhook.Options
@@ -71,6 +73,9 @@ func New(opts Options) (*Manager, error) {
 		registry: prometheus.NewRegistry(),
 		requests: newRequests(),
 		hooks:    opts.Webhooks,
+	}
+	if !isNil(opts.TracerProvider) {
+		m.traces = opts.TracerProvider
 	}
 	m.mu.phase, m.mu.since = PhaseNew, time.Now()
 	m.mu.controllers = map[string]bool{}
@@ -111,6 +116,9 @@ func (m *Manager) connect(opts Options) error {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
 	cfg.Wrap(m.requests.wrap)
+	if m.traces != nil {
+		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
+	}
 	m.config, m.standby = cfg, cfg
 	var err error
 	if opts.LeaderElection != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -73,6 +75,13 @@ type Options struct {
 	Webhooks webhook.Options
 	// LeaderElection has one of several replicas do the work. Nil: each does.
 	LeaderElection *LeaderElection
+	// TracerProvider has spans of events, of the time in the queue, of reconciles and
+	// of the requests that they make; see reconcile.Controller.TraceTo. Nil: none, at no
+	// cost. The program flushes it after Run has returned.
+	TracerProvider trace.TracerProvider
+	// Propagator writes the span into the headers of those requests, for an API server
+	// that traces, too. Nil: nothing is written.
+	Propagator propagation.TextMapPropagator
 	// GracePeriod that all stages together have to stop. When it has passed, the
 	// contexts of all end at once, and a second later Run returns and names what
 	// still runs. 0: 30 seconds, the time that a pod has by default.

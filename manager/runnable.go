@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -34,6 +36,7 @@ import (
 //	Snapshot() informer.Snapshot   an informer that nobody shares
 //	ReportTo(reconcile.Witness)    is given the informers' mutation detector,
 //	                               where that is on
+//	TraceTo(trace.TracerProvider)  is given Options.TracerProvider, if there is one
 type Runnable interface {
 	Run(ctx context.Context) error
 }
@@ -55,6 +58,9 @@ type (
 	controller     interface{ Snapshot() reconcile.Snapshot }
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
 	reporter       interface{ ReportTo(w reconcile.Witness) }
+	traceable      interface {
+		TraceTo(provider trace.TracerProvider)
+	}
 )
 
 // Add has r, a controller as a rule, run in the last stage: when Run starts, or
@@ -92,6 +98,9 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	}
 	if c, ok := r.(reporter); ok && m.informers.MutationDetector() != nil {
 		c.ReportTo(m.informers.MutationDetector())
+	}
+	if c, ok := r.(traceable); ok && m.traces != nil {
+		c.TraceTo(m.traces)
 	}
 	if err := m.join(i, r, name); err != nil {
 		m.release(r, name)

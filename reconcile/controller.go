@@ -72,6 +72,7 @@ type Controller[K comparable] struct {
 	crashOnPanic bool
 	prepared     sync.Once     // when the first of Run and Standby begins
 	witness      Witness       // from then on; nil: none
+	traces       *traces[K]    // from then on; nil: none
 	sim          simhook.Hooks // from then on; nil: none
 
 	group    nursery.Nursery // the sources, and the workers where Run has both
@@ -85,6 +86,7 @@ type Controller[K comparable] struct {
 		sources []source.Source[K]
 		waits   map[K]func() // for the cache, after a conflict
 		witness Witness      // nil: none
+		traces  *traces[K]   // nil: none
 
 		prioritize func(K, source.Cause) int // nil: DefaultPriority
 		flow       func(K) string            // nil: keys have no flows

@@ -18,6 +18,7 @@
 //	run.go                        its context and logger  in the worker
 //	settle.go                     what follows            in the worker
 //	deadline.go                   deadlines, draining     1 goroutine
+//	trace.go                      spans                   in who names a key, in the worker
 //
 // # Promises
 //
@@ -74,6 +75,11 @@
 // The context of a reconcile has a logr.Logger with controller, key and reconcileID.
 // Level 0 has what a person must see: errors, panics, overruns. Conflicts and waits
 // are at V(1). A reconcile that asks for no logger costs none.
+//
+// # Tracing
+//
+// With TraceTo each reconcile is a span, from the event that asked for it on; its context
+// carries the span and its logger the traceID. Without, it costs nothing.
 //
 // # Concurrency
 //

@@ -123,7 +123,11 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 		c.queue.Forget(key)
 		c.queue.Withdraw(key)
 	}
-	if p := c.priority(key, cause); p != 0 && c.ordered != nil {
+	p := c.priority(key, cause)
+	if c.traces != nil {
+		c.traces.heard(key, cause, p)
+	}
+	if p != 0 && c.ordered != nil {
 		c.ordered.AddWith(key, workqueue.AddOptions{Priority: p})
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // run is one reconcile, and its context. What most reconciles never ask for is made
@@ -24,6 +25,7 @@ type run[K comparable] struct {
 	number     uint64
 	since      time.Time
 	overdue    bool // only the watch knows
+	priority   int8 // of its key, if there are traces
 
 	named sync.Once
 	log   logr.Logger
@@ -41,6 +43,9 @@ func (r *run[K]) id() string { return strconv.FormatUint(r.number, 16) }
 func (r *run[K]) logger() logr.Logger {
 	r.named.Do(func() {
 		r.log = r.controller.log.WithValues("key", keyText(r.key), "reconcileID", r.id())
+		if r.controller.traces != nil {
+			r.log = r.log.WithValues("traceID", trace.SpanContextFromContext(r.Context).TraceID().String())
+		}
 	})
 	return r.log
 }

@@ -123,6 +123,9 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 		c.noteEnded(key, a)
 	}
 	c.counters.add(a.outcome)
+	if c.traces != nil {
+		c.traces.end(r, a, err)
+	}
 	c.report(r, a, res, err)
 }
 

@@ -70,7 +70,7 @@ func (c *Controller[K]) take(p part) (first, again bool) {
 // prepare takes over what the first context brings.
 func (c *Controller[K]) prepare(ctx context.Context) {
 	c.mu.Lock()
-	c.witness = c.mu.witness
+	c.witness, c.traces = c.mu.witness, c.mu.traces
 	c.mu.Unlock()
 	log := c.log
 	if log.IsZero() {

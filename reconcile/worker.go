@@ -85,6 +85,9 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.endWait(key)
 	r := c.newRun(ctx, key)
+	if c.traces != nil {
+		c.traces.begin(r, c.queue.NumRequeues(key)+1)
+	}
 	if c.witness != nil {
 		defer c.witness.Begin(runName{c.name, key})() // after all else
 	}

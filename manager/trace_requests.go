@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// requestTracer makes spans of the requests that belong to a span: those of a
+// reconcile, and not the watches of informers, which belong to none and never end.
+type requestTracer struct {
+	tracer     trace.Tracer
+	propagator propagation.TextMapPropagator // nil: none
+}
+
+func newRequestTracer(provider trace.TracerProvider, propagator propagation.TextMapPropagator) requestTracer {
+	return requestTracer{provider.Tracer("github.com/flyball-dev/flyball/manager"), propagator}
+}
+
+func (t requestTracer) wrap(next http.RoundTripper) http.RoundTripper { return traced{next, t} }
+
+// traced is a transport that makes spans.
+type traced struct {
+	next http.RoundTripper
+	requestTracer
+}
+
+// RoundTrip implements http.RoundTripper. The span ends when the answer has been read.
+func (t traced) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !trace.SpanContextFromContext(req.Context()).IsValid() {
+		return t.next.RoundTrip(req)
+	}
+	resource := resourceOf(req.URL.Path)
+	ctx, span := t.tracer.Start(req.Context(), strings.TrimSpace(req.Method+" "+resource), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		attribute.String("http.request.method", req.Method),
+		attribute.String("server.address", req.URL.Hostname()),
+		attribute.String("url.path", req.URL.Path),
+		attribute.String("flyball.resource", resource),
+	))
+	req = req.Clone(ctx)
+	if t.propagator != nil {
+		t.propagator.Inject(ctx, propagation.HeaderCarrier(req.Header))
+	}
+	resp, err := t.next.RoundTrip(req)
+	if err != nil {
+		span.RecordError(err)
+		span.SetStatus(codes.Error, err.Error())
+		span.End()
+		return resp, err
+	}
+	span.SetAttributes(attribute.Int("http.response.status_code", resp.StatusCode))
+	if resp.StatusCode >= http.StatusBadRequest {
+		span.SetStatus(codes.Error, http.StatusText(resp.StatusCode))
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		span.End() // what follows is a conversation
+		return resp, nil
+	}
+	resp.Body = answerBody{resp.Body, func() { span.End() }}
+	return resp, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (t traced) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// resourceOf is what a path of the API is about, without names, such as
+// "deployments.apps/status". Empty: no resource.
+func resourceOf(path string) string {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	// A proxy may have put something before it.
+	i := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
+	if i < 0 {
+		return ""
+	}
+	group, rest := "", parts[i+1:]
+	if parts[i] == "apis" && len(rest) > 0 {
+		group, rest = "."+rest[0], rest[1:]
+	}
+	if len(rest) < 2 {
+		return ""
+	}
+	rest = rest[1:] // after the version
+	if len(rest) > 2 && rest[0] == "namespaces" && rest[2] != "status" && rest[2] != "finalize" {
+		rest = rest[2:]
+	}
+	if len(rest) < 3 {
+		return rest[0] + group
+	}
+	return rest[0] + group + "/" + rest[2]
+}

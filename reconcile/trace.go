@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/flyball-dev/flyball/source"
+)
+
+// maxLinks is how many events of one reconcile its span links to, beside its parent.
+const maxLinks = 16
+
+// TraceTo has each reconcile be a span of provider, and the context that Reconcile gets
+// carry it. An event that names a key begins a trace: its span has two children, the
+// time in the queue and the reconcile. When several events lead to one reconcile it
+// belongs to the trace of the first and links to the others, of which there are 16 at
+// most; flyball.events counts them. A run that no event asked for, after a time or with
+// backoff, begins a trace of its own. It, too, links to the run that asked for it. A nil
+// provider: no spans, and no cost. A manager does this with Options.TracerProvider. After
+// the controller has begun it is remembered as misuse.
+func (c *Controller[K]) TraceTo(provider trace.TracerProvider) {
+	c.mu.Lock()
+	began := c.mu.began != 0
+	if !began {
+		c.mu.traces = nil
+		if !isNil(provider) {
+			c.mu.traces = newTraces[K](c.name, provider)
+		}
+	}
+	c.mu.Unlock()
+	if began {
+		c.misused(errors.New("trace: the controller has begun to run; call TraceTo before"))
+	}
+}
+
+// traces makes the spans of a controller. It remembers of each key that waits why it
+// does.
+type traces[K comparable] struct {
+	controller string
+	tracer     trace.Tracer
+
+	mu struct {
+		sync.Mutex
+		origins map[K]origin
+	}
+}
+
+// origin is why a key is to run.
+type origin struct {
+	event    trace.SpanContext // the first that has named it; not valid: none has
+	since    time.Time         // of the event
+	links    []trace.Link
+	events   int
+	priority int8 // as the queue knows it
+}
+
+func newTraces[K comparable](controller string, provider trace.TracerProvider) *traces[K] {
+	t := &traces[K]{controller: controller, tracer: provider.Tracer("github.com/flyball-dev/flyball/reconcile")}
+	t.mu.origins = make(map[K]origin)
+	return t
+}
+
+// heard makes a span of an event. It is called before the key is added, so that the run
+// that follows finds it.
+func (t *traces[K]) heard(key K, cause source.Cause, priority int) {
+	if key != key { // a NaN could not be found again
+		return
+	}
+	now, prio := time.Now(), inQueue(priority)
+	_, span := t.tracer.Start(context.Background(), "event "+cause.Source, trace.WithNewRoot(), trace.WithTimestamp(now), trace.WithAttributes(
+		attribute.String("flyball.controller", t.controller),
+		attribute.String("flyball.key", keyText(key)),
+		attribute.String("flyball.event", cause.Type.String()),
+		attribute.String("flyball.object", keyText(cause.Object)),
+		attribute.Int64("flyball.generation", cause.Generation),
+		attribute.Bool("flyball.initial", cause.Initial),
+	))
+	span.End(trace.WithTimestamp(now))
+
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.mu.origins[key]
+	if o.events == 0 {
+		o.event, o.since, o.priority = span.SpanContext(), now, prio
+	} else {
+		o.link(span.SpanContext(), "event")
+	}
+	o.events++
+	o.priority = max(o.priority, prio)
+	t.mu.origins[key] = o
+}
+
+// inQueue is the priority that the queue makes of p.
+func inQueue(p int) int8 { return int8(min(max(p, math.MinInt8), math.MaxInt8)) }
+
+// link notes another span that the run goes back to. One that is not recorded leads
+// nowhere.
+func (o *origin) link(to trace.SpanContext, what string) {
+	if to.IsSampled() && len(o.links) < maxLinks {
+		o.links = append(o.links, trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attribute.String("flyball.link", what)}})
+	}
+}
+
+// take is why key runs now, and forgets it.
+func (t *traces[K]) take(key K) origin {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.mu.origins[key]
+	delete(t.mu.origins, key)
+	return o
+}
+
+// begin has r be a span. attempt is 1 where none has failed before.
+func (t *traces[K]) begin(r *run[K], attempt int) {
+	o := t.take(r.key)
+	r.priority = o.priority
+	parent, first := r.Context, trace.WithNewRoot()
+	if o.event.IsValid() {
+		parent, first = trace.ContextWithSpanContext(r.Context, o.event), trace.WithSpanKind(trace.SpanKindInternal)
+		_, queue := t.tracer.Start(parent, "queue "+t.controller, trace.WithTimestamp(o.since))
+		queue.End(trace.WithTimestamp(r.since))
+	}
+	r.Context, _ = t.tracer.Start(parent, "reconcile "+t.controller, first, trace.WithTimestamp(r.since), trace.WithLinks(o.links...), trace.WithAttributes(
+		attribute.String("flyball.controller", t.controller),
+		attribute.String("flyball.key", keyText(r.key)),
+		attribute.String("flyball.reconcile_id", r.id()),
+		attribute.Int("flyball.priority", int(o.priority)),
+		attribute.Int("flyball.attempt", attempt),
+		attribute.Int("flyball.events", o.events),
+	))
+}
+
+// end ends r's span, and has the run that follows from it link to it.
+func (t *traces[K]) end(r *run[K], a action, err error) {
+	span := trace.SpanFromContext(r.Context)
+	span.SetAttributes(attribute.String("flyball.outcome", string(a.outcome)))
+	if a.after > 0 {
+		span.SetAttributes(attribute.Float64("flyball.after_seconds", a.after.Seconds()))
+	}
+	if a.outcome.verbosity() == 0 { // what a person must see
+		_ = guarded(func() { // a method of the error may panic
+			span.SetStatus(codes.Error, err.Error())
+			span.RecordError(err)
+		})
+	}
+	span.End()
+	if a.after == 0 && !a.backoff || r.key != r.key {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.mu.origins[r.key]
+	o.link(span.SpanContext(), "run before")
+	if o.events == 0 {
+		if o.priority = r.priority; a.priority != nil {
+			o.priority = inQueue(*a.priority)
+		}
+	}
+	t.mu.origins[r.key] = o
+}
