@@ -5,7 +5,9 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -175,7 +177,7 @@ var _ = Describe("deploy", Ordered, func() {
 		monitor := kubectl(ctx, "kustomize", overlay("components: [%s]", "deploy/prometheus"))
 		var metrics corev1.Service
 		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &metrics)).To(Succeed())
-		Expect(monitor).To(ContainSubstring("- path: /metrics\n    port: " + metrics.Spec.Ports[0].Name))
+		Expect(monitor).To(MatchRegexp(`(?m)^ +port: ` + metrics.Spec.Ports[0].Name + `$`))
 	})
 
 	It("has only rights that are bound to the operator", func(ctx context.Context) {
@@ -250,15 +252,30 @@ var _ = Describe("deploy", Ordered, func() {
 		}).WithTimeout(time.Minute).Should(And(Not(HavePrefix(spoiled)), MatchRegexp(` .+`)))
 	})
 
-	It("shows its metrics", func(ctx context.Context) {
+	It("shows its metrics to those who may see them", func(ctx context.Context) {
 		var service corev1.Service
 		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &service)).To(Succeed())
 		at, err := network.behind(ctx, fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
 		Expect(err).NotTo(HaveOccurred())
-		resp, err := http.Get("http://" + at + "/metrics")
-		Expect(err).NotTo(HaveOccurred())
-		defer resp.Body.Close()
-		Expect(resp).To(HaveHTTPStatus(http.StatusOK))
+		kubectl(ctx, "create", "clusterrolebinding", "scraper", "--clusterrole=website-metrics-reader", "--serviceaccount=monitoring:scraper")
+		for name, want := range map[string]int{"": http.StatusUnauthorized, "stranger": http.StatusForbidden, "scraper": http.StatusOK} {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+at+"/metrics", nil)
+			Expect(err).NotTo(HaveOccurred())
+			if name != "" {
+				user, err := own.TokenUser(ctx, "monitoring", name)
+				Expect(err).NotTo(HaveOccurred())
+				request.Header.Set("Authorization", "Bearer "+user.BearerToken)
+			}
+			// The certificate is made in memory.
+			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
+			resp, err := (&http.Client{Transport: transport}).Do(request)
+			Expect(err).NotTo(HaveOccurred())
+			text, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(resp.StatusCode).To(Equal(want), "%q: %s", name, text)
+			Expect(strings.Contains(string(text), "controller_runtime_reconcile_total")).To(Equal(want == http.StatusOK))
+		}
 	})
 
 	It("goes on when the one that works is told to stop", func(ctx context.Context) {
