@@ -176,6 +176,10 @@ func (c *company) heed(n news) {
 		delete(c.readings, n.about())
 	}
 	for _, a := range c.order {
+		if e := (errand{a.name(), n.about()}); n.after == nil && !c.timeline.has(e) {
+			delete(c.steps, e)
+			delete(c.failures, e)
+		}
 		a.heed(n.change, func(about reference) {
 			c.plan(errand{a.name(), about}, n.at)
 		})

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -109,5 +110,26 @@ func TestAutoscaler_ComesBackFromTheOlderVersion(t *testing.T) {
 	}
 	if back := newerAutoscaler(older); !equality.Semantic.DeepEqual(back, o) {
 		t.Errorf("it came back as\n%+v\nwant\n%+v", back, o)
+	}
+}
+
+// Events go in both of their groups, whichever is named, and each is told of.
+func TestServer_EventsAreUninstalledInBothGroups(t *testing.T) {
+	for _, r := range []schema.GroupResource{coreEvents, laterEvents} {
+		s := New(Options{})
+		if _, err := s.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}); err != nil {
+			t.Fatal(err)
+		}
+		before := s.Revision()
+		s.Uninstall(r)
+		if left := s.Objects(coreEvents); len(left) != 0 || s.Revision() == before {
+			t.Errorf("Uninstall(%s) leaves %d events at revision %d, want none at another than %d", r, len(left), s.Revision(), before)
+		}
+		for _, path := range []string{"/api/v1/events", "/apis/events.k8s.io/v1/events"} {
+			answer := httptest.NewRecorder()
+			if s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil)); answer.Code != http.StatusNotFound {
+				t.Errorf("after Uninstall(%s) %s is answered %d, want 404", r, path, answer.Code)
+			}
+		}
 	}
 }

@@ -81,6 +81,7 @@ func (s *Server) serveDefinitionLocked(obj *object, crd *apiextensionsv1.CustomR
 		return
 	}
 	next.convert = conversionOf(obj.defines.spec.Conversion, s.webhookTransport)
+	next.asked = next.convert != nil
 	next.fill(r)
 	s.replaceLocked(next)
 }

@@ -5,6 +5,8 @@ package simulate
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,8 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// nameAttempts is how often a generated name is drawn anew when it is taken.
-const nameAttempts = 8
+const (
+	// nameAttempts is how often a generated name is drawn anew when it is taken.
+	nameAttempts = 8
+	// prefixesAtMost is for how many prefixes it is remembered how often they came.
+	prefixesAtMost = 4096
+)
 
 // create stores the object of a POST.
 func (s *Server) create(q *writing) (*object, error) {
@@ -163,6 +169,11 @@ const (
 func (s *Server) nameLocked(prefix string) string {
 	if len(prefix) > longestBase {
 		prefix = prefix[:longestBase]
+	}
+	if _, known := s.mu.names[prefix]; !known && len(s.mu.names) >= prefixesAtMost {
+		// No name is drawn a second time: all that comes is numbered from behind the last.
+		s.mu.named += slices.Max(slices.Collect(maps.Values(s.mu.names)))
+		clear(s.mu.names)
 	}
 	s.mu.names[prefix]++
 	draw := keyedRandom(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])

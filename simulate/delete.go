@@ -146,6 +146,9 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, bool, error) {
 	q.deleting = opts
 	for {
+		if q.Context().Err() != nil {
+			return nil, false, apierrors.NewTimeoutError("the request was given up", 0)
+		}
 		held, old, err := s.current(q)
 		if err != nil {
 			return nil, false, err

@@ -130,16 +130,22 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 }
 
 // Uninstall deletes a kind with its objects, as the deletion of its CRD does:
-// each is told of, the watches end, and from then on it is not there.
+// each is told of, the watches end, and from then on it is not there. Events go in
+// both of their groups.
 func (s *Server) Uninstall(r schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	objects, _ := s.mu.log.list(r, s.mu.log.revision)
+	held, gone := s.heldLocked(r), s.mu.families[r]
+	objects, _ := s.mu.log.list(held, s.mu.log.revision)
 	for _, o := range objects {
-		s.takeLocked(r, o.key())
+		s.takeLocked(held, o.key())
 	}
-	s.removeFamilyLocked(r)
-	s.endLocked(r)
+	for alias, f := range s.mu.families {
+		if f == gone {
+			s.removeFamilyLocked(alias)
+			s.endLocked(alias)
+		}
+	}
 }
 
 func (s *Server) endLocked(r schema.GroupResource) {

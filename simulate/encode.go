@@ -102,7 +102,11 @@ func (e encoder) withKind(to, content []byte) []byte {
 // content is an object without its kind: in protobuf the message alone. It is
 // shared.
 func (e encoder) content(obj *object) ([]byte, error) {
-	return e.cache.encoded(obj, e.kind, contentForm{e.protobuf, e.as, e.version}, func() ([]byte, error) {
+	cache := e.cache
+	if f := e.kind.family; f != nil && f.asked && f.storage != e.kind {
+		cache = nil // the webhook may say something else the next time
+	}
+	return cache.encoded(obj, e.kind, contentForm{e.protobuf, e.as, e.version}, func() ([]byte, error) {
 		if e.as != "" {
 			return e.metadata(obj)
 		}

@@ -79,6 +79,8 @@ func TestServer_UndoneChangeTellsTheVersionThatIsThere(t *testing.T) {
 
 type changes struct{ all []simulate.Change }
 
+func (c *changes) Panicked(simulate.Request, any, []byte) {}
+
 func (c *changes) Stored(change simulate.Change)          { c.all = append(c.all, change) }
 func (*changes) Asked(simulate.Request)                   {}
 func (*changes) Answering(simulate.Request)               {}

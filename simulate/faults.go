@@ -271,7 +271,9 @@ func (s *Server) Rewind(n int) {
 func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind, old := s.storedLocked(r), s.mu.log.get(r, key)
+	kind := s.storedLocked(r)
+	r = s.heldLocked(r)
+	old := s.mu.log.get(r, key)
 	if kind == nil || old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
@@ -287,6 +289,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r = s.heldLocked(r)
 	old := s.mu.log.get(r, key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())

@@ -86,6 +86,19 @@ func (s *Server) Watched() []schema.GroupResource {
 	})
 }
 
+// Kinds are those that the server serves, in the order of their names.
+func (s *Server) Kinds() []schema.GroupKind {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[schema.GroupKind]bool{}
+	for gvk := range s.mu.kinds {
+		all[gvk.GroupKind()] = true
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupKind) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
+	})
+}
+
 // KindOf is the kind of a resource; empty: the server does not serve it.
 func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 	s.mu.Lock()
@@ -99,7 +112,7 @@ func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 // Change writes an object as somebody else would: f changes its metadata.
 func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
 	s.mu.Lock()
-	old := s.mu.log.get(r, key)
+	old := s.mu.log.get(s.heldLocked(r), key)
 	s.mu.Unlock()
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
@@ -109,7 +122,7 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := s.storedLocked(r)
-	if kind == nil || s.mu.log.get(r, key) != old {
+	if kind == nil || s.mu.log.get(s.heldLocked(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
 	_, err := s.updateLocked(kind, old, obj)

@@ -263,3 +263,35 @@ func TestJournal_WhereNothingCanBeWritten(t *testing.T) {
 		t.Errorf("a file as the directory: %v, want an error that says what to do", err)
 	}
 }
+
+// A namespace that was there at the start and has been deleted is not there again
+// after a restart.
+func TestJournal_DeletedNamespaceStaysDeleted_S23(t *testing.T) {
+	opts := simulate.ListenOptions{Data: t.TempDir(), Options: simulate.Options{Namespaces: []string{"gone", "kept"}}}
+	l, stop := listening(t, opts)
+	namespaces := clientsOf(t, l.Config()).CoreV1().Namespaces()
+	if err := namespaces.Delete(t.Context(), "gone", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ending, err := namespaces.Get(t.Context(), "gone", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ending.Spec.Finalizers = nil
+	if _, err := namespaces.Finalize(t.Context(), ending, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	l, _ = listening(t, opts)
+	namespaces = clientsOf(t, l.Config()).CoreV1().Namespaces()
+	if _, err := namespaces.Get(t.Context(), "gone", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the deleted namespace: %v, want NotFound", err)
+	}
+	for _, name := range []string{"kept", "default"} {
+		if _, err := namespaces.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -52,7 +52,9 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	for _, crd := range defined {
 		s.definedLocked(change{resource: definitions, key: crd.key(), after: crd})
 	}
-	s.installNamespacesLocked() // which an older journal may lack
+	if namespaces, _ := s.mu.log.list(namespaceResource, s.mu.log.revision); len(namespaces) == 0 {
+		s.installNamespacesLocked() // an older journal has none; in others some may have been deleted
+	}
 	return nil
 }
 

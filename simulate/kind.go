@@ -59,6 +59,8 @@ type family struct {
 	// without the server's lock, and may take time. nil: only the apiVersion
 	// changes.
 	convert func(obj *object, from, to *Kind) (*object, error)
+	// asked: convert asks a webhook, and two answers can differ.
+	asked bool
 	// definition is what a CRD defines; nil: no CRD does.
 	definition *definition
 	names      apiextensionsv1.CustomResourceDefinitionNames // that it has got

@@ -49,6 +49,7 @@ type writeLog struct {
 
 func (l *writeLog) Asked(simulate.Request)                   {}
 func (l *writeLog) Stored(simulate.Change)                   {}
+func (l *writeLog) Panicked(simulate.Request, any, []byte)   {}
 func (l *writeLog) Answered(simulate.Request, int)           {}
 func (l *writeLog) Sending(simulate.Request, simulate.Event) {}
 func (l *writeLog) Answering(r simulate.Request) {

@@ -27,21 +27,50 @@ type rendered struct {
 	protobuf func() ([]byte, error)
 }
 
-// lastRendered are the documents that were sent last, by path. They are large
-// and slow to make, and those of built-in kinds are the same for all servers.
-var lastRendered sync.Map
+// lastRendered are the documents that were sent last. They are large and slow to
+// make, and those of built-in kinds are the same for all servers.
+var lastRendered library
+
+// renderedAtMost is how many documents are kept: twice as many as there are of
+// built-in kinds.
+const renderedAtMost = 128
+
+// library keeps documents by path, and forgets them all when they are too many. Safe
+// for concurrent use.
+type library struct {
+	mu struct {
+		sync.Mutex
+		docs map[string]*rendered
+	}
+}
+
+// at is the document of a path; nil: it is not kept.
+func (l *library) at(path string) *rendered {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.docs[path]
+}
+
+func (l *library) keep(path string, doc *rendered) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.docs == nil || l.mu.docs[path] == nil && len(l.mu.docs) >= renderedAtMost {
+		l.mu.docs = map[string]*rendered{}
+	}
+	l.mu.docs[path] = doc
+}
 
 // renderedAt is the document of a path that has a hash.
 func renderedAt(path, hash string, make func() ([]byte, error), protobuf func([]byte) ([]byte, error)) (*rendered, error) {
-	if last, ok := lastRendered.Load(path); ok && last.(*rendered).hash == hash {
-		return last.(*rendered), nil
+	if last := lastRendered.at(path); last != nil && last.hash == hash {
+		return last, nil
 	}
 	text, err := make()
 	if err != nil {
 		return nil, err
 	}
 	doc := &rendered{hash, text, sync.OnceValues(func() ([]byte, error) { return protobuf(text) })}
-	lastRendered.Store(path, doc)
+	lastRendered.keep(path, doc)
 	return doc, nil
 }
 

@@ -15,8 +15,9 @@ import (
 const (
 	// largestShape is how long a shape may be to be remembered, in bytes.
 	largestShape = 64 << 10
-	// shapesAtMost is how many are, for one kind.
-	shapesAtMost = 2048
+	// shapesAtMost is how many are, for one kind, and rememberedAtMost of how many
+	// bytes what is remembered of them is, as a rule.
+	shapesAtMost, rememberedAtMost = 2048, 4 << 20
 	// fewManagers own an object of which a shape is remembered: of more, a real
 	// server merges the oldest.
 	fewManagers = 8
@@ -29,7 +30,8 @@ const (
 type ownerships struct {
 	mu struct {
 		sync.Mutex
-		of map[shape]*ownership
+		of    map[shape]*ownership
+		bytes int
 	}
 }
 
@@ -67,10 +69,43 @@ func (o *ownerships) recall(of shape) *ownership {
 func (o *ownerships) remember(of shape, known *ownership) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.of == nil || len(o.mu.of) >= shapesAtMost {
-		o.mu.of = map[shape]*ownership{}
+	size := known.size()
+	if o.mu.of == nil || len(o.mu.of) >= shapesAtMost || o.mu.bytes+size > rememberedAtMost {
+		o.mu.of, o.mu.bytes = map[shape]*ownership{}, 0
 	}
-	o.mu.of[of] = known
+	if was := o.mu.of[of]; was != nil {
+		o.mu.bytes -= was.size()
+	}
+	o.mu.of[of], o.mu.bytes = known, o.mu.bytes+size
+}
+
+// size is about how many bytes it takes, and twice that for entries that are kept
+// with their time.
+func (o *ownership) size() int {
+	n := o.recipe.size()
+	for _, e := range o.entries {
+		n += 2 * sizeOf(e.fields)
+	}
+	return n
+}
+
+// sizeOf is about how many bytes a value of JSON takes.
+func sizeOf(value any) int {
+	const each = 64 // of a map, or of what stands in for a value
+	n := each
+	switch v := value.(type) {
+	case string:
+		n += len(v)
+	case map[string]any:
+		for name, inner := range v {
+			n += len(name) + sizeOf(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			n += sizeOf(inner)
+		}
+	}
+	return n
 }
 
 // after are the entries of an object with those before, in the order of a real

@@ -130,6 +130,7 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.Lis
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}
 	taken, last := objects, len(objects)
 	if !sel.all() {
+		sel.asks = true // nobody waits for the server meanwhile
 		taken, last = sel.first(objects, p.limit)
 	}
 	if p.limit > 0 && len(taken) == p.limit && last < count {

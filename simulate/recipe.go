@@ -108,6 +108,21 @@ func (s *shaping) recipeOfItems(made []any, live, patch any, l *smd.List) *recip
 	return r
 }
 
+// size is about how many bytes it takes.
+func (r *recipe) size() int {
+	if r == nil {
+		return 0
+	}
+	n := sizeOf(r.set)
+	for name, part := range r.fields {
+		n += len(name) + part.size()
+	}
+	for _, item := range r.items {
+		n += item.size()
+	}
+	return n
+}
+
 func itemAt(list []any, i int) any {
 	if i < 0 {
 		return nil

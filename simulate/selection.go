@@ -15,6 +15,7 @@ type selection struct {
 	namespace string          // empty: all
 	labels    labels.Selector // nil: any
 	fields    fields.Selector // nil: any
+	asks      bool            // a webhook may be asked what an object looks like
 }
 
 func (c *call) selection(opts *internalversion.ListOptions) selection {
@@ -39,7 +40,24 @@ func (s selection) has(obj *object) bool {
 	case s.labels != nil && !s.labels.Matches(labelSet(obj)):
 		return false
 	}
-	return s.fields == nil || s.fields.Matches(selectable{s.kind, obj})
+	return s.fields == nil || s.fields.Matches(selectable{s.kind, s.read(obj)})
+}
+
+// read is obj as who reads it in the selection's kind sees it, where it is selected
+// by fields that a CRD names. What a webhook would have to convert while the server
+// is locked stays in the version that is stored.
+func (s selection) read(obj *object) *object {
+	if len(s.kind.selectable) == 0 || s.kind.family == nil {
+		return obj
+	}
+	if s.kind.family.convert != nil && !s.asks {
+		return s.kind.family.storage.shaped(obj)
+	}
+	read, err := s.kind.of(obj)
+	if err != nil {
+		return obj // who reads it is told
+	}
+	return read
 }
 
 // first is the first so many selected objects, if not 0, and how many were

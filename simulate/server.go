@@ -26,6 +26,7 @@ type Options struct {
 	Kinds []Kind
 	// Namespaces that are there from the start, besides default, kube-system,
 	// kube-public and kube-node-lease. Nothing can be created in one that is not.
+	// With a journal they are those of a new one: what was deleted stays deleted.
 	Namespaces []string
 	// User is who clients are, in refusals. Empty: "simulated".
 	User string
@@ -83,7 +84,7 @@ type Server struct {
 		oldest  int64
 		uids    int            // handed out; never goes back
 		reviews int            // questions to webhooks so far
-		names   map[string]int // handed out for each prefix
+		names   map[string]int // handed out for each prefix, since named was last raised
 		named   int            // in an earlier life, at most
 		// version that the server says it has.
 		version string

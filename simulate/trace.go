@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"runtime/debug"
 	"strconv"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -28,6 +29,8 @@ type Tracer interface {
 	Answering(Request)
 	// Answered: the request is over. 0: the connection broke instead.
 	Answered(r Request, code int)
+	// Panicked: the server has a fault of its own. The connection breaks.
+	Panicked(r Request, value any, stack []byte)
 	// Sending: an event is about to be sent on a watch.
 	Sending(Request, Event)
 }
@@ -106,7 +109,16 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 	}
 	c.traced = c.request(int(answer.number))
 	s.tracer.Asked(c.traced)
-	return func() { s.tracer.Answered(c.traced, answer.code) }
+	return func() {
+		v := recover()
+		if v != nil && v != http.ErrAbortHandler {
+			s.tracer.Panicked(c.traced, v, debug.Stack())
+		}
+		s.tracer.Answered(c.traced, answer.code)
+		if v != nil {
+			panic(v)
+		}
+	}
 }
 
 // traceLocked tells of a change.

@@ -59,10 +59,8 @@ func (c *converter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer.Result(), err
 }
 
-func TestServer_ConversionWebhooksConvert_S15(t *testing.T) {
-	c := &converter{t: t}
-	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: c, Namespaces: []string{"ns"}})}
-	h.says("POST", crdsPath, inJSON(t, `
+// convertedCRD has two versions, which a webhook converts.
+const convertedCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: gizmos.crd.example.com}
@@ -72,9 +70,14 @@ spec:
   names: {plural: gizmos, kind: Gizmo}
   conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://converter/convert"}}}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}}
-  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {b: {type: string}}}}}}}
-`), 201)
+  - {name: v1, served: true, storage: true, selectableFields: [{jsonPath: .spec.a}], schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string}}}}}}}
+  - {name: v2, served: true, storage: false, selectableFields: [{jsonPath: .spec.b}], schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {b: {type: string}}}}}}}
+`
+
+func TestServer_ConversionWebhooksConvert_S15(t *testing.T) {
+	c := &converter{t: t}
+	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: c, Namespaces: []string{"ns"}})}
+	h.says("POST", crdsPath, inJSON(t, convertedCRD), 201)
 	v2 := strings.Replace(gizmosPath, "/v1/", "/v2/", 1)
 	h.says("POST", gizmosPath, gizmo(t, "one", "{a: x}"), 201, `"a":"x"`)
 	h.says("GET", v2+"/one", "", 200, `"b":"x"`, `"crd.example.com/v2"`)
@@ -98,4 +101,46 @@ spec:
 	h.says("GET", v2+"/three", "", 500, "returned invalid object: must have the same name: three != other")
 	c.broken = func(r *apiextensionsv1.ConversionResponse) { r.ConvertedObjects = nil }
 	h.says("GET", v2+"/three", "", 500, "returned 0 objects, expected 1")
+}
+
+// Each reader gets what the webhook says now, not what it once said of the object.
+func TestServer_ConversionWebhookIsAskedEachTime_S15(t *testing.T) {
+	c := &converter{t: t}
+	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: c, Namespaces: []string{"ns"}})}
+	h.says("POST", crdsPath, inJSON(t, convertedCRD), 201)
+	v2 := strings.Replace(gizmosPath, "/v1/", "/v2/", 1)
+	h.says("POST", gizmosPath, gizmo(t, "one", "{a: x}"), 201)
+	h.says("GET", v2+"/one", "", 200, `"b":"x"`)
+	c.broken = func(r *apiextensionsv1.ConversionResponse) {
+		r.ConvertedObjects[0].Raw = []byte(strings.ReplaceAll(string(r.ConvertedObjects[0].Raw), `"b":"x"`, `"b":"better"`))
+	}
+	h.says("GET", v2+"/one", "", 200, `"b":"better"`)
+	h.says("GET", v2, "", 200, `"b":"better"`)
+}
+
+// Custom objects are selected by what a reader sees of them: in the reader's version,
+// with the defaults that the CRD has now.
+func TestServer_CustomObjectsAreSelectedAsTheyAreRead_S17(t *testing.T) {
+	h := &hookServer{t: t, Server: simulate.New(simulate.Options{WebhookTransport: &converter{t: t}, Namespaces: []string{"ns"}})}
+	h.says("POST", crdsPath, inJSON(t, convertedCRD), 201)
+	v2 := strings.Replace(gizmosPath, "/v1/", "/v2/", 1)
+	h.says("POST", gizmosPath, gizmo(t, "one", "{a: x}"), 201)
+	h.says("POST", gizmosPath, gizmo(t, "two", "{a: other}"), 201)
+	if got := directly(h.Server, "GET", v2+"?fieldSelector=spec.b%3Dx", "", "").Body.String(); !strings.Contains(got, `"one"`) || strings.Contains(got, `"two"`) {
+		t.Errorf("by spec.b=x in v2: %s, want one alone", got)
+	}
+	h.says("DELETE", crdsPath+"/gizmos.crd.example.com", "", 200)
+
+	plain := strings.Replace(convertedCRD, `conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://converter/convert"}}}`, "", 1)
+	h.says("POST", crdsPath, inJSON(t, plain), 201)
+	h.says("POST", gizmosPath, gizmo(t, "old", "{}"), 201)
+	h.says("PATCH", crdsPath+"/gizmos.crd.example.com",
+		inJSON(t, "spec: {versions: ["+strings.ReplaceAll(`{name: v1, served: true, storage: true, selectableFields: [{jsonPath: .spec.a}], schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {a: {type: string, default: blue}}}}}}}`, "\n", "")+"]}"), 200)
+	h.says("GET", gizmosPath+"?fieldSelector=spec.a%3Dblue", "", 200, `"old"`, `"a":"blue"`)
+	for query, wants := range map[string]bool{"blue": true, "": false} {
+		stream := directly(h.Server, "GET", gizmosPath+"?watch=true&resourceVersion=0&timeoutSeconds=1&fieldSelector=spec.a%3D"+query, "", "").Body.String()
+		if strings.Contains(stream, `"old"`) != wants {
+			t.Errorf("a watch by spec.a=%s: %s, want old in it: %v", query, stream, wants)
+		}
+	}
 }

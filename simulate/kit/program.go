@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -113,13 +115,37 @@ func (w *World) lives() (out []*process) {
 	return out
 }
 
-// strayed is what the plan says of processes that there are not; empty: nothing.
-func (w *World) strayed() string {
+// strayed is what the plan says of processes and kinds that there are not; empty:
+// nothing. known are kinds that there were before.
+func (w *World) strayed(known []schema.GroupKind) string {
 	names := w.names()
+	known = append(known, w.server.Kinds()...)
 	for _, op := range w.cfg.Faults {
+		if text := unknownKind(op, known); text != "" {
+			return "Config.Faults: " + text
+		}
 		if op.Process != "" && !slices.Contains(names, op.Process) {
 			return fmt.Sprintf("Config.Faults: %s is to happen in the process %q, and the scenario runs %s; name one that w.RunAs is given", op.Verb, op.Process, strings.Join(names, ", "))
 		}
+	}
+	return ""
+}
+
+// unknownKind says which kind that op names is none of those that are known; empty:
+// none.
+func unknownKind(op Op, known []schema.GroupKind) string {
+	for _, named := range []string{op.Kind, op.When.Write, op.When.Event} {
+		if named == "" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {
+			continue
+		}
+		var names []string
+		for _, k := range known {
+			if !slices.Contains(names, k.Kind) {
+				names = append(names, k.Kind)
+			}
+		}
+		slices.Sort(names)
+		return fmt.Sprintf("%s names the kind %q, which the server never served; it knows %s", op.Verb, named, strings.Join(names, ", "))
 	}
 	return ""
 }

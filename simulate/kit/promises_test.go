@@ -139,9 +139,16 @@ func TestKit_Misuse_K6(t *testing.T) {
 		scenario func(*kit.World)
 		says     string
 	}{
-		"no scenario":    {says: "give a func(w *kit.World)"},
-		"negative time":  {cfg: kit.Config{FaultPhase: -1}, scenario: changes, says: "negative time"},
-		"no such fault":  {cfg: kit.Config{Faults: kit.Plan{{Verb: "shout"}}}, scenario: changes, says: "such as kit.Crash()"},
+		"no scenario":   {says: "give a func(w *kit.World)"},
+		"negative time": {cfg: kit.Config{FaultPhase: -1}, scenario: changes, says: "negative time"},
+		"no such fault": {cfg: kit.Config{Faults: kit.Plan{{Verb: "shout"}}}, scenario: changes, says: "such as kit.Crash()"},
+		"no such kind":  {cfg: kit.Config{Faults: kit.Plan{kit.CloseWatches().Of("ConfigMaps").At(time.Second)}}, scenario: changes, says: `close watches names the kind "ConfigMaps", which the server never served; it knows APIService, `},
+		"no such write": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("Deployment.app", 1)}}, scenario: changes, says: `cut names the kind "Deployment.app"`},
+		"no such event": {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnEvent("Pods", 1)}}, scenario: changes, says: `cut names the kind "Pods"`},
+		"done to no kind": {cfg: kit.Config{Faults: kit.Plan{}}, scenario: func(w *kit.World) {
+			w.Run(setUpCopier)
+			w.Do(kit.Mute().Of("Websites"))
+		}, says: `Do: mute names the kind "Websites"`},
 		"counts from 0":  {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("ConfigMap", 0)}}, scenario: changes, says: "count from 1"},
 		"rate":           {cfg: kit.Config{Faults: kit.Plan{kit.Cut().Rate(-1)}}, scenario: changes, says: "from 0 to 1000"},
 		"rewind by none": {cfg: kit.Config{Faults: kit.Plan{kit.Rewind(0)}}, scenario: changes, says: "such as kit.Rewind(5)"},

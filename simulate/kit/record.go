@@ -215,6 +215,11 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	}
 }
 
+// Panicked fails the run: to a client it would be nothing but a broken connection.
+func (t tracer) Panicked(r simulate.Request, value any, stack []byte) {
+	t.w.fail("server", fmt.Sprintf("the simulated server panicked at the %s of %s for %s, which is a fault of package simulate: %v\n%s", r.Verb, r.Path, r.Client, value, stack))
+}
+
 // Sending has happen what is to happen before an event, and notes it.
 func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.alone(r)

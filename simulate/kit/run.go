@@ -39,6 +39,7 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (h *Histo
 // play is the life of a world: what the scenario does while things go wrong, then
 // the healing, the coming to rest, and time alone.
 func (w *World) play(scenario func(*World)) {
+	known := w.server.Kinds()
 	for _, op := range w.history.Plan {
 		w.schedule(op)
 	}
@@ -58,7 +59,7 @@ func (w *World) play(scenario func(*World)) {
 		w.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
 		return
 	}
-	if text := w.strayed(); text != "" {
+	if text := w.strayed(known); text != "" {
 		w.fail("misuse", text)
 		return
 	}

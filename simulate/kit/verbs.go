@@ -101,6 +101,9 @@ func (w *World) Do(op Op) {
 	if err := (Plan{op}).misuse(); err != nil {
 		w.Fatalf("misuse: Do: %v", err)
 	}
+	if text := unknownKind(op, w.server.Kinds()); text != "" {
+		w.Fatalf("misuse: Do: %s", text)
+	}
 	w.mu.Lock()
 	op.id = "do " + op.String()
 	nth := w.mu.did[op.id]

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// A fault of the server fails the run, and says where it is: to a client it would be
+// one more broken connection.
+func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
+	w := &World{}
+	tracer{w}.Panicked(simulate.Request{Verb: "list", Path: "/api/v1/pods", Client: "p"}, "index out of range", []byte("goroutine 7:\nread.go:5"))
+	found := w.record.mu.violations
+	if len(found) != 1 || found[0].Invariant != "server" {
+		t.Fatalf("got %v, want one violation of the server", found)
+	}
+	for _, part := range []string{"the list of /api/v1/pods for p", "index out of range", "read.go:5"} {
+		if !strings.Contains(found[0].Text, part) {
+			t.Errorf("got %q, want %q in it", found[0].Text, part)
+		}
+	}
+}
