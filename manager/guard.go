@@ -75,7 +75,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !allowed {
-		refuse(w, apierrors.NewForbidden(schema.GroupResource{}, "", fmt.Errorf("User %q cannot %s path %q", user.Username, verb, path)))
+		says := fmt.Sprintf("User %q cannot %s path %q", user.Username, verb, path) // as the API server does
+		refuse(w, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(says)))
 		return
 	}
 	r.Header.Del("Authorization") // nobody needs the token from here on
