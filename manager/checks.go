@@ -22,6 +22,12 @@ import (
 // the hard deadline, before its worker counts as lost.
 const patience = time.Minute
 
+// The stacks that an answer shows, so that a kubelet's event has room for their heads.
+const (
+	mostStacks   = 4
+	longestStack = 4 << 10 // bytes of each
+)
+
 // answered is a check whose answer is known already.
 func answered(name string, err error) check {
 	return check{name: name, ask: func(context.Context) error { return err }}
@@ -150,24 +156,37 @@ func behind(s reconcile.Snapshot) []source.Snapshot {
 // liveChecks are what alive means: no worker is lost.
 func (m *Manager) liveChecks() []check {
 	checks := []check{answered("ping", nil)}
-	for _, s := range m.allControllers() {
-		checks = append(checks, answered("controller/"+s.Name, stuck(s, time.Now())))
+	for _, r := range m.members() {
+		if c, ok := r.runnable.(controller); ok {
+			s := c.Snapshot()
+			checks = append(checks, check{name: "controller/" + s.Name, ask: func(context.Context) error { return stuck(c, s, time.Now()) }})
+		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append(checks, m.mu.live...)
 }
 
-// stuck names the reconciles of s that ignore their cancelled context.
-func stuck(s reconcile.Snapshot, now time.Time) error {
+// stuck names the reconciles of c, which stands at s, that ignore their cancelled
+// context, and says where they are.
+func stuck(c controller, s reconcile.Snapshot, now time.Time) error {
 	if s.HardDeadline <= 0 {
 		return nil
 	}
 	var lost []string
+	var stacks map[string]string
 	for _, r := range s.Running {
-		if now.Sub(r.Since) >= s.HardDeadline+patience {
-			lost = append(lost, fmt.Sprintf("%s (reconcileID %s, since %s)", r.Key, r.ID, r.Since.Format(time.RFC3339)))
+		if now.Sub(r.Since) < s.HardDeadline+patience {
+			continue
 		}
+		if asked, ok := c.(stacked); ok && stacks == nil {
+			stacks = asked.Stacks(now.Add(-s.HardDeadline))
+		}
+		text := fmt.Sprintf("%s (reconcileID %s, since %s)", r.Key, r.ID, r.Since.Format(time.RFC3339))
+		if stack := stacks[r.ID]; stack != "" && len(lost) < mostStacks {
+			text += "\n" + stack[:min(len(stack), longestStack)] + "\n"
+		}
+		lost = append(lost, text)
 	}
 	if len(lost) == 0 {
 		return nil

@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
@@ -66,8 +69,7 @@ func TestManager_AliveMeansProgress_M4(t *testing.T) {
 		release := make(chan struct{})
 		keys := make(chan reconcile.Key)
 		c := reconcile.New("website", func(context.Context, reconcile.Key) (reconcile.Result, error) {
-			<-release
-			return reconcile.Result{}, nil
+			return neverObeys(release)
 		}, reconcile.Options{Workers: 2, HardDeadline: 10 * time.Minute})
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
 		must(t, m.Add(c))
@@ -85,6 +87,9 @@ func TestManager_AliveMeansProgress_M4(t *testing.T) {
 			if code != http.StatusInternalServerError || !strings.Contains(text, want) {
 				t.Errorf("%s = %d %q, want 500 and %q", path, code, text, want)
 			}
+			if where := "manager_test.neverObeys("; !strings.Contains(text, where) || strings.Count(text, "\tgoroutine ") != 1 {
+				t.Errorf("%s = %q, want the stack of that worker, which has %q", path, text, where)
+			}
 		}
 		if code, text := probe(m, "/readyz"); code != http.StatusOK {
 			t.Errorf("/readyz = %d %q, want 200: it is synced", code, text)
@@ -93,6 +98,52 @@ func TestManager_AliveMeansProgress_M4(t *testing.T) {
 		synctest.Wait()
 		if code, text := probe(m, "/livez"); code != http.StatusOK {
 			t.Errorf("/livez = %d %q, want 200: the worker is back", code, text)
+		}
+		stop()
+		must(t, wait())
+	})
+}
+
+// neverObeys is a reconcile that ignores its context.
+//
+//go:noinline
+func neverObeys(release <-chan struct{}) (reconcile.Result, error) {
+	<-release
+	return reconcile.Result{}, nil
+}
+
+func TestManager_StandbyOutageAndSlownessAreNeverDead_M4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{
+			Config:         &rest.Config{Host: "http://judge", Transport: &judge{fails: errors.New("connection refused")}},
+			LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "ops"},
+		})
+		slow := func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			time.Sleep(9 * time.Minute)
+			return reconcile.Result{}, errors.New("and in vain")
+		}
+		keys, waiting := make(chan reconcile.Key), make(chan reconcile.Key)
+		everywhere := reconcile.New("everywhere", slow, reconcile.Options{Workers: 1})
+		everywhere.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.AddTo(manager.StageStandby, everywhere))
+		led := reconcile.New("led", slow, reconcile.Options{})
+		led.Watch(source.Channel(waiting, source.ChannelOptions{}))
+		led.Watch(source.Kind(informer.For[*corev1.ConfigMap](m.Informers()), source.Self)) // which never syncs
+		must(t, m.Add(led))
+		stop, wait := run(t, m)
+		keys <- reconcile.Key{Name: "x"}
+		waiting <- reconcile.Key{Name: "y"}
+		for range 3 * 60 {
+			time.Sleep(time.Minute)
+			if code, text := probe(m, "/livez"); code != http.StatusOK {
+				t.Fatalf("/livez = %d %q, want 200: no restart heals a server, a standby or a slow reconcile", code, text)
+			}
+		}
+		if n := everywhere.Snapshot().Outcomes[reconcile.OutcomeError]; n == 0 {
+			t.Error("nothing was reconciled; this test looks at nothing")
+		}
+		if led.Snapshot().Queue.Ready != 1 {
+			t.Errorf("%d keys wait for the election, want 1", led.Snapshot().Queue.Ready)
 		}
 		stop()
 		must(t, wait())

@@ -63,7 +63,8 @@
 // 503 otherwise, naming each scope that has not, its state, since when, and the
 // server's reason. /livez (and /healthz) answers 500 for one reason alone: a
 // reconcile that goes on long after its context was cancelled at its hard
-// deadline, so that a worker is lost; it is named by controller and key. A
+// deadline, so that a worker is lost; it is named by controller and key, and the
+// answer shows the stack of that worker. A
 // server that cannot be reached, slow reconciles and errors never count as
 // dead, since a restart heals none of them. All three take ?verbose and
 // ?exclude=check, and one check alone as /readyz/check, as Kubernetes'

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -33,6 +34,9 @@ import (
 //	                               Run does when this process leads
 //	Snapshot() reconcile.Snapshot  a controller: its name is its own, its numbers
 //	                               are metrics, a stuck reconcile is not alive
+//	Stacks(before time.Time) map[string]string
+//	                               of the reconciles that run since before then, by
+//	                               their ID: the answer of /livez shows them
 //	Snapshot() informer.Snapshot   an informer that nobody shares
 //	ReportTo(reconcile.Witness)    is given the informers' mutation detector,
 //	                               where that is on
@@ -55,7 +59,10 @@ type (
 	standby   interface {
 		Standby(ctx context.Context) error
 	}
-	controller     interface{ Snapshot() reconcile.Snapshot }
+	controller interface{ Snapshot() reconcile.Snapshot }
+	stacked    interface {
+		Stacks(before time.Time) map[string]string
+	}
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
 	reporter       interface{ ReportTo(w reconcile.Witness) }
 	traceable      interface {

@@ -123,6 +123,37 @@ func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack s
 	return r, stack
 }
 
+// Stacks returns the stacks of the reconciles that run since before a time, by their
+// ID. If there are any it halts the whole process for a moment, so ask when something
+// is wrong.
+func (c *Controller[K]) Stacks(before time.Time) map[string]string {
+	type lost struct {
+		worker *worker[K]
+		run    *run[K]
+		header []byte
+	}
+	var all []lost
+	for i := range c.workers {
+		w := &c.workers[i]
+		w.mu.Lock()
+		if r := w.mu.run; r != nil && r.since.Before(before) {
+			all = append(all, lost{w, r, w.mu.goroutine})
+		}
+		w.mu.Unlock()
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	text := allStacks()
+	out := map[string]string{}
+	for _, l := range all {
+		if l.worker.held() == l.run { // else the worker was let go meanwhile
+			out[l.run.id()] = stackOf(l.header, text)
+		}
+	}
+	return out
+}
+
 // drainTime is how long reconciles in flight may go on after ctx has ended.
 func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
 	if errors.Is(context.Cause(ctx), ErrCutOff) {
