@@ -20,7 +20,7 @@ type controllerMetrics struct {
 	depth, adds, retries, unfinished, longest, latency, work *prometheus.Desc
 
 	total, errors, terminal, panics, timeouts, conflicts, outcomes *prometheus.Desc
-	overdue, took, workers, active                                 *prometheus.Desc
+	overdue, took, answered, workers, active                       *prometheus.Desc
 
 	sourceEvents, sourceKeys, sourcePanics, sourceWaiting *prometheus.Desc
 }
@@ -55,6 +55,7 @@ func newControllerMetrics() controllerMetrics {
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
 		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
+		answered:  own("event_to_reconciled_seconds", "From a source's adding a key to the end of the first reconcile that began after it. Retries are not among them."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
 		sourceKeys:    own("source_keys_total", "Keys that a source added.", "source"),
@@ -74,7 +75,7 @@ func (c controllerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		c.depth, c.adds, c.retries, c.latency, c.work, c.unfinished, c.longest,
 		c.total, c.errors, c.terminal, c.panics, c.timeouts, c.took, c.workers, c.active,
-		c.conflicts, c.outcomes, c.overdue, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
+		c.conflicts, c.outcomes, c.overdue, c.answered, c.sourceEvents, c.sourceKeys, c.sourcePanics, c.sourceWaiting,
 	} {
 		ch <- d
 	}
@@ -94,6 +95,7 @@ func (c controllerCollector) Collect(ch chan<- prometheus.Metric) {
 		}
 		sendHistogram(ch, c.latency, x.Queue.Latency.Count, x.Queue.Latency.Sum, seconds(x.Queue.Latency), x.Name, x.Name)
 		sendHistogram(ch, c.work, x.Queue.Work.Count, x.Queue.Work.Sum, seconds(x.Queue.Work), x.Name, x.Name)
+		sendHistogram(ch, c.answered, x.Queue.Answered.Count, x.Queue.Answered.Sum, seconds(x.Queue.Answered), x.Name)
 		sendHistogram(ch, c.took, x.ReconcileTime.Count, x.ReconcileTime.Sum, buckets(x.ReconcileTime), x.Name)
 	}
 	s.send(ch)

@@ -32,6 +32,7 @@ var wanted = []string{
 	"controller_runtime_reconcile_timeouts_total",
 	"controller_runtime_reconcile_total",
 	"controller_runtime_terminal_reconcile_errors_total",
+	"flyball_event_to_reconciled_seconds",
 	"flyball_events_total",
 	"flyball_informer_anomalies_total",
 	"flyball_informer_audit_differences_total",
@@ -201,6 +202,12 @@ flyball_informer_synced{kind="ConfigMap"} 1
 				if n := len(h.GetBucket()); n < 12 {
 					t.Errorf("%s: %d buckets, want at least those of the dashboards", family.GetName(), n)
 				}
+			}
+		}
+		for _, family := range families {
+			// Seven keys came at once to one worker, of which one took three seconds.
+			if h := family.GetMetric()[0].GetHistogram(); family.GetName() == "flyball_event_to_reconciled_seconds" && h.GetSampleCount() != 7 {
+				t.Errorf("%s: %d samples, want 7: the retries were asked for by nobody", family.GetName(), h.GetSampleCount())
 			}
 		}
 		stop()

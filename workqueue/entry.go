@@ -9,16 +9,19 @@ type number = uint32
 type flags uint8
 
 const (
-	used    flags = 1 << iota // the entry belongs to a key
-	dirty                     // there is work for the key
-	held                      // a worker has the key
-	strange                   // the key is not equal to itself: it is in no index, and never held
+	used      flags = 1 << iota // the entry belongs to a key
+	dirty                       // there is work for the key
+	held                        // a worker has the key
+	strange                     // the key is not equal to itself: it is in no index, and never held
+	asked                       // dirty: an Add is why, not a deadline alone
+	answering                   // held: it was asked when it was handed out
 )
 
-// entry is all the queue knows of a key. For a key of 32 bytes it takes 72.
+// entry is all the queue knows of a key. For a key of 32 bytes it takes 80.
 type entry[K comparable] struct {
 	key   K
-	since int64 // ready: when it became so; only delayed: when the deadline was set
+	since int64 // ready: when it became so; held and asked: when that was first; only delayed: when the deadline was set
+	first int64 // ready and asked: when it was first asked; held and answering: when it was first asked before
 	taken int64 // held: when it was handed out
 	hash  uint32
 

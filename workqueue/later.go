@@ -78,6 +78,9 @@ func (q *Queue[K]) schedule(key K, hash uint32, w wish, now int64, d time.Durati
 		if n, added, ready = s.add(key, hash, w); ready {
 			s.stamp(n, now)
 		}
+		if !retried && s.unasked(n) {
+			s.ask(n, now)
+		}
 	} else {
 		s.delay(key, hash, w, now+min(int64(d), math.MaxInt64-1-now), now)
 		q.armLocked(now)

@@ -18,12 +18,16 @@ type model struct {
 	priority    map[int]int8
 	ready       *turns
 	fair, shut  bool
+
+	asked, answering map[int]int64 // since when
+	answered         []int64
 }
 
 func newModel(fair bool) *model {
 	return &model{
 		dirty: map[int]bool{}, held: map[int]bool{}, failures: map[int]int{}, due: map[int]int64{},
 		priority: map[int]int8{}, ready: newTurns(), fair: fair,
+		asked: map[int]int64{}, answering: map[int]int64{},
 	}
 }
 
@@ -57,12 +61,15 @@ func (m *model) grant(key int, w wish) {
 	}
 }
 
-func (m *model) add(key int, w wish) {
+func (m *model) add(key int, w wish, now int64) {
 	if m.shut {
 		return
 	}
 	m.grant(key, w)
 	m.mark(key, w.flow)
+	if _, ok := m.asked[key]; !ok {
+		m.asked[key] = now
+	}
 }
 
 func (m *model) mark(key int, flow string) {
@@ -80,12 +87,20 @@ func (m *model) take(t *testing.T) (int, bool) {
 	if ok {
 		delete(m.dirty, key)
 		m.held[key] = true
+		if since, ok := m.asked[key]; ok {
+			delete(m.asked, key)
+			m.answering[key] = since
+		}
 	}
 	return key, ok
 }
 
-func (m *model) done(key int) {
+func (m *model) done(key int, now int64) {
 	delete(m.held, key)
+	if since, ok := m.answering[key]; ok {
+		delete(m.answering, key)
+		m.answered = append(m.answered, now-since)
+	}
 	if m.dirty[key] {
 		m.ready.push(key, m.wish(key, 0).flow, m.priority[key])
 	}
@@ -115,6 +130,13 @@ func (m *model) promote(now int64) {
 // check compares s with the model, and its lists, index, heap and slab with each other.
 func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
 	t.Helper()
+	var answered Histogram
+	for _, took := range m.answered {
+		answered.observe(took)
+	}
+	if s.answered != answered {
+		t.Fatalf("answered %d in %v, want %d in %v: each Add that a hold has followed", s.answered.Count, s.answered.Sum, answered.Count, answered.Sum)
+	}
 	var ready []int
 	s.inOrder(func(n number) { ready = append(ready, s.at(n).key) })
 	if want := m.ready.inOrder(); !slices.Equal(ready, want) || s.backlog() != len(want) {
@@ -256,7 +278,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 	case 2:
 		if n := s.find(key, hash(key)); n != 0 && s.at(n).is(held) {
 			s.done(n, now)
-			m.done(key)
+			m.done(key, now)
 		}
 	case 3:
 		delay(s, m, hash, key, m.wish(key, 0), due, now)
@@ -286,7 +308,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 		for range burst * arg {
 			if key, ok := take(t, s, m, now); ok {
 				s.done(s.find(key, hash(key)), now)
-				m.done(key)
+				m.done(key, now)
 			}
 		}
 	case 11:
@@ -311,10 +333,14 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 
 func add(s *state[int], m *model, hash func(int) uint32, key int, priority int8, now int64) {
 	w := m.wish(key, priority)
-	if n, _, ready := s.add(key, hash(key), w); ready {
+	n, _, ready := s.add(key, hash(key), w)
+	if ready {
 		s.stamp(n, now)
 	}
-	m.add(key, w)
+	if s.unasked(n) {
+		s.ask(n, now)
+	}
+	m.add(key, w, now)
 }
 
 func delay(s *state[int], m *model, hash func(int) uint32, key int, w wish, due, now int64) {

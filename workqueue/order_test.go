@@ -220,7 +220,7 @@ func TestOrder_NoKeyIsOvertakenForEver_W8(t *testing.T) {
 			}
 			if key, ok := take(t, s, m, now); ok {
 				s.done(s.find(key, hashes[0](key)), now)
-				m.done(key)
+				m.done(key, now)
 			}
 		}
 		m.check(t, s, hashes[0])

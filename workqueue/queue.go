@@ -92,12 +92,16 @@ func (q *Queue[K]) Add(key K) {
 	}
 	q.mu.Lock()
 	n, added, ready := q.mu.state.add(key, hash, w)
+	if q.mu.state.unasked(n) { // so is all that has become ready
+		now := q.now()
+		q.mu.state.ask(n, now)
+		if ready {
+			q.mu.state.stamp(n, now)
+		}
+	}
 	if !added {
 		q.mu.Unlock()
 		return
-	}
-	if ready {
-		q.mu.state.stamp(n, q.now())
 	}
 	q.unlockAndWake()
 	if q.observer != nil {

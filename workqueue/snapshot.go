@@ -190,6 +190,8 @@ func (q *Queue[K]) Stats() Stats {
 		Retries: s.retries,
 		Latency: s.latency,
 		Work:    s.work,
+
+		Answered: s.answered,
 	}
 	if s.order != nil {
 		st.Flows = len(s.order.flows.names)

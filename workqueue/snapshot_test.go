@@ -54,6 +54,63 @@ func TestSnapshot_ShowsEveryKey(t *testing.T) {
 	})
 }
 
+func TestStats_AnAddIsAnsweredByTheFirstHoldAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		before := workqueue.Histogram{}
+		wantAnswered := func(count uint64, sum time.Duration, why string) {
+			t.Helper()
+			now := q.Stats().Answered
+			if now.Count-before.Count != count || now.Sum-before.Sum != sum {
+				t.Errorf("answered %d in %v, want %d in %v: %s", now.Count-before.Count, now.Sum-before.Sum, count, sum, why)
+			}
+			before = now
+		}
+		q.Add("a")
+		time.Sleep(2 * time.Second)
+		q.Add("a")
+		wantGet(t, q, "a", "first")
+		time.Sleep(3 * time.Second)
+		q.Add("a")
+		time.Sleep(time.Second)
+		q.Add("a")
+		wantAnswered(0, 0, "the hold goes on")
+		q.Done("a")
+		wantAnswered(1, 6*time.Second, "the first Add waited two and was worked on for four")
+		time.Sleep(time.Second)
+		wantGet(t, q, "a", "added while held")
+		time.Sleep(time.Second)
+		q.Done("a")
+		wantAnswered(1, 3*time.Second, "the third Add came a second before the first hold ended")
+
+		q.AddAfter("b", time.Second)
+		q.AddRateLimited("c")
+		q.AddAfter("d", 0)
+		time.Sleep(time.Second)
+		for range 3 {
+			key, _ := q.Get()
+			q.Done(key)
+		}
+		wantAnswered(0, 0, "nobody asked for a retry")
+		q.AddAfter("b", time.Second)
+		time.Sleep(2 * time.Second)
+		q.Add("b")
+		time.Sleep(time.Second)
+		wantGet(t, q, "b", "asked while it was ready by its deadline")
+		q.AddAfter("b", time.Second)
+		time.Sleep(2 * time.Second)
+		if q.AddWith("b", workqueue.AddOptions{Priority: 1}); q.Stats().Dirty != 1 {
+			t.Error("b is not dirty")
+		}
+		time.Sleep(time.Second)
+		q.Done("b")
+		wantAnswered(1, 4*time.Second, "the Add came after the deadline had made it ready")
+		wantGet(t, q, "b", "asked while it was held and dirty by its deadline")
+		q.Done("b")
+		wantAnswered(1, time.Second, "the second Add waited for a second")
+	})
+}
+
 func TestStats_CountsAndMeasures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{Name: "pods"})

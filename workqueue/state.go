@@ -22,6 +22,7 @@ type state[K comparable] struct {
 	adds, retries uint64
 	takenSum      int64 // sum over the held keys of the time they were handed out; it may wrap, differences stay right
 	latency, work Histogram
+	answered      Histogram
 }
 
 // find returns the entry of key, or 0.
@@ -121,6 +122,20 @@ func (s *state[K]) mark(n number) (added, ready bool) {
 // stamp notes when entry n became ready.
 func (s *state[K]) stamp(n number, now int64) { s.at(n).since = now }
 
+// ask notes when the first Add came that the dirty entry n is dirty for. It is called once, while n is not asked.
+func (s *state[K]) ask(n number, now int64) {
+	e := s.at(n)
+	e.flags |= asked
+	if e.is(held) {
+		e.since = now // first is that of the hold
+		return
+	}
+	e.first = now
+}
+
+// unasked reports whether the Add that returned n is to ask.
+func (s *state[K]) unasked(n number) bool { return n != 0 && !s.at(n).is(asked) }
+
 // hold is a key in a worker's hands. The time tells this hold of the key from a later one.
 type hold[K comparable] struct {
 	key   K
@@ -151,6 +166,9 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 		s.drop(n)
 		return waited, true
 	}
+	if e.is(asked) {
+		e.flags = e.flags&^asked | answering
+	}
 	e.flags |= held
 	e.taken = now
 	s.takenSum += now
@@ -180,8 +198,13 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 	s.takenSum -= e.taken
 	worked = max(0, now-e.taken)
 	s.work.observe(worked)
+	if e.is(answering) {
+		e.flags &^= answering
+		s.answered.observe(max(0, now-e.first))
+	}
 	if e.is(dirty) {
 		s.count(n, -1)
+		e.first = e.since // of use if it is asked
 		e.since = now
 		s.enqueue(n)
 		return worked

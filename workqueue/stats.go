@@ -28,6 +28,10 @@ type Stats struct {
 	Latency Histogram // from ready to handed out
 	Work    Histogram // from handed out to Done
 
+	// Answered is the time from an Add to the Done of the first hold that began after it: of those that one hold answers, the
+	// first Add counts. Delayed and rate-limited ones ask for nothing new, and do not count.
+	Answered Histogram
+
 	Unfinished time.Duration // sum over the held keys of the time they have been held
 	OldestHeld time.Duration // the longest any key has been held by now; 0 if none is
 }
