@@ -94,7 +94,7 @@ func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 // saw is told what the watch of the Lease shows.
 func (e *elector) saw(event informer.Event[*coordinationv1.Lease]) {
 	if event.Type == informer.EventDeleted {
-		e.lease.gone()
+		e.lease.gone(event.Old)
 		return
 	}
 	e.lease.learn(event.New, false)

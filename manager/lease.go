@@ -14,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -40,6 +41,7 @@ type lease struct {
 		base     *coordinationv1.Lease   // what the elector has last read or written
 		seen     *coordinationv1.Lease   // the newest that anybody has
 		version  informer.Version        // of seen
+		deleted  types.UID               // of the last that was deleted; empty: none
 		held     bool                    // by this process, as far as it knows
 		claiming bool                    // a write that takes it is under way
 		claimed  bool                    // such a write was ever sent
@@ -141,10 +143,17 @@ func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 	}
 }
 
-// gone takes in that the Lease has been deleted.
-func (l *lease) gone() {
+// gone takes in that a Lease has been deleted; nil: nothing more is known of it. If
+// another has been made since, that is late news.
+func (l *lease) gone(was *coordinationv1.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if was != nil {
+		l.mu.deleted = was.UID
+		if l.mu.seen != nil && l.mu.seen.UID != was.UID {
+			return
+		}
+	}
 	switch {
 	case l.mu.held:
 		l.gate.shut("the lease was deleted, and has not been renewed since")
@@ -213,6 +222,9 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 	version := informer.ParseVersion(got.ResourceVersion)
 	if holder := holderOf(l.mu.seen); version < l.mu.version && holder != l.mu.identity {
 		return fmt.Errorf("%q has the lease since", holder) // the watch was faster than the answer
+	}
+	if got.UID != "" && got.UID == l.mu.deleted {
+		return errors.New("the lease has been deleted since") // so it was here
 	}
 	l.mu.base, l.mu.seen, l.mu.version = got, got, version
 	l.mu.held = true
