@@ -58,11 +58,13 @@ type eventBook struct {
 	order   []*series // that are open, the oldest first
 	waiting []*series // to be sent
 	limits  map[sameEvent]*allowance
-	named   int64 // the last name's nanoseconds
+	limited []*allowance // the oldest first
+	named   int64        // the last name's nanoseconds
 }
 
 // allowance is how many events may be told of one object.
 type allowance struct {
+	of    sameEvent
 	left  float64
 	since time.Time
 }
@@ -102,15 +104,13 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 	e.Name = util.GenerateEventName(e.Regarding.Name, b.named)
 	e.EventTime = metav1.NewMicroTime(now)
 	s := &series{event: e, count: 1, last: now}
-	if len(b.order) >= maxEventSeries {
-		b.forget(b.order[0])
-		b.order = b.order[1:]
-	}
 	if before := b.open[key]; before != nil {
 		b.order = slices.DeleteFunc(b.order, func(other *series) bool { return other == before })
-		if before.created && before.count > before.sent {
-			b.queue(before)
-		}
+		b.finish(before)
+	}
+	if len(b.order) >= maxEventSeries {
+		b.finish(b.order[0])
+		b.order = b.order[1:]
 	}
 	b.open[key] = s
 	b.order = append(b.order, s)
@@ -125,8 +125,13 @@ func (b *eventBook) allow(e *eventsv1.Event, now time.Time) bool {
 	}}
 	a := b.limits[of]
 	if a == nil {
-		a = &allowance{left: eventBurst, since: now}
+		if len(b.limited) >= maxEventSeries {
+			delete(b.limits, b.limited[0].of)
+			b.limited = b.limited[1:]
+		}
+		a = &allowance{of: of, left: eventBurst, since: now}
 		b.limits[of] = a
+		b.limited = append(b.limited, a)
 	}
 	a.refill(now)
 	if a.left < 1 {
@@ -164,23 +169,40 @@ func (b *eventBook) next() *series {
 func (b *eventBook) sweep(now time.Time, all bool) {
 	b.order = slices.DeleteFunc(b.order, func(s *series) bool {
 		over := now.Sub(s.last) >= seriesEnds
-		if s.created && s.count > s.sent && (all || over || now.Sub(s.sentAt) >= seriesRefreshed) {
-			b.queue(s)
-		}
-		if over {
-			b.forget(s)
+		switch {
+		case over:
+			b.finish(s)
+		case all || now.Sub(s.sentAt) >= seriesRefreshed:
+			b.count(s)
 		}
 		return over
 	})
-	for of, a := range b.limits {
-		if a.refill(now); a.left == eventBurst {
-			delete(b.limits, of)
+	b.limited = slices.DeleteFunc(b.limited, func(a *allowance) bool {
+		a.refill(now)
+		full := a.left == eventBurst
+		if full {
+			delete(b.limits, a.of)
 		}
-	}
+		return full
+	})
 }
 
+// finish forgets s, and has the server told its count.
+func (b *eventBook) finish(s *series) {
+	b.count(s)
+	b.forget(s)
+}
+
+// forget has what is told next begin another series.
 func (b *eventBook) forget(s *series) {
 	if key := keyOf(s.event); b.open[key] == s {
 		delete(b.open, key)
+	}
+}
+
+// count queues s if the server has it and does not know how often it has been told.
+func (b *eventBook) count(s *series) {
+	if s.created && s.count > s.sent {
+		b.queue(s)
 	}
 }

@@ -100,6 +100,11 @@ func (e *eventMail) Run(ctx context.Context) error {
 	defer sweep.Stop()
 	for {
 		for ctx.Err() == nil && e.sendNext(ctx, instance, eventTries) {
+			select {
+			case <-sweep.C: // also while there is always more to send
+				e.sweep(false)
+			default:
+			}
 		}
 		select {
 		case <-e.wake:
@@ -157,15 +162,26 @@ func (e *eventMail) sendNext(ctx context.Context, instance string, tries int) bo
 		case !mayHeal(err):
 			e.log.Info("the server refuses an event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
 				"reason", s.event.Reason, "error", err.Error())
+			e.giveUp(s)
 			return true
 		case try == tries && tries == eventTries:
 			e.log.Info("an event is given up", "tries", tries, "error", err.Error())
+			e.giveUp(s)
 			return true
 		case try == tries || !linger.For(ctx, wait):
 			e.putBack(s)
 			return false
 		}
 		wait = min(2*wait, lastEventPause)
+	}
+}
+
+// giveUp leaves out what the server has not taken. If it is told again it is sent anew.
+func (e *eventMail) giveUp(s *series) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !s.created {
+		e.mu.book.forget(s)
 	}
 }
 

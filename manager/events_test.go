@@ -284,3 +284,50 @@ func TestEvents_WhatIsNoEventIsNotSent(t *testing.T) {
 		}
 	})
 }
+
+// A server that is always behind is told how a series ended, and what is remembered
+// does not grow with what is told.
+func TestEvents_SeriesEndWhileMoreIsToldThanIsSent(t *testing.T) {
+	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
+		p.delay = 100 * time.Millisecond
+		for range 10 {
+			tell("first", "Counted")
+			time.Sleep(time.Second)
+		}
+		others := 0
+		for range 12 * 60 { // 24 a second are told, and ten are sent
+			for range 24 {
+				others++
+				tell(fmt.Sprint("map-", others), "Busy")
+			}
+			time.Sleep(time.Second)
+		}
+		if got := p.totals()["Counted"]; got != 10 {
+			t.Errorf("the server counts %d in a series that ended minutes ago, want 10", got)
+		}
+	})
+}
+
+// What was refused once is not counted up in a series that the server never gets.
+func TestEvents_WhatWasRefusedIsTriedWhenItComesAgain(t *testing.T) {
+	for name, fail := range map[string]func(string) (int, error){
+		"refused":     func(string) (int, error) { return 403, nil },
+		"unreachable": func(string) (int, error) { return 0, errors.New("connection refused") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
+				p.fail = fail
+				tell("a", "Again")
+				time.Sleep(5 * time.Minute) // it is given up
+				p.mu.Lock()
+				p.fail = nil
+				p.mu.Unlock()
+				tell("a", "Again")
+				time.Sleep(time.Second)
+				if got := p.totals()["Again"]; got != 1 {
+					t.Errorf("the server has %d, want the one that it takes now", got)
+				}
+			})
+		})
+	}
+}
