@@ -117,11 +117,13 @@ var _ = Describe("deploy", Ordered, func() {
 	})
 
 	AfterEach(func() {
-		for _, r := range replicas {
-			if CurrentSpecReport().Failed() {
-				GinkgoWriter.Printf("---- %s\n%s\n", r.name, r.output())
-			}
+		if !CurrentSpecReport().Failed() {
+			return
 		}
+		for _, r := range replicas {
+			GinkgoWriter.Printf("---- %s\n%s\n", r.name, r.output())
+		}
+		GinkgoWriter.Println("---- refused:", strings.Join(log.refused(), "\n"))
 	})
 	AfterAll(func() {
 		for _, r := range replicas {
