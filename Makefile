@@ -44,7 +44,7 @@ simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' ./examples/website -sim.seeds=$(SEEDS)
 
 .PHONY: check
-check: format vet lint tidy standalone test ## all that a change must pass: format, vet, lint, tidy, modules alone, tests, house, snippets
+check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house, snippets
 
 .PHONY: format
 format: ## fail where gofmt would change a file
@@ -81,6 +81,17 @@ standalone: ## build and vet every module without the workspace
 		echo "GOWORK=off go build, go vet in $$module"; \
 		(cd $$module && GOWORK=off $(GO) build -o /dev/null ./... && GOWORK=off $(GO) vet ./...); \
 	done
+
+# The machine's own system is vetted by vet and standalone. Nothing is linked, so packages need not be optimized.
+CROSS ?= darwin/arm64 windows/amd64
+.PHONY: cross
+cross: ## vet every module for other systems (CROSS=system/processor ...)
+	@set -e; for platform in $(CROSS); do for module in . $(EXAMPLES) $(SIDE); do \
+		export GOOS=$${platform%/*} GOARCH=$${platform#*/} GOWORK=off CGO_ENABLED=0; \
+		if ! (cd $$module && $(GO) list ./... 2>/dev/null) | grep -q .; then continue; fi; \
+		echo "go vet for $$platform in $$module"; \
+		(cd $$module && $(GO) vet -gcflags='all=-N -l' ./...); \
+	done; done
 
 .PHONY: house
 house: ## check the rules of the house and the snippets of the documentation

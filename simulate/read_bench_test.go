@@ -12,33 +12,23 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/cputime"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// cpuTime is what the process has worked so far. On a machine that others use
-// too it says more than the clock.
-func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // reportCPU says how long the process has worked for each of b's rounds.
 func reportCPU(b *testing.B, since time.Duration) {
-	b.ReportMetric(float64((cpuTime()-since).Microseconds())/float64(b.N), "cpu-µs/op")
+	b.ReportMetric(float64((cputime.Used()-since).Microseconds())/float64(b.N), "cpu-µs/op")
 }
 
 // BenchmarkServer_Start is a new server and its first answer.
 func BenchmarkServer_Start(b *testing.B) {
 	for _, c := range []struct{ name, path string }{{"new", ""}, {"first answer", mapsPath}} {
 		b.Run(c.name, func(b *testing.B) {
-			begin := cpuTime()
+			begin := cputime.Used()
 			for b.Loop() {
 				s := simulate.New(simulate.Options{Namespaces: []string{"ns"}})
 				if c.path != "" {
@@ -64,7 +54,7 @@ func BenchmarkServer_WriteTCP(b *testing.B) {
 		<-ended
 	}()
 	var n atomic.Int64
-	begin := cpuTime()
+	begin := cputime.Used()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			body := fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":"1"}}`, n.Add(1))
@@ -116,7 +106,7 @@ func BenchmarkServer_Read(b *testing.B) {
 		{"streaming list", "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1", "application/json"},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			begin := cpuTime()
+			begin := cputime.Used()
 			for b.Loop() {
 				req := httptest.NewRequest(http.MethodGet, "http://simulated"+mapsPath+c.query, nil)
 				req.Header.Set("Accept", c.accept)

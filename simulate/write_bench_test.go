@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/flyball-dev/flyball/internal/cputime"
 	"github.com/flyball-dev/flyball/simulate"
 )
 
@@ -50,7 +51,7 @@ func BenchmarkServer_Write(b *testing.B) {
 			for n := range 100 {
 				directly(s, "POST", mapsPath, "application/json", fmt.Sprintf(`{"metadata":{"name":"u%d"},"data":{"v":"-"}}`, n))
 			}
-			begin := cpuTime()
+			begin := cputime.Used()
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					if code := c.do(s, n.Add(1)); code >= http.StatusBadRequest {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/internal/cputime"
 )
 
 const (
@@ -69,7 +71,7 @@ func syncs(b *testing.B, n int, newInformer func() contestant) {
 		i, seen := newInformer(), 0
 		done := i.handle(func(*corev1.Pod) { seen++ })
 		runtime.GC()
-		used, before, begin := cpuTime(), allocated(), time.Now()
+		used, before, begin := cputime.Used(), allocated(), time.Now()
 		b.StartTimer()
 
 		stop := started(i)
@@ -79,7 +81,7 @@ func syncs(b *testing.B, n int, newInformer func() contestant) {
 		handled += time.Since(begin)
 
 		b.StopTimer()
-		cpu += cpuTime() - used
+		cpu += cputime.Used() - used
 		sum.add(before, allocated())
 		stop()
 		if seen < n {
@@ -142,7 +144,7 @@ func updates(b *testing.B, f *feed, newInformer func(testing.TB, *feed) contesta
 		}
 		last.Store(batch[round-1])
 		runtime.GC()
-		used, before := cpuTime(), allocated()
+		used, before := cputime.Used(), allocated()
 		b.StartTimer()
 
 		f.changes <- batch
@@ -151,7 +153,7 @@ func updates(b *testing.B, f *feed, newInformer func(testing.TB, *feed) contesta
 		}
 
 		b.StopTimer()
-		cpu += cpuTime() - used
+		cpu += cputime.Used() - used
 		sum.add(before, allocated())
 		b.StartTimer()
 	}

@@ -9,6 +9,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	"github.com/flyball-dev/flyball/internal/cputime"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -45,7 +46,7 @@ func BenchmarkQueue_PriorityBurst(b *testing.B) {
 			defer q.ShutDown()
 			keys := newKeys(1000)
 			b.ReportAllocs()
-			start := cpuTime()
+			start := cputime.Used()
 			for b.Loop() {
 				for i, k := range keys {
 					add(k, -100*(i%2))
@@ -75,7 +76,7 @@ func BenchmarkQueue_LiveBeforeBacklog(b *testing.B) {
 			for q.Len() < backlog { // controller-runtime's takes keys in by a goroutine of its own
 				time.Sleep(time.Millisecond)
 			}
-			i, passed, start := 0, 0, cpuTime()
+			i, passed, start := 0, 0, cputime.Used()
 			for b.Loop() {
 				live := keys[backlog+i%1000]
 				add(live, 0)

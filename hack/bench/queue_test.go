@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/cputime"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
 func BenchmarkQueue_AddGetDone(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
-		i, start := 0, cpuTime()
+		i, start := 0, cputime.Used()
 		for b.Loop() {
 			q.Add(keys[i])
 			k, _ := q.Get()
@@ -35,7 +36,7 @@ func BenchmarkQueue_AddQueued(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		k := newKeys(1)[0]
 		q.Add(k)
-		start := cpuTime()
+		start := cputime.Used()
 		for b.Loop() {
 			q.Add(k)
 		}
@@ -47,7 +48,7 @@ func BenchmarkQueue_AddQueued(b *testing.B) {
 func BenchmarkQueue_Burst(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
-		start := cpuTime()
+		start := cputime.Used()
 		for b.Loop() {
 			for _, k := range keys {
 				q.Add(k)
@@ -65,7 +66,7 @@ func BenchmarkQueue_Burst(b *testing.B) {
 func BenchmarkQueue_Retry(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
-		start := cpuTime()
+		start := cputime.Used()
 		for b.Loop() {
 			for _, k := range keys {
 				q.AddRateLimited(k)
@@ -84,7 +85,7 @@ func BenchmarkQueue_Retry(b *testing.B) {
 func BenchmarkQueue_RetryDepth1(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		k := newKeys(1)[0]
-		start := cpuTime()
+		start := cputime.Used()
 		for b.Loop() {
 			q.AddRateLimited(k)
 			got, _ := q.Get()
@@ -138,7 +139,7 @@ func contend(b *testing.B, keys []key, n int, newQueue func() queue, work func(q
 	for i := range counters {
 		workers.Go(func() { work(q, &counters[i].done) })
 	}
-	want, start := int64(0), cpuTime()
+	want, start := int64(0), cputime.Used()
 	for b.Loop() {
 		want += int64(len(keys))
 		for p := range n {

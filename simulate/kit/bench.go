@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/cputime"
 )
 
 // Bench measures runs of scenario with the seeds 1, 2, 3 and so on, one at a time,
@@ -34,7 +36,7 @@ func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 	seed = 0
 	var cpu, virtual time.Duration
 	var requests, events int
-	for start := processorTime(); b.Loop(); cpu = processorTime() - start {
+	for start := cputime.Used(); b.Loop(); cpu = cputime.Used() - start {
 		h := once()
 		events += len(h.Events)
 		virtual += h.Events[len(h.Events)-1].At

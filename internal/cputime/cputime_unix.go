@@ -3,15 +3,16 @@
 
 //go:build unix
 
-package kit
+package cputime
 
 import (
 	"syscall"
 	"time"
 )
 
-// processorTime is what this process has used, of the system's too.
-func processorTime() time.Duration {
+// Used is the processor time that this process has used so far, that of the system on
+// its behalf too. 0: it is not known.
+func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return 0

@@ -3,9 +3,9 @@
 
 //go:build !unix
 
-package kit
+package cputime
 
 import "time"
 
-// processorTime is not known here.
-func processorTime() time.Duration { return 0 }
+// Used is not known here.
+func Used() time.Duration { return 0 }
