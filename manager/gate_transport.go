@@ -9,13 +9,15 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // gate refuses writes while this process does not hold the lease. It stands in
 // the transport of what controllers are given.
 type gate struct {
-	span time.Duration // of a term
+	span    time.Duration // of a term
+	refused atomic.Uint64 // writes
 
 	mu struct {
 		sync.Mutex
@@ -129,6 +131,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	left, err := f.gate.ask()
 	if err != nil {
+		f.gate.refused.Add(1)
 		if req.Body != nil {
 			_ = req.Body.Close() // as a RoundTripper must
 		}
@@ -142,6 +145,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		end()
 		if _, late := f.gate.ask(); late != nil && req.Context().Err() == nil {
+			f.gate.refused.Add(1)
 			err = fmt.Errorf("%w; the request had begun, and whether it was carried out is not known: %v", late, err)
 		}
 		return nil, err

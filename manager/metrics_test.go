@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
@@ -225,4 +226,19 @@ func TestMetrics_TwoManagersShareNothing(t *testing.T) {
 			t.Errorf("%d series of workqueue_depth (%v), want 1: the other manager's are its own", n, err)
 		}
 	}
+}
+
+func TestMetrics_RefusedWritesAreCounted(t *testing.T) {
+	m := newManager(t, manager.Options{
+		Config:         &rest.Config{Host: "http://api.test", Transport: &warner{}},
+		LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "default"},
+	})
+	if err := m.Client().Create(t.Context(), newConfigMap("web")); !errors.Is(err, manager.ErrNotLeading) {
+		t.Errorf("a write before the election: %v, want ErrNotLeading", err)
+	}
+	must(t, m.Client().Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
+	must(t, testutil.GatherAndCompare(m.Metrics(), strings.NewReader(`# HELP flyball_leader_refused_writes_total Writes of controllers that were refused or given up because the lease could not be trusted.
+# TYPE flyball_leader_refused_writes_total counter
+flyball_leader_refused_writes_total{name="website"} 1
+`), "flyball_leader_refused_writes_total"))
 }
