@@ -35,7 +35,12 @@ run: ## run the example operator on your cluster, or where there is none on a si
 .PHONY: test
 test: need-cc control-plane ## run every test with the race detector; sets up what it needs
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) $(PACKAGES)
+	$(MAKE) dashboards
 	$(MAKE) simulation
+
+.PHONY: dashboards
+dashboards: ## hold the dashboard and the alerts of hack/observability against what a manager exposes
+	cd hack/observability && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...
 
 # Seeds beyond those that make test runs with the race detector.
 SEEDS ?= 200
