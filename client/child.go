@@ -6,9 +6,28 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
 )
+
+// ReadChild reads the metadata of the object that has child's kind, namespace and name
+// from the API server. For the error apierrors.IsNotFound holds if there is none. child
+// is read and never written.
+func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer.Object, error) {
+	if isNil(child) {
+		return nil, errors.New("read child: it is nil")
+	}
+	kind, err := c.KindOf(child)
+	if err != nil {
+		return nil, fmt.Errorf("read child: %w", err)
+	}
+	is := &metav1.PartialObjectMetadata{}
+	is.SetGroupVersionKind(kind)
+	return is, c.Get(ctx, informer.KeyOf(child), is)
+}
 
 // ApplyChild is Apply as fieldOwner, or as the client's own if that is empty, with
 // Force: what a reconcile.ChildSet writes with.

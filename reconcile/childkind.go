@@ -78,8 +78,8 @@ func (c Child) unversioned() Child {
 
 // ChildReport is what a ChildSet has done, each in the order in which it was.
 type ChildReport struct {
-	// Created were not in the cache, Updated have another resourceVersion than
-	// there, Unchanged the same.
+	// Created were not there, Updated have another resourceVersion than before,
+	// Unchanged the same.
 	Created, Updated, Unchanged []Child
 	// Pruned have been deleted, or will be when their finalizers are gone.
 	Pruned []Child

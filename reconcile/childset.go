@@ -25,6 +25,10 @@ var ErrNothingWanted = errors.New("no child is wanted, and there are some; call 
 
 // ChildWriter writes children. A client of package client is one.
 type ChildWriter interface {
+	// ReadChild returns the metadata of the object on the server that has child's
+	// kind, namespace and name. For the error apierrors.IsNotFound holds if there is
+	// none. child is not changed.
+	ReadChild(ctx context.Context, child informer.Object) (informer.Object, error)
 	// ApplyChild applies child on the server as fieldOwner, empty: the writer's
 	// own, taking over fields of others. child becomes what the server stored.
 	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error
@@ -101,7 +105,10 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 // version that the cache has shown.
 //
 // A wanted child that another controls is an *AlreadyControlledError, and one that
-// the cache shows without a controller is an error unless Options.Adopt is set. An
+// is there without a controller is an error unless Options.Adopt is set. Where the
+// cache shows no object of a wanted name the server is asked: an informer may select,
+// and a cache is late. What it never shows is never pruned, so let the informer of a
+// kind show all that the set applies. An
 // error of one child is no reason not to apply the others, but one not to prune.
 // Where nothing is wanted and something would be pruned the error is
 // ErrNothingWanted. A child that cannot be in the set, such as one of a kind that it
@@ -232,6 +239,9 @@ func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 
 func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, report *ChildReport) error {
 	is, err := c.kind.get(c.name.Key)
+	if apierrors.IsNotFound(err) {
+		is, err = s.writer.ReadChild(ctx, c.object)
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

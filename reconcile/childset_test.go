@@ -28,6 +28,13 @@ type nursery struct {
 	owner  string
 }
 
+func (n *nursery) ReadChild(_ context.Context, child informer.Object) (informer.Object, error) {
+	if is := n.server.get(child.GetName()); is != nil {
+		return &metav1.PartialObjectMetadata{ObjectMeta: is.ObjectMeta}, nil
+	}
+	return nil, apierrors.NewNotFound(appsv1.Resource("deployments"), child.GetName())
+}
+
 func (n *nursery) ApplyChild(_ context.Context, child informer.Object, fieldOwner string) error {
 	n.asked, n.owner = append(n.asked, "apply "+child.GetName()), fieldOwner
 	if child.GetName() == n.refuse {
@@ -213,6 +220,32 @@ func TestChildSet_TakesNothingFromOthers_R9(t *testing.T) {
 			if applied := len(n.take()) == 1; applied != adopt || (err == nil) != adopt {
 				t.Errorf("adopt %v: applied %v, %v", adopt, applied, err)
 			}
+		}
+	})
+}
+
+// An informer may select, and a cache is late: what it does not show may be there.
+func TestChildSet_TakesNothingThatTheCacheDoesNotShow_R9(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, adopt := range []bool{false, true} {
+			set, n, parent := family(t, reconcile.ChildSetOptions{Adopt: adopt})
+			n.server.Hold()
+			n.server.Write(deployment("nobodys"))
+			n.server.Write(owned("others", parentOf("prod", "q", "q")))
+			n.server.Write(owned("ours", parent))
+			_, err := set.Apply(t.Context(), parent, deployment("others"))
+			if taken, is := errors.AsType[*reconcile.AlreadyControlledError](err); !is || taken.Controller.UID != "q" || len(n.take()) != 0 {
+				t.Errorf("adopt %v: got %v, want an AlreadyControlledError and no write", adopt, err)
+			}
+			_, err = set.Apply(t.Context(), parent, deployment("nobodys"))
+			if applied := len(n.take()) == 1; applied != adopt || (err == nil) != adopt {
+				t.Errorf("adopt %v: applied %v, %v", adopt, applied, err)
+			}
+			report, err := set.Apply(t.Context(), parent, deployment("ours"))
+			if err != nil || report.String() != "1 unchanged" {
+				t.Errorf("its own: %v, %v; want it unchanged", report, err)
+			}
+			n.server.Release()
 		}
 	})
 }
