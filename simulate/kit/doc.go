@@ -50,10 +50,11 @@
 //	 Jump, long Hang             that it happens to        a hard deadline and a retry
 //	Rewind            V10        writes of any leader      the next claim of the lease
 //	Crash             V4, V8     what the process owed     for good: its successor lists all
-//	                  V10        what was on the wire      a millisecond later
+//	any end           V10, V11   what was on the wire      a millisecond later
+//	Delay, then that  V10, V11   the same                  its amount later
 //	any               V1, V4, V7, V13, V17 speak of what is at rest, V8 of timers after it
 //
-// Nothing excuses V3, V5, V6, V11, V12 and V22. What DropEvent and Rewind hide
+// Nothing excuses V3, V5, V6, V12 and V22. What DropEvent and Rewind hide
 // comes to light by an audit alone, or by a person: unless informers audit, which
 // helps against DropEvent, all processes are started anew when the faults end.
 //

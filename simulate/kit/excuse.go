@@ -74,6 +74,22 @@ func (d hidden) take(e Event) {
 // from reports whether something is hidden from s.
 func (d hidden) from(s store) bool { return d.lied[s.kind] || d.rewound[s] }
 
+// wires are how much longer than usual what each process sends is on its way at most.
+type wires map[string]time.Duration
+
+// take follows e.
+func (d wires) take(e Event) {
+	if e.What == Fault {
+		d[e.Key] = max(d[e.Key], e.Delay)
+	}
+}
+
+// onTheWire is longer than anything that was sent takes to arrive when nothing holds it up.
+const onTheWire = time.Millisecond
+
+// carry reports whether what e asks for can have been sent before its process ended.
+func (d wires) carry(e Event, ended time.Duration) bool { return e.At-ended <= onTheWire+d[e.Who] }
+
 // occupied is until when all workers of a process can be busy with what a fault has
 // done to their requests, by process; "" is all of them.
 type occupied map[string]time.Duration

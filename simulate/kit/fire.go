@@ -141,6 +141,9 @@ func (w *World) fire(op Op, nth int) bool {
 		return false
 	}
 	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
+	if op.Verb == delay {
+		what.Delay = time.Duration(op.Amount)
+	}
 	switch verbs[op.Verb].of {
 	case aProcess:
 		what.Key = t.process.name

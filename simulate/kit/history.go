@@ -80,6 +80,8 @@ type Event struct {
 	After time.Duration `json:"after,omitempty"`
 	// Holder that a Lease names, of changed.
 	Holder string `json:"holder,omitempty"`
+	// Delay of what is sent from then on, by a fault.
+	Delay time.Duration `json:"delay,omitempty"`
 	// Request is its number, of asked, answered and sent; from 1.
 	Request int `json:"request,omitempty"`
 	// Code of an answer; 0: the connection broke.

@@ -54,20 +54,18 @@ func restIsRest(h *History) (out []Violation) {
 	return out
 }
 
-// onTheWire is longer than anything that was sent takes to arrive.
-const onTheWire = time.Millisecond
-
-// onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed,
-// but for those that were on the wire, nor after its manager has returned; and at
+// onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed
+// or its manager has returned, but for those that were on the wire; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
 // nothing; Leases it renews. Where processes elect who works, the server accepts
 // no write of any but the one that the Lease names, save of unguarded kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
 	rest, finished := h.atRest(), h.last(Finished)
-	led := newLeadership(h)
+	led, wire := newLeadership(h), wires{}
 	for i, e := range h.Events {
 		led.take(e)
+		wire.take(e)
 		end, over := ends[e.Who]
 		_, started := running[e.Who]
 		switch {
@@ -84,7 +82,7 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 		case led.forbids(e):
 			out = append(out, violated(i, "%s writes %s %s, and the Lease is %s", e.Who, e.Kind, e.Key, led))
 		case e.What != Asked || !writes(e.Name):
-		case over && (end.What == Exited || e.At-end.At > onTheWire):
+		case over && !wire.carry(e, end.At):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
 		case !over && started && e.Kind != leases && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
 			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
@@ -98,15 +96,16 @@ func writes(verb string) bool {
 }
 
 // stopsClean (V11): after a manager's Run has returned, nothing of it reconciles,
-// asks or logs.
+// asks, but for what was on the wire, or logs.
 func stopsClean(h *History) (out []Violation) {
-	ended := map[string]bool{}
+	ended, wire := map[string]time.Duration{}, wires{}
 	for i, e := range h.Events {
+		wire.take(e)
 		switch e.What {
 		case Exited:
-			ended[e.Who] = true
+			ended[e.Who] = e.At
 		case Asked, Begun, Ended, Told, Stored, Logged:
-			if ended[e.Who] {
+			if at, over := ended[e.Who]; over && !(e.What == Asked && wire.carry(e, at)) {
 				out = append(out, violated(i, "%s has returned from its Run, and then: %s", e.Who, e))
 			}
 		}

@@ -19,6 +19,9 @@ func (p *process) transport() *http.Transport {
 		if err != nil {
 			return nil, err
 		}
+		if p.heldUntil().After(time.Now()) { // who stands still does not learn that it is connected
+			p.Step(p.w.ctx, "connect", "")
+		}
 		return conn{c, p}, nil
 	}}
 }
