@@ -1,6 +1,6 @@
 module github.com/flyball-dev/flyball/hack/observability
 
-go 1.26.7
+go 1.26.0
 
 require (
 	github.com/flyball-dev/flyball v0.0.0
@@ -9,7 +9,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
-	github.com/prometheus/prometheus v0.315.0
+	github.com/prometheus/prometheus v0.314.0 // newer ones need a newer Go than 1.26.0
 	go.opentelemetry.io/otel/sdk v1.47.0
 	go.yaml.in/yaml/v3 v3.0.5
 	k8s.io/api v0.37.2
