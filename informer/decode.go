@@ -6,6 +6,7 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 
@@ -146,9 +147,10 @@ func (i Item[T]) unreadable() bool { return i.Err != nil && i.Key.Name == "" }
 // protobufItem decodes one object: the type, or else its metadata alone.
 func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
 	obj := d.empty()
-	err := guard(func() error { return d.unmarshal(obj, raw) })
+	var size int
+	err := guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
 	if err == nil {
-		return d.item(obj, func() (identity, error) { return protobufIdentity(raw) })
+		return d.item(obj, size, func() (identity, error) { return protobufIdentity(raw) })
 	}
 	id, idErr := protobufIdentity(raw)
 	if id.ResourceVersion == "" && idErr != nil {
@@ -159,24 +161,24 @@ func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
 	return item
 }
 
-// unmarshal reads raw into obj. Managed fields are passed over: they are up to
-// half of the bytes of an object.
-func (d *decoder[T]) unmarshal(obj T, raw []byte) error {
+// unmarshal reads raw into obj, and says how much of it. Managed fields are passed
+// over: they are up to half of the bytes of an object.
+func (d *decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
 	message, ok := any(obj).(protobufMessage)
 	if !ok {
-		return fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
+		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
 	}
 	meta := d.objectMeta(obj)
 	if meta == nil {
-		return message.Unmarshal(raw)
+		return len(raw), message.Unmarshal(raw)
 	}
 	before, metadata, after, err := cutField(raw, objectMetadata)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	head, _, tail, err := cutField(metadata, metaManagedFields)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, part := range []struct {
 		into  protobufMessage
@@ -186,10 +188,11 @@ func (d *decoder[T]) unmarshal(obj T, raw []byte) error {
 			continue
 		}
 		if err := part.into.Unmarshal(part.bytes); err != nil {
-			return err
+			return 0, err
 		}
+		size += len(part.bytes)
 	}
-	return nil
+	return size, nil
 }
 
 // objectMeta is the metadata to be read apart from the rest of obj, nil when
@@ -217,7 +220,7 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 	if err == nil {
 		kind := kindIn(obj)
 		if d.isKind(kind) || kind == "" && !named {
-			return d.item(obj, func() (identity, error) { return jsonIdentity(raw) })
+			return d.item(obj, len(raw), func() (identity, error) { return jsonIdentity(raw) })
 		}
 		id, idErr := jsonIdentity(raw)
 		return broken[T](id, d.wrongKind(kind), idErr)
@@ -229,7 +232,7 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 }
 
 // item finishes a decoded object. One without a name is not an object.
-func (d *decoder[T]) item(obj T, id func() (identity, error)) Item[T] {
+func (d *decoder[T]) item(obj T, size int, id func() (identity, error)) Item[T] {
 	if obj.GetName() == "" {
 		_, idErr := id()
 		return broken[T](identity{}, errors.New("the object has no name"), idErr)
@@ -238,7 +241,7 @@ func (d *decoder[T]) item(obj T, id func() (identity, error)) Item[T] {
 		dropManagedFields(obj)
 	}
 	d.setKind(obj)
-	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj}
+	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(size, math.MaxUint32))}
 }
 
 // setKind sets apiVersion and kind, with strings that all objects share.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"math/rand"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -141,6 +142,7 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 				}
 				var wire []byte
 				var all []T
+				var sizes []int
 				for i := range 20 {
 					obj := d.empty()
 					fill(obj)
@@ -166,6 +168,10 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 				}
 				for i, f := range frames {
 					same(t, f.Item, all[i])
+					sizes = append(sizes, int(f.Item.Bytes))
+				}
+				if least := sizedAs(t, p, all); !slices.EqualFunc(sizes, least, func(got, least int) bool { return got >= least && got <= least+64 }) {
+					t.Errorf("sizes %v, want about %v: what the server sent but for managed fields", sizes, least)
 				}
 				// In the smallest pieces.
 				frames, err = stream(d, p, iotest.OneByteReader(bytes.NewReader(wire)))
@@ -186,6 +192,18 @@ func roundTrips[T Object, L runtime.Object](t *testing.T, kind schema.GroupVersi
 			})
 		}
 	}
+}
+
+// sizedAs is how long the objects are in p's form, without the frame around them.
+func sizedAs[T Object](t *testing.T, p peer, objects []T) (sizes []int) {
+	for _, obj := range objects {
+		size := len(p.encode(t, obj)) - 1 // the end of a line
+		if p.media == contentProtobuf {
+			size -= 60 // of the envelope, at most
+		}
+		sizes = append(sizes, size)
+	}
+	return sizes
 }
 
 func same[T Object](t *testing.T, got Item[T], want T) {

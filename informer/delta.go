@@ -42,6 +42,8 @@ type Delta[T Object] struct {
 	Recompared bool
 	// compared: Recompared is the result of a comparison with the Indexer.
 	compared bool
+	// Bytes as in Item.
+	Bytes uint32
 	// Handler that a Sync is for.
 	Handler int
 	// Err says why the object could not be decoded. Key, UID and Version are

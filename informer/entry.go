@@ -56,6 +56,7 @@ type observed[T Object] struct {
 type row[T Object] struct {
 	key     Key
 	slot    uint32 // the key's number while it is held, at whatever position
+	bytes   uint32 // as in Item, as far as it was ever known
 	object  T      // the last state that could be decoded
 	uid     types.UID
 	version Version
@@ -89,6 +90,7 @@ type step[T Object] struct {
 	metadata *metav1.PartialObjectMetadata
 	handler  int        // again: for this one
 	values   [][]string // of the object, per index after the first
+	bytes    uint32     // as in Item
 	compared bool       // recompared is the result of a comparison with what is held
 }
 
@@ -97,7 +99,7 @@ type step[T Object] struct {
 func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 	s := step[T]{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, compared: d.compared,
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, bytes: d.Bytes, compared: d.compared,
 	}
 	switch d.Type {
 	case Deleted:

@@ -36,6 +36,7 @@ type Indexer[T Object] struct {
 		most    int            // keys that at has held since it was made
 		rows    vector.Vector[row[T]]
 		slots   slots // of the rows
+		bytes   int64 // of the rows
 		sets    scopeSets
 		indices []*index[T]          // the first is by namespace
 		bad     map[Key]*Undecodable // of rows that are bad
@@ -277,6 +278,10 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 	other := r.uid != o.next.uid
 	r.uid, r.version, r.scopes = o.next.uid, o.next.version, o.next.scopes
 	r.own, r.bad = o.next.own, o.next.bad
+	if s.bytes != 0 && s.version == o.next.version { // the answer to an own write does not say it, its echo does
+		x.mu.bytes += int64(s.bytes) - int64(r.bytes)
+		r.bytes = s.bytes
+	}
 	if o.take && !r.bad {
 		r.object, r.blank = s.object, false
 		delete(x.mu.bad, s.key)
@@ -303,6 +308,7 @@ func (x *Indexer[T]) removeLocked(key Key) {
 	delete(x.mu.at, key)
 	delete(x.mu.bad, key)
 	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
+	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
 	moved := x.mu.rows.Pop()
 	if int(at) < x.mu.rows.Len() {
 		*x.mu.rows.Edit(int(at)) = moved

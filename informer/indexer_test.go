@@ -45,6 +45,38 @@ func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 	}
 }
 
+func TestIndexer_CountsTheBytesOfWhatItHolds(t *testing.T) {
+	x := NewIndexer[thing](thingKind)
+	sized := func(name string, v Version, bytes uint32) Delta[thing] {
+		d := seenDelta(name, types.UID(name), v, "")
+		d.Bytes = bytes
+		return d
+	}
+	deleted := func(name string, v Version) Delta[thing] { return delta(Deleted, name, types.UID(name), v) }
+	for _, c := range []struct {
+		does  string
+		delta Delta[thing]
+		want  int64
+	}{
+		{"the first object", sized("a", 1, 100), 100},
+		{"another", sized("b", 2, 10), 110},
+		{"a third", sized("c", 3, 1), 111},
+		{"an update", sized("b", 4, 20), 121},
+		{"an older version", sized("b", 2, 10), 121},
+		{"the same once more", sized("b", 4, 20), 121},
+		{"an update of unknown size", sized("b", 5, 0), 121},
+		{"a deletion, which moves the last row", deleted("a", 6), 21},
+		{"an update of what was moved", sized("c", 7, 2), 22},
+		{"a deletion", deleted("b", 8), 2},
+		{"the last deletion", deleted("c", 9), 0},
+	} {
+		mustApply(t, x, c.delta)
+		if got := x.snapshot().Bytes; got != c.want {
+			t.Errorf("after %s: %d bytes, want %d", c.does, got, c.want)
+		}
+	}
+}
+
 // Readers must see each batch as a whole. Every batch replaces all objects.
 func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	const objects, rounds = 64, 300

@@ -84,6 +84,7 @@ func (x *Indexer[T]) snapshot() Snapshot {
 	return Snapshot{
 		Kind:        x.kind,
 		Objects:     x.mu.rows.Len(),
+		Bytes:       x.mu.bytes,
 		Undecodable: len(x.mu.bad),
 		Tombstones:  x.mu.tombs.len() + x.mu.floors.len(),
 		Forgotten:   x.mu.tombs.forgotten + x.mu.floors.forgotten,

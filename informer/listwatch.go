@@ -55,7 +55,10 @@ type Item[T Object] struct {
 	UID             types.UID
 	ResourceVersion string
 	Object          T
-	Err             error
+	// Bytes of the object as the server sent it, without managed fields that are
+	// dropped; 0: unknown. It is measured, and nothing is decided by it.
+	Bytes uint32
+	Err   error
 	// Metadata of an object with an Err, where at least that could be decoded in
 	// full; else nil.
 	Metadata *metav1.PartialObjectMetadata

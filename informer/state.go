@@ -141,6 +141,10 @@ type Snapshot struct {
 	Scopes []ScopeState
 	// Objects held, and of these such that cannot be decoded.
 	Objects, Undecodable int
+	// Bytes of the objects as the server sent them, without managed fields that are
+	// dropped. In memory an object takes more, some two to four times as much, or
+	// less where Transform takes parts away.
+	Bytes int64
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
 	// Forgotten tombstones: there were too many, the oldest went first. A late
