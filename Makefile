@@ -135,6 +135,22 @@ soak: need-cc control-plane ## kill, compact and cut a real server at random for
 election: need-cc control-plane ## kill, freeze and cut off the leader of two processes in every way; make test does it in two
 	FLYBALL_ELECTION=all CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./integration
 
+# hack/oldest has the modules of the oldest server that docs/support.md names, under names that make no module of them.
+OLDEST := v1.35.4
+OLDEST_TESTS ?= ./integration ./examples/website
+.PHONY: oldest
+oldest: need-cc control-plane ## play the stories on the oldest server supported, built once beside the newest (some 10 minutes)
+	@set -e; newest=$$($(GO) run ./hack/controlplane); dir=$$newest-oldest-$(OLDEST); \
+	if ! test -x $$dir/kubectl; then \
+		echo "build kube-apiserver $(OLDEST) into $$dir"; work=$$(mktemp -d); trap 'rm -r "$$work"' EXIT; mkdir -p $$dir; \
+		cp hack/oldest/gomod $$work/go.mod; cp hack/oldest/gosum $$work/go.sum; \
+		(cd $$work && GOWORK=off CGO_ENABLED=0 GOFLAGS=-mod=readonly $(GO) build -trimpath -buildvcs=false \
+			-ldflags="-s -w -X k8s.io/component-base/version.gitVersion=$(OLDEST) -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=35" \
+			-o $$dir/kube-apiserver k8s.io/kubernetes/cmd/kube-apiserver); \
+		cp $$newest/etcd $$newest/kubectl $$dir; \
+	fi; \
+	KUBEBUILDER_ASSETS=$$dir CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) -run 'TestIntegration|TestControlPlane' $(OLDEST_TESTS)
+
 .PHONY: fuzz
 fuzz: ## run each fuzz target for FUZZTIME
 	@set -e; grep -rn --include='*_test.go' '^func Fuzz' . \
