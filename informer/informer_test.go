@@ -127,6 +127,7 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 		for n := range 50 {
 			s.put(fmt.Sprintf("k%d", n%5), fmt.Sprint(n))
 			if n%7 == 0 {
+				synctest.Wait() // else the store may be a deletion ahead of what is told
 				s.remove(fmt.Sprintf("k%d", n%5))
 			}
 			time.Sleep(time.Second)
