@@ -241,7 +241,7 @@ func (d *decoder[T]) item(obj T, size int, id func() (identity, error)) Item[T] 
 		dropManagedFields(obj)
 	}
 	d.setKind(obj)
-	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(size, math.MaxUint32))}
+	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32))}
 }
 
 // setKind sets apiVersion and kind, with strings that all objects share.
