@@ -103,9 +103,9 @@ func newerAutoscaler(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.Ho
 		out.Spec.Metrics = append(out.Spec.Metrics, autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
 			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: busy}}})
 	}
-	var behavior *autoscalingv2.HorizontalPodAutoscalerBehavior
-	if said(scalerBehavior, &behavior) {
-		out.Spec.Behavior = behavior
+	var behavior autoscalingv2.HorizontalPodAutoscalerBehavior
+	if said(scalerBehavior, &behavior) && behavior != (autoscalingv2.HorizontalPodAutoscalerBehavior{}) {
+		out.Spec.Behavior = &behavior
 	}
 	var current []autoscalingv1.MetricStatus
 	if said(scalerCurrent, &current) {
@@ -138,7 +138,9 @@ func olderAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.Ho
 	for i := range o.Spec.Metrics {
 		m := &o.Spec.Metrics[i]
 		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
-			out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+			if out.Spec.TargetCPUUtilizationPercentage == nil { // of two the first, as on a real server
+				out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+			}
 			continue
 		}
 		metrics = append(metrics, olderMetric(m))

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -110,6 +111,29 @@ func TestAutoscaler_ComesBackFromTheOlderVersion(t *testing.T) {
 	}
 	if back := newerAutoscaler(older); !equality.Semantic.DeepEqual(back, o) {
 		t.Errorf("it came back as\n%+v\nwant\n%+v", back, o)
+	}
+}
+
+// Of two targets for the CPU v1 has the first, as a real server does.
+func TestAutoscaler_FirstTargetForTheCPUIsTheOlderVersions(t *testing.T) {
+	o := &autoscalingv2.HorizontalPodAutoscaler{}
+	for _, busy := range []int32{7, 8} {
+		o.Spec.Metrics = append(o.Spec.Metrics, autoscalingv2.MetricSpec{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{
+			Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(busy)}}})
+	}
+	older := olderAutoscaler(o)
+	if busy := older.Spec.TargetCPUUtilizationPercentage; busy == nil || *busy != 7 || len(older.Annotations) != 0 {
+		t.Errorf("as v1 it is %+v with %v, want a target of 7 and no annotations", older.Spec, older.Annotations)
+	}
+}
+
+// An annotation that tells of no rule is no behavior.
+func TestAutoscaler_EmptyBehaviorIsNone(t *testing.T) {
+	for _, text := range []string{"{}", "null", "{"} {
+		o := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{scalerBehavior: text}}}
+		if newer := newerAutoscaler(o); newer.Spec.Behavior != nil || len(newer.Annotations) != 0 {
+			t.Errorf("%s: got behavior %+v and annotations %v, want neither", text, newer.Spec.Behavior, newer.Annotations)
+		}
 	}
 }
 
