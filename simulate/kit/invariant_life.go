@@ -18,7 +18,7 @@ func sorted(out []Violation) []Violation {
 
 // restIsRest (V7): the run comes to rest within its bound, and from then on no
 // process writes or reconciles, save for what timers, tickers and resyncs say, and
-// for Leases.
+// for the Lease of the election.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
@@ -47,18 +47,25 @@ func restIsRest(h *History) (out []Violation) {
 			out = append(out, violated(i, "%s is reconciled at rest, and no timer says so", l))
 		case e.What == Begun:
 			running[e.Who]++
-		case e.What == Changed && e.Kind != leases && alive[e.Who] && running[e.Who] == 0:
+		case e.What == Changed && !h.renews(e) && alive[e.Who] && running[e.Who] == 0:
 			out = append(out, violated(i, "%s writes %s %s at rest", e.Who, e.Kind, e.Key))
 		}
 	}
 	return out
 }
 
+// renews reports whether e is about the Lease by which the processes elect who works:
+// its holder renews it for as long as it lives.
+func (h *History) renews(e Event) bool {
+	return h.Lease != "" && e.Kind == leases && e.Key == h.Lease
+}
+
 // onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed
 // or its manager has returned, but for those that were on the wire; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
-// nothing; Leases it renews. Where processes elect who works, the server accepts
-// no write of any but the one that the Lease names, save of unguarded kinds.
+// nothing; the Lease of the election it renews. Where processes elect who works, the
+// server accepts no write of any but the one that the Lease names, save of unguarded
+// kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
 	rest, finished := h.atRest(), h.last(Finished)
@@ -84,7 +91,7 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 		case e.What != Asked || !writes(e.Name):
 		case over && !wire.carry(e, end.At):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
-		case !over && started && e.Kind != leases && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
+		case !over && started && !h.renews(e) && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
 			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}

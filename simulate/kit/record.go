@@ -49,7 +49,7 @@ func (w *World) note(e Event) {
 	if e.What == Changed && e.Name == "deleted" && r.mu.ofUser[e.UID] {
 		r.mu.kept = max(r.mu.kept, e.Version)
 	}
-	if e.moves() && (e.Kind != leases || w.history.Lease == "") {
+	if e.moves() && !w.history.renews(e) {
 		r.mu.moved = now
 	}
 }

@@ -6,6 +6,7 @@ package kit
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
 )
@@ -22,6 +23,19 @@ func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
 	for _, part := range []string{"the list of /api/v1/pods for p", "index out of range", "read.go:5"} {
 		if !strings.Contains(found[0].Text, part) {
 			t.Errorf("got %q, want %q in it", found[0].Text, part)
+		}
+	}
+}
+
+// The election's own Lease is renewed at rest; another Lease is an object like any.
+func TestKit_OnlyTheLeaseOfTheElectionIsNoUnrest(t *testing.T) {
+	w := &World{history: &History{Lease: "ns/l"}}
+	w.record.begin()
+	for key, moves := range map[string]bool{"ns/l": false, "ns/other": true} {
+		w.record.mu.moved = time.Time{}
+		w.note(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
+		if got := !w.lastMove().IsZero(); got != moves {
+			t.Errorf("a change of Lease %s moves: %v, want %v", key, got, moves)
 		}
 	}
 }
