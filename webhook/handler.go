@@ -63,6 +63,8 @@ func (h *served) codes() map[int]int64 {
 // ServeHTTP answers one review. It is for tests that have no network; Run serves it
 // over TLS.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Whatever is answered, the rest of the body is read first: for so long, and no longer.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTime))
 	h := s.find(r.URL.Path)
 	if h == nil {
 		send(w, http.StatusNotFound, (&httpError{

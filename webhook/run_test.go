@@ -274,9 +274,9 @@ func TestRun_TakenPortIsAFault(t *testing.T) {
 	}
 }
 
-// halfSent begins a request of size bytes and sends no more of its body than begun. It
-// returns the answer, and after how long it came.
-func (w *wire) halfSent(ctx context.Context, roots *x509.CertPool, size int, begun string) (string, time.Duration, error) {
+// halfSent begins a request of size bytes to path and sends no more of its body than
+// begun. It returns the answer, and after how long it came.
+func (w *wire) halfSent(ctx context.Context, roots *x509.CertPool, path string, size int, begun string) (string, time.Duration, error) {
 	conn, err := w.dial(ctx, "", "")
 	if err != nil {
 		return "", 0, err
@@ -287,7 +287,7 @@ func (w *wire) halfSent(ctx context.Context, roots *x509.CertPool, size int, beg
 		return "", 0, err
 	}
 	c := tls.Client(conn, &tls.Config{RootCAs: roots, ServerName: "hooks.default.svc"})
-	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", configMapPath, size, begun)
+	fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, size, begun)
 	answer, _ := io.ReadAll(c)
 	return string(answer), time.Since(since), nil
 }
@@ -315,7 +315,7 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 				var slow sync.WaitGroup
 				for range 8 { // more than there is room for, if what they announce counts
 					slow.Go(func() {
-						answer, took, err := network.halfSent(t.Context(), roots, 1<<20, begun)
+						answer, took, err := network.halfSent(t.Context(), roots, configMapPath, 1<<20, begun)
 						// Some have waited until it was seen that the first ones are slow.
 						if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 408 ") || took < 10*time.Second || took > 11*time.Second {
 							t.Errorf("after %v: %.100s, %v; want 408 after ten seconds", took, answer, err)
@@ -333,6 +333,27 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is refused before its body is read is cut off as well, and does not hold up the
+// stop.
+func TestRun_HalfSentRequestThatIsRefusedIsCutOff_H1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		certificate, key, bundle, err := webhook.Pair(time.Now(), 24*time.Hour, "hooks.default.svc")
+		must(t, err)
+		writePair(t, dir, certificate, key)
+		s := newServer(t, webhook.Options{CertDir: dir, DrainDelay: -1})
+		webhook.Validate(s, "", nothing[*corev1.ConfigMap])
+		network := newWire()
+		s.ListenWith(network)
+		stop := run(t, s)
+		_, took, err := network.halfSent(t.Context(), pool(t, bundle), "/nobody", 100, "")
+		if err != nil || took < 10*time.Second || took > 11*time.Second {
+			t.Errorf("cut off after %v, %v; want ten seconds", took, err)
+		}
+		must(t, stop())
+	})
 }
 
 // However many ask at once, no more is read than the budget allows, and all are
