@@ -28,17 +28,24 @@ func admission(j judge) hook {
 		if err != nil {
 			return nil, failed, err
 		}
-		patch, err := guarded(func() ([]byte, error) { return j(ctx, req) })
-		if fault := faultOf(ctx, err); fault != nil {
-			return nil, failed, fault
+		// An error that is asked what it says is the function's code, too.
+		response, err := guarded(func() (*admissionv1.AdmissionResponse, error) {
+			patch, err := j(ctx, req)
+			if fault := faultOf(ctx, err); fault != nil {
+				return nil, fault
+			}
+			return respond(req, patch, err), nil
+		})
+		if err != nil {
+			return nil, failed, err
 		}
 		end := passed
-		if err != nil {
+		if !response.Allowed {
 			end = denied
 		}
 		answer, err := json.Marshal(admissionv1.AdmissionReview{
 			TypeMeta: metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "AdmissionReview"},
-			Response: respond(req, patch, err),
+			Response: response,
 		})
 		if err != nil {
 			return nil, failed, internal(fmt.Errorf("encode the answer: %w", err))

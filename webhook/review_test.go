@@ -173,6 +173,33 @@ func TestReview_FaultsAreErrorsOfHTTP_H1(t *testing.T) {
 	}
 }
 
+// angry is an error that cannot say what it is.
+type angry struct{}
+
+func (angry) Error() string { panic("do not ask") }
+
+func TestReview_ErrorThatPanicsIsAFault_H1(t *testing.T) {
+	for want, err := range map[string]error{
+		"panic in the webhook: runtime error: invalid memory address": (*apierrors.StatusError)(nil),
+		"panic in the webhook: do not ask":                            angry{},
+	} {
+		s := newServer(t, webhook.Options{})
+		webhook.Validate(s, "", func(context.Context, *webhook.Request, *corev1.ConfigMap, *corev1.ConfigMap) error { return err })
+		webhook.Mutate(s, "", func(context.Context, *webhook.Request, *corev1.ConfigMap) error { return err })
+		for _, path := range []string{configMapPath, "/mutate--v1-configmap"} {
+			code, answer := post(t, s, path, review(t, ofConfigMap(admissionv1.Create, "null", "{}")))
+			if code != 500 || !strings.Contains(answer, want) {
+				t.Errorf("%s: got %d %s, want 500 with %q", path, code, answer, want)
+			}
+		}
+		for _, got := range s.Snapshot().Webhooks {
+			if got.Panics != 1 || got.Failed != 1 {
+				t.Errorf("%s: counted %+v, want 1 failed, which panicked", got.Path, got)
+			}
+		}
+	}
+}
+
 func TestReview_WhatIsNoReviewIsRefused_H1(t *testing.T) {
 	s := newServer(t, webhook.Options{})
 	webhook.Validate(s, "", nothing[*corev1.ConfigMap])
