@@ -51,8 +51,8 @@ type Options struct {
 	UserAgent string
 	// Impersonate has all requests made as somebody else, whom the server decides
 	// for: a ServiceAccount, to find out whether its rights suffice. The user of
-	// the connection needs the right to impersonate. Without a UserName: as Config
-	// says.
+	// the connection needs the right to impersonate. Zero: as Config says. Without a
+	// UserName the rest is misuse.
 	Impersonate rest.ImpersonationConfig
 	// Informers that the manager's factory makes. A zero Logger there is the
 	// manager's.
@@ -114,6 +114,9 @@ func (o *Options) complete() error {
 		misuse = append(misuse, fmt.Errorf("GracePeriod is %v; give a time above zero, or 0 for %v", o.GracePeriod, defaultGracePeriod))
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
+	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
+		misuse = append(misuse, errors.New("Impersonate has groups, extra or a UID and no UserName, without which no server takes them; give -as too"))
+	}
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil
 	}
@@ -127,9 +130,7 @@ func (o *Options) complete() error {
 		managed.Namespace = ownNamespace()
 		o.Webhooks.Managed = &managed
 	}
-	if o.Webhooks.DrainDelay >= o.GracePeriod {
-		misuse = append(misuse, fmt.Errorf("Webhooks.DrainDelay is %v and GracePeriod %v, which it is a part of; make the first shorter", o.Webhooks.DrainDelay, o.GracePeriod))
-	}
+	misuse = append(misuse, drainMisuse(o.Webhooks.DrainDelay, o.GracePeriod))
 	if o.Scheme == nil {
 		o.Scheme = clientgoscheme.Scheme
 	}
@@ -143,6 +144,15 @@ func (o *Options) complete() error {
 		o.Client.Logger = o.Logger
 	}
 	return errors.Join(misuse...)
+}
+
+// drainMisuse says why a drain delay of webhooks does not fit into a grace period.
+func drainMisuse(delay, grace time.Duration) error {
+	if delay < grace {
+		return nil
+	}
+	return fmt.Errorf("Webhooks.DrainDelay is %v and GracePeriod %v, which it is a part of; make the first shorter, "+
+		"or the second (-graceful-shutdown-timeout) longer", delay, grace)
 }
 
 func checkAddress(field, address string) error {

@@ -106,6 +106,11 @@ func why(asked context.Context) string {
 
 // begin takes the manager's one run, if nothing has been misused.
 func (m *Manager) begin(fail context.CancelCauseFunc) error {
+	if hooks := m.webhookServer(); hooks != nil {
+		if err := drainMisuse(hooks.Snapshot().DrainDelay, m.grace); err != nil {
+			return fmt.Errorf("run manager: %w", err)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.phase != PhaseNew {

@@ -133,7 +133,7 @@ func TestManager_WebhooksAreMadeOnce(t *testing.T) {
 
 func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
 	for want, misuse := range map[string]func() *manager.Manager{
-		"Managed: Namespace": func() *manager.Manager {
+		"Managed: no Namespace is given": func() *manager.Manager {
 			m := newManager(t, manager.Options{Webhooks: webhook.Options{Managed: &webhook.Managed{Service: "hooks"}}})
 			m.Webhooks()
 			return m
@@ -147,6 +147,11 @@ func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
 		if err := misuse().Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Run = %v, want %q", err, want)
 		}
+	}
+	m := newManager(t, manager.Options{GracePeriod: 10 * time.Second})
+	m.Webhooks()
+	if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "Webhooks.DrainDelay is 10s and GracePeriod 10s") {
+		t.Errorf("Run = %v, want the delay that leaves no time, though it was not given", err)
 	}
 	opts := manager.Options{GracePeriod: 5 * time.Second, Webhooks: webhook.Options{DrainDelay: 5 * time.Second}}
 	if err := opts.Complete(); err == nil || !strings.Contains(err.Error(), "Webhooks.DrainDelay is 5s and GracePeriod 5s") {

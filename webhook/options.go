@@ -116,7 +116,11 @@ func (m Managed) complete() (Managed, error) {
 		{"Service", m.Service, validation.IsDNS1035Label(m.Service)},
 		{"Secret", m.Secret, validation.IsDNS1123Subdomain(m.Secret)},
 	} {
-		if len(name.complaints) > 0 {
+		switch {
+		case name.field == "Namespace" && name.value == "":
+			misuse = append(misuse, errors.New("no Namespace is given, and this is no pod that has one; "+
+				"name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)"))
+		case len(name.complaints) > 0:
 			misuse = append(misuse, fmt.Errorf("%s %q: %s", name.field, name.value, strings.Join(name.complaints, "; ")))
 		}
 	}

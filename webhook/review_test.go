@@ -311,11 +311,11 @@ func TestServer_MisuseIsRemembered(t *testing.T) {
 		}
 	}
 	for want, opts := range map[string]webhook.Options{
-		`Address "here"`:                  {Address: "here"},
-		"MaxBody is -1":                   {MaxBody: -1},
-		"Managed: Namespace \"\"":         {Managed: &webhook.Managed{Service: "hooks"}},
-		`Service ""`:                      {Managed: &webhook.Managed{Namespace: "a"}},
-		"neither an IP address nor a DNS": {Managed: &webhook.Managed{Namespace: "a", Service: "b", Names: []string{"a b"}}},
+		`Address "here"`: {Address: "here"},
+		"MaxBody is -1":  {MaxBody: -1},
+		"no Namespace is given, and this is no pod that has one; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
+		`Service ""`:                                      {Managed: &webhook.Managed{Namespace: "a"}},
+		"neither an IP address nor a DNS":                 {Managed: &webhook.Managed{Namespace: "a", Service: "b", Names: []string{"a b"}}},
 		"AuthorityLifetime is 1h0m0s and Lifetime 1h0m0s": {Managed: &webhook.Managed{Namespace: "a", Service: "b", Lifetime: time.Hour, AuthorityLifetime: time.Hour}},
 		"Managed needs a connection":                      {Managed: &webhook.Managed{Namespace: "a", Service: "b"}},
 	} {

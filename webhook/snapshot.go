@@ -32,6 +32,8 @@ type Snapshot struct {
 	// Untold are the targets of Options.Managed that could not be told whom to
 	// trust, and why.
 	Untold []error
+	// DrainDelay that Run keeps to. 0: none.
+	DrainDelay time.Duration
 	// Stopping since when. Zero: no stop has begun.
 	Stopping time.Time
 	// Webhooks in the order they were given.
@@ -68,7 +70,7 @@ type Latency struct {
 
 // Snapshot says where the server stands.
 func (s *Server) Snapshot() Snapshot {
-	out := Snapshot{Addr: s.Addr()}
+	out := Snapshot{Addr: s.Addr(), DrainDelay: s.opts.DrainDelay}
 	p, problem := s.held.Get()
 	out.Problem = problem
 	if p != nil {
