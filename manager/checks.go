@@ -39,8 +39,15 @@ func (m *Manager) readyChecks() []check {
 	hooks := m.webhookServer()
 	converted := func(kind schema.GroupKind) bool { return hooks != nil && hooks.Converts(kind) }
 	checks = append(checks, informerChecks(m.allInformers(), converted)...)
-	for _, r := range m.members() {
-		if c, ok := syncCheck(r, converted); ok {
+	for _, g := range m.groups {
+		for _, r := range g.snapshot() {
+			c, ok := syncCheck(r, converted)
+			if !ok {
+				continue
+			}
+			if m.elector != nil && g.stage == StageControllers && r.waits() {
+				c.passing = "it waits to lead"
+			}
 			checks = append(checks, c)
 		}
 	}
@@ -110,6 +117,12 @@ func unsynced(i informer.Snapshot) []string {
 		out = append(out, "yet")
 	}
 	return out
+}
+
+// waits reports whether r has not been run at all, not to stand by either.
+func (r member) waits() bool {
+	_, prepares := r.runnable.(standby)
+	return r.state == RunWaiting && !prepares
 }
 
 // syncCheck is the check of a Runnable that says when it has synced. An

@@ -150,6 +150,38 @@ func TestManager_StandbyOutageAndSlownessAreNeverDead_M4(t *testing.T) {
 	})
 }
 
+// prepared syncs when it runs.
+type prepared struct {
+	manager.RunnableFunc
+	synced chan struct{}
+}
+
+func (p prepared) Synced() <-chan struct{} { return p.synced }
+
+// A standby whose Runnable cannot stand by would never be ready.
+func TestManager_ReadyDoesNotWaitForTheElection_M4(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newManager(t, manager.Options{
+			Config:         &rest.Config{Host: "http://judge", Transport: &judge{fails: errors.New("connection refused")}},
+			LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "ops"},
+		})
+		wait := func(ctx context.Context) error { <-ctx.Done(); return nil }
+		must(t, m.Add(prepared{wait, make(chan struct{})}))
+		stop, end := run(t, m)
+		time.Sleep(time.Minute)
+		want := "does not count: it waits to lead: not synced: waiting since "
+		if code, text := probe(m, "/readyz?verbose"); code != http.StatusOK || !strings.Contains(text, want) {
+			t.Errorf("/readyz = %d, want 200 and %q:\n%s", code, want, text)
+		}
+		must(t, m.AddTo(manager.StageStandby, prepared{wait, make(chan struct{})}))
+		if code, text := probe(m, "/readyz"); code != http.StatusServiceUnavailable {
+			t.Errorf("/readyz = %d, want 503: this one runs, and is not synced\n%s", code, text)
+		}
+		stop()
+		must(t, end())
+	})
+}
+
 func TestManager_NoHardDeadlineMeansNoReconcileIsStuck_M4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{})

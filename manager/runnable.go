@@ -27,7 +27,8 @@ import (
 //
 //	Name() string                  its name in errors, states, metrics
 //	Err() error                    misuse that it remembers: Add returns it
-//	Synced() <-chan struct{}       the manager is not ready before
+//	Synced() <-chan struct{}       the manager is not ready before, unless this waits
+//	                               to lead and has no Standby
 //	Started() <-chan struct{}      the next stage does not start before
 //	Standby(ctx) error             with leader election: runs in StageStandby if it
 //	                               was added to StageControllers, and prepares what
