@@ -14,6 +14,16 @@ import (
 // network.
 func (m *Manager) HealthHandler() http.Handler { return m.healthHandler() }
 
+// HealthServer is the health server without its port.
+func (m *Manager) HealthServer() *http.Server { return m.health.server(m.log) }
+
+// Transports is how many transports are known to keep connections.
+func (m *Manager) Transports() int {
+	m.requests.mu.Lock()
+	defer m.requests.mu.Unlock()
+	return len(m.requests.mu.transports)
+}
+
 // NewGuard is a guard before next that asks the server of cfg, and how many answers
 // it remembers.
 func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded http.Handler, remembers func() int, err error) {

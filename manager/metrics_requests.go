@@ -5,10 +5,10 @@ package manager
 
 import (
 	"net/http"
-	"reflect"
 	"slices"
 	"strconv"
 	"sync"
+	"weak"
 
 	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -21,7 +21,9 @@ type requests struct {
 
 	mu struct {
 		sync.Mutex
-		transports []http.RoundTripper // that have been wrapped
+		// What has been wrapped, and keeps connections for reuse. A transport is made for
+		// each client that asks for an upgrade, and ends with it.
+		transports []weak.Pointer[http.Transport]
 	}
 }
 
@@ -36,20 +38,35 @@ func newRequests() *requests {
 func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.mu.transports = slices.DeleteFunc(r.mu.transports, func(t weak.Pointer[http.Transport]) bool { return t.Value() == nil })
 	// One transport is shared by all clients that log in the same way.
-	if t := reflect.TypeOf(next); !t.Comparable() || !slices.Contains(r.mu.transports, next) {
-		r.mu.transports = append(r.mu.transports, next)
+	if t := beneath(next); t != nil && !slices.Contains(r.mu.transports, weak.Make(t)) {
+		r.mu.transports = append(r.mu.transports, weak.Make(t))
 	}
 	return counted{next, r.total}
+}
+
+// beneath is the transport that t wraps; nil: it is of another kind.
+func beneath(t http.RoundTripper) *http.Transport {
+	for {
+		wrapper, ok := t.(utilnet.RoundTripperWrapper)
+		if !ok {
+			own, _ := t.(*http.Transport)
+			return own
+		}
+		t = wrapper.WrappedRoundTripper()
+	}
 }
 
 // closeIdle closes connections that are kept for reuse.
 func (r *requests) closeIdle() {
 	r.mu.Lock()
-	transports := r.mu.transports
+	transports := slices.Clone(r.mu.transports)
 	r.mu.Unlock()
 	for _, t := range transports {
-		utilnet.CloseIdleConnectionsFor(t)
+		if alive := t.Value(); alive != nil {
+			alive.CloseIdleConnections()
+		}
 	}
 }
 

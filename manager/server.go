@@ -72,15 +72,7 @@ func (s *server) Run(ctx context.Context) error {
 	s.mu.addr = listener.Addr().String()
 	s.mu.Unlock()
 	logger := logr.FromContextOrDiscard(ctx).WithValues("server", s.name)
-	srv := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    mostHeader,
-		Protocols:         new(http.Protocols),
-		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
-	}
-	srv.Protocols.SetHTTP1(true) // who scrapes has no use for a hundred streams at once
+	srv := s.server(logger)
 	serve := func() error { return srv.Serve(listener) }
 	g, ctx := errgroup.WithContext(ctx)
 	if s.secure != nil {
@@ -106,4 +98,29 @@ func (s *server) Run(ctx context.Context) error {
 		return nil
 	})
 	return g.Wait()
+}
+
+// server is what Run serves with.
+func (s *server) server(logger logr.Logger) *http.Server {
+	srv := &http.Server{
+		Handler:           impatient(s.handler),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    mostHeader,
+		Protocols:         new(http.Protocols),
+		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
+	}
+	srv.Protocols.SetHTTP1(true) // who scrapes has no use for a hundred streams at once
+	return srv
+}
+
+// impatient does not wait longer for a body than for a header, though nobody here reads
+// one. Without a body there is no deadline: it would end the context of a long answer.
+func impatient(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readHeaderTimeout))
+		}
+		next.ServeHTTP(w, r)
+	})
 }

@@ -10,8 +10,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,6 +147,87 @@ func TestManager_TakenAddressIsAFaultThatNamesTheFlag(t *testing.T) {
 		t.Error("a controller ran, though the stage above had not started")
 	}
 }
+
+// pipe is a listener of one connection, in memory.
+type pipe struct{ conns chan net.Conn }
+
+func (p pipe) Accept() (net.Conn, error) {
+	conn, ok := <-p.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return conn, nil
+}
+
+func (p pipe) Close() error   { return nil }
+func (p pipe) Addr() net.Addr { return &net.TCPAddr{} }
+
+func TestServer_HalfSentRequestIsCutOff(t *testing.T) {
+	for request, cutOff := range map[string]bool{
+		"GET /nobody HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n":        true,
+		"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n": true,
+		"GET /livez/slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n":      false,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newManager(t, manager.Options{HealthAddress: ":0"})
+			must(t, m.AddLiveCheck("slow", func(ctx context.Context) error {
+				select {
+				case <-ctx.Done():
+				case <-time.After(30 * time.Second):
+				}
+				return ctx.Err()
+			}))
+			here, there := net.Pipe()
+			p := pipe{make(chan net.Conn, 1)}
+			p.conns <- there
+			done := make(chan error, 1)
+			go func() { done <- m.HealthServer().Serve(p) }()
+			begun := time.Now()
+			must(t, here.SetDeadline(begun.Add(time.Minute)))
+			_, err := io.WriteString(here, request)
+			must(t, err)
+			text, err := io.ReadAll(here)
+			took := time.Since(begun)
+			if cutOff && took != 10*time.Second {
+				t.Errorf("%q: %q, %v after %v, want its end after ten seconds", request, text, err, took)
+			}
+			if !cutOff && (took != 30*time.Second || !strings.HasPrefix(string(text), "HTTP/1.1 200 ")) {
+				t.Errorf("%q: %q, %v after %v, want 200 after 30 seconds", request, text, err, took)
+			}
+			here.Close()
+			close(p.conns)
+			<-done
+		})
+	}
+}
+
+// Each client that upgrades a connection has a transport of its own.
+func TestManager_TransportsAreNotKept(t *testing.T) {
+	m := newManager(t, manager.Options{})
+	before := m.Transports()
+	for range 10 {
+		if _, err := rest.HTTPWrappersForConfig(m.Config(), &http.Transport{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := rest.HTTPWrappersForConfig(m.Config(), roundTripper{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	shared := &http.Transport{}
+	for range 2 {
+		if _, err := rest.HTTPWrappersForConfig(m.Config(), shared); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := m.Transports() - before; n != 1 {
+		t.Errorf("%d transports are kept, want the one that is in use", n)
+	}
+	runtime.KeepAlive(shared)
+}
+
+// roundTripper keeps no connections.
+type roundTripper struct{ http.RoundTripper }
 
 func TestManager_ConnectionErrorsAreCounted(t *testing.T) {
 	m := newManager(t, manager.Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
