@@ -44,7 +44,8 @@
 // the sources of controllers fill their queues, while the workers wait. A watch of
 // the Lease wakes them when it is given back. Who led and cannot renew, or sees
 // another's name in the Lease, cuts off what its controllers do and ends Run with
-// ErrLeadershipLost. A Lease that somebody deletes counts as one that is not renewed.
+// ErrLeadershipLost. In a stop that drains already they go on, and only their writes
+// are refused. A Lease that somebody deletes counts as one that is not renewed.
 //
 // Client and what is made of Config write through a gate, which counts from before
 // the last renewal that succeeded was sent, by the stricter of the wall clock and the
