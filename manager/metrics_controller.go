@@ -55,7 +55,7 @@ func newControllerMetrics() controllerMetrics {
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
 		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
-		answered:  own("event_to_reconciled_seconds", "From a source's adding a key to the end of the first reconcile that began after it. Retries are not among them."),
+		answered:  own("event_to_reconciled_seconds", "From a source's adding a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
 		sourceKeys:    own("source_keys_total", "Keys that a source added.", "source"),
