@@ -21,6 +21,10 @@ import (
 // period that others have used up.
 const lastMoment = time.Second
 
+// ErrStillRunning is in what Run returns when something did not end within
+// Options.GracePeriod, and is left behind.
+var ErrStillRunning = errors.New("still running after the grace period")
+
 // running is a stage that has been started.
 type running struct {
 	group *group
@@ -32,8 +36,8 @@ type running struct {
 // that runs returns an error; then it stops the stages in reverse and returns
 // when all has ended. It returns that error, joined with those of the stop, or
 // nil if ctx ended it. What does not end within Options.GracePeriod is named
-// by an error, and left behind: the process should end then. With leader election
-// it waits in StageLeadership until this process leads, and returns
+// by an error, ErrStillRunning, and left behind: the process should end then. With
+// leader election it waits in StageLeadership until this process leads, and returns
 // ErrLeadershipLost when it does no longer. Run runs once; it is an error when an
 // Add before it was.
 func (m *Manager) Run(ctx context.Context) error {
@@ -74,8 +78,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	left := stop(started, m.cutOff(), m.grace)
 	m.enter(PhaseStopped)
 	if len(left) > 0 {
-		return errors.Join(m.reason(), fmt.Errorf("stop manager: still running after the grace period of %v: %s; they ignore their context",
-			m.grace, strings.Join(left, ", ")))
+		return errors.Join(m.reason(), fmt.Errorf("stop manager: %w of %v: %s; they ignore their context",
+			ErrStillRunning, m.grace, strings.Join(left, ", ")))
 	}
 	all.Wait()
 	m.requests.closeIdle()

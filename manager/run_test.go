@@ -5,6 +5,7 @@ package manager_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -239,7 +240,7 @@ func TestManager_WhatIgnoresItsContextIsNamedAfterTheGracePeriod(t *testing.T) {
 		stop()
 		begin := time.Now()
 		err := wait()
-		if err == nil || !strings.Contains(err.Error(), "grace period of 20s: deaf one (controllers)") {
+		if !errors.Is(err, manager.ErrStillRunning) || !strings.Contains(err.Error(), "stop manager: still running after the grace period of 20s: deaf one (controllers)") {
 			t.Errorf("Run = %v, want an error that names who did not end", err)
 		}
 		if took := time.Since(begin); took > 21*time.Second {

@@ -168,3 +168,35 @@ func TestKit_WritePastTheGateIsFound(t *testing.T) {
 	sound(t, play(setUpCopier, 1))
 	finds(t, play(setUpReckless, 1), "V10", "left-1 writes ConfigMap default/"+prefix)
 }
+
+// setUpDeaf adds to the first life what ignores its context.
+func setUpDeaf() func(*manager.Manager) error {
+	lives := 0
+	return func(mgr *manager.Manager) error {
+		if lives++; lives == 1 {
+			err := mgr.Add(manager.RunnableFunc(func(context.Context) error {
+				<-time.After(10 * time.Minute)
+				return nil
+			}))
+			if err != nil {
+				return err
+			}
+		}
+		return setUpCopier(mgr)
+	}
+}
+
+// Who has lost leadership ends, but leaves nothing running.
+func TestKit_WhatIsLeftRunningByALeaderThatWasIsFound(t *testing.T) {
+	play := func(setup func(*manager.Manager) error) *kit.History {
+		cfg := elected(kit.Plan{kit.Pause(20 * time.Second).In("left").At(7 * time.Second)})
+		cfg.FaultPhase = 2 * time.Minute
+		return kit.Run(t, cfg, 1, func(w *kit.World) {
+			w.RunAs("left", setup)
+			w.Sleep(3 * time.Second)
+			w.RunAs("right", setUpCopier)
+		})
+	}
+	sound(t, play(setUpCopier))
+	finds(t, play(setUpDeaf()), "V11", manager.ErrStillRunning.Error())
+}

@@ -111,7 +111,7 @@ func (p *process) run(ctx context.Context) error {
 }
 
 // exited tells how the manager's Run ended, and whether that was for the loss of
-// leadership.
+// leadership, which excuses nothing that is left running.
 func (p *process) exited(err error) (lost bool) {
 	text := ""
 	if err != nil {
@@ -123,7 +123,7 @@ func (p *process) exited(err error) (lost bool) {
 	dead := p.mu.dead
 	p.mu.dead = dead || lost
 	p.mu.Unlock()
-	if err != nil && !dead && !lost {
+	if err != nil && !dead && (!lost || errors.Is(err, manager.ErrStillRunning)) {
 		p.w.fail("V11", fmt.Sprintf("%s ended by itself: %v", p.name, err))
 	}
 	return lost && !dead
