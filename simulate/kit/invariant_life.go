@@ -17,8 +17,8 @@ func sorted(out []Violation) []Violation {
 }
 
 // restIsRest (V7): the run comes to rest within its bound, and from then on no
-// process writes or reconciles, save for what timers, tickers and resyncs say, and
-// for the Lease of the election.
+// process writes or reconciles, save for what timers, tickers and resyncs say, for
+// the Lease of the election, and for the last count of an Event that came again before.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
@@ -31,7 +31,7 @@ func restIsRest(h *History) (out []Violation) {
 	if finished := h.last(Finished); finished >= 0 {
 		end = finished
 	}
-	timed, running := map[line]bool{}, map[string]int{}
+	timed, running, counts := map[line]bool{}, map[string]int{}, lastCounts{}
 	for i, e := range h.Events[:end] {
 		l := lineOf(e)
 		switch {
@@ -47,7 +47,7 @@ func restIsRest(h *History) (out []Violation) {
 			out = append(out, violated(i, "%s is reconciled at rest, and no timer says so", l))
 		case e.What == Begun:
 			running[e.Who]++
-		case e.What == Changed && !h.renews(e) && alive[e.Who] && running[e.Who] == 0:
+		case e.What == Changed && !h.renews(e) && alive[e.Who] && running[e.Who] == 0 && !counts.take(e, "updated"):
 			out = append(out, violated(i, "%s writes %s %s at rest", e.Who, e.Kind, e.Key))
 		}
 	}
@@ -63,13 +63,14 @@ func (h *History) renews(e Event) bool {
 // onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed
 // or its manager has returned, but for those that were on the wire; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
-// nothing; the Lease of the election it renews. Where processes elect who works, the
+// nothing; the Lease of the election it renews, and Events it counts to their end.
+// Where processes elect who works, the
 // server accepts no write of any but the one that the Lease names, save of unguarded
 // kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
 	rest, finished := h.atRest(), h.last(Finished)
-	led, wire := newLeadership(h), wires{}
+	led, wire, counts := newLeadership(h), wires{}, lastCounts{}
 	for i, e := range h.Events {
 		led.take(e)
 		wire.take(e)
@@ -91,11 +92,24 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 		case e.What != Asked || !writes(e.Name):
 		case over && !wire.carry(e, end.At):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
-		case !over && started && !h.renews(e) && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished:
+		case !over && started && !h.renews(e) && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished && !counts.take(e, "patch"):
 			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}
 	return out
+}
+
+// lastCounts are the Events that have been counted at rest. A recorder tells the
+// last count of a series when the event has not come again for minutes: once of each.
+type lastCounts map[string]bool
+
+// take reports whether e is the last count of an Event, which is written by verb.
+func (c lastCounts) take(e Event, verb string) bool {
+	if e.Name != verb || e.Kind != "Event" && e.Kind != "Event.events.k8s.io" || c[e.Key] {
+		return false
+	}
+	c[e.Key] = true
+	return true
 }
 
 func writes(verb string) bool {

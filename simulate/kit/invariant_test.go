@@ -32,6 +32,9 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	leads := func(who string) Event {
 		return Event{What: Changed, Who: who, Kind: leases, Name: "updated", Key: "l", Holder: who + "_5"}
 	}
+	counted := func(what, kind, how string) Event {
+		return Event{What: what, Who: "p", Kind: kind, Name: how, Key: "n"}
+	}
 	later := func(at time.Duration, e Event) Event {
 		e.At = at
 		return e
@@ -108,6 +111,15 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V7 a write at rest": {invariant: "V7", says: "writes",
 			sound:   []Event{started, rest, finished, changed("updated", "k", "u", 2)},
 			planted: []Event{started, rest, changed("updated", "k", "u", 2), finished}},
+		"V7 an event is counted again at rest": {invariant: "V7", says: "writes Event n at rest",
+			sound:   []Event{started, rest, counted(Changed, "Event", "updated"), finished},
+			planted: []Event{started, rest, counted(Changed, "Event", "updated"), counted(Changed, "Event", "updated"), finished}},
+		"V7 an event is told at rest": {invariant: "V7", says: "writes Event n at rest",
+			sound:   []Event{started, rest, counted(Changed, "Event", "updated"), finished},
+			planted: []Event{started, rest, counted(Changed, "Event", "created"), finished}},
+		"V10 an event is counted again at rest": {invariant: "V10", says: "asks to patch Event.events.k8s.io n at rest",
+			sound:   []Event{started, rest, counted(Asked, "Event.events.k8s.io", "patch"), finished},
+			planted: []Event{started, rest, counted(Asked, "Event.events.k8s.io", "patch"), counted(Asked, "Event.events.k8s.io", "patch"), finished}},
 		"V8 too early": {invariant: "V8", says: "before its time",
 			sound:   []Event{later(0, ended("after", time.Minute)), later(time.Second, queue(Enqueued)), later(2*time.Second, queue(Begun))},
 			planted: []Event{later(0, ended("after", time.Minute)), later(2*time.Second, queue(Begun))}},
