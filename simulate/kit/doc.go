@@ -51,7 +51,8 @@
 //	Rewind            V10        writes of any leader      the next claim of the lease
 //	Crash             V4, V8     what the process owed     for good: its successor lists all
 //	any end           V10, V11   what was on the wire      a millisecond later
-//	Delay, then that  V10, V11   the same                  its amount later
+//	Delay, then that  V10, V11   the same                  its amount later, and its
+//	                                                       amount after its end
 //	any               V1, V4, V7, V13, V17 speak of what is at rest, V8 of timers after it
 //
 // Nothing excuses V3, V5, V6, V12 and V22. What DropEvent and Rewind hide

@@ -74,21 +74,39 @@ func (d hidden) take(e Event) {
 // from reports whether something is hidden from s.
 func (d hidden) from(s store) bool { return d.lied[s.kind] || d.rewound[s] }
 
-// wires are how much longer than usual what each process sends is on its way at most.
-type wires map[string]time.Duration
+// wires are how much longer than usual what each process sends is on its way.
+type wires map[string]wire
+
+type wire struct {
+	most    time.Duration // of the faults that last, and of those before them
+	lasting int
+	until   time.Duration // once none lasts: when the last thing held up has arrived
+}
 
 // take follows e.
 func (d wires) take(e Event) {
-	if e.What == Fault {
-		d[e.Key] = max(d[e.Key], e.Delay)
+	if !e.is(delay) {
+		return
 	}
+	w := d[e.Key]
+	if e.What == Fault {
+		w.most = max(w.most, e.Delay)
+		w.lasting++
+	} else {
+		w.lasting--
+		w.until = e.At + w.most
+	}
+	d[e.Key] = w
 }
 
 // onTheWire is longer than anything that was sent takes to arrive when nothing holds it up.
 const onTheWire = time.Millisecond
 
 // carry reports whether what e asks for can have been sent before its process ended.
-func (d wires) carry(e Event, ended time.Duration) bool { return e.At-ended <= onTheWire+d[e.Who] }
+func (d wires) carry(e Event, ended time.Duration) bool {
+	w, late := d[e.Who], e.At-ended-onTheWire
+	return late <= 0 || late <= w.most && (w.lasting > 0 || e.At <= w.until+onTheWire)
+}
 
 // occupied is until when all workers of a process can be busy with what a fault has
 // done to their requests, by process; "" is all of them.

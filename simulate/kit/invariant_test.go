@@ -42,6 +42,8 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	asked := func(name, text string, n int) Event {
 		return Event{What: Asked, Who: "p", Kind: m, Name: name, Text: text, Request: n}
 	}
+	held := Event{What: Fault, Name: "delay", Key: "p", Delay: time.Second}
+	over, exited := Event{What: Over, Name: "delay", Key: "p"}, Event{What: Exited, Who: "p"}
 	for name, c := range map[string]struct {
 		invariant string
 		audit     time.Duration
@@ -135,6 +137,12 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 		"V11 what was held up": {invariant: "V11", says: "returned from its Run",
 			sound:   []Event{started, {What: Fault, Name: "delay", Key: "p", Delay: time.Second}, {What: Exited, Who: "p"}, later(time.Second, asked("get", "", 1))},
 			planted: []Event{started, {What: Fault, Name: "delay", Key: "q", Delay: time.Second}, {What: Exited, Who: "p"}, later(time.Second, asked("get", "", 1))}},
+		"V11 the delay was over": {invariant: "V11", says: "returned from its Run",
+			sound:   []Event{started, held, later(time.Minute, over), later(time.Minute, exited), later(time.Minute+time.Second, asked("get", "", 1))},
+			planted: []Event{started, held, later(time.Minute, over), later(2*time.Minute, exited), later(2*time.Minute+time.Second, asked("get", "", 1))}},
+		"V11 one of two delays is over": {invariant: "V11", says: "returned from its Run",
+			sound:   []Event{started, held, held, over, later(time.Minute, exited), later(time.Minute+time.Second, asked("get", "", 1))},
+			planted: []Event{started, held, held, over, over, later(time.Minute, exited), later(time.Minute+time.Second, asked("get", "", 1))}},
 		"V10 a write at rest that nobody called for": {invariant: "V10", says: "reconciles nothing",
 			sound:   []Event{started, rest, queue(Begun), asked("patch", "", 1), ended("done", 0), finished, asked("patch", "", 2)},
 			planted: []Event{started, queue(Begun), ended("done", 0), rest, asked("patch", "", 1), finished}},
