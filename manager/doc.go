@@ -73,8 +73,8 @@
 //
 // What waits for a kind that this very process converts by webhook does not count
 // for /readyz, and ?verbose says so: nobody asks a process that is not ready to
-// convert anything. The webhooks themselves count: their port is open, and their
-// certificate is valid.
+// convert anything. Nor does what waits to lead and cannot stand by. The webhooks
+// themselves count: their port is open, and their certificate is valid.
 //
 // # Webhooks
 //

@@ -115,7 +115,7 @@ func (o *Options) complete() error {
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
 	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
-		misuse = append(misuse, errors.New("Impersonate has groups, extra or a UID and no UserName, without which no server takes them; give -as too"))
+		misuse = append(misuse, errors.New("no UserName is given to Impersonate, and without it no server takes the groups, extra and UID that are; give -as too"))
 	}
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil
