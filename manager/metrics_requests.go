@@ -5,6 +5,7 @@ package manager
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -22,8 +23,10 @@ type requests struct {
 	mu struct {
 		sync.Mutex
 		// What has been wrapped, and keeps connections for reuse. A transport is made for
-		// each client that asks for an upgrade, and ends with it.
+		// each client that asks for an upgrade, and ends with it. Those of other types
+		// are what the program has given in its Config.
 		transports []weak.Pointer[http.Transport]
+		given      []idleCloser
 	}
 }
 
@@ -40,19 +43,31 @@ func (r *requests) wrap(next http.RoundTripper) http.RoundTripper {
 	defer r.mu.Unlock()
 	r.mu.transports = slices.DeleteFunc(r.mu.transports, func(t weak.Pointer[http.Transport]) bool { return t.Value() == nil })
 	// One transport is shared by all clients that log in the same way.
-	if t := beneath(next); t != nil && !slices.Contains(r.mu.transports, weak.Make(t)) {
-		r.mu.transports = append(r.mu.transports, weak.Make(t))
+	switch t := beneath(next).(type) {
+	case nil:
+	case *http.Transport:
+		if !slices.Contains(r.mu.transports, weak.Make(t)) {
+			r.mu.transports = append(r.mu.transports, weak.Make(t))
+		}
+	default:
+		if !reflect.TypeOf(t).Comparable() || !slices.Contains(r.mu.given, t) {
+			r.mu.given = append(r.mu.given, t)
+		}
 	}
 	return counted{next, r.total}
 }
 
-// beneath is the transport that t wraps; nil: it is of another kind.
-func beneath(t http.RoundTripper) *http.Transport {
+type idleCloser interface{ CloseIdleConnections() }
+
+// beneath is what keeps the connections of t; nil: nothing does.
+func beneath(t http.RoundTripper) idleCloser {
 	for {
+		if keeps, ok := t.(idleCloser); ok {
+			return keeps
+		}
 		wrapper, ok := t.(utilnet.RoundTripperWrapper)
 		if !ok {
-			own, _ := t.(*http.Transport)
-			return own
+			return nil
 		}
 		t = wrapper.WrappedRoundTripper()
 	}
@@ -61,8 +76,11 @@ func beneath(t http.RoundTripper) *http.Transport {
 // closeIdle closes connections that are kept for reuse.
 func (r *requests) closeIdle() {
 	r.mu.Lock()
-	transports := slices.Clone(r.mu.transports)
+	transports, given := slices.Clone(r.mu.transports), slices.Clone(r.mu.given)
 	r.mu.Unlock()
+	for _, t := range given {
+		t.CloseIdleConnections()
+	}
 	for _, t := range transports {
 		if alive := t.Value(); alive != nil {
 			alive.CloseIdleConnections()
