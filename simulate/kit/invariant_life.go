@@ -64,9 +64,8 @@ func (h *History) renews(e Event) bool {
 // or its manager has returned, but for those that were on the wire; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
 // nothing; the Lease of the election it renews, and Events it counts to their end.
-// Where processes elect who works, the
-// server accepts no write of any but the one that the Lease names, save of unguarded
-// kinds.
+// Where processes elect who works, the server accepts no write of any but the one
+// that the Lease names, save of unguarded kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
 	rest, finished := h.atRest(), h.last(Finished)
