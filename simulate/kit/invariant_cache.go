@@ -123,9 +123,10 @@ func cacheIsAPastState(h *History) (out []Violation) {
 	return out
 }
 
-// before is what of history comes before e: all of it, unless e undoes the last.
+// before is what of history comes before e: all of it, but for what was undone,
+// whose versions the server gives again.
 func before(history []state, e Event) []state {
-	for e.Quiet && len(history) > 0 && history[len(history)-1].version >= e.Version {
+	for len(history) > 0 && history[len(history)-1].version >= e.Version {
 		history = history[:len(history)-1]
 	}
 	return history
