@@ -79,8 +79,8 @@ var _ = Describe("a function of the user that panics", func() {
 		put(ctx, "bad", "Reconcile")
 		Eventually(w.ran).WithArguments(key("bad")).Should(Equal(4), "three panics and a success, without another event")
 		Expect(w.Snapshot().Outcomes[reconcile.OutcomePanic]).To(Equal(uint64(3)))
-		Expect(p.log("reconcile panicked, trying again with backoff", "a fault of the Reconcile", `"controller"="clumsy"`,
-			`"key"="`+ns+`/bad"`, `"reconcileID"=`, "panics_test.go")).To(HaveLen(3))
+		Eventually(p.log).WithArguments("reconcile panicked, trying again with backoff", "a fault of the Reconcile", `"controller"="clumsy"`,
+			`"key"="`+ns+`/bad"`, `"reconcileID"=`, "panics_test.go").Should(HaveLen(3))
 		goesOn(ctx, "bad", w)
 	})
 
@@ -93,7 +93,7 @@ var _ = Describe("a function of the user that panics", func() {
 		version := put(ctx, "bad", "predicate")
 		Eventually(w.saw).WithArguments(key("bad")).Should(Equal(version))
 		Expect(w.Snapshot().Sources[0].Panics).To(Equal(uint64(1)))
-		Expect(p.log("predicate panicked", "a fault of the predicate", `"source"="kind ConfigMap"`, `"object"=`, "bad", "panics_test.go")).To(HaveLen(1))
+		Eventually(p.log).WithArguments("predicate panicked", "a fault of the predicate", `"source"="kind ConfigMap"`, `"object"=`, "bad", "panics_test.go").Should(HaveLen(1))
 		goesOn(ctx, "bad", w)
 	})
 
@@ -105,7 +105,7 @@ var _ = Describe("a function of the user that panics", func() {
 		p.start()
 		put(ctx, "bad", "mapper")
 		Eventually(func() uint64 { return w.Snapshot().Sources[0].Panics }).Should(Equal(uint64(1)))
-		Expect(p.log("mapper panicked", "a fault of the mapper", `"source"="kind ConfigMap"`, "bad", "panics_test.go")).To(HaveLen(1))
+		Eventually(p.log).WithArguments("mapper panicked", "a fault of the mapper", `"source"="kind ConfigMap"`, "bad", "panics_test.go").Should(HaveLen(1))
 		goesOn(ctx, "bad", w)
 	})
 
@@ -125,7 +125,7 @@ var _ = Describe("a function of the user that panics", func() {
 		}
 		Eventually(first).Should(ConsistOf(key("better")))
 		Expect(maps.Snapshot().IndexPanics).To(Equal(uint64(1)))
-		Expect(p.log("index function panicked", "a fault of the index", `"kind"="ConfigMap"`, "ConfigMap "+ns+"/bad", `\"first\"`, "panics_test.go")).To(HaveLen(1))
+		Eventually(p.log).WithArguments("index function panicked", "a fault of the index", `"kind"="ConfigMap"`, "ConfigMap "+ns+"/bad", `\"first\"`, "panics_test.go").Should(HaveLen(1))
 		put(ctx, "bad", "")
 		Eventually(first).Should(ConsistOf(key("better"), key("bad")))
 		goesOn(ctx, "bad")
@@ -151,7 +151,7 @@ var _ = Describe("a function of the user that panics", func() {
 			return given
 		}).Should(ContainElement("good"))
 		Expect(reg.Snapshot().Panics).To(Equal(uint64(1)))
-		Expect(p.log("andler panicked", "a fault of the handler", `"handler"="hasty"`, `"key"="`+ns+`/bad"`, "panics_test.go")).To(HaveLen(1))
+		Eventually(p.log).WithArguments("andler panicked", "a fault of the handler", `"handler"="hasty"`, `"key"="`+ns+`/bad"`, "panics_test.go").Should(HaveLen(1))
 		goesOn(ctx, "bad")
 	})
 
@@ -172,7 +172,7 @@ var _ = Describe("a function of the user that panics", func() {
 			}).Should(MatchError(fmt.Sprintf("read ConfigMap %s/%s: the object cannot be decoded: transform: %s", ns, name, text)))
 		}
 		Eventually(maps.Snapshot).Should(HaveField("Undecodable", 2))
-		Expect(p.log("a fault of the transform", `"kind"="ConfigMap"`, ns+"/transform", "panics_test.go")).NotTo(BeEmpty(), "a person who reads the log alone is told, with the stack")
+		Eventually(p.log).WithArguments("a fault of the transform", `"kind"="ConfigMap"`, ns+"/transform", "panics_test.go").ShouldNot(BeEmpty(), "a person who reads the log alone is told, with the stack")
 		goesOn(ctx, "transform")
 	})
 })

@@ -88,6 +88,7 @@ func (p *process) complaints() []string { return p.log(`"error"=`) }
 func (p *process) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.done = cancel, make(chan error, 1)
+	DeferCleanup(cancel) // of a spec that has failed nothing runs on beside the next
 	go func() { p.done <- p.Run(ctx) }()
 }
 
