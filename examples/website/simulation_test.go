@@ -43,7 +43,7 @@ func simulated(tb testing.TB) kit.Config {
 		}
 	}
 	return kit.Config{
-		Seeds: 20, CRDs: []string{"config/crd.yaml"}, Scheme: scheme,
+		Seeds: 10, CRDs: []string{"config/crd.yaml"}, Scheme: scheme,
 		Actors: simulate.Actors{GarbageCollector: true, Workloads: true},
 	}
 }
@@ -141,7 +141,7 @@ func serve(w *kit.World) {
 // lease lasts has the other go on.
 func TestSimulation_ReplicasHandOverWhateverGoesWrong(t *testing.T) {
 	cfg := simulated(t)
-	cfg.Seeds, cfg.FaultPhase = 5, time.Minute
+	cfg.Seeds, cfg.FaultPhase = 3, time.Minute
 	cfg.Manager.LeaderElection = &manager.LeaderElection{ID: "website.example.flyball.dev", Namespace: "default"}
 	cfg.Faults = kit.Swarm(kit.Crash(time.Second), kit.Pause(20*time.Second), kit.Partition(20*time.Second), kit.ClockStep(time.Hour), kit.Cut(), kit.LoseResponse(), kit.DropEvent())
 	kit.Test(t, cfg, func(w *kit.World) {

@@ -37,7 +37,7 @@ func TestKit_SwarmLeavesAnElectedReplicaAtWork(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := elected(c.faults)
-			cfg.Seeds, cfg.FaultPhase = 12, c.phase
+			cfg.Seeds, cfg.FaultPhase = 4, c.phase
 			kit.Test(t, cfg, func(w *kit.World) {
 				replicas(w)
 				for i := range int(c.phase/time.Second) / 10 {

@@ -25,7 +25,7 @@ func replicas(w *kit.World) {
 }
 
 func TestKit_SwarmLeavesReplicasWhole(t *testing.T) {
-	kit.Test(t, kit.Config{Seeds: 20}, replicas)
+	kit.Test(t, kit.Config{Seeds: 6}, replicas)
 }
 
 func TestKit_OneSeedOfReplicasHasOneHistory_K1(t *testing.T) {

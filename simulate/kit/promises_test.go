@@ -39,7 +39,7 @@ func finds(t *testing.T, h *kit.History, invariant, says string) {
 }
 
 func TestKit_SwarmLeavesTheCopierWhole(t *testing.T) {
-	kit.Test(t, kit.Config{Seeds: 60}, changes)
+	kit.Test(t, kit.Config{Seeds: 30}, changes)
 }
 
 func TestKit_OneSeedHasOneHistory_K1(t *testing.T) {
