@@ -49,6 +49,9 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
+// What the flags are called has other meanings in a process' environment.
+var withoutVariable = []string{"kubeconfig", "context", "as", "as-group", "user-agent", "profiling", "v"}
+
 // Every flag takes the same value from a file, its variable and the command line, and
 // that is how they go before each other.
 func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
@@ -59,6 +62,8 @@ func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 			names = append(names, f.Name)
 		}
 	})
+	of := flag.NewFlagSet("the manager's", flag.ContinueOnError)
+	new(manager.Options).BindFlags(of)
 	if len(names) < 10 {
 		t.Fatalf("the flags are %v; this test looks at nothing", names)
 	}
@@ -95,7 +100,11 @@ func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 		expect("a file", inFile, config)
 		expect("a flag after the file", onLine, config, "-"+name+"="+onLine)
 		expect("a flag before the file", onLine, "-"+name+"="+onLine, config)
-		if env := variable.FindStringSubmatch(newProgram().fs.Lookup(name).Usage); env != nil {
+		env := variable.FindStringSubmatch(newProgram().fs.Lookup(name).Usage)
+		if without := slices.Contains(withoutVariable, name); of.Lookup(name) != nil && without != (env == nil) {
+			t.Errorf("-%s has the variable %q, and to have none is %t", name, env, without)
+		}
+		if env != nil {
 			t.Setenv(env[1], inVariable)
 			expect("a variable and a file", inVariable, config)
 			expect("all three", onLine, config, "-"+name+"="+onLine)
@@ -164,7 +173,7 @@ func TestConfig_WhatIsWrongIsNamedAndNothingCounts(t *testing.T) {
 		"name: x\nwatch-namespaces: [a, ~]":      "line 2: watch-namespaces: an item is nothing",
 		"name: x\nwatch-namespaces: [a, true]":   "line 2: watch-namespaces: an item is a truth value; write text, in quotes",
 		"name: x\nwatch-namespaces: [a, 'b,c']":  `line 2: watch-namespaces: the item "b,c" is not one name`,
-		"name: x\ngraceful-shutdown-timeout: 30": `line 2: graceful-shutdown-timeout: time: missing unit in duration "30" (-graceful-shutdown-timeout: time that stopping may take)`,
+		"name: x\ngraceful-shutdown-timeout: 30": `line 2: graceful-shutdown-timeout: time: missing unit in duration "30" (-graceful-shutdown-timeout: time that stopping may take`,
 		"name: x\ncontext: y\ncount: many\ndemo: true": "line 3: count: parse error (-count: number of samples)",
 		"context: y\nname: x\ncount: 3\nstrict: no":    "line 4: strict: not today (-strict: word that is refused)",
 		"v: 3\nname: [a]\nx: y\nv: 4":                  "line 4: v: it stands in line 1 already",

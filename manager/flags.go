@@ -51,6 +51,11 @@ var flags = [...]option{
 			return nil
 		},
 	}, {
+		name:  "user-agent",
+		usage: "`text` that the server's audit log shows (default: the program's name and version)",
+		get:   func(o *Options) string { return o.UserAgent },
+		set:   func(o *Options, text string) error { o.UserAgent = text; return nil },
+	}, {
 		name:  "metrics-bind-address",
 		env:   "METRICS_BIND_ADDRESS",
 		usage: "`address` to serve metrics on; 0: none",
@@ -58,6 +63,7 @@ var flags = [...]option{
 		set:   func(o *Options, text string) error { o.MetricsAddress = text; return nil },
 	}, {
 		name:  "metrics-secure",
+		env:   "METRICS_SECURE",
 		usage: "serve metrics over TLS",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Secure) },
@@ -67,11 +73,13 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "metrics-cert-path",
+		env:   "METRICS_CERT_PATH",
 		usage: "`directory` with tls.crt and tls.key of the metrics (default: made in memory, trusted by nobody)",
 		get:   func(o *Options) string { return o.MetricsServing.CertDir },
 		set:   func(o *Options, text string) error { o.MetricsServing.CertDir = text; return nil },
 	}, {
 		name:  "metrics-guard",
+		env:   "METRICS_GUARD",
 		usage: "serve metrics only to those whom the API server lets get their path",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Guard) },
@@ -102,9 +110,16 @@ var flags = [...]option{
 		set:   func(o *Options, text string) error { o.Webhooks.Address = text; return nil },
 	}, {
 		name:  "webhook-cert-path",
+		env:   "WEBHOOK_CERT_PATH",
 		usage: "`directory` with tls.crt and tls.key of the webhooks (default: that of kubebuilder)",
 		get:   func(o *Options) string { return o.Webhooks.CertDir },
 		set:   func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
+	}, {
+		name:  "webhook-drain-delay",
+		env:   "WEBHOOK_DRAIN_DELAY",
+		usage: "`time` that webhooks go on answering after a stop has begun, below 0 for none (default: 10s)",
+		get:   func(o *Options) string { return timeText(o.Webhooks.DrainDelay) },
+		set:   func(o *Options, text string) error { return setTime(&o.Webhooks.DrainDelay, text) },
 	}, {
 		name:  "watch-namespaces",
 		env:   "WATCH_NAMESPACE",
@@ -117,6 +132,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "leader-elect",
+		env:   "LEADER_ELECT",
 		usage: "have one of several replicas do the work",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.LeaderElection != nil && !o.LeaderElection.Off) },
@@ -127,6 +143,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "leader-election-id",
+		env:   "LEADER_ELECTION_ID",
 		usage: "`name` of the Lease by which replicas agree (default: none)",
 		get:   func(o *Options) string { return o.election().ID },
 		set: func(o *Options, text string) error {
@@ -135,6 +152,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "leader-election-namespace",
+		env:   "LEADER_ELECTION_NAMESPACE",
 		usage: "`namespace` of that Lease (default: the pod's)",
 		get:   func(o *Options) string { return o.election().Namespace },
 		set: func(o *Options, text string) error {
@@ -142,13 +160,38 @@ var flags = [...]option{
 			return nil
 		},
 	}, {
-		name:  "graceful-shutdown-timeout",
-		usage: "`time` that stopping may take",
-		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
+		name:  "leader-elect-lease-duration",
+		env:   "LEADER_ELECT_LEASE_DURATION",
+		usage: "`time` after the leader's last sign of life when another replica may take over (default: 15s)",
+		get:   func(o *Options) string { return timeText(o.election().LeaseDuration) },
 		set: func(o *Options, text string) (err error) {
-			o.GracePeriod, err = time.ParseDuration(text)
+			o.elect(func(e *LeaderElection) { err = setTime(&e.LeaseDuration, text) })
 			return err
 		},
+	}, {
+		name:  "leader-elect-renew-deadline",
+		env:   "LEADER_ELECT_RENEW_DEADLINE",
+		usage: "`time` for which the leader tries to renew before it gives up (default: two thirds of the lease's duration)",
+		get:   func(o *Options) string { return timeText(o.election().RenewDeadline) },
+		set: func(o *Options, text string) (err error) {
+			o.elect(func(e *LeaderElection) { err = setTime(&e.RenewDeadline, text) })
+			return err
+		},
+	}, {
+		name:  "leader-elect-retry-period",
+		env:   "LEADER_ELECT_RETRY_PERIOD",
+		usage: "`time` between two renewals (default: a fifth of the renew deadline)",
+		get:   func(o *Options) string { return timeText(o.election().RetryPeriod) },
+		set: func(o *Options, text string) (err error) {
+			o.elect(func(e *LeaderElection) { err = setTime(&e.RetryPeriod, text) })
+			return err
+		},
+	}, {
+		name:  "graceful-shutdown-timeout",
+		env:   "GRACEFUL_SHUTDOWN_TIMEOUT",
+		usage: "`time` that stopping may take",
+		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
+		set:   func(o *Options, text string) error { return setTime(&o.GracePeriod, text) },
 	}, {
 		name:  "v",
 		usage: "`level` of detail of the log, unless the program has a logger of its own",
@@ -158,6 +201,19 @@ var flags = [...]option{
 			return err
 		},
 	},
+}
+
+// timeText is empty where nothing is said.
+func timeText(d time.Duration) string {
+	if d == 0 {
+		return ""
+	}
+	return d.String()
+}
+
+func setTime(d *time.Duration, text string) (err error) {
+	*d, err = time.ParseDuration(text)
+	return err
 }
 
 // election is what o says of leader election so far; what is named there takes part
@@ -178,15 +234,20 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 
 // BindFlags defines flags on fs that set the fields of o when fs is parsed:
 //
-//	-kubeconfig, -context
-//	-as, -as-group
-//	-metrics-bind-address       default from METRICS_BIND_ADDRESS
-//	-metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
-//	-health-probe-bind-address  default from HEALTH_PROBE_BIND_ADDRESS
-//	-watch-namespaces           default from WATCH_NAMESPACE
+//	-kubeconfig, -context, -as, -as-group, -user-agent
+//	-metrics-bind-address, -metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
+//	-health-probe-bind-address
+//	-webhook-bind-address, -webhook-cert-path, -webhook-drain-delay
+//	-watch-namespaces
 //	-leader-elect, -leader-election-id, -leader-election-namespace
+//	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
 //	-graceful-shutdown-timeout, -v
-//	-config                     a file with values of flags
+//	-config, a file with values of flags
+//
+// The default of most can be given by an environment variable, which has the flag's name
+// in capitals, such as METRICS_BIND_ADDRESS; -help names it. That of -watch-namespaces is
+// WATCH_NAMESPACE. -kubeconfig, -context, -as, -as-group, -user-agent, -profiling and -v
+// have none: those names are too short, or mean something else to other programs.
 //
 // A flag wins over its variable, a variable over the file, the file over what o
 // says already. A flag of that name that fs has already (another library's
