@@ -10,7 +10,7 @@ GO ?= go
 
 # Packages tested at the same time, how long one of them may take, how long
 # each fuzz target runs, and how often and how long each benchmark does.
-PARALLEL ?= 2
+PARALLEL ?= 3
 TIMEOUT ?= 20m
 FUZZTIME ?= 10s
 BENCH ?= .
