@@ -35,7 +35,7 @@ type Cluster struct {
 	Config *rest.Config
 	// Kubeconfig is the path of a file for kubectl.
 	Kubeconfig string
-	// Dir is where it lies, with Options.Files.
+	// Dir is where it lies, with Options.Files. Both paths are absolute.
 	Dir string
 }
 
@@ -92,6 +92,10 @@ func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err e
 		if c.Dir, err = os.MkdirTemp("", "flyball-"); err != nil {
 			return c, remove, fmt.Errorf("make a directory for the kubeconfig: %w; TMPDIR names another place", err)
 		}
+	}
+	// Who types what is printed may be in another directory.
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return c, remove, fmt.Errorf("find the directory of the kubeconfig: %w", err)
 	}
 	c.Kubeconfig = filepath.Join(c.Dir, "kubeconfig")
 	written = append(written, c.Kubeconfig)

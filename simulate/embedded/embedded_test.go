@@ -57,11 +57,15 @@ func boxesOf(t testing.TB, c embedded.Cluster) dynamic.ResourceInterface {
 func TestRun_LeavesNothingButData(t *testing.T) {
 	temp, data := t.TempDir(), filepath.Join(t.TempDir(), "data")
 	t.Setenv("TMPDIR", temp)
+	t.Chdir(filepath.Dir(data))
 	opts := embedded.Options{CRDs: []runtime.Object{crd()}, Files: map[string][]byte{"sample.yaml": []byte("a: b")}}
-	for _, opts.Data = range []string{"", data, data} {
+	for _, opts.Data = range []string{"", data, "data"} {
 		ctx, cancel := context.WithCancel(t.Context())
 		enough := errors.New("enough")
 		err := embedded.Run(ctx, opts, func(ctx context.Context, c embedded.Cluster) error {
+			if !filepath.IsAbs(c.Kubeconfig) || !filepath.IsAbs(c.Dir) {
+				t.Errorf("the kubeconfig is %s, in %s; want what is right in every directory", c.Kubeconfig, c.Dir)
+			}
 			boxes := boxesOf(t, c)
 			_, err := boxes.Create(ctx, box(6), metav1.CreateOptions{})
 			if !apierrors.IsInvalid(err) {
