@@ -153,6 +153,7 @@ func TestProcess_TakesOptionsFromAFile(t *testing.T) {
 // started is an operator that has said how to reach its server.
 type started struct {
 	*exec.Cmd
+	said   []string // lines, up to that which tells how to stop it
 	sites  dynamic.ResourceInterface
 	sample *unstructured.Unstructured
 	errors *bytes.Buffer
@@ -169,25 +170,26 @@ func (m machine) start(t *testing.T, args ...string) *started {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]string{}
+	kubeconfig := ""
 	for lines := bufio.NewScanner(out); lines.Scan() && lines.Text() != "stop with ctrl-c"; {
-		if fields := strings.Fields(lines.Text()); len(fields) > 1 {
-			said[strings.Join(fields[:len(fields)-1], " ")] = fields[len(fields)-1]
+		p.said = append(p.said, lines.Text())
+		if path, ok := strings.CutPrefix(lines.Text(), "kubeconfig: "); ok {
+			kubeconfig = path
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	cfg, err := clientcmd.BuildConfigFromFlags("", said["kubeconfig:"])
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		t.Fatalf("it says %v, want a kubeconfig: %v", said, err)
+		t.Fatalf("it says %q, want a kubeconfig: %v", p.said, err)
 	}
 	clients, err := dynamic.NewForConfig(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.sites = clients.Resource(webv1.GroupVersion.WithResource("websites")).Namespace("default")
-	text, err := os.ReadFile(said["kubectl apply -f"])
+	text, err := os.ReadFile(filepath.Join(filepath.Dir(kubeconfig), sampleFile))
 	if err != nil {
-		t.Fatalf("it says %v, want a sample to apply: %v", said, err)
+		t.Fatalf("beside the kubeconfig is no sample to apply: %v", err)
 	}
 	p.sample = &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(text, p.sample); err != nil {

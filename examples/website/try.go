@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"strings"
 
 	_ "embed"
 
@@ -60,9 +61,17 @@ func (on trial) usage() string {
 	if _, err := exec.LookPath(kubectl); err != nil && on.kubectl != "" {
 		kubectl = on.kubectl
 	}
-	return fmt.Sprintf("kubeconfig: %[1]s\ntry in another terminal:\n"+
-		"  export KUBECONFIG=%[1]s\n"+
-		"  %[2]s apply -f %[3]s\n"+
-		"  %[2]s get websites,deployments -w\n"+
-		"stop with ctrl-c\n", on.kubeconfig, kubectl, on.sample)
+	return fmt.Sprintf("kubeconfig: %s\ntry in another terminal:\n"+
+		"  export KUBECONFIG=%s\n"+
+		"  %[3]s apply -f %[4]s\n"+
+		"  %[3]s get websites -w\n"+
+		"stop with ctrl-c\n", on.kubeconfig, word(on.kubeconfig), word(kubectl), word(on.sample))
+}
+
+// word is text as one word for a shell.
+func word(text string) string {
+	if !strings.ContainsAny(text, " \t\n'\"`$&|;<>()*?[]#~!{}") {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
