@@ -31,6 +31,7 @@ func main() {
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
 	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they go with it)")
 	webhooks := flag.Bool("webhooks", false, "judge and complete Websites before they are stored; the API server must reach this process (see docs/webhooks.md)")
+	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: none are made)")
 	flag.Usage = usage
 	flag.Parse()
 	if flag.NArg() > 0 {
@@ -46,7 +47,14 @@ func main() {
 		}
 		opts.Webhooks = webhookOptions(opts.Webhooks)
 	}
-	exitOn(run(manager.SignalContext(), opts, *local, *demo, *webhooks, *data))
+	finish := func() error { return nil }
+	if *trace != "" {
+		var err error
+		finish, err = traceTo(&opts, *trace)
+		exitOn(err)
+	}
+	err := run(manager.SignalContext(), opts, *local, *demo, *webhooks, *data)
+	exitOn(errors.Join(err, finish()))
 }
 
 var scheme = runtime.NewScheme()
