@@ -26,10 +26,13 @@ import (
 const (
 	fieldOwner = "website"
 	finalizer  = "example.flyball.dev/website"
+	urgent     = 50 // a priority
 )
 
 // setup is what main runs, and what tests run.
-func setup(mgr *manager.Manager) error {
+func setup(mgr *manager.Manager) error { return mgr.Add(newController(mgr)) }
+
+func newController(mgr *manager.Manager) *reconcile.Controller[reconcile.Key] {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	services := informer.For[*corev1.Service](mgr.Informers())
@@ -38,11 +41,22 @@ func setup(mgr *manager.Manager) error {
 	r := newReconciler(mgr, deployments, services, configMaps)
 	f := reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), r.reconcile, r.cleanUp)
 	c := reconcile.New("website", f, reconcile.Options{Workers: 4})
-	c.Watch(source.Kind(websites, source.Self, source.SpecChanged))
-	c.Watch(source.Kind(deployments, source.Owner(websites)))
+	wishes := source.Kind(websites, source.Self, source.SpecChanged)
+	c.Watch(wishes)
+	// Each of its Pods that comes or goes changes a Deployment's status: one look when it has come to rest will do.
+	c.Watch(source.Debounce(source.Kind(deployments, source.Owner(websites)), 100*time.Millisecond, time.Second))
 	c.Watch(source.Kind(services, source.Owner(websites)))
 	c.Watch(source.Kind(configMaps, source.Owner(websites)))
-	return mgr.Add(c)
+	// A namespace with thousands of Websites does not keep the others waiting.
+	c.FairBy(reconcile.ByNamespace)
+	// What a user has just changed or deleted comes before what follows from earlier changes.
+	c.PrioritizeBy(func(_ reconcile.Key, cause source.Cause) int {
+		if cause.Source == wishes.String() && cause.Renewed() {
+			return urgent
+		}
+		return reconcile.DefaultPriority(cause)
+	})
+	return c
 }
 
 // reconciler makes the children of a Website what they should be, and says in
