@@ -30,7 +30,12 @@ const (
 )
 
 // setup is what main runs, and what tests run.
-func setup(mgr *manager.Manager) error { return mgr.Add(newController(mgr)) }
+func setup(mgr *manager.Manager) error {
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	return mgr.Add(newController(mgr))
+}
 
 func newController(mgr *manager.Manager) *reconcile.Controller[reconcile.Key] {
 	websites := informer.For[*webv1.Website](mgr.Informers())
