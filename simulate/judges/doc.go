@@ -12,4 +12,8 @@
 //
 // runs them on a real server and writes down what is said. Times, uids, revisions
 // and addresses are left out.
+//
+// That server has no controllers, so a rollout that goes on by itself cannot be
+// recorded. The stories under testdata/actors are told of a simulated server with
+// actors, and what they say is written by hand.
 package judges

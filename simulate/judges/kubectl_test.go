@@ -196,6 +196,8 @@ var changing = []struct {
 	{regexp.MustCompile(`(Resource Version: +)\d+`), "${1}RV"},
 	{regexp.MustCompile(`\b3[0-2]\d{3}/`), "PORT/"},
 	{regexp.MustCompile(`debugger-[a-z0-9]{5}`), "debugger-NAME"},
+	{regexp.MustCompile(`\bshop-[a-z0-9]{8,10}-[a-z0-9]{5}\b`), "shop-HASH-NAME"},
+	{regexp.MustCompile(`\b(shop-|hash=)[a-z0-9]{8,10}\b`), "${1}HASH"},
 	{regexp.MustCompile(`127\.0\.0\.1:\d+`), "SERVER"},
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`), "IP"},
 	{regexp.MustCompile(`\b\d+(m\d+)?s\b`), "AGE"},
