@@ -8,6 +8,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -26,7 +27,10 @@ type faults struct {
 	reorder                  map[schema.GroupResource]bool
 	held                     map[schema.GroupResource]change // to be told after the next
 	spoil, spoilFrame        map[schema.GroupResource]Spoilage
-	loseResponses            int
+	coalesce                 map[schema.GroupResource]bool
+	first                    map[schema.GroupResource]change // of the two that become one
+	rejections               map[schema.GroupResource]rejection
+	losses                   losses
 	poisoned                 map[objectID]*object // as they were before
 	noSchemas                bool
 	publishAfter             time.Duration
@@ -44,14 +48,18 @@ type objectID struct {
 
 type overload struct{ times, code, retryAfter int }
 
+type rejection struct{ times, code int }
+
 func newFaults() faults {
 	return faults{
 		noEndBookmark: map[schema.GroupResource]bool{}, unwilling: map[schema.GroupResource]bool{},
 		denied: map[permission]bool{},
 		drop:   map[schema.GroupResource]int{}, duplicate: map[schema.GroupResource]int{},
 		reorder: map[schema.GroupResource]bool{}, held: map[schema.GroupResource]change{},
-		poisoned: map[objectID]*object{},
-		spoil:    map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
+		coalesce: map[schema.GroupResource]bool{}, first: map[schema.GroupResource]change{},
+		rejections: map[schema.GroupResource]rejection{},
+		poisoned:   map[objectID]*object{},
+		spoil:      map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
 	}
 }
 
@@ -60,6 +68,15 @@ func (f *faults) distort(c change) []change {
 	r := c.resource
 	if f.drop[r] > 0 {
 		f.drop[r]--
+		return nil
+	}
+	if first, ok := f.first[r]; ok && first.key == c.key {
+		delete(f.first, r)
+		return first.and(c)
+	}
+	if f.coalesce[r] {
+		f.coalesce[r] = false
+		f.first[r] = c
 		return nil
 	}
 	if f.duplicate[r] > 0 {
@@ -76,6 +93,15 @@ func (f *faults) distort(c change) []change {
 		return nil
 	}
 	return []change{c}
+}
+
+// and is c with the change that follows it, of the same object, as one; nothing, if
+// there is no object before and after both.
+func (c change) and(next change) []change {
+	if next.before = c.before; next.before == nil && next.after == nil {
+		return nil
+	}
+	return []change{next}
 }
 
 // overloaded is how a request is turned away before anybody asks whose it is;
@@ -106,7 +132,17 @@ func (s *Server) denied(c *call) error {
 	if f.unwilling[r] {
 		return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s failed: Post \"https://webhook.default.svc:443/convert\": connect: connection refused", c.kind.GroupVersionKind))
 	}
+	if rejected := f.rejections[r]; rejected.times > 0 && c.request(0).Writes() {
+		rejected.times--
+		f.rejections[r] = rejected
+		return errDenied("rejects.flyball.dev", &metav1.Status{Code: int32(rejected.code), Reason: reasonOf(rejected.code), Message: "not now"})
+	}
 	return nil
+}
+
+// reasonOf is what a code means to clients.
+func reasonOf(code int) metav1.StatusReason {
+	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
 }
 
 // fault runs f with the lock, and has open watches look again.
@@ -143,6 +179,12 @@ func (s *Server) AcceptTokens(tokens ...string) {
 // seconds. Negative times: until it is called with 0.
 func (s *Server) Overload(times, code, retryAfter int) {
 	s.fault(func(f *faults) { f.overload = overload{times, code, retryAfter} })
+}
+
+// Reject refuses the next so many writes of a kind with a code, as an admission
+// webhook does that answers so.
+func (s *Server) Reject(r schema.GroupResource, times, code int) {
+	s.fault(func(f *faults) { f.rejections[r] = rejection{times, code} })
 }
 
 // FailConversion has all requests to a kind fail with 500, as when its
@@ -185,6 +227,12 @@ func (s *Server) Reorder(r schema.GroupResource) {
 	s.fault(func(f *faults) { f.reorder[r] = true })
 }
 
+// Coalesce tells open watches of the next two changes of one object of a kind as one.
+// In between they know nothing of the first.
+func (s *Server) Coalesce(r schema.GroupResource) {
+	s.fault(func(f *faults) { f.coalesce[r] = true })
+}
+
 // ForbidSchemas refuses the index of OpenAPI documents with 403, or ends that.
 func (s *Server) ForbidSchemas(forbid bool) {
 	s.fault(func(f *faults) { f.noSchemas = forbid })
@@ -194,12 +242,6 @@ func (s *Server) ForbidSchemas(forbid bool) {
 // a schema so long after they are made.
 func (s *Server) PublishSchemasAfter(d time.Duration) {
 	s.fault(func(f *faults) { f.publishAfter = d })
-}
-
-// LoseResponse breaks the connection instead of answering, after the next so
-// many writes have been stored.
-func (s *Server) LoseResponse(times int) {
-	s.fault(func(f *faults) { f.loseResponses = times })
 }
 
 // Mute has the present watches of a kind say nothing more. They stay open.

@@ -22,6 +22,7 @@ func (s *Server) Heal() {
 	defer s.mu.Unlock()
 	old := s.mu.faults
 	s.mu.faults = newFaults()
+	maps.Copy(old.held, old.first)
 	late := slices.SortedFunc(maps.Values(old.held), func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
 	for _, c := range late {
 		s.eachWatchLocked(func(w *watch) { w.tell(c) })
@@ -107,6 +108,14 @@ func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 		return kind.GroupKind()
 	}
 	return schema.GroupKind{}
+}
+
+// IsCustom reports whether a CRD defines a kind.
+func (s *Server) IsCustom(r schema.GroupResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := s.mu.families[r]
+	return f != nil && f.definition != nil
 }
 
 // Change writes an object as somebody else would: f changes its metadata.

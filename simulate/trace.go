@@ -114,6 +114,7 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 		if v != nil && v != http.ErrAbortHandler {
 			s.tracer.Panicked(c.traced, v, debug.Stack())
 		}
+		s.missed(c.traced.Number)
 		s.tracer.Answered(c.traced, answer.code)
 		if v != nil {
 			panic(v)

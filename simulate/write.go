@@ -73,22 +73,12 @@ func (s *Server) answer(w http.ResponseWriter, q *writing, code int, body []byte
 	if s.tracer != nil {
 		s.tracer.Answering(q.traced)
 	}
-	if !q.sound() && s.losesResponse() {
+	if !q.sound() && s.losesResponse(q.request(q.traced.Number)) {
 		panic(http.ErrAbortHandler)
 	}
 	q.sendWarnings(w)
 	respond(w, q.encoder, code, body)
 	return nil
-}
-
-func (s *Server) losesResponse() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.faults.loseResponses == 0 {
-		return false
-	}
-	s.mu.faults.loseResponses--
-	return true
 }
 
 // warn tells the client something, once. What a YAML reader says is a heading

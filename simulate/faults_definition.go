@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// rewritten ends the description of a schema that RewriteDefinition has changed.
+const rewritten = " (written anew)"
+
+// RewriteDefinition stores the CRD of a kind with another description of each of its
+// schemas, as who applies the next version of it: the watches of the kind end, and what
+// is published of its schemas changes. The second time all is as it was. No object changes.
+func (s *Server) RewriteDefinition(r schema.GroupResource) error {
+	key := types.NamespacedName{Name: r.String()}
+	s.mu.Lock()
+	old := s.mu.log.get(definitions, key)
+	s.mu.Unlock()
+	if old == nil {
+		return apierrors.NewNotFound(definitions, key.Name)
+	}
+	obj := old.copy()
+	spec, _ := obj.fields["spec"].(map[string]any)
+	versions, _ := spec["versions"].([]any)
+	for _, each := range versions {
+		version, _ := each.(map[string]any)
+		given, _ := version["schema"].(map[string]any)
+		if root, _ := given["openAPIV3Schema"].(map[string]any); root != nil {
+			text, _ := root["description"].(string)
+			if was, ok := strings.CutSuffix(text, rewritten); ok {
+				root["description"] = was
+			} else {
+				root["description"] = text + rewritten
+			}
+		}
+	}
+	if err := completeDefinition(obj); err != nil {
+		return fmt.Errorf("rewrite the CRD %s: %w", key.Name, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.log.get(definitions, key) != old {
+		return apierrors.NewConflict(definitions, key.Name, nil)
+	}
+	_, err := s.updateLocked(s.storedLocked(definitions), old, obj)
+	return err
+}
