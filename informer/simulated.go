@@ -74,7 +74,7 @@ func (c *core) noteStoredLocked(changes []change[Object], own bool) {
 // atOnesOwnInstant waits until nothing else happens, and tells of e. False: the
 // run is to end.
 func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[T]) bool {
-	sim.Step(ctx, "tell", fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
+	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
 	if ctx.Err() != nil {
 		return false
 	}

@@ -39,6 +39,9 @@ type Hooks interface {
 	Note(Note)
 }
 
+// Tell is the Step before a handler is called.
+const Tell = "tell"
+
 // What a Note is about.
 type What string
 

@@ -42,20 +42,23 @@
 //
 //	fault             invariant  what is excused           until
 //	DropEvent         V2         stores of the kind        the faults end; with an audit, rest
-//	Reorder           V2         stores of the kind        the faults end
+//	Reorder, Coalesce V2         stores of the kind        the faults end
 //	Rewind            V2         stores that there were    their epoch, or the faults end
 //	of the network,   V14        eight lists for each, of the kind or the process that
 //	 of the server               it happens to; it may wait for the next list
 //	the same, Pause,  V15        keys of the processes     eleven minutes after its end:
 //	 Jump, long Hang             that it happens to        a hard deadline and a retry
 //	Rewind            V10        writes of any leader      the next claim of the lease
-//	Crash             V4, V8     what the process owed     for good: its successor lists all
+//	Crash, Stop       V4, V8     what the process owed     for good: its successor lists all
 //	any end           V10, V11   what was on the wire      a millisecond later
+//	Pause, Jump       V11        what is left running at   the grace period after it
+//	                              the end of a stop
 //	Delay, then that  V10, V11   the same                  its amount later, and its
 //	                                                       amount after its end
 //	any               V1, V4, V7, V13, V17 speak of what is at rest, V8 of timers after it
 //
-// Nothing excuses V3, V5, V6, V12 and V22. What DropEvent and Rewind hide
+// Nothing excuses V3, V5, V6, V12 and V22. Panic, short Hang, Stall, Stop, Reject,
+// ClockStep, Poison, Huge and Nasty excuse no list and no waiting key. What DropEvent and Rewind hide
 // comes to light by an audit alone, or by a person: unless informers audit, which
 // helps against DropEvent, all processes are started anew when the faults end.
 //
@@ -67,13 +70,24 @@
 // what comes after. The content of a cache is compared by version; that nobody
 // changes it in place is checked by copies.
 //
+// Some faults have no verb:
+//
+//	lost packets         TCP makes delays of them: Delay, and BlackHole if all are lost
+//	damaged bytes        TLS makes a broken connection of them: Cut; what a proxy answers in
+//	                     the server's place is SpoilList and SpoilEvent
+//	a suspended machine  a bubble has one clock: Jump lets time pass for everybody
+//	one of several API   Lag is that of all watches and lists from the cache; a process that
+//	 servers lags        comes from an up-to-date server to one that lags meets the same
+//	a removed CRD        takes the user's objects along, so that nothing of what is wanted could
+//	                     hold; a scenario that means it deletes the CRD and makes all anew
+//
 // # Leader election
 //
 // With Config.Manager.LeaderElection the processes elect who works. What waits in a
 // standby's queue is no unrest, nor are renewals, and at rest somebody must lead. By the
 // server's own log V10 then demands that nobody writes but whom the Lease names, save
 // Config.Unguarded. Who has lost leadership ends, and is started anew a second later.
-// V5 is about one process still: reconciles overlap while a replica that was the
+// A leader that is stopped gives the Lease back. V5 is about one process still: reconciles overlap while a replica that was the
 // leader stands still, their writes do not. A request that Delay holds up for more than a tenth of
 // the lease can be carried out too late, and V10 says so.
 //

@@ -25,7 +25,9 @@ func (e Event) is(verbs ...Verb) bool {
 
 // harms reports whether a fault touches requests, watches or all workers, and not
 // one reconcile, one object or a clock alone.
-func (e Event) harms() bool { return !e.is(panics, hang, poison, huge, nasty, clockStep) }
+func (e Event) harms() bool {
+	return !e.is(panics, hang, stall, stop, reject, poison, huge, nasty, clockStep)
+}
 
 // harmed is the process that a fault happens to; empty: all.
 func (e Event) harmed() string {
@@ -51,7 +53,7 @@ func newHidden(h *History) hidden {
 // take follows e.
 func (d hidden) take(e Event) {
 	switch {
-	case e.What == Fault && e.is(dropEvent, reorder):
+	case e.What == Fault && e.is(dropEvent, reorder, coalesce):
 		d.lied[e.Kind] = true
 	case e.What == Fault && e.is(rewind):
 		for s := range d.stores {

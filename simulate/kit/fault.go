@@ -15,7 +15,8 @@ const (
 	lag, dropEvent, duplicate, reorder, noEndBookmark                   Verb = "lag", "drop event", "duplicate", "reorder", "no end bookmark"
 	mute, closeWatches, compact, restartCache, rewind                   Verb = "mute", "close watches", "compact", "restart cache", "rewind"
 	overload, deny, expireTokens, spoilList, spoilEvent, expireContinue Verb = "overload", "deny", "expire tokens", "spoil list", "spoil event", "expire continue"
-	crash, pause, panics, hang                                          Verb = "crash", "pause", "panic", "hang"
+	coalesce, reject, failConversion, changeSchema                      Verb = "coalesce", "reject", "fail conversion", "change schema"
+	crash, stop, pause, panics, hang, stall                             Verb = "crash", "stop", "pause", "panic", "hang", "stall"
 	jump, clockStep                                                     Verb = "jump", "clock step"
 	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
 )
@@ -36,8 +37,10 @@ func Partition(d time.Duration) Op { return Op{Verb: partition, For: d} }
 // Delay has all arrive so much later, for a time.
 func Delay(by, d time.Duration) Op { return Op{Verb: delay, Amount: int64(by), For: d} }
 
-// LoseResponse breaks the connection in place of the answer to the next write,
-// which is carried out.
+// LoseResponse breaks the connection in place of the answer to the next write of a
+// process, which is carried out. Triggered by a write it is that one, if it comes from
+// a process and is accepted; else the next one of its kind that does and is. Of a kind
+// it is the next write of that.
 func LoseResponse() Op { return Op{Verb: loseResponse, Amount: 1} }
 
 // Lag has watches and lists from the cache know nothing new for a time.
@@ -53,6 +56,10 @@ func Duplicate() Op { return Op{Verb: duplicate, Amount: 1} }
 
 // Reorder tells watches the next change of a kind after the one that follows.
 func Reorder() Op { return Op{Verb: reorder} }
+
+// Coalesce tells watches of the next two changes of one object of a kind as if they were
+// one, when the second is made: what the first led to nobody sees.
+func Coalesce() Op { return Op{Verb: coalesce} }
 
 // NoEndBookmark leaves the bookmark out that ends a streaming list of a kind, for
 // a time.
@@ -83,6 +90,20 @@ func Overload(n, code int) Op { return Op{Verb: overload, Amount: int64(n), Code
 // Deny refuses with 403 what the process asks of a kind, for a time.
 func Deny(d time.Duration) Op { return Op{Verb: deny, For: d} }
 
+// Reject refuses the next n writes of a kind with a code, such as 409, 422, 500 or
+// 503, and without a word of when to try again, as an admission webhook does. The
+// user's are not refused.
+func Reject(n, code int) Op { return Op{Verb: reject, Amount: int64(n), Code: code} }
+
+// FailConversion answers whatever is asked of a kind that a CRD defines with 500, for a
+// time, as when its conversion webhook is down. Open watches go on.
+func FailConversion(d time.Duration) Op { return Op{Verb: failConversion, For: d} }
+
+// ChangeSchema writes the CRD of a kind anew with other texts in its schemas, as who
+// applies the next version of it: the watches of the kind end, and what is published
+// of its schemas changes.
+func ChangeSchema() Op { return Op{Verb: changeSchema} }
+
 // ExpireTokens refuses everybody with 401 for a time.
 func ExpireTokens(d time.Duration) Op { return Op{Verb: expireTokens, For: d} }
 
@@ -101,6 +122,11 @@ func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
 // the server has begun by then is carried out.
 func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }
 
+// Stop asks the process to end, as SIGTERM does, and waits until it has: its context
+// ends, it finishes what it has begun, and Run must return nil in time. So long after
+// that another one starts. All that it does is seen to its end.
+func Stop(down time.Duration) Op { return Op{Verb: stop, For: down} }
+
 // Pause has the process stand still for a time while everything else goes on, as
 // SIGSTOP does: it sends and reads nothing, no handler is called, no key is taken
 // up. What it has sent before arrives, what arrives is read afterwards. Its timers
@@ -112,6 +138,11 @@ func Panic() Op { return Op{Verb: panics} }
 
 // Hang has the next reconcile hang for a time before the user's code runs.
 func Hang(d time.Duration) Op { return Op{Verb: hang, For: d} }
+
+// Stall has a handler of the process hang for a time with the next event that one of them
+// is to be told, before the handler's code runs: a source then hears of nothing. What
+// else its informer has for it waits, the other handlers and the stores go on.
+func Stall(d time.Duration) Op { return Op{Verb: stall, For: d} }
 
 // Jump has the clock of everybody pass d while nothing else happens, as for a
 // suspended machine. A bubble has one clock: wall and monotonic time go together
@@ -133,13 +164,15 @@ func Huge() Op { return Op{Verb: huge, Amount: 200 << 10} }
 // Nasty gives an object of a kind an annotation of a text that is hard to handle.
 func Nasty() Op { return Op{Verb: nasty} }
 
-// bearable is what each controller has to come through.
+// bearable is what each controller has to come through. The rest of the faults is for
+// who names them.
 func bearable() []Op {
 	return []Op{
 		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
 		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
-		Crash(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
+		Reject(2, 409), Reject(2, 422), Reject(2, 500), Reject(2, 503),
+		Crash(time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
 		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(),
 	}
 }

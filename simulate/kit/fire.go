@@ -24,6 +24,7 @@ type target struct {
 	process *process
 	kind    schema.GroupResource
 	key     types.NamespacedName // of an object
+	request *simulate.Request    // that it happens before; nil: none
 }
 
 // about is what a fault happens to.
@@ -33,7 +34,8 @@ const (
 	theServer about = iota
 	aProcess
 	aKind
-	anObject // of a kind
+	aCustomKind // that a CRD defines
+	anObject    // of a kind
 )
 
 // verbs are what each fault does, and how it is undone when its time is over.
@@ -57,7 +59,17 @@ var verbs = map[Verb]struct {
 		t.process.network.Delay(time.Duration(t.op.Amount))
 		return func() { t.process.network.Delay(0) }
 	}},
-	loseResponse: {theServer, func(w *World, t target) func() { w.server.LoseResponse(int(t.op.Amount)); return nil }},
+	loseResponse: {theServer, func(w *World, t target) func() {
+		switch {
+		case t.request != nil && t.op.When.Write != "":
+			w.server.LoseResponseTo(*t.request)
+		case t.op.Kind != "":
+			w.server.LoseResponseOf(slices.DeleteFunc(w.server.Kinds(), func(k schema.GroupKind) bool { return !ofKind(k.String(), t.op.Kind) })...)
+		default:
+			w.server.LoseResponse(int(t.op.Amount))
+		}
+		return nil
+	}},
 
 	lag: {theServer, func(w *World, t target) func() {
 		w.server.LagTo(w.server.Revision())
@@ -72,6 +84,7 @@ var verbs = map[Verb]struct {
 	}},
 	duplicate: {aKind, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
 	reorder:   {aKind, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
+	coalesce:  {aKind, func(w *World, t target) func() { w.server.Coalesce(t.kind); return nil }},
 	noEndBookmark: {aKind, func(w *World, t target) func() {
 		w.server.NoEndBookmark(t.kind, true)
 		return func() { w.server.NoEndBookmark(t.kind, false) }
@@ -97,6 +110,15 @@ var verbs = map[Verb]struct {
 			}
 		}
 	}},
+	reject: {aKind, func(w *World, t target) func() { w.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil }},
+	failConversion: {aCustomKind, func(w *World, t target) func() {
+		w.server.FailConversion(t.kind, true)
+		return func() { w.server.FailConversion(t.kind, false) }
+	}},
+	changeSchema: {aCustomKind, func(w *World, t target) func() {
+		_ = w.server.RewriteDefinition(t.kind) // one that is gone needs none
+		return nil
+	}},
 	expireTokens: {theServer, func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll }},
 	spoilList:    {aKind, func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil }},
 	spoilEvent: {aKind, func(w *World, t target) func() {
@@ -110,9 +132,11 @@ var verbs = map[Verb]struct {
 	expireContinue: {theServer, func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
 
 	crash:  {aProcess, func(w *World, t target) func() { t.process.crash(); return t.process.program.restart }},
+	stop:   {aProcess, func(w *World, t target) func() { t.process.stop(t.op.For); return nil }},
 	pause:  {aProcess, func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
 	panics: {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
 	hang:   {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
+	stall:  {aProcess, func(w *World, t target) func() { t.process.stall(t.op.For); return nil }},
 	jump:   {theServer, func(w *World, t target) func() { w.hold(t.op.For); return nop }},
 
 	clockStep: {aProcess, func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil }},
@@ -134,9 +158,9 @@ var nastyTexts = []string{
 
 // fire carries out the nth time of an operation, unless the fault phase is over
 // or there is nothing that it could happen to, and reports whether it did. It
-// does not block.
-func (w *World) fire(op Op, nth int) bool {
-	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth)}
+// does not block. before is the request that it happens before; nil: none.
+func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
+	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), request: before}
 	if w.healed() || !w.aim(&t) {
 		return false
 	}
@@ -172,6 +196,9 @@ func (w *World) aim(t *target) bool {
 	if t.op.Process != "" {
 		running = slices.DeleteFunc(running, func(p *process) bool { return p.program.name != t.op.Process })
 	}
+	if t.op.Verb == stop {
+		running = slices.DeleteFunc(running, (*process).stops)
+	}
 	if len(running) == 0 {
 		return false
 	}
@@ -180,10 +207,13 @@ func (w *World) aim(t *target) bool {
 	}
 	t.process = running[w.draws.next(t.draw+" process")%uint64(len(running))]
 	of := verbs[t.op.Verb].of
-	if of != aKind && of != anObject {
+	if of == theServer || of == aProcess {
 		return true
 	}
 	kinds := w.server.Watched()
+	if of == aCustomKind {
+		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !w.server.IsCustom(r) })
+	}
 	if t.op.Kind != "" {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), t.op.Kind) })
 	}
@@ -191,7 +221,7 @@ func (w *World) aim(t *target) bool {
 		return false
 	}
 	t.kind = kinds[w.draws.next(t.draw+" kind")%uint64(len(kinds))]
-	if of == aKind {
+	if of != anObject {
 		return true
 	}
 	objects := w.server.Objects(t.kind)
@@ -205,13 +235,21 @@ func (w *World) aim(t *target) bool {
 
 // lasting has over happen when d has passed, or when the faults end.
 func (w *World) lasting(draw string, d time.Duration, over func()) {
-	at := w.instants.take(time.Now(), time.Now().Add(d+w.draws.upTo(draw+" over", time.Millisecond)))
+	ends := w.faultyFor(draw, d)
 	w.group.Go(func() {
+		ends()
+		over()
+	})
+}
+
+// faultyFor returns what blocks until d from now has passed, or until the faults end.
+func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
+	at := w.instants.take(time.Now(), time.Now().Add(d+w.draws.upTo(draw+" over", time.Millisecond)))
+	return func() {
 		if !w.sleepUntil(w.faulty, at) { // all end at once, but one after the other
 			w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(draw+" healed", time.Millisecond))))
 		}
-		over()
-	})
+	}
 }
 
 // schedule has op happen when it is to, until the fault phase is over. What is triggered by
@@ -226,13 +264,13 @@ func (w *World) schedule(op Op) {
 				if !w.sleepUntil(w.faulty, w.instants.take(time.Now(), time.Now().Add(gap))) {
 					return
 				}
-				w.fire(op, nth)
+				w.fire(op, nth, nil)
 			}
 		})
 	default:
 		w.group.Go(func() {
 			if w.sleepUntil(w.faulty, w.instants.take(time.Now(), w.start.Add(op.When.At))) {
-				w.fire(op, 0)
+				w.fire(op, 0, nil)
 			}
 		})
 	}

@@ -16,9 +16,21 @@ var _ simhook.Hooks = (*process)(nil)
 // stepping is within which time a step finds its instant.
 const stepping = 50 * time.Microsecond
 
-// Step blocks until an instant of its own, after the process is no longer held.
+// Step blocks until an instant of its own, after the process is no longer held. A call
+// of a handler then waits on, if that is its lot.
 func (p *process) Step(ctx context.Context, point, key string) {
 	name := p.name + " " + point + " " + key
+	p.step(ctx, name)
+	if point != simhook.Tell || ctx.Err() != nil {
+		return
+	}
+	if d := p.nextStall(); d > 0 {
+		p.w.sleepUntil(ctx, p.Instant(p.w.within(d)))
+		p.step(ctx, name)
+	}
+}
+
+func (p *process) step(ctx context.Context, name string) {
 	for {
 		from := time.Now()
 		if until := p.heldUntil(); until.After(from) {

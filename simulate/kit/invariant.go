@@ -88,6 +88,10 @@ type cache struct {
 	reached uint64
 	whole   bool
 	at      int // of the last event that told of it
+	// ever is the newest version of each key that it has held, everMost the most that it
+	// has reached: a handler can hear of what was undone after its store has.
+	ever     map[string]uint64
+	everMost uint64
 }
 
 // caches follow the stores event by event.
@@ -97,12 +101,13 @@ type caches map[store]*cache
 func (c caches) take(e Event, at int) *cache {
 	held := c[storeOf(e)]
 	if held == nil {
-		held = &cache{objects: map[string]state{}}
+		held = &cache{objects: map[string]state{}, ever: map[string]uint64{}}
 		c[storeOf(e)] = held
 	}
 	held.at, held.whole = at, e.Whole
 	if e.Reached > 0 {
 		held.reached = e.Reached
+		held.everMost = max(held.everMost, e.Reached)
 	}
 	switch {
 	case e.Key == "":
@@ -110,6 +115,7 @@ func (c caches) take(e Event, at int) *cache {
 		delete(held.objects, e.Key)
 	default:
 		held.objects[e.Key] = state{e.UID, e.Version}
+		held.ever[e.Key] = max(held.ever[e.Key], e.Version)
 	}
 	return held
 }

@@ -91,7 +91,7 @@ type handler struct {
 // shows reports whether a store of e's process and kind has had what e tells.
 func (c caches) shows(e Event) bool {
 	for s, held := range c {
-		if s.who == e.Who && s.kind == e.Kind && (e.Version == 0 || held.objects[e.Key].version >= e.Version || held.reached >= e.Version) {
+		if s.who == e.Who && s.kind == e.Kind && (e.Version == 0 || held.ever[e.Key] >= e.Version || held.everMost >= e.Version) {
 			return true
 		}
 	}

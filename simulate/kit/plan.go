@@ -32,7 +32,7 @@ type Op struct {
 	For time.Duration `json:"for,omitempty"`
 	// Amount of what there is of it: a delay in nanoseconds, revisions, requests.
 	Amount int64 `json:"amount,omitempty"`
-	// Code of a refusal.
+	// Code of a refusal: 429 or 503 of an Overload, 400 to 599 of a Reject.
 	Code int `json:"code,omitempty"`
 	// When it happens.
 	When Trigger `json:"when"`
@@ -190,6 +190,9 @@ func (p Plan) misuse() error {
 		}
 		if op.Verb == rewind && op.Amount < 1 {
 			return fmt.Errorf("Config.Faults: rewind undoes %d revisions; give at least 1, such as kit.Rewind(5)", op.Amount)
+		}
+		if op.Verb == reject && (op.Code < 400 || op.Code > 599 || op.Amount < 1) {
+			return fmt.Errorf("Config.Faults: reject refuses %d writes with %d; give at least 1, and a code from 400 to 599, such as kit.Reject(2, 422)", op.Amount, op.Code)
 		}
 		if w.Rate < 0 || w.Rate > 1000 {
 			return fmt.Errorf("Config.Faults: %s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)

@@ -32,12 +32,17 @@ type process struct {
 	manager *manager.Manager
 	mu      struct {
 		sync.Mutex
-		dead    bool          // it crashed: nothing that it does is seen
-		until   time.Time     // it is held until then
-		wrong   time.Duration // of its wall clock
-		mishaps []mishap      // of the next reconciles
-		busy    map[keyed]*attempt
-		works   map[string]bool // controllers whose workers have begun
+		dead     bool            // it crashed: nothing that it does is seen
+		stopping bool            // it has been asked to end
+		gone     bool            // and has
+		down     time.Duration   // from then to the next life
+		until    time.Time       // it is held until then
+		stood    time.Time       // it was last held until then
+		wrong    time.Duration   // of its wall clock
+		mishaps  []mishap        // of the next reconciles
+		stalls   []time.Duration // of the next calls of handlers
+		busy     map[keyed]*attempt
+		works    map[string]bool // controllers whose workers have begun
 	}
 }
 
@@ -78,10 +83,10 @@ func (p *program) begin() {
 	})
 	w.group.Go(func() {
 		defer cancel()
-		lost := life.exited(life.run(ctx))
+		next := life.exited(life.run(ctx))
 		close(life.ended)
-		// Who has lost leadership ends, and the kubelet starts it anew.
-		if lost && w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(kubelets))) {
+		if next != nil {
+			next()
 			p.restart()
 		}
 	})
@@ -110,23 +115,37 @@ func (p *process) run(ctx context.Context) error {
 	return mgr.Run(ctx)
 }
 
-// exited tells how the manager's Run ended, and whether that was for the loss of
-// leadership, which excuses nothing that is left running.
-func (p *process) exited(err error) (lost bool) {
+// exited tells how the manager's Run ended, and returns what waits for the time of
+// the next life; nil: none follows from that. The loss of leadership excuses nothing
+// that is left running, and a stop no error, but for who stood still meanwhile.
+func (p *process) exited(err error) (next func()) {
 	text := ""
 	if err != nil {
 		text = err.Error()
 	}
 	p.w.note(Event{What: Exited, Who: p.name, Text: text})
-	lost = errors.Is(err, manager.ErrLeadershipLost)
+	lost := errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
-	dead := p.mu.dead
-	p.mu.dead = dead || lost
+	dead, stopped, down := p.mu.dead, p.mu.stopping, p.mu.down
+	p.mu.dead, p.mu.gone = dead || lost, stopped
 	p.mu.Unlock()
-	if err != nil && !dead && (!lost || errors.Is(err, manager.ErrStillRunning)) {
-		p.w.fail("V11", fmt.Sprintf("%s ended by itself: %v", p.name, err))
+	left := errors.Is(err, manager.ErrStillRunning)
+	excused := lost && !left || left && (lost || stopped) && p.stood()
+	if err != nil && !dead && !excused {
+		how := "ended by itself"
+		if stopped {
+			how = "was asked to stop, and did not do so cleanly"
+		}
+		p.w.fail("V11", fmt.Sprintf("%s %s: %v", p.name, how, err))
 	}
-	return lost && !dead
+	switch {
+	case dead:
+	case lost: // who has lost leadership ends, and the kubelet starts it anew
+		return func() { p.w.sleepUntil(p.w.ctx, p.Instant(time.Now().Add(kubelets))) }
+	case stopped:
+		return p.w.faultyFor(p.name+" stopped", down)
+	}
+	return nil
 }
 
 // kubelets take so long to start a process that has ended.
@@ -142,6 +161,32 @@ func (p *process) crash() {
 	p.network.Refuse(true)
 	p.network.Cut()
 	p.end()
+}
+
+// stop asks the process to end, as SIGTERM does. What stands still hears of it after
+// that. The next life begins so long after this one has ended.
+func (p *process) stop(down time.Duration) {
+	p.mu.Lock()
+	p.mu.stopping, p.mu.down = true, down
+	p.mu.Unlock()
+	p.w.group.Go(func() {
+		p.Step(p.w.ctx, "stop", "")
+		p.end()
+	})
+}
+
+// stops reports whether the process has been asked to end.
+func (p *process) stops() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.stopping
+}
+
+// isOver reports whether the process has crashed, or was stopped and has ended.
+func (p *process) isOver() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.dead || p.mu.gone
 }
 
 func (p *process) isDead() bool {
@@ -162,14 +207,27 @@ func (p *process) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if until := p.w.within(d); until.After(p.mu.until) {
-		p.mu.until = until
+		p.mu.until, p.mu.stood = until, until
 	}
+}
+
+// stood reports whether the process has stood still within the time that its manager
+// takes to stop: that has then run out meanwhile.
+func (p *process) stood() bool {
+	grace := or(p.w.cfg.Manager.GracePeriod, 30*time.Second)
+	p.mu.Lock()
+	last := p.mu.stood
+	p.mu.Unlock()
+	if world := p.w.stood(); world.After(last) {
+		last = world
+	}
+	return time.Since(last) < grace
 }
 
 // heal ends what goes wrong with the process.
 func (p *process) heal() {
 	p.mu.Lock()
-	p.mu.until, p.mu.mishaps, p.mu.wrong = time.Time{}, nil, 0
+	p.mu.until, p.mu.mishaps, p.mu.stalls, p.mu.wrong = time.Time{}, nil, nil, 0
 	p.mu.Unlock()
 	p.network.BlackHoleNew(false)
 	p.network.Delay(0)
@@ -203,6 +261,23 @@ func (p *process) nextMishap() (m mishap) {
 		m, p.mu.mishaps = p.mu.mishaps[0], p.mu.mishaps[1:]
 	}
 	return m
+}
+
+// stall has the next call of a handler wait.
+func (p *process) stall(d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.stalls = append(p.mu.stalls, d)
+}
+
+// nextStall is for how long the present call of a handler waits.
+func (p *process) nextStall() (d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.mu.stalls) > 0 {
+		d, p.mu.stalls = p.mu.stalls[0], p.mu.stalls[1:]
+	}
+	return d
 }
 
 // logger writes what a person must know into the history.

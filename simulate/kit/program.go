@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// program is what a World runs under one name: one process, or after a crash
-// another of the same setup. Replicas are programs of their own.
+// program is what a World runs under one name: one process, or after a crash or a
+// stop another of the same setup. Replicas are programs of their own.
 type program struct {
 	w     *World
 	name  string
@@ -34,7 +34,7 @@ func (p *program) alive() *process {
 	if len(p.mu.lives) == 0 {
 		return nil
 	}
-	if last := p.mu.lives[len(p.mu.lives)-1]; !last.isDead() {
+	if last := p.mu.lives[len(p.mu.lives)-1]; !last.isOver() {
 		return last
 	}
 	return nil
@@ -48,7 +48,7 @@ func (p *program) restart() {
 }
 
 // Run starts the program: a manager on the world's server, given to setup, the
-// very function that main calls. It returns at once. A process that crashes is
+// very function that main calls. It returns at once. A process that crashes or is stopped is
 // followed by another, with the same setup. In the history they are manager-1,
 // manager-2 and so on. For replicas, or a second operator, see RunAs.
 func (w *World) Run(setup func(*manager.Manager) error) { w.run("Run", "manager", setup) }

@@ -63,6 +63,7 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 	for _, op := range []kit.Op{
 		kit.Refuse(long), kit.Partition(long), kit.Delay(time.Minute, long), kit.Lag(long), kit.NoEndBookmark(long), kit.Deny(long),
 		kit.ExpireTokens(long), kit.Overload(1e6, 429), kit.Crash(long), kit.Pause(long), kit.Hang(long), kit.Jump(long), kit.ClockStep(long), kit.Poison(),
+		kit.Stop(long), kit.Stall(long), kit.Reject(1e6, 422), kit.Coalesce(),
 	} {
 		plan := kit.Plan{op.At(4 * time.Second), kit.Cut().At(3500 * time.Millisecond)}
 		h := kit.Run(t, kit.Config{Faults: plan, FaultPhase: 10 * time.Second, Quiesce: 20 * time.Minute}, 7, func(w *kit.World) {
@@ -151,6 +152,7 @@ func TestKit_Misuse_K6(t *testing.T) {
 		}, says: `Do: mute names the kind "Websites"`},
 		"counts from 0":  {cfg: kit.Config{Faults: kit.Plan{kit.Cut().OnWrite("ConfigMap", 0)}}, scenario: changes, says: "count from 1"},
 		"rate":           {cfg: kit.Config{Faults: kit.Plan{kit.Cut().Rate(-1)}}, scenario: changes, says: "from 0 to 1000"},
+		"reject by 200":  {cfg: kit.Config{Faults: kit.Plan{kit.Reject(1, 200)}}, scenario: changes, says: "such as kit.Reject(2, 422)"},
 		"rewind by none": {cfg: kit.Config{Faults: kit.Plan{kit.Rewind(0)}}, scenario: changes, says: "such as kit.Rewind(5)"},
 		"no CRD":         {cfg: kit.Config{CRDs: []string{"nowhere.yaml"}}, scenario: changes, says: "relative to the directory of the test"},
 		"no program":     {scenario: func(*kit.World) {}, says: "call w.Run(setup)"},

@@ -177,7 +177,7 @@ func (t tracer) Asked(r simulate.Request) {
 		t.w.under(1)
 	}
 	if r.Writes() {
-		t.w.met(kindText(r), func(w Trigger) string { return w.Write })
+		t.w.met(r, func(w Trigger) string { return w.Write })
 	}
 }
 
@@ -224,7 +224,7 @@ func (t tracer) Panicked(r simulate.Request, value any, stack []byte) {
 func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.alone(r)
 	if e.Type != "BOOKMARK" {
-		t.w.met(kindText(r), func(w Trigger) string { return w.Event })
+		t.w.met(r, func(w Trigger) string { return w.Event })
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
 	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: r.Number + 1})
@@ -247,12 +247,13 @@ func (w *World) alone(r simulate.Request) {
 	w.sleepUntil(w.serving, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(name, stepping))))
 }
 
-// met counts a kind for each operation that waits for it, and carries out those
-// whose turn has come.
-func (w *World) met(kind string, waits func(Trigger) string) {
+// met counts the kind of a request for each operation that waits for it, and carries
+// out those whose turn has come.
+func (w *World) met(r simulate.Request, waits func(Trigger) string) {
+	kind := kindText(r)
 	for _, op := range w.history.Plan {
 		if named := waits(op.When); named != "" && ofKind(kind, named) && w.turn(op) {
-			w.fire(op, 0)
+			w.fire(op, 0, &r)
 		}
 	}
 }

@@ -124,6 +124,9 @@ func (p *program) restless() string {
 	if life == nil {
 		return "no process of " + p.name + " runs"
 	}
+	if life.stops() {
+		return life.name + " is stopping"
+	}
 	if busy, one := life.standing(); busy > 0 {
 		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
 	}

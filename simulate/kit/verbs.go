@@ -114,7 +114,7 @@ func (w *World) Do(op Op) {
 	switch {
 	case w.healed():
 		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
-	case !w.fire(op, nth):
+	case !w.fire(op, nth, nil):
 		w.Fatalf("misuse: Do: there is nothing that %s could happen to now; the processes are %s", op, strings.Join(w.names(), ", "))
 	}
 }

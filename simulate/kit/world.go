@@ -50,6 +50,7 @@ type World struct {
 		stopping bool           // no process begins any more
 		over     bool
 		until    time.Time // everything stands still until then
+		stood    time.Time // it last did
 		settled  []check
 		never    []check
 	}
@@ -143,6 +144,13 @@ func (w *World) hold(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.until = w.within(d)
+	w.mu.stood = w.mu.until
+}
+
+func (w *World) stood() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.stood
 }
 
 // within is d from now, or the end of the faults if that is before.
