@@ -10,13 +10,13 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -28,8 +28,8 @@ import (
 	"github.com/flyball-dev/flyball/client"
 )
 
-// replica is a process that stands for a Pod of the Deployment: its program, its arguments, its ServiceAccount. Only
-// what it listens on is another, so that several fit on one machine.
+// replica is a process that stands for a Pod of the Deployment: the image's program, its arguments, its ServiceAccount.
+// Only what it listens on is another, so that several fit on one machine.
 type replica struct {
 	name  string
 	cmd   *exec.Cmd
@@ -54,8 +54,10 @@ func startReplica(name, kubeconfig string, args []string) *replica {
 			args[i] = m[1] + r.ports[m[2]]
 		}
 	}
-	r.cmd = exec.Command(os.Args[0], args...)
-	r.cmd.Env = []string{asProcess + "=1", "KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + operatorNamespace}
+	program, err := imageProgram()
+	Expect(err).NotTo(HaveOccurred())
+	r.cmd = exec.Command(program, args...)
+	r.cmd.Env = []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=" + operatorNamespace}
 	r.cmd.Stdout, r.cmd.Stderr = r, r
 	Expect(r.cmd.Start()).To(Succeed())
 	go func() {
@@ -94,7 +96,7 @@ func (r *replica) says(text string) {
 // stops holds the process to what a SIGTERM means.
 func (r *replica) stops() {
 	GinkgoHelper()
-	Expect(r.cmd.Process.Signal(os.Interrupt)).To(Succeed())
+	Expect(r.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
 	Eventually(r.done).WithTimeout(time.Minute).Should(BeClosed(), r.name)
 	Expect(r.cmd.ProcessState.ExitCode()).To(Equal(0), r.output())
 }

@@ -37,8 +37,14 @@ const (
 	operatorUser      = "system:serviceaccount:website:website"
 )
 
-// What is in deploy is put on a control plane of its own, and the program runs as it says.
-var _ = Describe("deploy", Ordered, func() {
+// What is in deploy is put on a control plane of its own, and the program of the image runs as it says.
+var (
+	_ = Describe("deploy", Ordered, func() { deployed(false) })
+	_ = Describe("deploy where lists are streams", Ordered, func() { deployed(true) })
+)
+
+// deployed is the whole story; where the server streams lists, what may differ by it.
+func deployed(streams bool) {
 	var (
 		own        *envtest.Environment
 		admin      *client.Client
@@ -80,6 +86,11 @@ var _ = Describe("deploy", Ordered, func() {
 		}).WithTimeout(30 * time.Second).Should(Equal(fmt.Sprint("True ", n)))
 	}
 	sample := informer.Key{Namespace: "default", Name: "sample"}
+	whole := func(text string, story any) {
+		if !streams {
+			It(text, story)
+		}
+	}
 
 	BeforeAll(func(ctx context.Context) {
 		dir := GinkgoT().TempDir()
@@ -88,14 +99,16 @@ var _ = Describe("deploy", Ordered, func() {
 		policy, egress := filepath.Join(dir, "policy.yaml"), filepath.Join(dir, "egress.yaml")
 		Expect(os.WriteFile(policy, []byte(auditPolicy), 0o600)).To(Succeed())
 		Expect(os.WriteFile(egress, []byte(network.egress()), 0o600)).To(Succeed())
-		var err error
-		own, err = envtest.Start(ctx, envtest.Options{APIServerArgs: map[string][]string{
+		args := map[string][]string{
 			"audit-policy-file": {policy}, "audit-log-path": {string(log)},
 			"egress-selector-config-file": {egress},
-			// Without streaming lists informers list before they watch, and need both rights.
-			"feature-gates":            {"WatchList=false"},
-			"enable-admission-plugins": {"OwnerReferencesPermissionEnforcement"},
-		}})
+			"enable-admission-plugins":    {"OwnerReferencesPermissionEnforcement"},
+		}
+		if !streams { // informers list before they watch, and need both rights
+			args["feature-gates"] = []string{"WatchList=false"}
+		}
+		var err error
+		own, err = envtest.Start(ctx, envtest.Options{APIServerArgs: args})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(own.Stop()).To(Succeed()) })
 		admin, err = client.New(own.Config(), testScheme(), client.Options{})
@@ -149,10 +162,10 @@ var _ = Describe("deploy", Ordered, func() {
 		Expect(admin.Create(ctx, pod, client.DryRun{})).To(MatchError(ContainSubstring("violates PodSecurity")), "and others are refused")
 	})
 
-	It("fits together", func(ctx context.Context) {
-		help := exec.CommandContext(ctx, os.Args[0], "-help")
-		help.Env = []string{asProcess + "=1"}
-		out, _ := help.CombinedOutput() // it says that help is no run
+	whole("fits together", func(ctx context.Context) {
+		program, err := imageProgram()
+		Expect(err).NotTo(HaveOccurred())
+		out, _ := exec.CommandContext(ctx, program, "-help").CombinedOutput() // it says that help is no run
 		for _, arg := range container.Args {
 			name, _, _ := strings.Cut(arg, "=")
 			Expect(string(out)).To(MatchRegexp(`(?m)^  `+regexp.QuoteMeta(name)+`\b`), "the program has the flag")
@@ -226,7 +239,7 @@ var _ = Describe("deploy", Ordered, func() {
 				`spec.host: Invalid value: "www.example.com": Website default/sample has this host`)), "once the first is in the cache")
 	})
 
-	It("follows a Website, counts up its events, and prunes what it does not want", func(ctx context.Context) {
+	whole("follows a Website, counts up its events, and prunes what it does not want", func(ctx context.Context) {
 		for n := 3; n <= 5; n++ {
 			kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 			serves(ctx, sample, n)
@@ -247,14 +260,14 @@ var _ = Describe("deploy", Ordered, func() {
 		}).WithTimeout(30 * time.Second).Should(BeEmpty())
 	})
 
-	It("mends the Secret of its certificate", func(ctx context.Context) {
+	whole("mends the Secret of its certificate", func(ctx context.Context) {
 		spoiled := kubectl(ctx, "patch", "secret", "website-webhooks-webhook-cert", "-n", operatorNamespace, "--type=merge", "-p", `{"data":{"tls.crt":""}}`, "-o", "jsonpath={.metadata.resourceVersion}")
 		Eventually(func() string {
 			return kubectl(ctx, "get", "secret", "website-webhooks-webhook-cert", "-n", operatorNamespace, "-o", `jsonpath={.metadata.resourceVersion} {.data.tls\.crt}`)
 		}).WithTimeout(time.Minute).Should(And(Not(HavePrefix(spoiled)), MatchRegexp(` .+`)))
 	})
 
-	It("shows its metrics to those who may see them", func(ctx context.Context) {
+	whole("shows its metrics to those who may see them", func(ctx context.Context) {
 		var service corev1.Service
 		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &service)).To(Succeed())
 		at, err := network.behind(ctx, fmt.Sprintf("%s:%d", service.Spec.ClusterIP, service.Spec.Ports[0].Port))
@@ -280,7 +293,7 @@ var _ = Describe("deploy", Ordered, func() {
 		}
 	})
 
-	It("goes on when the one that works is told to stop", func(ctx context.Context) {
+	whole("goes on when the one that works is told to stop", func(ctx context.Context) {
 		first, second := replicas[0], replicas[1]
 		first.stops()
 		second.says("leader elected")
@@ -298,14 +311,23 @@ var _ = Describe("deploy", Ordered, func() {
 		Expect(log.refused()).To(BeEmpty())
 	})
 
-	It("has used all rights that it has", func() {
+	if streams {
+		It("has read all by streams", func() {
+			for _, a := range log.requests() {
+				Expect(a.Verb).NotTo(Equal("list"), a.String())
+			}
+			Expect(log.requests()).To(ContainElement(HaveField("RequestURI", ContainSubstring("sendInitialEvents=true"))))
+		})
+	}
+
+	whole("has used all rights that it has", func() {
 		Expect(log.unused(rights)).To(ConsistOf(
 			// No request shows it: an admission plugin asks for it where an owner is set. The next spec takes it away.
 			`ClusterRole "website": update websites/finalizers.example.flyball.dev`,
 		))
 	})
 
-	It("cannot do without the right that no request shows", func(ctx context.Context) {
+	whole("cannot do without the right that no request shows", func(ctx context.Context) {
 		role := kubectl(ctx, "get", "clusterrole", "website", "-o", "json")
 		var had rbacv1.ClusterRole
 		Expect(yaml.Unmarshal([]byte(role), &had)).To(Succeed())
@@ -322,7 +344,7 @@ var _ = Describe("deploy", Ordered, func() {
 		Eventually(log.refused).WithTimeout(30 * time.Second).Should(ContainElement(
 			ContainSubstring("cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on")))
 	})
-})
+}
 
 // overlay is a directory with a kustomization that has line with the path of a directory of this one in it.
 func overlay(line, path string) string {

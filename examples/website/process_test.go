@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(imageDir) // it lies among temporary files
+	os.Exit(code)
 }
 
 // machine is a computer with nothing but Go: no cluster, no files.
