@@ -8,88 +8,19 @@ package integration_test
 import (
 	"context"
 	"fmt"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
-	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/envtest"
-	"github.com/flyball-dev/flyball/manager"
-	"github.com/flyball-dev/flyball/reconcile"
-	"github.com/flyball-dev/flyball/source"
 )
-
-// What the spec tells the program below.
-const (
-	replicaName      = "FLYBALL_TEST_REPLICA" // unset: this is not it
-	replicaNamespace = "FLYBALL_TEST_REPLICA_NAMESPACE"
-	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE" // how long it lasts
-	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"  // set: something ignores its context
-)
-
-// TestReplica is a process of an operator with leader election. While it leads it
-// writes all the time, with a client that it has made of the manager's
-// configuration itself.
-func TestReplica(t *testing.T) {
-	name, namespace := os.Getenv(replicaName), os.Getenv(replicaNamespace)
-	if name == "" {
-		t.Skip("a program for another test")
-	}
-	lasts, err := time.ParseDuration(os.Getenv(replicaLease))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg, err := manager.FindConfig("", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg.UserAgent = name
-	m, err := manager.New(manager.Options{
-		Config: cfg, Scheme: clientscheme.Scheme, HealthAddress: "0", MetricsAddress: "0",
-		LeaderElection: &manager.LeaderElection{ID: "replicas", Namespace: namespace, LeaseDuration: lasts},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	maps := kubernetes.NewForConfigOrDie(m.Config()).CoreV1().ConfigMaps(namespace)
-	c := reconcile.New("writer", func(ctx context.Context, key string) (reconcile.Result, error) {
-		patch := fmt.Sprintf(`{"data":{"by":%q,"at":%q}}`, name, time.Now().Format(time.RFC3339Nano))
-		_, err := maps.Patch(ctx, key, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		return reconcile.Result{}, err
-	}, reconcile.Options{Workers: 2})
-	c.Watch(source.Ticker(20*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"a", "b"}) }, source.TickerOptions{}))
-	if err := m.Add(c); err != nil {
-		t.Fatal(err)
-	}
-	if os.Getenv(replicaDeaf) != "" {
-		if err := m.Add(manager.RunnableFunc(func(context.Context) error { select {} })); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx := manager.SignalContext()
-	context.AfterFunc(ctx, func() { fmt.Println("told to stop") })
-	fmt.Println("starts")
-	go func() {
-		<-m.Elected()
-		fmt.Println("leads")
-	}()
-	if err := m.Run(ctx); err != nil {
-		fmt.Println("ended with:", err)
-		os.Exit(3)
-	}
-	fmt.Println("stopped")
-}
 
 var _ = Describe("two processes of an operator that elect one", Ordered, func() {
 	var (
@@ -123,13 +54,6 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		n++
 		return startReplica(own, fmt.Sprintf("replica-%d", n), append(environ, replicaNamespace+"="+ns, replicaLease+"="+lasts.String())...)
 	}
-	// long keeps a spec out of what runs with each change.
-	long := func() {
-		GinkgoHelper()
-		if os.Getenv("FLYBALL_ELECTION") != "all" {
-			Skip("make election runs it")
-		}
-	}
 	// pair is one that leads and one that stands by.
 	pair := func(lasts time.Duration, environ ...string) (leader, standby *replicaProcess) {
 		GinkgoHelper()
@@ -149,15 +73,33 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		Expect(late).To(BeEmpty(), "writes of one replica that the server received after another had taken the lease")
 	}
 
-	It("hand over by a SIGTERM, at once and without a write of the wrong one", func() {
+	// signed waits until p has reconciled what its informer has shown it.
+	signed := func(ctx context.Context, p *replicaProcess) {
+		GinkgoHelper()
+		for _, name := range []string{"a", "b"} {
+			Eventually(func() (string, error) {
+				cm, err := api.CoreV1().ConfigMaps(ns).Get(ctx, name, metav1.GetOptions{})
+				return cm.Annotations[seenBy], err
+			}).Should(Equal(p.name), name)
+		}
+	}
+
+	It("hand over by a SIGTERM, at once and without a write of the wrong one", func(ctx context.Context) {
+		// Nobody waits here for as long as an elector does between two looks: what wakes
+		// the next one is the watch of the Lease.
+		const lasts, looks = time.Hour, replicaRetry + "=10m"
 		var took []time.Duration
-		leader := begin(15 * time.Second)
+		leader := begin(lasts, looks)
 		leader.says("leads")
 		for range 3 {
-			standby := begin(15 * time.Second)
+			signed(ctx, leader)
+			standby := begin(lasts, looks)
 			standby.says("standing by")
 			log.awaits(ns, standby.name, "watch", "leases")
 			log.awaits(ns, leader.name, "patch", "configmaps")
+			Eventually(standby.asks).WithArguments("/readyz?verbose").Should(And(HavePrefix("200"), ContainSubstring("[+]informer/ConfigMap ok")))
+			Eventually(standby.waiting).WithArguments("signer").Should(Equal(2), "the keys of what it has listed")
+			Expect(standby.said("leads")).To(BeFalse())
 			leader.signal(syscall.SIGTERM)
 			leader.says("stopped")
 			Expect(leader.ends()).To(Equal(0))
@@ -166,13 +108,13 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 			took = append(took, log.handOver(ns, leader.name, standby.name))
 			leader = standby
 		}
+		signed(ctx, leader)
 		nobodyWroteLate()
 		slices.Sort(took)
 		AddReportEntry("from the release of the lease to the first write of the next leader", fmt.Sprint("median ", took[len(took)/2], " of ", took))
 	})
 
 	It("wait for the lease's time after a kill", func() {
-		long()
 		leader, standby := pair(3 * time.Second)
 		leader.signal(syscall.SIGKILL)
 		standby.says("leads")
@@ -199,7 +141,6 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("go on after a stop that was shorter than the lease", func() {
-		long()
 		leader, standby := pair(15 * time.Second)
 		leader.signal(syscall.SIGSTOP)
 		log.quiet(ns, leader.name)
@@ -210,7 +151,6 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("outlive an API server that is away for a while, and give up on one that stays away", func(ctx context.Context) {
-		long()
 		leader, standby := pair(60 * time.Second)
 		Expect(own.KillAPIServer()).To(Succeed())
 		Expect(own.StartAPIServer(ctx)).To(Succeed())
@@ -233,7 +173,6 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("keep the leader when the Lease is deleted", func(ctx context.Context) {
-		long()
 		leader, standby := pair(15 * time.Second)
 		for range 2 {
 			Expect(api.CoordinationV1().Leases(ns).Delete(ctx, "replicas", metav1.DeleteOptions{})).To(Succeed())
@@ -247,21 +186,23 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		nobodyWroteLate()
 	})
 
-	It("end at once when another's name is in the Lease", func(ctx context.Context) {
-		long()
-		leader, _ := pair(15 * time.Second)
+	It("end at once when another's name is in the Lease, and write no more when a third takes it", func(ctx context.Context) {
+		leader, standby := pair(15 * time.Second)
 		_, err := api.CoordinationV1().Leases(ns).Patch(ctx, "replicas", types.MergePatchType,
-			[]byte(`{"spec":{"holderIdentity":"thief"}}`), metav1.PatchOptions{})
+			[]byte(`{"spec":{"holderIdentity":"thief","leaseDurationSeconds":5}}`), metav1.PatchOptions{})
 		Expect(err).NotTo(HaveOccurred())
 		leader.says(`"thief" has taken the lease`)
 		Expect(leader.ends()).To(Equal(3))
-		l, err := api.CoordinationV1().Leases(ns).Get(ctx, "replicas", metav1.GetOptions{})
-		Expect(err).NotTo(HaveOccurred())
-		Expect(l.Spec.HolderIdentity).To(HaveValue(Equal("thief")), "what was taken is not given back")
+		// The thief never renews.
+		standby.says("leads")
+		log.awaits(ns, standby.name, "patch", "configmaps")
+		nobodyWroteLate()
+		since := log.stolen(ns)
+		Expect(carriedOut(since, leader.name, "update", "leases")).To(BeZero(), "what was taken is neither taken nor given back")
+		AddReportEntry("writes that were on their way when the lease was stolen", carriedOut(since, leader.name, "patch", "configmaps"))
 	})
 
 	It("keep the lease when a second SIGTERM ends one that does not stop", func(ctx context.Context) {
-		long()
 		leader, standby := pair(3*time.Second, replicaDeaf+"=1")
 		leader.signal(syscall.SIGTERM)
 		leader.says("told to stop")
@@ -275,15 +216,3 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		nobodyWroteLate()
 	})
 })
-
-// auditPolicy has the server write down who writes what, and who looks at Leases.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  resources: [{group: coordination.k8s.io, resources: [leases]}, {group: "", resources: [configmaps]}]
-- level: None
-`
-
-func (p *replicaProcess) said(text string) bool { return strings.Contains(p.output(), text) }

@@ -6,23 +6,124 @@
 package integration_test
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"iter"
+	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
 )
+
+// What the spec tells the program below.
+const (
+	replicaName      = "FLYBALL_TEST_REPLICA" // unset: this is not it
+	replicaNamespace = "FLYBALL_TEST_REPLICA_NAMESPACE"
+	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE" // how long it lasts
+	replicaRetry     = "FLYBALL_TEST_REPLICA_RETRY" // how often it is looked at; unset: as by default
+	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"  // set: something ignores its context
+)
+
+// seenBy is the annotation by which a replica says that it has reconciled an object.
+const seenBy = "integration.flyball.dev/seen-by"
+
+// TestReplica is a process of an operator with leader election. While it leads it
+// writes all the time, with a client that it has made of the manager's
+// configuration itself, and signs each ConfigMap that an informer shows it.
+func TestReplica(t *testing.T) {
+	name, namespace := os.Getenv(replicaName), os.Getenv(replicaNamespace)
+	if name == "" {
+		t.Skip("a program for another test")
+	}
+	election := manager.LeaderElection{ID: "replicas", Namespace: namespace}
+	for name, d := range map[string]*time.Duration{replicaLease: &election.LeaseDuration, replicaRetry: &election.RetryPeriod} {
+		if text := os.Getenv(name); text != "" {
+			var err error
+			if *d, err = time.ParseDuration(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cfg, err := manager.FindConfig("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.UserAgent = name
+	m, err := manager.New(manager.Options{
+		Config: cfg, Scheme: clientscheme.Scheme, HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0",
+		Informers: informer.Options{Namespaces: []string{namespace}}, LeaderElection: &election,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	maps := kubernetes.NewForConfigOrDie(m.Config()).CoreV1().ConfigMaps(namespace)
+	write := func(ctx context.Context, name, patch string) (reconcile.Result, error) {
+		_, err := maps.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return reconcile.Result{}, err
+	}
+	c := reconcile.New("writer", func(ctx context.Context, key string) (reconcile.Result, error) {
+		return write(ctx, key, fmt.Sprintf(`{"data":{"by":%q,"at":%q}}`, name, time.Now().Format(time.RFC3339Nano)))
+	}, reconcile.Options{Workers: 2})
+	c.Watch(source.Ticker(20*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"a", "b"}) }, source.TickerOptions{}))
+	shown := informer.For[*corev1.ConfigMap](m.Informers())
+	signer := reconcile.New("signer", reconcile.Object(shown.Lister(), func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
+		if cm.Annotations[seenBy] == name {
+			return reconcile.Result{}, nil
+		}
+		return write(ctx, cm.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, seenBy, name))
+	}), reconcile.Options{})
+	signer.Watch(source.Kind(shown, source.Self))
+	guarded := []manager.Runnable{c, signer}
+	if os.Getenv(replicaDeaf) != "" {
+		guarded = append(guarded, manager.RunnableFunc(func(context.Context) error { select {} }))
+	}
+	err = m.AddTo(manager.StageStandby, manager.RunnableFunc(func(ctx context.Context) error {
+		fmt.Printf("serves %s and %s.\n", m.HealthAddr(), m.MetricsAddr())
+		<-ctx.Done()
+		return nil
+	}))
+	for _, r := range guarded {
+		err = errors.Join(err, m.Add(r))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := manager.SignalContext()
+	context.AfterFunc(ctx, func() { fmt.Println("told to stop") })
+	fmt.Println("starts")
+	go func() {
+		<-m.Elected()
+		fmt.Println("leads")
+	}()
+	if err := m.Run(ctx); err != nil {
+		fmt.Println("ended with:", err)
+		os.Exit(3)
+	}
+	fmt.Println("stopped")
+}
 
 // replicaProcess is a process of TestReplica.
 type replicaProcess struct {
@@ -85,113 +186,43 @@ func (p *replicaProcess) ends() int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// auditLog is the file in which the server notes the requests that it has answered.
-type auditLog string
+func (p *replicaProcess) said(text string) bool { return strings.Contains(p.output(), text) }
 
-// audited is one of them.
-type audited struct {
-	Verb, UserAgent string
-	ObjectRef       struct{ Resource, Namespace, Name string }
-	ResponseStatus  struct{ Code int }
-	Received        metav1.MicroTime `json:"requestReceivedTimestamp"`
-}
+// served is where a replica answers.
+var served = regexp.MustCompile(`serves (\S+) and (\S+)\.`)
 
-func (a audited) by() string {
-	name, _, _ := strings.Cut(a.UserAgent, "/")
-	return name
-}
-
-func (a audited) String() string {
-	return fmt.Sprintf("%s %s %s %s by %s: %d", a.Received.Format("04:05.000000"), a.Verb, a.ObjectRef.Resource, a.ObjectRef.Name, a.UserAgent, a.ResponseStatus.Code)
-}
-
-// in are the requests about a namespace, in the order of their arrival.
-func (l auditLog) in(ns string) (out []audited) {
-	GinkgoHelper()
-	text, err := os.ReadFile(string(l))
-	Expect(err).NotTo(HaveOccurred())
-	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var a audited
-		if json.Unmarshal(lines.Bytes(), &a) != nil {
-			continue // the last line is being written
-		}
-		if a.ObjectRef.Namespace == ns {
-			out = append(out, a)
-		}
+// asks is what the process answers at path of its probes, or of its metrics.
+func (p *replicaProcess) asks(path string) string {
+	at := served.FindStringSubmatch(p.output())
+	if at == nil {
+		return "it does not serve yet"
 	}
-	slices.SortStableFunc(out, func(a, b audited) int { return a.Received.Compare(b.Received.Time) })
-	return out
-}
-
-func (l auditLog) count(ns, by, verb, resource string) (n int) {
-	for _, a := range l.in(ns) {
-		if a.by() == by && a.Verb == verb && a.ObjectRef.Resource == resource && a.ResponseStatus.Code < 300 {
-			n++
-		}
+	address := at[1]
+	if path == "/metrics" {
+		address = at[2]
 	}
-	return n
-}
-
-func (l auditLog) awaits(ns, by, verb, resource string) {
-	GinkgoHelper()
-	Eventually(l.count).WithArguments(ns, by, verb, resource).WithTimeout(time.Minute).Should(BeNumerically(">", 0))
-}
-
-func (l auditLog) awaitsMore(ns, by, verb, resource string) {
-	GinkgoHelper()
-	now := l.count(ns, by, verb, resource)
-	Eventually(l.count).WithArguments(ns, by, verb, resource).WithTimeout(time.Minute).Should(BeNumerically(">", now+5))
-}
-
-// quiet waits until by has written nothing for a while.
-func (l auditLog) quiet(ns, by string) {
-	GinkgoHelper()
-	before := -1
-	Eventually(func() bool {
-		was := before
-		before = l.count(ns, by, "patch", "configmaps")
-		return was == before
-	}).WithPolling(500 * time.Millisecond).Should(BeTrue())
-}
-
-// takes reports whether a is a write by which somebody else than holder comes to
-// hold the lease.
-func (a audited) takes(holder string) bool {
-	return a.ObjectRef.Resource == "leases" && (a.Verb == "update" || a.Verb == "create") &&
-		a.ResponseStatus.Code < 300 && strings.HasPrefix(a.by(), "replica-") && a.by() != holder
-}
-
-// late are the writes of replicas that arrived after another had taken the lease, of
-// all that the server has carried out.
-func (l auditLog) late(ns string) (late []string, all int) {
-	GinkgoHelper()
-	holder := ""
-	for _, a := range l.in(ns) {
-		switch {
-		case a.takes(holder):
-			holder = a.by()
-		case a.Verb == "patch" && a.ObjectRef.Resource == "configmaps" && a.ResponseStatus.Code < 300:
-			all++
-			if a.by() != holder {
-				late = append(late, a.String())
-			}
-		}
+	resp, err := http.Get("http://" + address + path)
+	if err != nil {
+		return err.Error()
 	}
-	return late, all
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	return fmt.Sprint(resp.StatusCode, " ", string(text), err)
 }
 
-// handOver is the time from the arrival of what first wrote last to the lease, its
-// release, to that of the next one's first write.
-func (l auditLog) handOver(ns, first, next string) time.Duration {
-	GinkgoHelper()
-	var released, wrote time.Time
-	for _, a := range l.in(ns) {
-		switch {
-		case a.by() == first && a.Verb == "update" && a.ObjectRef.Resource == "leases":
-			released = a.Received.Time
-		case a.by() == next && a.Verb == "patch" && wrote.IsZero():
-			wrote = a.Received.Time
-		}
+// waiting is how many keys a controller of the process has to reconcile; -1: it does not say.
+func (p *replicaProcess) waiting(controller string) int {
+	found := regexp.MustCompile(`(?m)^workqueue_depth\{controller="`+controller+`".*\} (\d+)$`).FindAllStringSubmatch(p.asks("/metrics"), -1)
+	if found == nil {
+		return -1
 	}
-	return wrote.Sub(released)
+	sum := 0
+	for _, m := range found {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			return -1
+		}
+		sum += n
+	}
+	return sum
 }

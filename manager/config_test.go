@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // program is one that binds our flags and has some of its own.
@@ -241,17 +242,76 @@ func TestConfig_OfTheProgramIsItsOwn(t *testing.T) {
 	}
 }
 
-// -help says of each flag what it is when nobody says anything.
+// defaults are what each flag stands at when nobody says anything: the values that a
+// manager then has, and in words what it then does.
+func defaults(t *testing.T) map[string]string {
+	t.Helper()
+	t.Setenv("TMPDIR", t.TempDir()) // where no certificates are mounted
+	o := manager.Options{LeaderElection: &manager.LeaderElection{ID: "x", Namespace: "ns"}}
+	must(t, o.Complete())
+	elect := o.LeaderElection
+	if elect.RenewDeadline*3 != elect.LeaseDuration*2 || elect.RetryPeriod*5 != elect.RenewDeadline {
+		t.Errorf("the durations of an election are %+v, want them in the proportions that -help tells", elect)
+	}
+	m := newManager(t, manager.Options{Webhooks: webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1}})
+	hooks := m.Webhooks()
+	stop, wait := run(t, m)
+	<-hooks.Started()
+	certificate := regexp.MustCompile(`open (.*)/tls\.crt`).FindStringSubmatch(fmt.Sprint(hooks.Check(t.Context())))
+	if certificate == nil {
+		t.Fatalf("Check = %v, which says not where a certificate is looked for", hooks.Check(t.Context()))
+	}
+	stop()
+	must(t, wait())
+	source, err := os.ReadFile("../webhook/options.go")
+	must(t, err)
+	address := regexp.MustCompile(`defaultAddress += "(.*)"`).FindSubmatch(source)
+	return map[string]string{
+		"kubeconfig":                  "$KUBECONFIG, then in-cluster, then ~/.kube/config",
+		"context":                     "its current one",
+		"as":                          "nobody else",
+		"as-group":                    "those the server gives it",
+		"user-agent":                  "the program's name and version",
+		"metrics-bind-address":        o.MetricsAddress,
+		"metrics-secure":              fmt.Sprint(o.MetricsServing.Secure),
+		"metrics-cert-path":           "made in memory, trusted by nobody",
+		"metrics-guard":               fmt.Sprint(o.MetricsServing.Guard),
+		"profiling":                   fmt.Sprint(o.MetricsServing.Profiling),
+		"health-probe-bind-address":   o.HealthAddress,
+		"webhook-bind-address":        string(address[1]),
+		"webhook-cert-path":           certificate[1],
+		"webhook-drain-delay":         newManager(t, manager.Options{}).Webhooks().Snapshot().DrainDelay.String(),
+		"watch-namespaces":            "all",
+		"leader-elect":                "false",
+		"leader-election-id":          "none",
+		"leader-election-namespace":   "the pod's",
+		"leader-elect-lease-duration": elect.LeaseDuration.String(),
+		"leader-elect-renew-deadline": "two thirds of the lease's duration",
+		"leader-elect-retry-period":   "a fifth of the renew deadline",
+		"graceful-shutdown-timeout":   o.GracePeriod.String(),
+		"v":                           fmt.Sprint(o.Verbosity),
+		"config":                      "none",
+	}
+}
+
 func TestConfig_HelpShowsEveryDefault(t *testing.T) {
+	want := defaults(t)
 	fs := flag.NewFlagSet("x", flag.ContinueOnError)
 	var o manager.Options
 	o.BindFlags(fs)
+	shown := regexp.MustCompile(`\(default:? "?([^")]*)"?\)`)
 	fs.VisitAll(func(f *flag.Flag) {
 		one, text := flag.NewFlagSet("x", flag.ContinueOnError), bytes.Buffer{}
 		one.SetOutput(&text)
 		one.Var(f.Value, f.Name, f.Usage)
-		if one.PrintDefaults(); !strings.Contains(text.String(), "(default") {
-			t.Errorf("no default in %s", fmt.Sprint(text.String()))
+		one.PrintDefaults()
+		said := shown.FindAllStringSubmatch(text.String(), -1)
+		if len(said) != 1 || said[0][1] != want[f.Name] {
+			t.Errorf("want the default %q, once, in %s", want[f.Name], text.String())
 		}
+		delete(want, f.Name)
 	})
+	for name := range want {
+		t.Errorf("there is no flag -%s", name)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -111,9 +112,11 @@ var flags = [...]option{
 	}, {
 		name:  "webhook-cert-path",
 		env:   "WEBHOOK_CERT_PATH",
-		usage: "`directory` with tls.crt and tls.key of the webhooks (default: that of kubebuilder)",
-		get:   func(o *Options) string { return o.Webhooks.CertDir },
-		set:   func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
+		usage: "`directory` with tls.crt and tls.key of the webhooks",
+		get: func(o *Options) string {
+			return cmp.Or(o.Webhooks.CertDir, filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"))
+		},
+		set: func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
 	}, {
 		name:  "webhook-drain-delay",
 		env:   "WEBHOOK_DRAIN_DELAY",

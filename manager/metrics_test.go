@@ -6,6 +6,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,7 @@ var wanted = []string{
 }
 
 func TestMetrics_ShowWhatControllersAndInformersHaveDone(t *testing.T) {
+	beside := besideControllers(t)
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{})
 		server := &configMaps{allowed: true, expired: 1}
@@ -126,13 +128,8 @@ func TestMetrics_ShowWhatControllersAndInformersHaveDone(t *testing.T) {
 		if !slices.Equal(got, wanted) {
 			t.Errorf("metrics\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(wanted, "\n"))
 		}
-		exposed := map[string]string{}
-		for _, f := range families {
-			exposed[f.GetName()] = strings.ToLower(f.GetType().String())
-			for _, l := range f.GetMetric()[0].GetLabel() {
-				exposed[f.GetName()] += " " + l.GetName()
-			}
-		}
+		exposed := shapes(t, m.Metrics())
+		maps.Copy(exposed, beside)
 		isTheTable(t, exposed)
 		for _, name := range []string{"go_goroutines", "process_start_time_seconds"} {
 			if n, err := testutil.GatherAndCount(m.Metrics(), name); n != 1 {

@@ -186,8 +186,25 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 		if code, text := probe(m, "/livez"); code != http.StatusOK {
 			t.Errorf("/livez = %d %q, want 200: draining is no reason for a kill", code, text)
 		}
-		if err := m.Add(manager.RunnableFunc(func(context.Context) error { return nil })); err == nil {
-			t.Error("Add while stopping = nil, want an error: stop means no new work")
+		late := reconcile.New("late", func(_ context.Context, key string) (reconcile.Result, error) {
+			j.write("late " + key)
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		late.Watch(source.Channel(keys, source.ChannelOptions{}))
+		for name, add := range map[string]manager.Runnable{
+			`controller "late"`: late, "manager.RunnableFunc": manager.RunnableFunc(func(context.Context) error { j.write("late"); return nil }),
+		} {
+			if err := m.Add(add); err == nil || err.Error() != "add "+name+": the manager stops or has stopped" {
+				t.Errorf("Add of %s while stopping = %v, want an error that says why: stop means no new work", name, err)
+			}
+		}
+		select {
+		case keys <- "c":
+			t.Error("a controller that was added while the manager stops takes keys")
+		case <-time.After(time.Second):
+		}
+		if all := m.Snapshot().Controllers; len(all) != 1 {
+			t.Errorf("%d controllers, want the one that was added in time", len(all))
 		}
 		if err := wait(); err != nil {
 			t.Errorf("Run = %v, want nil", err)

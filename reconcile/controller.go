@@ -78,6 +78,7 @@ type Controller[K comparable] struct {
 	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}
 	counters counters
+	failures failures[K]
 
 	mu struct {
 		sync.Mutex

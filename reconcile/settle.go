@@ -123,6 +123,7 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 		c.noteEnded(key, a)
 	}
 	c.counters.add(a.outcome)
+	c.failures.note(key, a, err)
 	if c.traces != nil {
 		c.traces.end(r, a, err)
 	}

@@ -423,11 +423,20 @@ func TestManager_ShortOutageCostsNoLeadership(t *testing.T) {
 }
 
 // A reconcile that is under way when another takes the lease is ended at once, and
-// the process with it.
+// the process with it; whatever in it still writes has no effect.
 func TestManager_StolenLeaseEndsTheLeaderAtOnce_M3(t *testing.T) {
 	elected(t, func(t *testing.T, e *election) {
 		first := e.replica("first", func(r *replica, _ *manager.Options) { r.slow = time.Minute })
-		pass(5 * time.Second)
+		pass(time.Second)
+		second := e.replica("second")
+		pass(4 * time.Second)
+		var refused error
+		e.group.Go(func() { // beside all controllers, to the end of the test
+			for tick := time.NewTicker(10 * time.Millisecond); e.serving.Err() == nil; <-tick.C {
+				refused = first.Client().Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "first-"}})
+			}
+		})
+		pass(95 * time.Millisecond) // between two writes
 		l, err := e.lease.Get(t.Context(), "website", metav1.GetOptions{})
 		e.must(err)
 		thief := "thief"
@@ -447,6 +456,19 @@ func TestManager_StolenLeaseEndsTheLeaderAtOnce_M3(t *testing.T) {
 		if got := e.holder(); got != "thief" {
 			t.Errorf("the lease is held by %q, want it left to the thief", got)
 		}
+		pass(time.Minute)
+		wrote := e.log.of("first", "Secret")
+		if n := len(wrote); n < 5 || wrote[n-1].After(stolen) {
+			t.Errorf("%d writes, the last %v after the lease was stolen, want some, and none then", n, wrote[n-1].Sub(stolen))
+		}
+		if !errors.Is(refused, manager.ErrNotLeading) {
+			t.Errorf("a write after the end: %v, want ErrNotLeading", refused)
+		}
+		// The thief never renews.
+		if late := e.lateWrites("first", "second"); len(late) > 0 || !second.leads() {
+			t.Errorf("second leads %v, late writes %v", second.leads(), late)
+		}
+		e.must(second.stop())
 	})
 }
 

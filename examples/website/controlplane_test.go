@@ -117,8 +117,11 @@ var _ = Describe("website", Ordered, func() {
 		apply(ctx, "one", "<p>two", 3)
 		Eventually(ready(ctx, "one")).Should(HavePrefix("True 3 "))
 		Expect(kubectl(ctx, "get", "configmap", "one", "-o", `jsonpath={.data.index\.html}`)()).To(Equal("<p>two"))
+		_, err := env.Kubectl(ctx, "scale", "website", "one", "--replicas=1")
+		Expect(err).NotTo(HaveOccurred())
+		Eventually(ready(ctx, "one")).Should(HavePrefix("True 1 "))
 
-		_, err := env.Kubectl(ctx, "delete", "service", "one")
+		_, err = env.Kubectl(ctx, "delete", "service", "one")
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(kubectl(ctx, "get", "service", "one", "-o", "name")).Should(Equal("service/one"), "a child that is taken away comes back")
 

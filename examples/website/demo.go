@@ -56,7 +56,7 @@ func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Mana
 }
 
 // demo applies a sample, waits until its children and status are right,
-// changes it, and deletes it.
+// changes it, scales it, and deletes it.
 type demo struct {
 	client *client.Client
 	began  time.Time
@@ -76,7 +76,8 @@ func (d *demo) Run(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"apply", func(ctx context.Context) error { return d.apply(ctx, "<h1>It balances.</h1>", 2) }},
-		{"change", func(ctx context.Context) error { return d.apply(ctx, "<h1>It still balances.</h1>", 3) }},
+		{"change", func(ctx context.Context) error { return d.apply(ctx, "<h1>It still balances.</h1>", 2) }},
+		{"scale", func(ctx context.Context) error { return d.scale(ctx, "<h1>It still balances.</h1>", 3) }},
 		{"delete", d.delete},
 	} {
 		if err := step.do(ctx); err != nil {
@@ -97,6 +98,20 @@ func (d *demo) apply(ctx context.Context, content string, replicas int32) error 
 		return err
 	}
 	d.say("applied Website %s: %d replicas of %q", wish.Name, replicas, content)
+	return d.await(ctx, content, replicas)
+}
+
+// scale does as kubectl scale and autoscalers do.
+func (d *demo) scale(ctx context.Context, content string, replicas int32) error {
+	if err := d.client.SetScale(ctx, d.site, replicas); err != nil {
+		return err
+	}
+	d.say("scaled Website %s to %d replicas", d.site.Name, replicas)
+	return d.await(ctx, content, replicas)
+}
+
+// await waits until all is as wished.
+func (d *demo) await(ctx context.Context, content string, replicas int32) error {
 	for _, child := range []struct {
 		kind  string
 		right func(context.Context) error

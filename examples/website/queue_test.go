@@ -100,7 +100,7 @@ func TestQueue_WhatAUserChangesIsFirstAndNamespacesTakeTurns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newController(mgr)
+		c := newController(mgr, asItIs)
 		if err := mgr.Add(manager.RunnableFunc(c.Standby)); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestQueue_ADeploymentIsLookedAtWhenItHasComeToRest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := newController(mgr)
+		c := newController(mgr, asItIs)
 		if err := mgr.Add(c); err != nil {
 			t.Fatal(err)
 		}

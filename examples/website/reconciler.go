@@ -30,16 +30,30 @@ const (
 )
 
 // setup is what main runs, and what tests run.
-func setup(mgr *manager.Manager) error { return mgr.Add(newController(mgr)) }
+func setup(mgr *manager.Manager) error { return setupWith(mgr, asItIs) }
 
-func newController(mgr *manager.Manager) *reconcile.Controller[reconcile.Key] {
+// siteFunc reconciles a Website.
+type siteFunc func(context.Context, *webv1.Website) (reconcile.Result, error)
+
+func asItIs(r *reconciler) siteFunc { return r.reconcile }
+
+// setupWith is setup with a siteFunc of the caller's, so that a test can plant a bug
+// there and nowhere else.
+func setupWith(mgr *manager.Manager, of func(*reconciler) siteFunc) error {
+	if err := addChecks(mgr); err != nil {
+		return err
+	}
+	return mgr.Add(newController(mgr, of))
+}
+
+func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconcile.Controller[reconcile.Key] {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	services := informer.For[*corev1.Service](mgr.Informers())
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 
 	r := newReconciler(mgr, deployments, services, configMaps)
-	f := reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), r.reconcile, r.cleanUp)
+	f := reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), of(r), r.cleanUp)
 	c := reconcile.New("website", f, reconcile.Options{Workers: 4})
 	wishes := source.Kind(websites, source.Self, source.SpecChanged)
 	c.Watch(wishes)

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/flyball-dev/flyball/reconcile"
 
@@ -25,6 +26,7 @@ func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.We
 	status := site.DeepCopyObject().(*webv1.Website).Status
 	status.ObservedGeneration = site.Generation
 	status.URL = urlOf(site)
+	status.Selector = labels.SelectorFromSet(labelsOf(site)).String()
 	status.ReadyReplicas = 0
 	if d != nil {
 		status.ReadyReplicas = d.Status.ReadyReplicas

@@ -43,6 +43,8 @@ type WebsiteStatus struct {
 	ReadyReplicas int32 `json:"readyReplicas"`
 	// URL of the page.
 	URL string `json:"url,omitempty"`
+	// Selector of the Pods that serve it, for autoscalers.
+	Selector string `json:"selector,omitempty"`
 	// Conditions: Ready.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

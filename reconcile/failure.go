@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// longestFailure is how many bytes of an error's text are kept.
+const longestFailure = 512
+
+// Failure is why a key is tried again with backoff.
+type Failure[K comparable] struct {
+	Key K
+	// Outcome of its last reconcile: conflict, error, panic, timeout or stopped.
+	Outcome Outcome
+	// Err is the text of its error, up to 512 bytes.
+	Err string
+	// At is when the reconcile ended.
+	At time.Time
+}
+
+// Failures are the last errors of the keys that are tried again with backoff, in no
+// order. A key is not among them any more when a reconcile of it ends otherwise; one
+// that ends with a terminal error waits for nothing, and is told of in the log alone.
+// It copies all of them under a lock: Snapshot has the numbers of outcomes.
+func (c *Controller[K]) Failures() []Failure[K] { return c.failures.all() }
+
+// failures by their keys.
+type failures[K comparable] struct {
+	some atomic.Bool // there are, so that success costs no lock
+	mu   struct {
+		sync.Mutex
+		of map[K]Failure[K]
+	}
+}
+
+// note keeps what a, with err, says of key.
+func (f *failures[K]) note(key K, a action, err error) {
+	failed := a.backoff && err != nil
+	if !failed && !f.some.Load() {
+		return
+	}
+	text := ""
+	if failed {
+		if p := guarded(func() { text = err.Error() }); p != nil {
+			text = p.Error()
+		}
+		if len(text) > longestFailure {
+			text = strings.Clone(strings.ToValidUTF8(text[:longestFailure], "")) // the rest is not held
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if failed {
+		if f.mu.of == nil {
+			f.mu.of = map[K]Failure[K]{}
+		}
+		f.mu.of[key] = Failure[K]{Key: key, Outcome: a.outcome, Err: text, At: time.Now()}
+	} else {
+		delete(f.mu.of, key)
+	}
+	f.some.Store(len(f.mu.of) > 0)
+}
+
+func (f *failures[K]) all() []Failure[K] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]Failure[K], 0, len(f.mu.of))
+	for _, failure := range f.mu.of {
+		all = append(all, failure)
+	}
+	return all
+}
