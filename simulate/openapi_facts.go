@@ -11,15 +11,12 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apiextensions-apiserver/pkg/generated/openapi"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// factTable is what neither Go types nor apply configurations say of built-in
+// factTable is what neither Go types nor the table of types say of built-in
 // kinds, one fact a line:
 //
 //	enum TYPE VALUE|VALUE...   the values of a text
@@ -66,11 +63,7 @@ var builtinFacts = sync.OnceValue(func() typeFacts {
 			f.required[model] = strings.Fields(values)
 		}
 	}
-	// Any object leads to the schema of all.
-	any := &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
-	if typed, err := applyconfigurations.NewTypeConverter(goTypes()).ObjectToTyped(any); err == nil {
-		f.merge = typed.Schema()
-	}
+	f.merge = &builtinParser().Schema
 	return f
 })
 
@@ -93,9 +86,6 @@ func (f typeFacts) demands(model, field string, omitted bool) bool {
 }
 
 func (f typeFacts) merged(model string) *smd.Map {
-	if f.merge == nil {
-		return nil
-	}
 	def, ok := f.merge.FindNamedType(model)
 	if !ok {
 		return nil

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/client-go/applyconfigurations"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -81,13 +80,12 @@ func unmanaged(fields map[string]any) map[string]any {
 	return fields
 }
 
-// typeConverter reads objects by the schemas that apply configurations are
-// made of.
+// typeConverter reads objects by the table of types.
 func (b builtinSchema) typeConverter() managedfields.TypeConverter { return goConverter() }
 
 // goConverter is the one of all built-in kinds. Nobody changes it.
 var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(goTypes())
+	return managedfields.NewSchemeTypeConverter(goTypes(), builtinParser())
 })
 
 // openAPI is nil: what is shown of built-in kinds is made of their Go types.
