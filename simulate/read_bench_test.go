@@ -4,14 +4,11 @@
 package simulate_test
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,39 +35,6 @@ func BenchmarkServer_Start(b *testing.B) {
 			reportCPU(b, begin)
 		})
 	}
-}
-
-// BenchmarkServer_WriteTCP is one create over a loopback connection.
-func BenchmarkServer_WriteTCP(b *testing.B) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(b.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- simulate.New(simulate.Options{Namespaces: []string{"ns"}}).Run(ctx, ln) }()
-	defer func() {
-		stop()
-		<-ended
-	}()
-	var n atomic.Int64
-	begin := cputime.Used()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			body := fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"v":"1"}}`, n.Add(1))
-			answer, err := http.Post("http://"+ln.Addr().String()+mapsPath, "application/json", strings.NewReader(body))
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			if answer.StatusCode != http.StatusCreated {
-				b.Errorf("got %s", answer.Status)
-			}
-			_ = answer.Body.Close()
-		}
-	})
-	reportCPU(b, begin)
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 }
 
 // discard is an answer that nobody reads.

@@ -8,12 +8,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/flyball-dev/flyball/internal/cputime"
 	"github.com/flyball-dev/flyball/simulate"
@@ -64,6 +74,82 @@ func BenchmarkServer_Write(b *testing.B) {
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
 		})
 	}
+}
+
+// BenchmarkLoopback_Write is one write as programs and kubectl send it: by clients
+// of the kubeconfig, over TLS and HTTP/2, each with a connection of its own. The
+// clients' work is in it.
+func BenchmarkLoopback_Write(b *testing.B) {
+	var n atomic.Int64
+	for _, c := range []struct {
+		name string
+		do   func(context.Context, typedcorev1.ConfigMapInterface, int64) error
+	}{
+		{"create", func(ctx context.Context, maps typedcorev1.ConfigMapInterface, n int64) error {
+			_, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%d", n)}, Data: map[string]string{"v": "1"}}, metav1.CreateOptions{})
+			return err
+		}},
+		{"apply", func(ctx context.Context, maps typedcorev1.ConfigMapInterface, n int64) error {
+			wish := applycorev1.ConfigMap(fmt.Sprintf("u%d", n%100), "default").WithData(map[string]string{"v": fmt.Sprint(n)})
+			_, err := maps.Apply(ctx, wish, metav1.ApplyOptions{FieldManager: "m", Force: true})
+			return err
+		}},
+	} {
+		for _, clients := range []int{1, 8} {
+			b.Run(fmt.Sprintf("%s, %d clients", c.name, clients), func(b *testing.B) {
+				l, err := simulate.Listen(simulate.ListenOptions{Logger: logr.Discard()})
+				if err != nil {
+					b.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(b.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- l.Run(ctx) }()
+				defer func() {
+					stop()
+					<-ended
+				}()
+				all := make([]typedcorev1.ConfigMapInterface, clients)
+				for i := range all {
+					all[i] = mapsOf(b, l.Kubeconfig())
+					if err := c.do(ctx, all[i], n.Add(1)); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ResetTimer()
+				begin, left := cputime.Used(), int64(b.N)
+				var writers sync.WaitGroup
+				for _, maps := range all {
+					writers.Go(func() {
+						for atomic.AddInt64(&left, -1) >= 0 {
+							if err := c.do(ctx, maps, n.Add(1)); err != nil {
+								b.Error(err)
+								return
+							}
+						}
+					})
+				}
+				writers.Wait()
+				reportCPU(b, begin)
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+			})
+		}
+	}
+}
+
+// mapsOf is a client of the ConfigMaps of a kubeconfig's server, with a connection
+// of its own.
+func mapsOf(b *testing.B, kubeconfig []byte) typedcorev1.ConfigMapInterface {
+	b.Helper()
+	cfg, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		b.Fatal(err)
+	}
+	cfg.QPS, cfg.Dial = -1, (&net.Dialer{}).DialContext // a dialer's connections are its own
+	clients, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return clients.CoreV1().ConfigMaps("default")
 }
 
 // lines is an answer of which only the lines are counted; full is closed when
