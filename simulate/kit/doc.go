@@ -62,6 +62,23 @@
 // comes to light by an audit alone, or by a person: unless informers audit, which
 // helps against DropEvent, all processes are started anew when the faults end.
 //
+// # What the invariants leave out
+//
+// Each is as narrow as what the history tells:
+//
+//	V1, V2   objects are compared by UID and version, not by content; of informers of a
+//	         selection V1 asks nothing about what they lack, and V2 nothing at all
+//	V5       workers of one process; between replicas V10 judges writes alone
+//	V6       no model of the queue: here none is made up, and by V4 none is lost
+//	V11      what is asked, reconciled, told, stored and logged. That the Lease is given
+//	         back last follows from V10 for writes, not for reconciles
+//	V12      goroutines, by the bubble's end, and connections; no timer that nobody
+//	         waits for, and no registration
+//	V13      elements of stores, backlogs and queues at rest; no bytes, nothing before
+//	V14      lists of a kind; not how often a host is asked in all
+//	V15      when other keys are taken up; what they then find is for V1 and V4, at rest
+//	V17      what the scenario's checks say, and nothing that they do not ask
+//
 // # What it is not
 //
 // A bubble has one clock: time.Now and timers are the same for all in it. Only what
