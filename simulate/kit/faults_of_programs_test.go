@@ -162,6 +162,24 @@ func TestKit_StoppedProcessMayStandStill(t *testing.T) {
 	}
 }
 
+// What ends together, as reconciles do whose time to drain is over, does so in one order.
+func TestKit_OneSeedOfStopsHasOneHistory_K1(t *testing.T) {
+	plan := kit.Plan{kit.Stop(time.Second).Rate(0.4), kit.Hang(10 * time.Minute).Rate(0.3), kit.Stall(3 * time.Second).Rate(0.3), kit.Reject(2, 500).Rate(0.3)}
+	for seed := range uint64(2) {
+		run := func() *kit.History {
+			return kit.Run(t, kit.Config{Faults: plan, FaultPhase: 90 * time.Second}, seed, replicas)
+		}
+		one := run()
+		sound(t, one)
+		if how, _ := one.Differs(run()); how != "" {
+			t.Errorf("seed %#x has two histories: %s", seed, how)
+		}
+		if n := lives(one); n < 8 {
+			t.Errorf("seed %#x: %d processes ran, want more: it is not what it was tested for", seed, n)
+		}
+	}
+}
+
 // A handler that hangs holds up what it is to be told, and neither the store nor
 // anything after the hanging.
 func TestKit_StalledHandlerHearsLater(t *testing.T) {

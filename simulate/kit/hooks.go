@@ -76,6 +76,15 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
 		p.w.sleepUntil(ctx, p.Instant(p.w.within(m.hangs)))
+		p.apart(ctx, "reconcile "+controller+" "+key)
+	}
+}
+
+// apart gives what ends with ctx while the process stops an instant of its own: when
+// the time to drain is over, many things end at once.
+func (p *process) apart(ctx context.Context, name string) {
+	if ctx.Err() != nil && p.stops() {
+		p.w.sleepUntil(p.w.ctx, p.Instant(time.Now().Add(p.w.draws.upTo(p.name+" end of "+name, stepping))))
 	}
 }
 

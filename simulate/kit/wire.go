@@ -54,7 +54,8 @@ func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 
 const latency = 200 * time.Microsecond
 
-// sender gives each request an instant of its own.
+// sender gives each request an instant of its own, and one that ends as the process
+// stops another.
 type sender struct {
 	p    *process
 	next *http.Transport
@@ -62,11 +63,17 @@ type sender struct {
 
 // RoundTrip sends r.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
-	s.p.Step(r.Context(), "send "+r.Method, r.URL.Path+" "+r.Header.Get("Accept"))
+	what := r.URL.Path + " " + r.Header.Get("Accept")
+	s.p.Step(r.Context(), "send "+r.Method, what)
 	if err := r.Context().Err(); err != nil {
+		s.p.apart(r.Context(), what)
 		return nil, err
 	}
-	return s.next.RoundTrip(r)
+	answer, err := s.next.RoundTrip(r)
+	if err != nil {
+		s.p.apart(r.Context(), what)
+	}
+	return answer, err
 }
 
 // CloseIdleConnections gives connections back.
