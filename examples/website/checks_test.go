@@ -5,7 +5,6 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -60,12 +59,7 @@ func TestChecks_ReadyOnceWhatIsWrittenIsServed(t *testing.T) {
 
 func TestProcess_IsReadyByItsOwnCheckToo(t *testing.T) {
 	m := newMachine(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := l.Addr().String()
-	l.Close()
+	address := freePort(t)
 	p := m.start(t, "-health-probe-bind-address", address)
 	if _, err := p.sites.Create(t.Context(), p.sample, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ import (
 
 	"github.com/flyball-dev/flyball/envtest"
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/manager"
@@ -72,6 +73,7 @@ func testScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	utilruntime.Must(clientscheme.AddToScheme(s))
 	utilruntime.Must(webv1.AddToScheme(s))
+	utilruntime.Must(webv1beta1.AddToScheme(s))
 	return s
 }
 

@@ -239,6 +239,16 @@ func deployed(streams bool) {
 				`spec.host: Invalid value: "www.example.com": Website default/sample has this host`)), "once the first is in the cache")
 	})
 
+	whole("serves Websites in their former version", func(ctx context.Context) {
+		page := func() (string, error) {
+			out, err := own.Kubectl(ctx, "get", "websites.v1beta1.example.flyball.dev", "sample", "-o", "jsonpath={.spec.page}")
+			return string(out), err
+		}
+		Eventually(page).WithTimeout(time.Minute).Should(ContainSubstring("It balances."))
+		kubectl(ctx, "patch", "websites.v1beta1.example.flyball.dev", "sample", "--type=merge", "-p", `{"spec":{"page":"<p>"}}`)
+		Expect(kubectl(ctx, "get", "website", "sample", "-o", "jsonpath={.spec.content}")).To(Equal("<p>"))
+	})
+
 	whole("follows a Website, counts up its events, and prunes what it does not want", func(ctx context.Context) {
 		for n := 3; n <= 5; n++ {
 			kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))

@@ -20,6 +20,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 	"github.com/flyball-dev/flyball/manager"
 )
 
@@ -30,7 +31,7 @@ func main() {
 	local := flag.Bool("local", false, "start a local control plane (a real etcd and kube-apiserver) and run against it")
 	demo := flag.Bool("demo", false, "apply a sample, follow it, change it, delete it, and exit; on a real cluster only with an explicit -kubeconfig")
 	data := flag.String("data", "", "`directory` that keeps the objects of the simulated API server from one start to the next (default: they go with it)")
-	webhooks := flag.Bool("webhooks", false, "judge and complete Websites before they are stored; the API server must reach this process (see docs/webhooks.md)")
+	webhooks := flag.Bool("webhooks", false, "judge and complete Websites before they are stored, and convert those of v1beta1; the API server must reach this process (see docs/webhooks.md)")
 	trace := flag.String("trace", "", "`file` to write OpenTelemetry's spans to, from each event to the requests that follow from it; - is standard error (default: none are made)")
 	flag.Usage = usage
 	flag.Parse()
@@ -40,6 +41,7 @@ func main() {
 
 	exitOn(clientscheme.AddToScheme(scheme))
 	exitOn(webv1.AddToScheme(scheme))
+	exitOn(webv1beta1.AddToScheme(scheme))
 	opts.Scheme = scheme
 	if *webhooks {
 		if *local || *demo {

@@ -17,26 +17,31 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
+	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 )
 
 // webhookOptions have the server make its certificates itself, unless a directory
-// has them, and written into the configurations named website.
+// has them, and written into the configurations named website and into the
+// CustomResourceDefinition, where that has a webhook.
 func webhookOptions(given webhook.Options) webhook.Options {
 	if given.CertDir == "" {
 		given.Managed = &webhook.Managed{
 			Service:    "website-webhooks",
 			Mutating:   []string{"website"},
 			Validating: []string{"website"},
+			CRDs:       []string{"websites.example.flyball.dev"},
 		}
 	}
 	return given
 }
 
-// addWebhooks has mgr complete and judge Websites before they are stored.
+// addWebhooks has mgr complete and judge Websites before they are stored, and convert
+// them between their versions.
 func addWebhooks(mgr *manager.Manager) {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	webhook.Mutate(mgr.Webhooks(), "", writeHost)
 	webhook.Validate(mgr.Webhooks(), "", hostRules{websites.Lister()}.judge)
+	webhook.Convert(mgr.Webhooks(), webhook.Spoke(webv1beta1.ToV1, webv1beta1.FromV1))
 }
 
 // writeHost writes the host as DNS compares it, so that all else may compare text.
