@@ -254,9 +254,13 @@ func deployed(streams bool) {
 			kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 			serves(ctx, sample, n)
 		}
-		Eventually(func() string {
+		n := 5
+		Eventually(func() string { // replicas that come before the operator looks again are no event
+			n = 3 + (n+1)%3
+			kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
+			serves(ctx, sample, n)
 			return kubectl(ctx, "get", "events.events.k8s.io", "-o", `jsonpath={.items[?(@.series.count>1)].reason}`)
-		}).WithTimeout(30 * time.Second).Should(ContainSubstring("Serving"))
+		}).WithTimeout(time.Minute).WithPolling(300 * time.Millisecond).Should(ContainSubstring("Serving"))
 
 		var site webv1.Website
 		Expect(admin.Get(ctx, sample, &site)).To(Succeed())
