@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
@@ -36,13 +35,7 @@ import (
 
 // Without a server, as the API server would ask: to the former version and back.
 func TestConversion_LosesNothingOnTheWay(t *testing.T) {
-	opts := testOptions()
-	opts.Config = &rest.Config{Host: "http://127.0.0.1:1"}
-	mgr, err := manager.New(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	addWebhooks(mgr)
+	mgr := withWebhooks(t)
 	full := site(2)
 	full.TypeMeta = website("", "", 0).TypeMeta
 	full.Spec.Host, full.Labels = "www.example.com", map[string]string{"a": "b"}

@@ -26,8 +26,9 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// Without a network and without a server: the webhooks are a handler.
-func TestWebhooks_CompleteAndJudge(t *testing.T) {
+// withWebhooks is a manager without a server, whose webhooks are a handler.
+func withWebhooks(t *testing.T) *manager.Manager {
+	t.Helper()
 	opts := testOptions()
 	opts.Config = &rest.Config{Host: "http://127.0.0.1:1"}
 	mgr, err := manager.New(opts)
@@ -35,6 +36,11 @@ func TestWebhooks_CompleteAndJudge(t *testing.T) {
 		t.Fatal(err)
 	}
 	addWebhooks(mgr)
+	return mgr
+}
+
+func TestWebhooks_CompleteAndJudge(t *testing.T) {
+	mgr := withWebhooks(t)
 	if err := mgr.Webhooks().Err(); err != nil {
 		t.Fatal(err)
 	}
