@@ -9,10 +9,11 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // option is one field of Options as a flag.
@@ -107,21 +108,19 @@ var flags = [...]option{
 		name:  "webhook-bind-address",
 		env:   "WEBHOOK_BIND_ADDRESS",
 		usage: "`address` to serve webhooks on, if there are any",
-		get:   func(o *Options) string { return cmp.Or(o.Webhooks.Address, defaultWebhookAddress) },
+		get:   func(o *Options) string { return cmp.Or(o.Webhooks.Address, webhook.DefaultAddress) },
 		set:   func(o *Options, text string) error { o.Webhooks.Address = text; return nil },
 	}, {
 		name:  "webhook-cert-path",
 		env:   "WEBHOOK_CERT_PATH",
 		usage: "`directory` with tls.crt and tls.key of the webhooks",
-		get: func(o *Options) string {
-			return cmp.Or(o.Webhooks.CertDir, filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"))
-		},
-		set: func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
+		get:   func(o *Options) string { return cmp.Or(o.Webhooks.CertDir, webhook.DefaultCertDir()) },
+		set:   func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
 	}, {
 		name:  "webhook-drain-delay",
 		env:   "WEBHOOK_DRAIN_DELAY",
-		usage: "`time` that webhooks go on answering after a stop has begun, below 0 for none (default: 10s)",
-		get:   func(o *Options) string { return timeText(o.Webhooks.DrainDelay) },
+		usage: "`time` that webhooks go on answering after a stop has begun, below 0 for none",
+		get:   func(o *Options) string { return cmp.Or(o.Webhooks.DrainDelay, webhook.DefaultDrainDelay).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.Webhooks.DrainDelay, text) },
 	}, {
 		name:  "watch-namespaces",
@@ -162,34 +161,14 @@ var flags = [...]option{
 			o.elect(func(e *LeaderElection) { e.Namespace = text })
 			return nil
 		},
-	}, {
-		name:  "leader-elect-lease-duration",
-		env:   "LEADER_ELECT_LEASE_DURATION",
-		usage: "`time` after the leader's last sign of life when another replica may take over (default: 15s)",
-		get:   func(o *Options) string { return timeText(o.election().LeaseDuration) },
-		set: func(o *Options, text string) (err error) {
-			o.elect(func(e *LeaderElection) { err = setTime(&e.LeaseDuration, text) })
-			return err
-		},
-	}, {
-		name:  "leader-elect-renew-deadline",
-		env:   "LEADER_ELECT_RENEW_DEADLINE",
-		usage: "`time` for which the leader tries to renew before it gives up (default: two thirds of the lease's duration)",
-		get:   func(o *Options) string { return timeText(o.election().RenewDeadline) },
-		set: func(o *Options, text string) (err error) {
-			o.elect(func(e *LeaderElection) { err = setTime(&e.RenewDeadline, text) })
-			return err
-		},
-	}, {
-		name:  "leader-elect-retry-period",
-		env:   "LEADER_ELECT_RETRY_PERIOD",
-		usage: "`time` between two renewals (default: a fifth of the renew deadline)",
-		get:   func(o *Options) string { return timeText(o.election().RetryPeriod) },
-		set: func(o *Options, text string) (err error) {
-			o.elect(func(e *LeaderElection) { err = setTime(&e.RetryPeriod, text) })
-			return err
-		},
-	}, {
+	},
+	electionTime("leader-elect-lease-duration", "LEADER_ELECT_LEASE_DURATION", "`time` after the leader's last sign of life when another replica may take over",
+		defaultLeaseDuration, func(e *LeaderElection) *time.Duration { return &e.LeaseDuration }),
+	electionTime("leader-elect-renew-deadline", "LEADER_ELECT_RENEW_DEADLINE", "`time` for which the leader tries to renew before it gives up (default: two thirds of the lease's duration)",
+		0, func(e *LeaderElection) *time.Duration { return &e.RenewDeadline }),
+	electionTime("leader-elect-retry-period", "LEADER_ELECT_RETRY_PERIOD", "`time` between two renewals (default: a fifth of the renew deadline)",
+		0, func(e *LeaderElection) *time.Duration { return &e.RetryPeriod }),
+	{
 		name:  "graceful-shutdown-timeout",
 		env:   "GRACEFUL_SHUTDOWN_TIMEOUT",
 		usage: "`time` that stopping may take",
@@ -206,12 +185,25 @@ var flags = [...]option{
 	},
 }
 
-// timeText is empty where nothing is said.
-func timeText(d time.Duration) string {
-	if d == 0 {
-		return ""
+// electionTime is one of the durations of an election. Its default is 0 where it
+// follows from another.
+func electionTime(name, env, usage string, otherwise time.Duration, of func(*LeaderElection) *time.Duration) option {
+	return option{
+		name:  name,
+		env:   env,
+		usage: usage,
+		get: func(o *Options) string {
+			e := o.election()
+			if d := cmp.Or(*of(&e), otherwise); d != 0 {
+				return d.String()
+			}
+			return ""
+		},
+		set: func(o *Options, text string) (err error) {
+			o.elect(func(e *LeaderElection) { err = setTime(of(e), text) })
+			return err
+		},
 	}
-	return d.String()
 }
 
 func setTime(d *time.Duration, text string) (err error) {

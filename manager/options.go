@@ -28,7 +28,6 @@ import (
 const (
 	defaultMetricsAddress = "127.0.0.1:8080"
 	defaultHealthAddress  = "127.0.0.1:8081"
-	defaultWebhookAddress = ":9443"
 	defaultGracePeriod    = 30 * time.Second
 
 	off = "0" // as an address

@@ -99,9 +99,6 @@ func unionOf(discriminator, values string) (u smd.Union) {
 
 // defaultOf is a value as a reader of YAML has it.
 func defaultOf(text string) any {
-	if text == `""` {
-		return ""
-	}
 	var value any
 	_ = json.Unmarshal([]byte(text), &value) // the tests read all
 	return asYAML(value)

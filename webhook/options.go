@@ -18,9 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
+// What Options are where they say nothing.
 const (
-	defaultAddress           = ":9443"
-	defaultDrainDelay        = 10 * time.Second
+	DefaultAddress    = ":9443"
+	DefaultDrainDelay = 10 * time.Second
+)
+
+// DefaultCertDir is the directory of Options.CertDir where that is empty: the one where
+// kubebuilder's manifests have the certificates mounted.
+func DefaultCertDir() string {
+	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+}
+
+const (
 	defaultMaxBody           = 32 << 20
 	defaultLifetime          = 90 * 24 * time.Hour
 	defaultAuthorityLifetime = 365 * 24 * time.Hour
@@ -85,12 +95,12 @@ type Managed struct {
 // complete fills in what has been left out and returns the misuse it finds.
 func (o *Options) complete() error {
 	var misuse []error
-	o.Address = cmp.Or(o.Address, defaultAddress)
+	o.Address = cmp.Or(o.Address, DefaultAddress)
 	if _, _, err := net.SplitHostPort(o.Address); err != nil {
 		misuse = append(misuse, fmt.Errorf("webhook.Options.Address %q: %w; write \"host:port\" or \":port\"", o.Address, err))
 	}
-	o.CertDir = cmp.Or(o.CertDir, filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs"))
-	o.DrainDelay = max(cmp.Or(o.DrainDelay, defaultDrainDelay), 0)
+	o.CertDir = cmp.Or(o.CertDir, DefaultCertDir())
+	o.DrainDelay = max(cmp.Or(o.DrainDelay, DefaultDrainDelay), 0)
 	if o.MaxBody < 0 {
 		misuse = append(misuse, fmt.Errorf("MaxBody is %d; give a number of bytes, or 0 for %d", o.MaxBody, int64(defaultMaxBody)))
 	}
