@@ -48,7 +48,33 @@ type OutOfScopeError struct {
 }
 
 func (e *OutOfScopeError) Error() string {
-	return fmt.Sprintf("read %s %s: namespace %q is outside of what the informer watches; add it to the informer's Scope", e.Kind.Kind, e.Key, e.Key.Namespace)
+	return fmt.Sprintf("read %s: namespace %q is outside of what the informer watches; add it to the informer's Scope", whatIsRead(e.Kind, e.Key), e.Key.Namespace)
+}
+
+// NamespaceError: the read has a namespace, and the kind is cluster-scoped, or it
+// has none, and the kind is namespaced. No object can have such a key, so the read
+// is a mistake of the program; apierrors.IsNotFound does not hold for it.
+type NamespaceError struct {
+	Kind schema.GroupVersionKind
+	Key  Key // without a name: of a list
+}
+
+func (e *NamespaceError) Error() string {
+	if e.Key.Namespace == "" {
+		return fmt.Sprintf("read %s: kind %s is namespaced; set the namespace of the key", whatIsRead(e.Kind, e.Key), e.Kind.Kind)
+	}
+	return fmt.Sprintf("read %s: kind %s is cluster-scoped; leave the namespace %q out", whatIsRead(e.Kind, e.Key), e.Kind.Kind, e.Key.Namespace)
+}
+
+// whatIsRead is the kind with the key, or of a list with its namespace.
+func whatIsRead(kind schema.GroupVersionKind, key Key) string {
+	switch {
+	case key.Name == "":
+		return fmt.Sprintf("%s in %q", kind.Kind, key.Namespace)
+	case key.Namespace == "":
+		return kind.Kind + " " + key.Name
+	}
+	return kind.Kind + " " + key.String()
 }
 
 // NotSyncedError: the first list has not arrived, so nothing can be said of

@@ -287,7 +287,7 @@ func TestIndexer_GivesMemoryBack(t *testing.T) {
 func listerOf(x *Indexer[thing], s *sight) Lister[thing] {
 	var at atomic.Pointer[sight]
 	at.Store(s)
-	return newLister[thing](x, nil, &at)
+	return newLister[thing](x, nil, nil, &at)
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {

@@ -35,8 +35,17 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 	if lw, ok := lw.(interface{ CloseIdleConnections() }); ok {
 		c.closeIdle = lw.CloseIdleConnections
 	}
+	if lw, ok := lw.(dividing); ok {
+		c.namespaced = lw.namespaced
+	}
 	h, err := c.handle([]Scope{{}}, nil)
 	return &SharedInformer[T]{core: c, handle: h, err: err}
+}
+
+// dividing is a ListerWatcher that may know whether objects of its kind live in
+// namespaces.
+type dividing interface {
+	namespaced() (namespaced, known bool)
 }
 
 // Logger is the one of the Options, with the kind, for what stands on the
@@ -54,7 +63,7 @@ func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.cor
 // Lister returns the read side. What it returns is shared and read-only. It
 // sees the scopes that the handle has at the time of each read.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, &i.handle.sight)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight)
 }
 
 // AddHandler has handle called with every change from now on, first with the

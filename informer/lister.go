@@ -27,11 +27,14 @@ type Lister[T Object] struct{ v *view }
 type view struct {
 	store    *Indexer[Object]
 	resource func() schema.GroupResource // for NotFound; nil: the kind stands in
-	sight    *atomic.Pointer[sight]
+	// namespaced says whether objects of the kind live in namespaces, and whether
+	// that is known; nil: it never is.
+	namespaced func() (namespaced, known bool)
+	sight      *atomic.Pointer[sight]
 }
 
-func newLister[T Object](store *Indexer[Object], resource func() schema.GroupResource, sight *atomic.Pointer[sight]) Lister[T] {
-	return Lister[T]{&view{store, resource, sight}}
+func newLister[T Object](store *Indexer[Object], resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight]) Lister[T] {
+	return Lister[T]{&view{store, resource, namespaced, sight}}
 }
 
 // look reads what is there and through what it is seen, both of one moment:
@@ -55,9 +58,10 @@ type QueryOptions struct {
 }
 
 // Get returns the object of key, or a NotFound of apierrors, an
-// *UndecodableError, an *OutOfScopeError when key's namespace is not watched,
-// a *NotSyncedError when the first list has not arrived and the object is not
-// known, or a *ReleasedError.
+// *UndecodableError, a *NamespaceError when key has a namespace and the kind is
+// cluster-scoped, or the reverse, an *OutOfScopeError when key's namespace is not
+// watched, a *NotSyncedError when the first list has not arrived and the object is
+// not known, or a *ReleasedError.
 func (l Lister[T]) Get(key Key) (T, error) {
 	var none T
 	if l.v == nil {
@@ -85,6 +89,8 @@ func (l Lister[T]) missing(key Key, s *sight) error {
 	switch {
 	case s.gone != nil:
 		return s.gone
+	case l.v.misplaced(key.Namespace):
+		return &NamespaceError{Kind: kind, Key: key}
 	case !s.covers(key.Namespace):
 		return &OutOfScopeError{Kind: kind, Key: key}
 	case !s.isSynced():
@@ -97,6 +103,15 @@ func (l Lister[T]) missing(key Key, s *sight) error {
 	resource.Resource = cmp.Or(resource.Resource, kind.Kind)
 	resource.Group = cmp.Or(resource.Group, kind.Group)
 	return apierrors.NewNotFound(resource, key.String())
+}
+
+// misplaced: no object of the kind can have the namespace, whatever its name.
+func (v *view) misplaced(namespace string) bool {
+	if v.namespaced == nil {
+		return false
+	}
+	namespaced, known := v.namespaced()
+	return known && namespaced == (namespace == "")
 }
 
 // All yields every object.
@@ -125,7 +140,9 @@ func (v *view) sees(s *sight, r *row[Object]) bool {
 	return true
 }
 
-// Namespace yields the objects of one namespace; empty: all objects.
+// Namespace yields the objects of one namespace; empty: all objects. It yields
+// nothing for a namespace that is not watched, and for any namespace of a
+// cluster-scoped kind, where List returns an error.
 func (l Lister[T]) Namespace(namespace string) iter.Seq[T] {
 	if namespace == "" {
 		return l.All()
@@ -253,10 +270,12 @@ func (l Lister[T]) known(index string) error {
 }
 
 // List returns the chosen objects as a slice. It is an error when there is no
-// such index, and a *ReleasedError when the informer was released.
+// such index, a *ReleasedError when the informer was released, a *NamespaceError
+// when opts name a namespace of a cluster-scoped kind, and an *OutOfScopeError
+// when they name one that is not watched.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
-	if l.v != nil && l.v.sight.Load().gone != nil {
-		return nil, l.v.sight.Load().gone
+	if err := l.readable(opts.Namespace); err != nil {
+		return nil, err
 	}
 	objects := l.Namespace(opts.Namespace)
 	if opts.Index != "" {
@@ -283,6 +302,25 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 		out = append(out, obj)
 	}
 	return out, nil
+}
+
+// readable is why there can be no objects of namespace, whatever the server has;
+// an empty one is all namespaces.
+func (l Lister[T]) readable(namespace string) error {
+	if l.v == nil {
+		return nil
+	}
+	s, key := l.v.sight.Load(), Key{Namespace: namespace}
+	switch {
+	case s.gone != nil:
+		return s.gone
+	case namespace == "":
+	case l.v.misplaced(namespace):
+		return &NamespaceError{Kind: l.v.store.kind, Key: key}
+	case !s.covers(namespace):
+		return &OutOfScopeError{Kind: l.v.store.kind, Key: key}
+	}
+	return nil
 }
 
 // ask is the values that the named index gives for obj.

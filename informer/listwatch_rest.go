@@ -346,6 +346,10 @@ func (lw *restListerWatcher[T]) host() (*apiServer, schema.GroupVersionKind) {
 	return lw.server, lw.of.named()
 }
 
+func (lw *restListerWatcher[T]) namespaced() (namespaced, known bool) {
+	return lw.resolver.namespaced(lw.of)
+}
+
 func (lw *restListerWatcher[T]) selectors() url.Values {
 	q := url.Values{}
 	setIf(q, "labelSelector", lw.scope.LabelSelector)

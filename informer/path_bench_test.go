@@ -131,7 +131,7 @@ func BenchmarkPath_Read(b *testing.B) {
 	_, x, next := benchStore(b)
 	var all atomic.Pointer[sight]
 	all.Store(&sight{})
-	lister := newLister[thing](x, nil, &all)
+	lister := newLister[thing](x, nil, nil, &all)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0

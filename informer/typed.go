@@ -91,6 +91,13 @@ func (l listerWatcherAs[To, From]) IsWatchListSemanticsUnSupported() bool {
 	return ok && p.IsWatchListSemanticsUnSupported()
 }
 
+func (l listerWatcherAs[To, From]) namespaced() (namespaced, known bool) {
+	if d, ok := l.from.(dividing); ok {
+		return d.namespaced()
+	}
+	return false, false
+}
+
 type streamAs[To, From Object] struct {
 	from    Stream[From]
 	convert func(From) To

@@ -13,7 +13,8 @@ import (
 // Object is a Func that reads the key's object and hands it to f. An object that is
 // not there is done: what belongs to it goes by its owner references, or by
 // WithFinalizer. One that cannot be decoded, or that the lister does not cover, is a
-// terminal error: a later version, or another scope, brings a new event.
+// terminal error: a later version, or another scope, brings a new event. So is a key
+// with a namespace of a cluster-scoped kind, or without one of a namespaced kind.
 //
 // The object is shared and must not be changed; informer.Copy gives one's own. It
 // may be about to be deleted: then its deletionTimestamp is set.
@@ -36,6 +37,9 @@ func unreadable(err error) error {
 		return Terminal(err)
 	}
 	if _, ok := errors.AsType[*informer.OutOfScopeError](err); ok {
+		return Terminal(err)
+	}
+	if _, ok := errors.AsType[*informer.NamespaceError](err); ok {
 		return Terminal(err)
 	}
 	return IgnoreNotFound(err)

@@ -108,7 +108,8 @@ func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
 func absent(err error) bool {
 	_, outOfScope := errors.AsType[*informer.OutOfScopeError](err)
 	_, notSynced := errors.AsType[*informer.NotSyncedError](err)
-	return outOfScope || notSynced || apierrors.IsNotFound(err)
+	_, misplaced := errors.AsType[*informer.NamespaceError](err)
+	return outOfScope || notSynced || misplaced || apierrors.IsNotFound(err)
 }
 
 func (x *indexer[T]) Index(name string, obj any) ([]any, error) {

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+)
+
+// listed answers a streaming list of obj alone.
+func listed(t *testing.T, kind string, obj Object) answer {
+	t.Helper()
+	obj.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+	end := Copy(obj)
+	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+	return watch(hang, wire(t, FrameAdded, obj), wire(t, FrameBookmark, end))
+}
+
+// refused holds that a read is a *NamespaceError whose text names the fix.
+func refused(t *testing.T, what string, err error, fix string) {
+	t.Helper()
+	if _, ok := errors.AsType[*NamespaceError](err); !ok || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), fix) {
+		t.Errorf("%s: %v, want a *NamespaceError that says %q and is not taken for NotFound", what, err, fix)
+	}
+}
+
+func TestLister_ReadThatNoObjectCanAnswerIsAnError_B10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
+		f, _ := factoryOn(t, serve(t, listed(t, "Node", node)), Options{Namespaces: []string{"a"}})
+		nodes := For[*corev1.Node](f)
+		defer runFactory(t, f)()
+		<-nodes.Synced()
+		lister := nodes.Lister()
+
+		_, err := lister.Get(Key{Namespace: "a", Name: "n"})
+		refused(t, "Get of a cluster-scoped kind in a namespace", err, `kind Node is cluster-scoped; leave the namespace "a" out`)
+		_, err = lister.List(QueryOptions{Namespace: "a"})
+		refused(t, "List of a cluster-scoped kind in a namespace", err, `kind Node is cluster-scoped; leave the namespace "a" out`)
+		if _, err := lister.Get(Key{Name: "n"}); err != nil {
+			t.Errorf("Get without a namespace: %v", err)
+		}
+		if all, err := lister.List(QueryOptions{}); err != nil || len(all) != 1 {
+			t.Errorf("List without a namespace gives %d and %v, want the node", len(all), err)
+		}
+	})
+}
+
+func TestLister_ReadOfANamespacedKindWithoutNamespaceIsAnError_B10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "n", UID: "u", ResourceVersion: "5"}}
+		f, _ := factoryOn(t, serve(t, listed(t, "ConfigMap", cm)), Options{Namespaces: []string{"a"}})
+		configMaps := For[*corev1.ConfigMap](f)
+		defer runFactory(t, f)()
+		<-configMaps.Synced()
+		lister := configMaps.Lister()
+
+		_, err := lister.Get(Key{Name: "n"})
+		refused(t, "Get of a namespaced kind without namespace", err, "read ConfigMap n: kind ConfigMap is namespaced; set the namespace of the key")
+		_, err = lister.List(QueryOptions{Namespace: "b"})
+		if _, ok := errors.AsType[*OutOfScopeError](err); !ok || !strings.Contains(err.Error(), `read ConfigMap in "b"`) {
+			t.Errorf("List of a namespace that is not watched: %v, want an *OutOfScopeError", err)
+		}
+		if all, err := lister.List(QueryOptions{Namespace: "a"}); err != nil || len(all) != 1 {
+			t.Errorf("List of the namespace gives %d and %v, want the ConfigMap", len(all), err)
+		}
+	})
+}
+
+// An informer that nobody shares knows as much, when its ListerWatcher does.
+func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
+		s := serve(t, listed(t, "Node", node))
+		lw, err := NewListerWatcher[*corev1.Node](&rest.Config{Host: "http://memory", Transport: &http.Transport{DialContext: s.dial}}, clientscheme.Scheme, WatchScope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := New(lw, corev1.SchemeGroupVersion.WithKind("Node"), Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- i.Run(ctx) }()
+		<-i.Synced()
+		_, err = i.Lister().Get(Key{Namespace: "a", Name: "n"})
+		refused(t, "Get of a cluster-scoped kind in a namespace", err, `leave the namespace "a" out`)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
