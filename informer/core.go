@@ -91,10 +91,10 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 			return schema.GroupResource{Group: kind.Group, Resource: strings.ToLower(kind.Kind)}
 		},
 		convert: func(obj Object) (Object, error) {
-			if reflect.TypeOf(obj) == object {
-				return Copy(obj), nil
+			if object.Kind() != reflect.Pointer {
+				return nil, errors.New("the type of the informer's objects is not known")
 			}
-			return nil, errors.New("another representation")
+			return convertTo(object, kind, obj)
 		},
 		forget: func() {},
 	}

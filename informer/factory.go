@@ -191,7 +191,7 @@ func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{Kind: t.String()}, err
 	}
 	if t.Kind() != reflect.Pointer {
-		return schema.GroupVersionKind{Kind: t.Name()}, fmt.Errorf("informer for %s: give the pointer to an API type, such as informer.For[*corev1.Pod]", t)
+		return schema.GroupVersionKind{Kind: t.Name()}, fmt.Errorf("informer for %s: give the pointer to an API type, such as informer.For[*corev1.Pod], or an object of it to informer.ForObject", t)
 	}
 	obj := reflect.New(t.Elem()).Interface().(runtime.Object)
 	kinds, _, err := scheme.ObjectKinds(obj)

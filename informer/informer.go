@@ -24,9 +24,26 @@ type SharedInformer[T Object] struct {
 
 // New returns an informer that nobody shares, fed by lw. The caller runs it. If
 // lw has a method CloseIdleConnections, as that of NewListerWatcher, it is called
-// when the run has ended.
+// when the run has ended. T is a pointer to an API type; where it is known only at
+// run time, take NewForObject. An interface as T is misuse that Run returns.
 func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
-	c := newCore(reflect.TypeFor[T](), kind, opts, func(WatchScope) (ListerWatcher[Object], error) {
+	return newFor(reflect.TypeFor[T](), lw, kind, opts)
+}
+
+// NewForObject is New where the type of the objects is known only at run time:
+// lw gives objects of like's type, and own writes are read as that type. Nothing
+// else of like is used. A nil like is misuse that Run returns.
+func NewForObject(lw ListerWatcher[Object], like Object, kind schema.GroupVersionKind, opts Options) *SharedInformer[Object] {
+	t := reflect.TypeOf(like)
+	if t == nil {
+		t = reflect.TypeFor[Object]()
+	}
+	return newFor(t, lw, kind, opts)
+}
+
+// newFor is an informer of objects of type object, fed by lw.
+func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
+	c := newCore(object, kind, opts, func(WatchScope) (ListerWatcher[Object], error) {
 		if lw == nil {
 			return nil, errors.New("the ListerWatcher is nil; give one, for instance from NewListerWatcher")
 		}
@@ -38,7 +55,11 @@ func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Optio
 	if lw, ok := lw.(dividing); ok {
 		c.namespaced = lw.namespaced
 	}
-	h, err := c.handle([]Scope{{}}, nil)
+	var misuse error
+	if object.Kind() != reflect.Pointer {
+		misuse = c.errorf("informer.New for %s: the type does not say what the objects are, so own writes could not be shown; give the pointer to an API type, such as *corev1.Pod, or an object of it to informer.NewForObject", object)
+	}
+	h, err := c.handle([]Scope{{}}, misuse)
 	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,6 +42,48 @@ func ForKind(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...S
 // full, it feeds this informer too. Misuse is remembered as by ForKind.
 func ForMetadata(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...Scope) *SharedInformer[*metav1.PartialObjectMetadata] {
 	return ofKind[*metav1.PartialObjectMetadata](f, kind, "ForMetadata", scopes)
+}
+
+// ForObject is For of a type that is known only at run time, such as what
+// scheme.New(kind) returns: the informer is the one of like's type, which is For's,
+// and of like's apiVersion and kind for an *unstructured.Unstructured (ForKind's) or
+// a *metav1.PartialObjectMetadata (ForMetadata's). Handlers, Listers and indexes see
+// objects of like's type. Nothing else of like is used. Misuse (a nil like, a type
+// that is not in the scheme, one that has several kinds there and says none) is
+// remembered as by For.
+func ForObject(f *SharedInformerFactory, like runtime.Object, scopes ...Scope) *SharedInformer[Object] {
+	id := coreID{object: reflect.TypeFor[Object]()}
+	var err error
+	if f != nil {
+		id, err = f.idOf(like)
+	}
+	return handleOf[Object](f, id, err, scopes)
+}
+
+// idOf is the informer of like's type and kind.
+func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
+	id := coreID{object: reflect.TypeFor[Object](), kind: schema.GroupVersionKind{Kind: fmt.Sprintf("%T", like)}}
+	t := reflect.TypeOf(like)
+	if _, ok := like.(Object); !ok || t.Kind() != reflect.Pointer || reflect.ValueOf(like).IsNil() {
+		return id, fmt.Errorf("informer.ForObject of %T: give a pointer to an API type that has metadata, such as &corev1.Pod{}", like)
+	}
+	own := like.GetObjectKind().GroupVersionKind()
+	if ofAnyKind(t) {
+		if own.Kind == "" || own.Version == "" {
+			return id, fmt.Errorf("informer.ForObject of %T: the type does not say which kind; set apiVersion and kind of the object", like)
+		}
+		return coreID{object: t, kind: own}, nil
+	}
+	kinds, _, err := f.scheme.ObjectKinds(like)
+	switch {
+	case err != nil:
+		return id, fmt.Errorf("informer.ForObject of %T: the type is not in the scheme; call its package's AddToScheme(scheme) first: %w", like, err)
+	case slices.Contains(kinds, own):
+		return coreID{object: t, kind: own}, nil
+	case len(kinds) > 1:
+		return id, fmt.Errorf("informer.ForObject of %T: the type stands for %d kinds in the scheme; set apiVersion and kind of the object", like, len(kinds))
+	}
+	return coreID{object: t, kind: kinds[0]}, nil
 }
 
 // ForResource is ForKind for code that knows the resource ("widgets") and not
