@@ -61,6 +61,9 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if err := c.settle(ctx, at, opts); err != nil {
 		return err
 	}
+	if err := c.private(at, object); err != nil {
+		return err
+	}
 	body, err := json.Marshal(tree)
 	if err != nil {
 		return at.wrap(err)

@@ -218,6 +218,15 @@ func metadataOnly(obj runtime.Object) bool {
 	return ok
 }
 
+// private is an error where the call would change into, and into is an object of
+// the cache.
+func (c *Client) private(at *call, into informer.Object) error {
+	if s, ok := c.opts.Observer.(sharer); ok && !isNil(into) && s.Shares(into) {
+		return at.wrap(&SharedObjectError{Kind: at.kind, Key: informer.KeyOf(into)})
+	}
+	return nil
+}
+
 func isNil(v any) bool {
 	if v == nil {
 		return true

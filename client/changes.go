@@ -43,6 +43,9 @@ func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opt
 	if err != nil {
 		return false, err
 	}
+	if err := c.private(at, to); err != nil {
+		return false, err
+	}
 	if err := sameObject(from, to); err != nil {
 		return false, at.wrap(err)
 	}

@@ -35,10 +35,18 @@ type Observer interface {
 	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
 }
 
+// sharer is an Observer that knows which objects its readers share, as
+// *informer.SharedInformerFactory does.
+type sharer interface {
+	Shares(obj informer.Object) bool
+}
+
 // Options of a Client. The zero Options are fit for production.
 type Options struct {
 	// Observer is shown the answers to this client's writes; nil: nobody is, and
-	// a Lister shows a write when its watch does.
+	// a Lister shows a write when its watch does. One that has a method
+	// Shares(informer.Object) bool, as *informer.SharedInformerFactory has, is asked
+	// by each call that fills an object whether the object is shared: see C11.
 	Observer Observer
 	// FieldOwner of writes that name none. Empty: the server derives one from
 	// the user agent, and Apply asks for the option.

@@ -41,6 +41,9 @@ func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate
 	if err != nil {
 		return Unchanged, err
 	}
+	if err := c.private(at, obj); err != nil {
+		return Unchanged, err
+	}
 	if mutate == nil {
 		return Unchanged, at.wrap(errors.New("create or update: the function is nil; use Apply"))
 	}

@@ -59,6 +59,8 @@
 //   - C10 PatchChanges sends what differs and nothing else, object and status apart,
 //     to the very object that was read, and a list only to the version that it was
 //     read from.
+//   - C11 A call that would change an object of the cache, by filling it with the
+//     server's answer, is an error that names informer.Copy, and nothing is sent.
 //
 // # Concurrency
 //

@@ -35,6 +35,18 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.err.Error() }
 
+// SharedObjectError: the object that was passed is the one in the cache of an
+// informer, which all readers share, and the call would fill it with the server's
+// answer. Nothing was sent.
+type SharedObjectError struct {
+	Kind schema.GroupVersionKind
+	Key  informer.Key
+}
+
+func (e *SharedObjectError) Error() string {
+	return "the object is the one in the cache, which all readers share; change and pass a copy: obj = informer.Copy(obj)"
+}
+
 func (e *ConflictError) Unwrap() error { return e.err }
 
 // WhenPassed calls do, once, when the informers hold a version newer than the

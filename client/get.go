@@ -23,6 +23,9 @@ func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object
 	if err != nil {
 		return err
 	}
+	if err := c.private(at, into); err != nil {
+		return err
+	}
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
 		return at.wrap(err)

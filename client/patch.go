@@ -143,6 +143,9 @@ func (c *Client) patch(ctx context.Context, sub string, obj informer.Object, pat
 	if err != nil {
 		return err
 	}
+	if err := c.private(at, obj); err != nil {
+		return err
+	}
 	a, err := c.sendPatch(ctx, at, obj, patch)
 	if err != nil {
 		return err

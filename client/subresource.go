@@ -54,6 +54,9 @@ func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts .
 	if isNil(into) {
 		return at.wrap(errors.New("the object to read into is nil"))
 	}
+	if err := c.private(at, into); err != nil {
+		return err
+	}
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
 		return at.wrap(err)
@@ -125,6 +128,9 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 	kind, err := c.bodyKind(body)
 	if err != nil {
 		return at.wrap(err)
+	}
+	if err := c.private(at, body); err != nil {
+		return err
 	}
 	data, contentType, err := encode(body, kind, false)
 	if err != nil {

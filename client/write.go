@@ -19,8 +19,8 @@ func (c *Client) Create(ctx context.Context, obj informer.Object, opts ...Option
 
 // Update replaces the object with obj, which becomes what the server stored;
 // on an error it is left as it was. obj carries its resourceVersion: if the
-// object has changed since, the error is a *ConflictError. Where obj may be
-// shared, as one from a Lister, update a copy.
+// object has changed since, the error is a *ConflictError. An obj from a Lister
+// is shared, and a *SharedObjectError: update an informer.Copy of it.
 func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
 	return c.put(ctx, verbUpdate, "", http.MethodPut, obj, opts)
 }
@@ -29,6 +29,9 @@ func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option
 func (c *Client) put(ctx context.Context, v verb, sub, method string, obj informer.Object, opts []Option) error {
 	at, err := c.aim(ctx, v, sub, obj, opts)
 	if err != nil {
+		return err
+	}
+	if err := c.private(at, obj); err != nil {
 		return err
 	}
 	if v == verbUpdate {

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"reflect"
+	"slices"
+)
+
+// Shares reports whether obj is the very object that one of the factory's
+// informers holds. All readers share it, so it must not be changed. It compares
+// pointers, and does not block.
+func (f *SharedInformerFactory) Shares(obj Object) bool {
+	t := reflect.TypeOf(obj)
+	return slices.ContainsFunc(f.cores(), func(c *core) bool { return c.object == t && c.indexer.holds(obj) })
+}
+
+// holds says whether obj is the object in the row of its key.
+func (x *Indexer[T]) holds(obj T) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[KeyOf(obj)]
+	return ok && any(x.mu.rows.At(int(at)).object) == any(obj)
+}
