@@ -46,12 +46,16 @@
 //     keys of its flow that come later, and floods of other flows, are not in B. A raise begins anew, and a key can be raised as
 //     often as there are higher priorities. Without flows F is 1; without priorities too, B is the number of keys before it.
 //   - W9: no goroutine stays, and memory returns after a burst.
+//   - W11: a worker that asks for a key moves the keys that are due by itself, with Get and with Keys, with an Observer and
+//     without: a machine that has no processor for the timer's callback does not hold them up.
+//   - W12: of a million keys of 32 bytes a ready one takes at most 90 bytes of heap, a delayed one at most 106, key included.
 //
 // # Memory
 //
 // What the queue knows of a key is one entry, numbered by 32 bits. Entries lie in slabs; the index is an open-addressing
-// table of entry numbers; ready and held keys are linked through their entries; the heap holds a deadline and a number.
-// So a queue is limited to four billion keys, and a key costs its own size and about 40 bytes, 60 with the index, 80 with a deadline.
+// table of entry numbers; ready and held keys are linked through their entries, and what only a held key needs lies in a slice
+// as long as there are held keys; the heap holds a deadline and a number, 12 bytes. So a queue is limited to four billion keys,
+// and a key costs its own size and 40 bytes, about 57 with the index, about 70 with a deadline.
 // Priorities and flows cost a key nothing; a flow costs its name and about 130 bytes while the queue knows keys of it, which are
 // given back when no flow has any.
 //
@@ -61,7 +65,7 @@
 // # Concurrency
 //
 // Every method may be called from any goroutine. One lock guards the state; limiters, the Observer and the function of FairBy are called outside it.
-// The queue has no goroutine: a timer's callback moves keys that are due, and ends.
+// The queue has no goroutine: workers that ask for a key move keys that are due, and so does a timer's callback, which ends.
 //
 // # Testing
 //

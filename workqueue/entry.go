@@ -17,12 +17,11 @@ const (
 	answering                   // held: it was asked when it was handed out
 )
 
-// entry is all the queue knows of a key. For a key of 32 bytes it takes 80.
+// entry is all the queue knows of a key that no worker has. For a key of 32 bytes it takes 72.
 type entry[K comparable] struct {
 	key   K
 	since int64 // ready: when it became so; held and asked: when that was first; only delayed: when the deadline was set
-	first int64 // ready and asked: when it was first asked; held and answering: when it was first asked before
-	taken int64 // held: when it was handed out
+	first int64 // ready and asked: when it was first asked; held: the place of its grip
 	hash  uint32
 
 	// A key is ready or held, never both, so one pair of links serves both lists. Of an unused entry they link the free list.
@@ -33,6 +32,12 @@ type entry[K comparable] struct {
 	flags    flags
 	priority int8   // of what waits for the key; of a key that is held and for which nothing waits, the one it was handed out with
 	flow     uint16 // number of its flow
+}
+
+// grip is what the queue knows of a held key beside its entry: few of the keys that it knows are held at a time.
+type grip struct {
+	taken int64 // when the key was handed out
+	first int64 // answering: when it was first asked before
 }
 
 func (e *entry[K]) is(f flags) bool { return e.flags&f != 0 }

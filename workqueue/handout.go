@@ -55,14 +55,13 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 	h.n = 0
 	spun := false
 	for {
-		if q.observer == nil && s.due(now) { // an Observer is told of these keys by the timer's callback
-			s.promote(now, batch)
-		}
+		added := s.promote(now, batch) // not the timer's callback alone: on a busy machine it waits for a processor
 		waited, ok := s.take(h, now)
 		if ok {
 			q.announceEndLocked()
 			q.unlockAndWake()
 			if q.observer != nil {
+				q.observeAdded(added)
 				q.observer.HandedOut(time.Duration(waited))
 			}
 			return true
@@ -71,8 +70,20 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 			q.mu.Unlock()
 			return false
 		}
-		spun = q.waitLocked(spun)
+		if added > 0 && q.observer != nil { // deadlines of held keys
+			q.mu.Unlock()
+			q.observeAdded(added)
+			q.mu.Lock()
+		} else {
+			spun = q.waitLocked(spun)
+		}
 		now = q.now()
+	}
+}
+
+func (q *Queue[K]) observeAdded(n int) {
+	for range n {
+		q.observer.Added()
 	}
 }
 

@@ -124,12 +124,12 @@ func (q *Queue[K]) Withdraw(key K) bool {
 
 // armLocked sets the timer for the earliest deadline, unless it fires by then anyway.
 func (q *Queue[K]) armLocked(now int64) {
-	heap := q.mu.state.heap
-	if q.mu.state.shut || len(heap) == 0 || heap[0].due >= q.mu.armed {
+	dues := q.mu.state.dues
+	if q.mu.state.shut || len(dues) == 0 || dues[0] >= q.mu.armed {
 		return
 	}
-	q.mu.armed = heap[0].due
-	d := time.Duration(max(1, heap[0].due-now))
+	q.mu.armed = dues[0]
+	d := time.Duration(max(1, dues[0]-now))
 	if q.mu.timer == nil {
 		q.mu.timer = time.AfterFunc(d, q.fire)
 		return
@@ -149,8 +149,8 @@ func (q *Queue[K]) fire() {
 			q.armLocked(now)
 		}
 		q.unlockAndWake()
-		for i := 0; q.observer != nil && i < added; i++ {
-			q.observer.Added()
+		if q.observer != nil {
+			q.observeAdded(added)
 		}
 	}
 }

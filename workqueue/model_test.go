@@ -175,16 +175,16 @@ func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
 			t.Fatalf("key %d: dirty %t, held %t, failures %d, want %t, %t, %d", key,
 				e.is(dirty), e.is(held), e.failures, m.dirty[key], m.held[key], m.failures[key])
 		}
-		if due, waits := m.due[key]; waits != (e.place != 0) || waits && s.heap[e.place-1].due != due {
+		if due, waits := m.due[key]; waits != (e.place != 0) || waits && s.dues[e.place-1] != due {
 			t.Fatalf("W6: key %d: deadline %d %t, place in the heap %d", key, due, waits, e.place)
 		}
 		if m.dirty[key] && m.held[key] {
 			again++
 		}
 	}
-	if s.again != again || len(s.heap) != len(m.due) || s.live != len(known) || s.index.count != len(known) {
+	if s.again != again || len(s.dues) != len(m.due) || s.live != len(known) || s.index.count != len(known) {
 		t.Fatalf("counts: held and dirty %d, delayed %d, live %d, index %d; want %d, %d, %d, %d",
-			s.again, len(s.heap), s.live, s.index.count, again, len(m.due), len(known), len(known))
+			s.again, len(s.dues), s.live, s.index.count, again, len(m.due), len(known), len(known))
 	}
 	checkMemory(t, s)
 }
@@ -208,13 +208,16 @@ func walk(t *testing.T, s *state[int], l list) (keys []int) {
 // checkMemory holds the heap to its order and the slab to its bounds (W9).
 func checkMemory(t *testing.T, s *state[int]) {
 	t.Helper()
-	for i, w := range s.heap {
-		if i > 0 && s.heap[(i-1)/arity].due > w.due {
-			t.Fatalf("W6: heap[%d] = %d is due before its parent", i, w.due)
+	for i, due := range s.dues {
+		if i > 0 && s.dues[(i-1)/arity] > due {
+			t.Fatalf("W6: dues[%d] = %d is before its parent", i, due)
 		}
-		if s.at(w.n).place != uint32(i)+1 {
-			t.Fatalf("heap[%d] is entry %d, which believes to be at %d", i, w.n, int(s.at(w.n).place)-1)
+		if n := s.owners[i]; s.at(n).place != uint32(i)+1 {
+			t.Fatalf("owners[%d] is entry %d, whose place is %d", i, n, int(s.at(n).place)-1)
 		}
+	}
+	if len(s.grips)-len(s.loose) != s.held.len {
+		t.Fatalf("W9: %d of %d grips are free with %d held keys: a grip leaks", len(s.loose), len(s.grips), s.held.len)
 	}
 	free := 0
 	for n := s.free; n != 0; n = s.at(n).next {
@@ -389,14 +392,14 @@ func FuzzDelays(f *testing.F) {
 			}
 		}
 		last := int64(math.MinInt64)
-		for len(s.heap) > 0 {
-			w := s.heap[0]
-			key := s.at(w.n).key
-			if w.due < last || w.due != due[key] {
-				t.Fatalf("W6: key %d comes out with %d after %d, want %d, in order", key, w.due, last, due[key])
+		for len(s.dues) > 0 {
+			n, at := s.owners[0], s.dues[0]
+			key := s.at(n).key
+			if at < last || at != due[key] {
+				t.Fatalf("W6: key %d comes out with %d after %d, want %d, in order", key, at, last, due[key])
 			}
-			last = w.due
-			s.unschedule(w.n)
+			last = at
+			s.unschedule(n)
 			delete(due, key)
 		}
 		if len(due) > 0 {

@@ -57,7 +57,7 @@ type Snapshot[K comparable] struct {
 func (q *Queue[K]) Snapshot() Snapshot[K] {
 	taken, now := time.Now(), q.now()
 	q.mu.Lock()
-	entries, heap := q.mu.state.copy()
+	entries, dues := q.mu.state.copy()
 	ready, held := q.mu.state.backlog(), q.mu.state.held.len
 	flows := q.mu.state.flowNames()
 	shut := q.mu.state.shut
@@ -72,10 +72,10 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 			k.Flow = flows[e.flow]
 		}
 		if k.State != Counted {
-			k.Age = time.Duration(max(0, now-e.start()))
+			k.Age = time.Duration(max(0, now-e.since))
 		}
 		if e.place != 0 {
-			k.Due = taken.Add(time.Duration(heap[e.place-1].due - now))
+			k.Due = taken.Add(time.Duration(dues[e.place-1] - now))
 		}
 	}
 	slices.SortStableFunc(snap.Keys[ready+held:], func(a, b KeyState[K]) int {
@@ -123,19 +123,22 @@ func flowStates[K comparable](keys []KeyState[K]) []FlowState {
 	return all
 }
 
-// copy returns the entries in use, first the ready then the held ones in their order, and the heap.
-func (s *state[K]) copy() ([]entry[K], []deadline) {
+// copy returns the entries in use, first the ready then the held ones in their order, each with the
+// time since when it is in its state, and the deadlines.
+func (s *state[K]) copy() ([]entry[K], []int64) {
 	entries := make([]entry[K], 0, s.live)
 	s.inOrder(func(n number) { entries = append(entries, *s.at(n)) })
 	for n := s.held.head; n != 0; n = s.at(n).next {
-		entries = append(entries, *s.at(n))
+		e := *s.at(n)
+		e.since = s.grips[e.first].taken
+		entries = append(entries, e)
 	}
 	for n := number(1); n < s.high && len(entries) < s.live; n++ {
 		if e := s.at(n); e.is(used) && !e.is(dirty|held) {
 			entries = append(entries, *e)
 		}
 	}
-	return entries, slices.Clone(s.heap)
+	return entries, slices.Clone(s.dues)
 }
 
 // flowNames returns the names of the flows by number.
@@ -165,14 +168,6 @@ func (e *entry[K]) state() State {
 	}
 }
 
-// start is when the state of the entry began.
-func (e *entry[K]) start() int64 {
-	if e.is(held) {
-		return e.taken
-	}
-	return e.since
-}
-
 // Stats returns the queue's numbers.
 func (q *Queue[K]) Stats() Stats {
 	now := q.now()
@@ -184,7 +179,7 @@ func (q *Queue[K]) Stats() Stats {
 		Ready:   s.backlog(),
 		Held:    s.held.len,
 		Dirty:   s.again,
-		Delayed: len(s.heap),
+		Delayed: len(s.dues),
 		Keys:    s.live,
 		Adds:    s.adds,
 		Retries: s.retries,
@@ -199,7 +194,7 @@ func (q *Queue[K]) Stats() Stats {
 	}
 	if n := s.held.head; n != 0 {
 		st.Unfinished = time.Duration(max(0, int64(s.held.len)*now-s.takenSum))
-		st.OldestHeld = time.Duration(max(0, now-s.at(n).taken))
+		st.OldestHeld = time.Duration(max(0, now-s.grip(n).taken))
 	}
 	return st
 }

@@ -8,16 +8,21 @@ import "math"
 // recents is how many held keys Done looks at before it hashes.
 const recents = 8
 
+// keptGrips is for how many held keys room is kept.
+const keptGrips = 1024
+
 // state is the bookkeeping of a queue: which keys there are, which of them are dirty, held, delayed, and in what order. It has
 // no lock, clock or goroutine; times are nanoseconds that the caller reads.
 type state[K comparable] struct {
 	delays[K]
 	index table
-	ready list   // dirty and not held, in the order they became so; empty where there is an order
-	order *order // of the ready keys, from the first priority or flow on
-	held  list   // held, in the order they were handed out
-	again int    // how many are dirty and held
-	shut  bool   // nothing new is taken
+	ready list    // dirty and not held, in the order they became so; empty where there is an order
+	order *order  // of the ready keys, from the first priority or flow on
+	held  list    // held, in the order they were handed out
+	grips []grip  // of the held entries, and free ones
+	loose []int64 // places of the free ones
+	again int     // how many are dirty and held
+	shut  bool    // nothing new is taken
 
 	adds, retries uint64
 	takenSum      int64 // sum over the held keys of the time they were handed out; it may wrap, differences stay right
@@ -127,7 +132,7 @@ func (s *state[K]) ask(n number, now int64) {
 	e := s.at(n)
 	e.flags |= asked
 	if e.is(held) {
-		e.since = now // first is that of the hold
+		e.since = now
 		return
 	}
 	e.first = now
@@ -170,10 +175,35 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 		e.flags = e.flags&^asked | answering
 	}
 	e.flags |= held
-	e.taken = now
+	e.first = s.seize(grip{taken: now, first: e.first})
 	s.takenSum += now
 	s.push(&s.held, n)
 	return waited, true
+}
+
+// grip returns that of entry n, which must be held.
+func (s *state[K]) grip(n number) grip { return s.grips[s.at(n).first] }
+
+// seize stores g and returns its place.
+func (s *state[K]) seize(g grip) (place int64) {
+	if last := len(s.loose) - 1; last >= 0 {
+		place, s.loose = s.loose[last], s.loose[:last]
+		s.grips[place] = g
+		return place
+	}
+	s.grips = append(s.grips, g)
+	return int64(len(s.grips) - 1)
+}
+
+// loosen takes the grip at place away. With the last of many their room is given back.
+func (s *state[K]) loosen(place int64) grip {
+	g := s.grips[place]
+	if s.held.len == 0 && cap(s.grips) > keptGrips {
+		s.grips, s.loose = nil, nil
+		return g
+	}
+	s.loose = append(s.loose, place)
+	return g
 }
 
 // holds reports whether h is still what its worker was given. Entries move, so h may be found elsewhere.
@@ -182,12 +212,12 @@ func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
 		return false
 	}
 	if h.n < s.high {
-		if e := s.at(h.n); e.is(held) && e.taken == h.taken && e.key == h.key {
+		if e := s.at(h.n); e.is(held) && s.grip(h.n).taken == h.taken && e.key == h.key {
 			return true
 		}
 	}
 	h.n = s.find(h.key, hash(h.key))
-	return h.n != 0 && s.at(h.n).is(held) && s.at(h.n).taken == h.taken
+	return h.n != 0 && s.at(h.n).is(held) && s.grip(h.n).taken == h.taken
 }
 
 // done ends the hold of entry n, which must be held, and says how long it lasted. A key added meanwhile is ready again.
@@ -195,12 +225,13 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 	e := s.at(n)
 	e.flags &^= held
 	s.remove(&s.held, n)
-	s.takenSum -= e.taken
-	worked = max(0, now-e.taken)
+	g := s.loosen(e.first)
+	s.takenSum -= g.taken
+	worked = max(0, now-g.taken)
 	s.work.observe(worked)
 	if e.is(answering) {
 		e.flags &^= answering
-		s.answered.observe(max(0, now-e.first))
+		s.answered.observe(max(0, now-g.first))
 	}
 	if e.is(dirty) {
 		s.count(n, -1)
@@ -229,7 +260,7 @@ func (s *state[K]) delay(key K, hash uint32, w wish, due, now int64) {
 // promote makes up to limit keys dirty that are due, and says how many of them were not so before.
 func (s *state[K]) promote(now int64, limit int) (added int) {
 	for ; limit > 0 && s.due(now); limit-- {
-		n := s.heap[0].n
+		n := s.owners[0]
 		s.unschedule(n)
 		fresh, ready := s.mark(n)
 		if fresh {
@@ -280,12 +311,12 @@ func (s *state[K]) failures(key K, hash uint32) int {
 
 // dropDelays drops up to limit deadlines, and says whether any are left.
 func (s *state[K]) dropDelays(limit int) (more bool) {
-	for last := len(s.heap) - 1; last >= 0 && limit > 0; last, limit = last-1, limit-1 {
-		n := s.heap[last].n
+	for last := len(s.owners) - 1; last >= 0 && limit > 0; last, limit = last-1, limit-1 {
+		n := s.owners[last]
 		s.unschedule(n)
 		s.drop(n)
 	}
-	return len(s.heap) > 0
+	return len(s.owners) > 0
 }
 
 // due reports whether a deadline has been reached at now. None is after the shutdown.
@@ -328,7 +359,7 @@ func (s *state[K]) mend(from, to number) {
 		s.index.rename(e.hash, from, to)
 	}
 	if e.place != 0 {
-		s.heap[e.place-1].n = to
+		s.owners[e.place-1] = to
 	}
 	switch {
 	case e.is(held):

@@ -5,7 +5,6 @@ package bench
 
 import (
 	"runtime"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -209,59 +208,4 @@ func liveHeap() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
-}
-
-// BenchmarkQueue_Lateness delays a million keys that fall due at 250,000 a second, and measures how late workers get them.
-func BenchmarkQueue_Lateness(b *testing.B) {
-	const (
-		perSecond = 250_000
-		lead      = 10 * time.Second // time for all keys to be taken in first
-		workers   = 4
-	)
-	keys := newKeys(million)
-	for _, p := range peers() {
-		b.Run(p.name, func(b *testing.B) {
-			for b.Loop() {
-				q := p.make()
-				start := time.Now().Add(lead)
-				due := func(i int) time.Duration { return time.Duration(i) * time.Second / perSecond }
-				for i := range keys {
-					// In an order that is not that of the deadlines; 387,421 and a million have no common divisor.
-					j := i * 387_421 % million
-					q.AddAfter(keys[j], time.Until(start.Add(due(j))))
-				}
-				if time.Now().After(start) {
-					b.Log("the keys were not all taken in when the first fell due")
-				}
-				late := make([][]time.Duration, workers)
-				for w := range late {
-					late[w] = make([]time.Duration, 0, million)
-				}
-				var left atomic.Int64
-				left.Store(million)
-				var wg sync.WaitGroup
-				for w := range workers {
-					wg.Go(func() {
-						for k, shutdown := q.Get(); !shutdown; k, shutdown = q.Get() {
-							i, _ := strconv.Atoi(k.Name)
-							late[w] = append(late[w], time.Since(start.Add(due(i))))
-							q.Done(k)
-							if left.Add(-1) == 0 {
-								q.ShutDown()
-							}
-						}
-					})
-				}
-				wg.Wait()
-				all := slices.Concat(late...)
-				slices.Sort(all)
-				if len(all) != million || all[0] < 0 {
-					b.Fatalf("handed out %d keys, the earliest %v after its deadline", len(all), all[0])
-				}
-				b.ReportMetric(all[len(all)/2].Seconds()*1e3, "p50-ms")
-				b.ReportMetric(all[len(all)*99/100].Seconds()*1e3, "p99-ms")
-				b.ReportMetric(0, "ns/op")
-			}
-		})
-	}
 }
