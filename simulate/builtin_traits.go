@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"slices"
+	"time"
 )
 
 // What sets built-in kinds apart in how they are written. The names are of
@@ -82,7 +83,9 @@ func (k *Kind) resetsStatus() bool { return !k.is(statusWithMain) }
 func (k *Kind) keepsStatus() bool { return true }
 
 // countsFromCreation reports whether a new object has a generation.
-func (k *Kind) countsFromCreation(obj *object) bool { return !k.builtin || k.is(counted) }
+func (k *Kind) countsFromCreation(obj *object) bool {
+	return !k.builtin && k.resource() != apiServices || k.is(counted)
+}
 
 // countsAnnotations reports whether these count for the generation too.
 func (k *Kind) countsAnnotations() bool { return k.resource().String() == "deployments.apps" }
@@ -109,9 +112,13 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 	case "namespaces":
 		return map[string]any{"phase": "Active"}
 	case "pods":
-		return map[string]any{"phase": "Pending", "qosClass": qualityOf(obj)}
-	case "persistentvolumes", "persistentvolumeclaims":
+		return firstPodStatus(obj)
+	case "persistentvolumes":
+		return map[string]any{"phase": "Pending", "lastPhaseTransitionTime": now().UTC().Format(time.RFC3339)}
+	case "persistentvolumeclaims":
 		return map[string]any{"phase": "Pending"}
+	case "volumeattachments.storage.k8s.io":
+		return map[string]any{"attached": false}
 	case "services":
 		return map[string]any{"loadBalancer": map[string]any{}}
 	case "ingresses.networking.k8s.io":

@@ -16,7 +16,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,11 +24,10 @@ import (
 
 // defaultTyped fills in what the maker of an object may leave out.
 func defaultTyped(obj runtime.Object) {
+	dropEmpty(obj)
 	switch o := obj.(type) {
 	case *corev1.Pod:
-		defaultPodSpec(&o.Spec)
-		defaultRequests(&o.Spec)
-		orElse(&o.Spec.EnableServiceLinks, true)
+		defaultPod(o)
 	case *corev1.PodTemplate:
 		defaultPodSpec(&o.Template.Spec)
 	case *corev1.ReplicationController:
@@ -42,18 +40,16 @@ func defaultTyped(obj runtime.Object) {
 		defaultNamespace(o)
 	case *corev1.PersistentVolumeClaim:
 		orElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		defaultDataSource(&o.Spec)
 	case *corev1.PersistentVolume:
-		orElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
-		zeroElse(&o.Spec.PersistentVolumeReclaimPolicy, corev1.PersistentVolumeReclaimRetain)
+		defaultVolume(o)
+	case *corev1.LimitRange:
+		for i := range o.Spec.Limits {
+			defaultLimits(&o.Spec.Limits[i])
+		}
 	case *corev1.Node:
-		for name, amount := range o.Status.Capacity {
-			if _, given := o.Status.Allocatable[name]; given {
-				continue
-			}
-			if o.Status.Allocatable == nil {
-				o.Status.Allocatable = corev1.ResourceList{}
-			}
-			o.Status.Allocatable[name] = amount.DeepCopy()
+		if o.Status.Allocatable == nil {
+			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 		}
 	case *autoscalingv2.HorizontalPodAutoscaler:
 		defaultAutoscaler(o)
@@ -100,9 +96,12 @@ func defaultTyped(obj runtime.Object) {
 		defaultBinding(&o.RoleRef, o.Subjects)
 	case *rbacv1.ClusterRoleBinding:
 		defaultBinding(&o.RoleRef, o.Subjects)
-	case *storagev1.StorageClass:
-		orElse(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
-		orElse(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	case *networkingv1.IngressClass:
+		if o.Spec.Parameters != nil {
+			orElse(&o.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
+		}
+	default:
+		defaultCluster(obj)
 	}
 }
 

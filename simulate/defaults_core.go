@@ -4,6 +4,8 @@
 package simulate
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -50,7 +52,8 @@ func defaultService(o *corev1.Service) {
 			p.TargetPort = intstr.FromInt32(p.Port)
 		}
 	}
-	external := o.Spec.Type == corev1.ServiceTypeNodePort || o.Spec.Type == corev1.ServiceTypeLoadBalancer
+	external := o.Spec.Type == corev1.ServiceTypeNodePort || o.Spec.Type == corev1.ServiceTypeLoadBalancer ||
+		o.Spec.Type == corev1.ServiceTypeClusterIP && len(o.Spec.ExternalIPs) > 0
 	if external {
 		zeroElse(&o.Spec.ExternalTrafficPolicy, corev1.ServiceExternalTrafficPolicyCluster)
 	}
@@ -60,6 +63,19 @@ func defaultService(o *corev1.Service) {
 	if o.Spec.Type == corev1.ServiceTypeLoadBalancer {
 		orElse(&o.Spec.AllocateLoadBalancerNodePorts, true)
 	}
+}
+
+// firstPodStatus is the status of a new Pod.
+func firstPodStatus(obj *object) map[string]any {
+	status := map[string]any{"phase": "Pending", "qosClass": qualityOf(obj)}
+	spec, _ := obj.fields["spec"].(map[string]any)
+	if gates, _ := spec["schedulingGates"].([]any); len(gates) > 0 {
+		status["conditions"] = []any{map[string]any{
+			"type": string(corev1.PodScheduled), "status": "False", "reason": corev1.PodReasonSchedulingGated,
+			"message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(time.RFC3339),
+		}}
+	}
+	return status
 }
 
 // qualityOf is the class that the resources of a Pod's containers give it.
@@ -73,11 +89,18 @@ func qualityOf(obj *object) string {
 
 func podQuality(pod *corev1.Pod) corev1.PodQOSClass {
 	asks, guaranteed := false, true
-	containers := append(append([]corev1.Container{}, pod.Spec.Containers...), pod.Spec.InitContainers...)
-	for _, c := range containers {
+	var each []corev1.ResourceRequirements
+	if pod.Spec.Resources != nil {
+		each = append(each, *pod.Spec.Resources) // which alone counts
+	} else {
+		for _, c := range append(append([]corev1.Container{}, pod.Spec.Containers...), pod.Spec.InitContainers...) {
+			each = append(each, c.Resources)
+		}
+	}
+	for _, r := range each {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			limit, limited := c.Resources.Limits[name]
-			request, requested := c.Resources.Requests[name]
+			limit, limited := r.Limits[name]
+			request, requested := r.Requests[name]
 			limited, requested = limited && !limit.IsZero(), requested && !request.IsZero()
 			asks = asks || limited || requested
 			if !limited || requested && limit.Cmp(request) != 0 {

@@ -9,32 +9,46 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// defaultPod fills in what templates of Pods do not get.
+func defaultPod(o *corev1.Pod) {
+	defaultPodSpec(&o.Spec)
+	defaultRequests(&o.Spec)
+	orElse(&o.Spec.EnableServiceLinks, true)
+	if *o.Spec.TerminationGracePeriodSeconds < 0 {
+		o.Spec.TerminationGracePeriodSeconds = new(int64(1))
+	}
+	if o.Spec.HostNetwork {
+		for _, containers := range [][]corev1.Container{o.Spec.Containers, o.Spec.InitContainers} {
+			for _, c := range containers {
+				for i := range c.Ports {
+					zeroElse(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
+				}
+			}
+		}
+	}
+}
+
 func defaultPodSpec(s *corev1.PodSpec) {
 	zeroElse(&s.RestartPolicy, corev1.RestartPolicyAlways)
 	orElse(&s.TerminationGracePeriodSeconds, podGrace)
 	zeroElse(&s.DNSPolicy, corev1.DNSClusterFirst)
 	zeroElse(&s.SchedulerName, corev1.DefaultSchedulerName)
 	orElse(&s.SecurityContext, corev1.PodSecurityContext{})
-	if s.DeprecatedServiceAccount == "" {
-		s.DeprecatedServiceAccount = s.ServiceAccountName
-	}
+	zeroElse(&s.ServiceAccountName, s.DeprecatedServiceAccount)
+	s.DeprecatedServiceAccount = s.ServiceAccountName
 	for i := range s.InitContainers {
-		defaultContainer(&s.InitContainers[i], s.HostNetwork)
+		defaultContainer(&s.InitContainers[i])
 	}
 	for i := range s.Containers {
-		defaultContainer(&s.Containers[i], s.HostNetwork)
+		defaultContainer(&s.Containers[i])
 	}
 	for i := range s.EphemeralContainers {
 		c := corev1.Container(s.EphemeralContainers[i].EphemeralContainerCommon)
-		defaultContainer(&c, s.HostNetwork)
+		defaultContainer(&c)
 		s.EphemeralContainers[i].EphemeralContainerCommon = corev1.EphemeralContainerCommon(c)
 	}
 	for i := range s.Volumes {
-		defaultVolume(&s.Volumes[i].VolumeSource)
-	}
-	for i := range s.TopologySpreadConstraints {
-		orElse(&s.TopologySpreadConstraints[i].NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor)
-		orElse(&s.TopologySpreadConstraints[i].NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore)
+		defaultPodVolume(&s.Volumes[i].VolumeSource)
 	}
 }
 
@@ -58,20 +72,12 @@ func defaultRequests(s *corev1.PodSpec) {
 	fill(s.Containers)
 }
 
-func defaultContainer(c *corev1.Container, hostNetwork bool) {
+func defaultContainer(c *corev1.Container) {
 	zeroElse(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
 	zeroElse(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
-	if c.ImagePullPolicy == "" {
-		c.ImagePullPolicy = corev1.PullIfNotPresent
-		if tag := tagOf(c.Image); tag == "latest" {
-			c.ImagePullPolicy = corev1.PullAlways
-		}
-	}
+	zeroElse(&c.ImagePullPolicy, pullOf(c.Image))
 	for i := range c.Ports {
 		zeroElse(&c.Ports[i].Protocol, corev1.ProtocolTCP)
-		if hostNetwork {
-			zeroElse(&c.Ports[i].HostPort, c.Ports[i].ContainerPort)
-		}
 	}
 	for i := range c.Env {
 		if from := c.Env[i].ValueFrom; from != nil && from.FieldRef != nil {
@@ -88,6 +94,14 @@ func defaultContainer(c *corev1.Container, hostNetwork bool) {
 			}
 		}
 	}
+}
+
+// pullOf is when an image is pulled whose user does not say.
+func pullOf(image string) corev1.PullPolicy {
+	if tagOf(image) == "latest" {
+		return corev1.PullAlways
+	}
+	return corev1.PullIfNotPresent
 }
 
 // tagOf is the tag of an image; one without a tag and a digest is the latest.
@@ -120,53 +134,5 @@ func defaultProbe(p *corev1.Probe) {
 	defaultHTTPGet(p.HTTPGet)
 	if p.GRPC != nil {
 		orElse(&p.GRPC.Service, "")
-	}
-}
-
-// volumeMode is that of the files in volumes made of objects.
-const volumeMode = 0o644
-
-func defaultVolume(v *corev1.VolumeSource) {
-	if *v == (corev1.VolumeSource{}) {
-		v.EmptyDir = &corev1.EmptyDirVolumeSource{}
-	}
-	if v.Secret != nil {
-		orElse(&v.Secret.DefaultMode, volumeMode)
-	}
-	if v.ConfigMap != nil {
-		orElse(&v.ConfigMap.DefaultMode, volumeMode)
-	}
-	if v.HostPath != nil {
-		orElse(&v.HostPath.Type, corev1.HostPathUnset)
-	}
-	if v.DownwardAPI != nil {
-		orElse(&v.DownwardAPI.DefaultMode, volumeMode)
-		for i := range v.DownwardAPI.Items {
-			if ref := v.DownwardAPI.Items[i].FieldRef; ref != nil {
-				zeroElse(&ref.APIVersion, "v1")
-			}
-		}
-	}
-	if v.Projected != nil {
-		defaultProjected(v.Projected)
-	}
-}
-
-// tokenSeconds is how long a projected token is good for.
-const tokenSeconds = 3600
-
-func defaultProjected(p *corev1.ProjectedVolumeSource) {
-	orElse(&p.DefaultMode, volumeMode)
-	for i := range p.Sources {
-		if token := p.Sources[i].ServiceAccountToken; token != nil {
-			orElse(&token.ExpirationSeconds, tokenSeconds)
-		}
-		if down := p.Sources[i].DownwardAPI; down != nil {
-			for j := range down.Items {
-				if ref := down.Items[j].FieldRef; ref != nil {
-					zeroElse(&ref.APIVersion, "v1")
-				}
-			}
-		}
 	}
 }

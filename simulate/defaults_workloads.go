@@ -4,6 +4,8 @@
 package simulate
 
 import (
+	"math"
+
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,9 +49,11 @@ func defaultReplicationController(o *corev1.ReplicationController) {
 func defaultStatefulSet(o *appsv1.StatefulSet) {
 	s := &o.Spec
 	zeroElse(&s.PodManagementPolicy, appsv1.OrderedReadyPodManagement)
-	zeroElse(&s.UpdateStrategy.Type, appsv1.RollingUpdateStatefulSetStrategyType)
-	if s.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType {
+	if s.UpdateStrategy.Type == "" {
+		s.UpdateStrategy.Type = appsv1.RollingUpdateStatefulSetStrategyType
 		orElse(&s.UpdateStrategy.RollingUpdate, appsv1.RollingUpdateStatefulSetStrategy{})
+	}
+	if s.UpdateStrategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && s.UpdateStrategy.RollingUpdate != nil {
 		orElse(&s.UpdateStrategy.RollingUpdate.Partition, 0)
 		orElse(&s.UpdateStrategy.RollingUpdate.MaxUnavailable, intstr.FromInt32(1))
 	}
@@ -97,6 +101,9 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 		s.Completions = new(int32(1))
 	}
 	orElse(&s.Parallelism, 1)
+	if s.BackoffLimitPerIndex != nil {
+		orElse(&s.BackoffLimit, math.MaxInt32)
+	}
 	orElse(&s.BackoffLimit, backoffLimit)
 	orElse(&s.ManualSelector, false)
 	orElse(&s.CompletionMode, batchv1.NonIndexedCompletion)
@@ -106,7 +113,19 @@ func defaultJobSpec(s *batchv1.JobSpec) {
 	} else {
 		orElse(&s.PodReplacementPolicy, batchv1.TerminatingOrFailed)
 	}
+	defaultFailurePolicy(s.PodFailurePolicy)
 	defaultPodSpec(&s.Template.Spec)
+}
+
+func defaultFailurePolicy(p *batchv1.PodFailurePolicy) {
+	if p == nil {
+		return
+	}
+	for _, rule := range p.Rules {
+		for i := range rule.OnPodConditions {
+			zeroElse(&rule.OnPodConditions[i].Status, corev1.ConditionTrue)
+		}
+	}
 }
 
 func defaultCronJob(o *batchv1.CronJob) {
@@ -115,5 +134,6 @@ func defaultCronJob(o *batchv1.CronJob) {
 	orElse(&s.Suspend, false)
 	orElse(&s.SuccessfulJobsHistoryLimit, 3)
 	orElse(&s.FailedJobsHistoryLimit, 1)
+	defaultFailurePolicy(s.JobTemplate.Spec.PodFailurePolicy)
 	defaultPodSpec(&s.JobTemplate.Spec.Template.Spec)
 }

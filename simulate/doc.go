@@ -97,6 +97,8 @@
 //	    acknowledged is there after a crash, and a torn record costs itself alone
 //	S24 a server that listens takes no address but its own machine's, lets in
 //	    nobody without its certificate, and ends with watches open
+//	S25 a manifest as people write them is created, and what is stored, with all
+//	    its defaults, is what a real server stores
 //
 // # What it is not
 //

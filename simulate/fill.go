@@ -13,7 +13,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // fill gives a new object what the server allots: addresses, ports, and
@@ -31,16 +33,81 @@ func (s *Server) fill(q *writing, obj *object) error {
 	case "pods":
 		return fillPod(obj)
 	case "persistentvolumeclaims", "persistentvolumes":
-		name := map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind]
-		if !slices.Contains(m.GetFinalizers(), name) {
-			m.SetFinalizers(append(m.GetFinalizers(), name))
-		}
+		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind])
+	case "volumeattributesclasses.storage.k8s.io":
+		protect(m, "kubernetes.io/vac-protection")
+	case "certificatesigningrequests.certificates.k8s.io":
+		fillSigningRequest(q, obj)
+	case apiServices.String():
+		fillAPIService(obj)
 	case "nodes":
 		return fillNode(obj)
 	case "daemonsets.apps":
-		setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
+			setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+		}
+	case "endpointslices.discovery.k8s.io":
+		endpoints, _ := obj.fields["endpoints"].([]any)
+		for _, e := range endpoints {
+			if e, ok := e.(map[string]any); ok {
+				delete(e, "deprecatedTopology") // which a create cannot set
+			}
+		}
 	}
 	return nil
+}
+
+// protect adds a finalizer, which a controller takes away when the object is not used.
+func protect(m *unstructured.Unstructured, finalizer string) {
+	if !slices.Contains(m.GetFinalizers(), finalizer) {
+		m.SetFinalizers(append(m.GetFinalizers(), finalizer))
+	}
+}
+
+// fillSigningRequest notes who asks for the certificate.
+func fillSigningRequest(q *writing, obj *object) {
+	spec, ok := obj.fields["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+	for _, name := range []string{"username", "uid", "groups", "extra"} {
+		delete(spec, name)
+	}
+	spec["username"] = q.user.Name
+	if q.user.UID != "" {
+		spec["uid"] = q.user.UID
+	}
+	var groups []any
+	for _, g := range q.user.Groups {
+		groups = append(groups, g)
+	}
+	if groups != nil {
+		spec["groups"] = groups
+	}
+	extra := map[string]any{}
+	for name, values := range q.user.Extra {
+		var list []any
+		for _, v := range values {
+			list = append(list, v)
+		}
+		extra[name] = list
+	}
+	if len(extra) > 0 {
+		spec["extra"] = extra
+	}
+}
+
+// apiServices are without a Go type here.
+var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
+
+// fillAPIService gives an APIService its default port, and the status that it
+// begins with.
+func fillAPIService(obj *object) {
+	obj.fields["status"] = map[string]any{}
+	spec, _ := obj.fields["spec"].(map[string]any)
+	if service, ok := spec["service"].(map[string]any); ok && service["port"] == nil {
+		service["port"] = int64(hookPort)
+	}
 }
 
 // fillUpdate gives an object that is written again what the server allots.
@@ -135,6 +202,12 @@ func (s *Server) fillService(obj, old *object) error {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
 	orElse(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	if spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
+		zeroElse(&spec.HealthCheckNodePort, before.Spec.HealthCheckNodePort)
+		if spec.HealthCheckNodePort == 0 {
+			spec.HealthCheckNodePort = s.nodePort()
+		}
+	}
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
 	for i := range spec.Ports {
 		p := &spec.Ports[i]
@@ -193,8 +266,8 @@ func fillJob(obj *object) error {
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
 	}
-	if len(job.Labels) == 0 {
-		job.Labels = job.Spec.Template.Labels
+	if obj.labelled || len(job.Labels) == 0 {
+		job.Labels = job.Spec.Template.Labels // with those that it has just got
 	}
 	return retype(obj, job)
 }

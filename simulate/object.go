@@ -26,6 +26,8 @@ type object struct {
 	shape objectSchema
 	// defines is what it defines, if it is a CRD that can be compiled.
 	defines *definition
+	// labelled: of a new Job, the labels were taken from its template.
+	labelled bool
 }
 
 func (o *object) meta() *unstructured.Unstructured {
@@ -39,7 +41,7 @@ func (o *object) key() types.NamespacedName {
 
 // copy is a deep copy, to be changed and stored.
 func (o *object) copy() *object {
-	return &object{fields: runtime.DeepCopyJSON(o.fields), poison: o.poison, defines: o.defines}
+	return &object{fields: runtime.DeepCopyJSON(o.fields), poison: o.poison, defines: o.defines, labelled: o.labelled}
 }
 
 // at is the object with another resourceVersion. It shares all else.

@@ -87,7 +87,7 @@ func (k *Kind) nameRule() apivalidation.ValidateNameFunc {
 	case "namespaces", "services":
 		return apivalidation.NameIsDNSLabel
 	case "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
-		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io":
+		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io", "clustertrustbundles.certificates.k8s.io":
 		return pathSegment
 	}
 	return apivalidation.NameIsDNSSubdomain

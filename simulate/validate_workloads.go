@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"reflect"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,6 +23,7 @@ type workload struct {
 	replicas *int32
 	selector *metav1.LabelSelector
 	template *corev1.PodTemplateSpec
+	claims   []corev1.PersistentVolumeClaim // each a volume of the Pods
 }
 
 func (w workload) validate() (errs field.ErrorList) {
@@ -45,7 +47,28 @@ func (w workload) validate() (errs field.ErrorList) {
 	case !selector.Empty() && !selector.Matches(labels.Set(w.template.Labels)):
 		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"), w.template.Labels, "`selector` does not match template `labels`"))
 	}
-	return append(errs, validateTemplate(w.template, corev1.RestartPolicyAlways)...)
+	return append(errs, validateTemplate(w.withClaims(), corev1.RestartPolicyAlways)...)
+}
+
+// withClaims is the template with the volumes that its claims become. A claim takes the
+// place of a volume of the same name.
+func (w workload) withClaims() *corev1.PodTemplateSpec {
+	if len(w.claims) == 0 {
+		return w.template
+	}
+	template := *w.template
+	var volumes []corev1.Volume
+	for _, c := range w.claims {
+		source := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.Name}}
+		volumes = append(volumes, corev1.Volume{Name: c.Name, VolumeSource: source})
+	}
+	for _, v := range template.Spec.Volumes {
+		if !slices.ContainsFunc(w.claims, func(c corev1.PersistentVolumeClaim) bool { return c.Name == v.Name }) {
+			volumes = append(volumes, v)
+		}
+	}
+	template.Spec.Volumes = volumes
+	return &template
 }
 
 // validateTemplate holds a template of Pods, which start again as policies say.
@@ -71,7 +94,7 @@ func sameSelector(now, old *metav1.LabelSelector) field.ErrorList {
 }
 
 func validateDeployment(o, old *appsv1.Deployment) field.ErrorList {
-	errs := workload{"deployment", o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template}.validate()
+	errs := workload{kind: "deployment", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
 	strategy := field.NewPath("spec", "strategy")
 	switch o.Spec.Strategy.Type {
 	case appsv1.RecreateDeploymentStrategyType:
@@ -89,7 +112,7 @@ func validateDeployment(o, old *appsv1.Deployment) field.ErrorList {
 }
 
 func validateReplicaSet(o, old *appsv1.ReplicaSet) field.ErrorList {
-	errs := workload{"deployment", o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template}.validate()
+	errs := workload{kind: "deployment", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
 	if old != nil {
 		errs = append(errs, sameSelector(o.Spec.Selector, old.Spec.Selector)...)
 	}
@@ -97,7 +120,7 @@ func validateReplicaSet(o, old *appsv1.ReplicaSet) field.ErrorList {
 }
 
 func validateDaemonSet(o, old *appsv1.DaemonSet) field.ErrorList {
-	errs := workload{"daemonset", nil, o.Spec.Selector, &o.Spec.Template}.validate()
+	errs := workload{kind: "daemonset", selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
 	if old != nil {
 		errs = append(errs, sameSelector(o.Spec.Selector, old.Spec.Selector)...)
 	}
@@ -105,7 +128,7 @@ func validateDaemonSet(o, old *appsv1.DaemonSet) field.ErrorList {
 }
 
 func validateStatefulSet(o, old *appsv1.StatefulSet) field.ErrorList {
-	errs := workload{"statefulset", o.Spec.Replicas, o.Spec.Selector, &o.Spec.Template}.validate()
+	errs := workload{kind: "statefulset", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template, claims: o.Spec.VolumeClaimTemplates}.validate()
 	if old == nil {
 		return errs
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -151,11 +152,14 @@ func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
 	case given.GroupVersion() != k.GroupVersion():
 		return nil, nil, otherVersion(given.GroupVersion(), k)
 	}
+	job, isJob := typed.(*batchv1.Job)
+	labelled := isJob && len(job.Labels) == 0
 	defaultTyped(typed)
 	obj, err := objectOfTyped(k, typed)
 	if err != nil {
 		return nil, nil, k.unreadable(err)
 	}
+	obj.labelled = labelled
 	return obj, problems, nil
 }
 

@@ -98,7 +98,7 @@ func TestFigures(t *testing.T) {
 	for _, kind := range []struct {
 		name  string
 		cases []transcript.Case
-	}{{"Cases", cases}, {"Programs", programs}, {"Broken", transcript.BrokenCases(cases)}} {
+	}{{"Cases", cases}, {"Programs", programs}, {"Broken", transcript.BrokenCases(cases)}, {"Corpus", corpus(t, "corpus/")}} {
 		answers, differ := 0, 0
 		for _, c := range kind.cases {
 			entries, _ := known.Entries(c.Name)

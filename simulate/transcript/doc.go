@@ -24,6 +24,9 @@
 // simulated server is held against them without one; package recorded holds
 // them against a real server, which package envtest starts.
 //
+// The manifests under testdata/corpus are cases too: each is created, and what
+// the server makes of it is compared (corpus.go, changes.go).
+//
 // Besides the cases that people wrote there are programs drawn from seeds
 // (program.go), and each case with its bodies broken (broken.go).
 //
@@ -43,6 +46,7 @@
 //
 //	@only: .metadata .items[0]  notes only these parts of the answer
 //	@silent: true               notes nothing; a refusal ends the case
+//	@changes: true              notes what the answer has otherwise than the body
 //	@as: nobody                 sends no credentials
 //
 // Other steps are

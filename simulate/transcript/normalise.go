@@ -95,7 +95,7 @@ func (n *normaliser) value(key string, value any) any {
 	case string:
 		return n.leaf(key, v)
 	case float64:
-		if key == "nodePort" && v > 0 {
+		if strings.HasSuffix(strings.ToLower(key), "nodeport") && v > 0 {
 			return "<port>"
 		}
 	case []any:

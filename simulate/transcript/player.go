@@ -191,6 +191,12 @@ func (p *player) note(step Step, do string, answer *http.Response) error {
 	switch {
 	case step.option("break") != "":
 		p.entries = append(p.entries, Entry{Do: do, Status: entry.Status, Body: keep(entry.Body, ".reason .message")})
+	case step.option("changes") != "":
+		sent, err := p.vars.expand(step.Body)
+		if err != nil {
+			return err
+		}
+		p.entries = append(p.entries, Entry{Do: do, Status: entry.Status, Body: changesOf([]byte(sent), entry.Body)})
 	case step.option("quiet") != "":
 	case step.option("silent") == "":
 		entry.Body = keep(entry.Body, step.option("only"))

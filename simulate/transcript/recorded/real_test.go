@@ -106,3 +106,11 @@ func TestRealBroken(t *testing.T) {
 	}
 	play(t, transcript.BrokenCases(cases))
 }
+
+func TestRealCorpus(t *testing.T) {
+	cases, err := transcript.Corpus(os.DirFS("../testdata/corpus"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	play(t, cases)
+}

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// defaultCluster fills in the kinds that administrators and drivers write.
+func defaultCluster(obj runtime.Object) {
+	switch o := obj.(type) {
+	case *storagev1.StorageClass:
+		orElse(&o.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+		orElse(&o.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+	case *storagev1.CSIDriver:
+		defaultDriver(&o.Spec)
+	case *flowcontrolv1.FlowSchema:
+		zeroElse(&o.Spec.MatchingPrecedence, 1000)
+	case *flowcontrolv1.PriorityLevelConfiguration:
+		defaultPriorityLevel(&o.Spec)
+	case *admissionv1.ValidatingAdmissionPolicy:
+		orElse(&o.Spec.FailurePolicy, admissionv1.Fail)
+		defaultMatch(o.Spec.MatchConstraints)
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		defaultMatch(o.Spec.MatchResources)
+	case *admissionv1.MutatingAdmissionPolicy:
+		orElse(&o.Spec.FailurePolicy, admissionv1.Fail)
+		defaultMatch(o.Spec.MatchConstraints)
+	case *admissionv1.MutatingAdmissionPolicyBinding:
+		defaultMatch(o.Spec.MatchResources)
+	case *resourcev1.ResourceClaim:
+		defaultDevices(&o.Spec.Devices)
+	case *resourcev1.ResourceClaimTemplate:
+		defaultDevices(&o.Spec.Spec.Devices)
+	case *resourcev1.ResourceSlice:
+		for _, d := range o.Spec.Devices {
+			for i := range d.Taints {
+				orElse(&d.Taints[i].TimeAdded, now())
+			}
+		}
+	case *resourcev1.DeviceTaintRule:
+		orElse(&o.Spec.Taint.TimeAdded, now())
+	}
+}
+
+func defaultDriver(s *storagev1.CSIDriverSpec) {
+	orElse(&s.AttachRequired, true)
+	orElse(&s.PodInfoOnMount, false)
+	orElse(&s.StorageCapacity, false)
+	orElse(&s.FSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy)
+	orElse(&s.RequiresRepublish, false)
+	orElse(&s.SELinuxMount, false)
+	orElse(&s.PreventPodSchedulingIfMissing, false)
+	if len(s.VolumeLifecycleModes) == 0 {
+		s.VolumeLifecycleModes = []storagev1.VolumeLifecycleMode{storagev1.VolumeLifecyclePersistent}
+	}
+}
+
+func defaultPriorityLevel(s *flowcontrolv1.PriorityLevelConfigurationSpec) {
+	if s.Exempt != nil {
+		orElse(&s.Exempt.NominalConcurrencyShares, 0)
+		orElse(&s.Exempt.LendablePercent, 0)
+	}
+	if s.Limited == nil {
+		return
+	}
+	orElse(&s.Limited.NominalConcurrencyShares, 30)
+	orElse(&s.Limited.LendablePercent, 0)
+	if q := s.Limited.LimitResponse.Queuing; q != nil {
+		zeroElse(&q.HandSize, 8)
+		zeroElse(&q.Queues, 64)
+		zeroElse(&q.QueueLengthLimit, 50)
+	}
+}
+
+func defaultMatch(m *admissionv1.MatchResources) {
+	if m == nil {
+		return
+	}
+	orElse(&m.MatchPolicy, admissionv1.Equivalent)
+	orElse(&m.NamespaceSelector, metav1.LabelSelector{})
+	orElse(&m.ObjectSelector, metav1.LabelSelector{})
+	for _, rules := range [][]admissionv1.NamedRuleWithOperations{m.ResourceRules, m.ExcludeResourceRules} {
+		for i := range rules {
+			orElse(&rules[i].Scope, admissionv1.AllScopes)
+		}
+	}
+}
+
+func defaultDevices(d *resourcev1.DeviceClaim) {
+	count := func(mode *resourcev1.DeviceAllocationMode, count *int64, tolerations []resourcev1.DeviceToleration) {
+		zeroElse(mode, resourcev1.DeviceAllocationModeExactCount)
+		if *mode == resourcev1.DeviceAllocationModeExactCount {
+			zeroElse(count, 1)
+		}
+		for i := range tolerations {
+			zeroElse(&tolerations[i].Operator, resourcev1.DeviceTolerationOpEqual)
+		}
+	}
+	for _, r := range d.Requests {
+		if r.Exactly != nil {
+			count(&r.Exactly.AllocationMode, &r.Exactly.Count, r.Exactly.Tolerations)
+		}
+		for i := range r.FirstAvailable {
+			sub := &r.FirstAvailable[i]
+			count(&sub.AllocationMode, &sub.Count, sub.Tolerations)
+		}
+	}
+}

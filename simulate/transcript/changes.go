@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package transcript
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// serverMade are fields that every object gets, and how the author of a
+// CertificateSigningRequest proved who it is.
+var serverMade = []string{"spec.extra", "metadata.uid", "metadata.resourceVersion", "metadata.creationTimestamp", "metadata.managedFields", "metadata.namespace"}
+
+// changesOf is what a server has made of a body that it was sent: each path
+// whose value the answer has otherwise, null where it has none. Of a refusal it
+// is the reason with its causes, or with its message where there are none.
+func changesOf(sent []byte, answer any) any {
+	status, _ := answer.(map[string]any)
+	if status["kind"] == "Status" {
+		details, _ := status["details"].(map[string]any)
+		if causes, ok := details["causes"]; ok {
+			return map[string]any{"reason": status["reason"], "causes": causes}
+		}
+		return map[string]any{"reason": status["reason"], "message": status["message"]}
+	}
+	var body any
+	if err := json.Unmarshal(sent, &body); err != nil {
+		return answer
+	}
+	out := map[string]any{}
+	addChanges(out, "", body, answer)
+	return out
+}
+
+func addChanges(out map[string]any, path string, sent, got any) {
+	if slices.Contains(serverMade, path) {
+		return
+	}
+	switch g := got.(type) {
+	case map[string]any:
+		s, ok := sent.(map[string]any)
+		if !ok {
+			break
+		}
+		keys := maps.Clone(s)
+		maps.Copy(keys, g)
+		for key := range keys {
+			addChanges(out, strings.TrimPrefix(path+"."+key, "."), orAbsent(s, key), orAbsent(g, key))
+		}
+		return
+	case []any:
+		s, ok := sent.([]any)
+		if !ok || len(s) != len(g) {
+			break
+		}
+		for i := range g {
+			addChanges(out, fmt.Sprintf("%s[%d]", path, i), s[i], g[i])
+		}
+		return
+	case absent:
+		if sent != nil {
+			out[path] = nil
+		}
+		return
+	}
+	if !reflect.DeepEqual(sent, got) {
+		out[path] = got
+	}
+}
+
+// withoutWords is entries without what refusals say to people.
+func withoutWords(entries []Entry) []Entry {
+	entries = slices.Clone(entries)
+	for i, e := range entries {
+		body, ok := e.Body.(map[string]any)
+		if !ok || body["reason"] == nil {
+			continue
+		}
+		body = maps.Clone(body)
+		delete(body, "message")
+		causes, _ := body["causes"].([]any)
+		var kept []string
+		for _, cause := range causes {
+			c, _ := cause.(map[string]any)
+			kept = append(kept, fmt.Sprintf("%v %v", c["reason"], c["field"]))
+		}
+		slices.Sort(kept)
+		body["causes"] = slices.Compact(kept)
+		entries[i].Body = body
+	}
+	return entries
+}
+
+// DiffButWords is Diff, but for the words in which requests are refused.
+func DiffButWords(got, want []Entry) []string {
+	return Diff(withoutWords(got), withoutWords(want))
+}
+
+// edited is object as edits change it, which are separated by " ; ":
+//
+//	spec.containers[0].image=nginx   sets a value, in YAML's flow style
+//	-spec.containers                 removes one
+//
+// Dots in a name are written as \. and a number behind the end of a list adds
+// to it.
+func edited(object map[string]any, edits string) (map[string]any, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var root any
+	if err := json.Unmarshal(text, &root); err != nil {
+		return nil, err
+	}
+	for _, edit := range strings.Split(edits, " ; ") {
+		path, removed := strings.CutPrefix(edit, "-")
+		var value any = absent{}
+		if !removed {
+			name, flow, ok := strings.Cut(edit, "=")
+			if !ok {
+				return nil, fmt.Errorf("%q has no =; write -path to remove a field", edit)
+			}
+			path = name
+			if err := yaml.Unmarshal([]byte(flow), &value); err != nil {
+				return nil, fmt.Errorf("%q: %w", edit, err)
+			}
+		}
+		if root, err = replaced(root, splitPath(path), value); err != nil {
+			return nil, fmt.Errorf("%q: %w", edit, err)
+		}
+	}
+	return root.(map[string]any), nil
+}
+
+// splitPath is the names and the numbers, as "[0]", of a path.
+func splitPath(path string) (parts []string) {
+	const dot = "\x00"
+	path = strings.ReplaceAll(strings.ReplaceAll(path, `\.`, dot), "[", ".[")
+	for _, part := range strings.Split(path, ".") {
+		parts = append(parts, strings.ReplaceAll(part, dot, "."))
+	}
+	return parts
+}
+
+// replaced is at with value at the path that parts are, or without anything
+// there when value is absent.
+func replaced(at any, parts []string, value any) (any, error) {
+	if len(parts) == 0 {
+		return value, nil
+	}
+	if number, ok := strings.CutPrefix(parts[0], "["); ok {
+		list, _ := at.([]any)
+		i, err := strconv.Atoi(strings.TrimSuffix(number, "]"))
+		if err != nil || i > len(list) {
+			return nil, errors.New("not a place in the list")
+		}
+		if i == len(list) {
+			list = append(list, nil)
+		}
+		if list[i], err = replaced(list[i], parts[1:], value); err != nil {
+			return nil, err
+		}
+		if list[i] == (any)(absent{}) {
+			list = slices.Delete(list, i, i+1)
+		}
+		return list, nil
+	}
+	fields, ok := at.(map[string]any)
+	if !ok {
+		fields = map[string]any{}
+	}
+	inner, err := replaced(fields[parts[0]], parts[1:], value)
+	if err != nil {
+		return nil, err
+	}
+	if fields[parts[0]] = inner; inner == (any)(absent{}) {
+		delete(fields, parts[0])
+	}
+	return fields, nil
+}
