@@ -5,9 +5,10 @@ package informer
 
 import "slices"
 
-// Anomalies counts the events of one scope's watches that no sound server
-// sends. They are harmless, since the newest version of an object wins, but
-// where they are many the server or something before it is to be looked at.
+// Anomalies counts what one scope's lists and watches bring that no sound server
+// sends. It is harmless, since the newest version of an object wins and what is
+// not of the scope is not taken, but where there is much of it the server or
+// something before it is to be looked at.
 type Anomalies struct {
 	// Doubled events: the same version of the same object again.
 	Doubled int
@@ -16,10 +17,18 @@ type Anomalies struct {
 	// Disordered events: the stream had shown a newer version before, of another
 	// object. They count.
 	Disordered int
+	// OtherKind objects, of a list or watch: of another kind or apiVersion than was
+	// asked for. They are not taken, and harm no object of their name.
+	OtherKind int
+	// OutOfScope objects, of a list or watch: in another namespace than was asked
+	// for, with a namespace though the kind is cluster-scoped, or the reverse, or
+	// not matching the selectors, as far as that can be told. They are not taken; an
+	// object that is held and no longer matches leaves the scope.
+	OutOfScope int
 }
 
 // Total is the number of all of them.
-func (a Anomalies) Total() int { return a.Doubled + a.Late + a.Disordered }
+func (a Anomalies) Total() int { return a.Doubled + a.Late + a.Disordered + a.OtherKind + a.OutOfScope }
 
 // anomaly is what is wrong with one event.
 type anomaly uint8
@@ -29,10 +38,16 @@ const (
 	doubled
 	late
 	disordered
+	otherKind      // of an item: another kind or apiVersion
+	otherNamespace // of an item: it cannot be in the scope, whatever its state
+	unselected     // of an item: its state does not match the selectors
 )
 
 func (a anomaly) String() string {
-	return [...]string{sound: "sound", doubled: "doubled", late: "late", disordered: "out of order"}[a]
+	return [...]string{
+		sound: "sound", doubled: "doubled", late: "late", disordered: "out of order",
+		otherKind: "of another kind", otherNamespace: "of another namespace", unselected: "not matching the selectors",
+	}[a]
 }
 
 // count adds one of a kind, and says whether it is the first.
@@ -45,6 +60,10 @@ func (a *Anomalies) count(kind anomaly) (first bool) {
 		n = &a.Late
 	case disordered:
 		n = &a.Disordered
+	case otherKind:
+		n = &a.OtherKind
+	case otherNamespace, unselected:
+		n = &a.OutOfScope
 	default:
 		return false
 	}

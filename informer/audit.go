@@ -106,7 +106,7 @@ func (r *Reflector[T]) auditable() bool {
 // audit returns the keys of a scope that differ from the server for good.
 func (c *core) audit(ctx context.Context, w *watched) ([]Key, error) {
 	defer c.beginAudit()()
-	list, v, err := c.identitiesIn(ctx, w.scope)
+	list, v, err := c.identitiesIn(ctx, w)
 	if err != nil {
 		return nil, err
 	}
@@ -162,11 +162,12 @@ func (c *core) compare(w *watched, list map[Key]auditedState, v Version) ([]Key,
 }
 
 // identitiesIn is the newest state of a scope on the server.
-func (c *core) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]auditedState, Version, error) {
-	lw, err := c.auditList(scope)
+func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedState, Version, error) {
+	lw, err := c.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
 	}
+	lw = screening[Object]{ListerWatcher: lw, of: c.screen(w)}
 	list, version := make(map[Key]auditedState), ""
 	opts := ListOptions{Limit: cmp.Or(c.opts.PageSize, defaultPageSize)}
 	for {
@@ -181,6 +182,13 @@ func (c *core) identitiesIn(ctx context.Context, scope WatchScope) (map[Key]audi
 		}
 		version = page.ResourceVersion
 		for _, item := range page.Items {
+			switch item.stranger {
+			case sound:
+			case otherKind:
+				return nil, 0, fmt.Errorf("audit: %s: %w", item.Key, item.Err)
+			default:
+				continue
+			}
 			list[item.Key] = auditedState{item.UID, ParseVersion(item.ResourceVersion)}
 		}
 		if page.Continue == "" {

@@ -88,8 +88,8 @@ func (d *decoder[T]) protobufPage(body []byte) (page Page[T], err error) {
 	if err != nil {
 		return page, err
 	}
-	if !d.isList(string(e.kind)) {
-		return page, d.notAList(string(e.kind), body)
+	if !d.isList(string(e.apiVersion), string(e.kind)) {
+		return page, d.notAList(string(e.apiVersion), string(e.kind), body)
 	}
 	meta, err := splitProtobufList(e.raw, func(raw []byte) {
 		page.add(d.protobufItem(raw))
@@ -103,8 +103,9 @@ func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
 	if err != nil {
 		return page, err
 	}
-	if list.items == nil || string(list.kind) == "Status" {
-		return page, d.notAList(string(list.kind), body)
+	apiVersion, kind := string(list.apiVersion), string(list.kind)
+	if list.items == nil || !d.mayBeList(apiVersion, kind) {
+		return page, d.notAList(apiVersion, kind, body)
 	}
 	var meta metav1.ListMeta
 	if len(list.metadata) > 0 {
@@ -113,18 +114,26 @@ func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
 		}
 	}
 	// A list whose items do not name their kind must itself be of the kind.
-	named := !d.isList(string(list.kind))
+	named, strangers := !d.isList(apiVersion, kind), false
 	err = eachElement(list.items, func(raw []byte) {
-		page.add(d.jsonItem(raw, named))
+		item := d.jsonItem(raw, named)
+		strangers = strangers || item.stranger != sound
+		page.add(item)
 	})
+	if named && strangers {
+		return Page[T]{}, d.notAList(apiVersion, kind, body)
+	}
 	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
 	return page, err
 }
 
 // notAList is the Status in body, or says what else it is.
-func (d *decoder[T]) notAList(kind string, body []byte) error {
+func (d *decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 	if status, ok := decodeStatus(body); ok {
 		return &apierrors.StatusError{ErrStatus: status}
+	}
+	if kind == d.kind.Kind+"List" && !d.isVersion(apiVersion) {
+		return fmt.Errorf("the answer is a list of %s in %s, not in %s", d.kind.Kind, apiVersion, d.apiVersion)
 	}
 	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
 }
@@ -218,14 +227,17 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 	obj := d.empty()
 	err := guard(func() error { return readJSON(raw, obj) })
 	if err == nil {
-		kind := kindIn(obj)
-		if d.isKind(kind) || kind == "" && !named {
+		apiVersion, kind := kindIn(obj)
+		if d.isKind(apiVersion, kind) || kind == "" && !named {
 			return d.item(obj, len(raw), func() (identity, error) { return jsonIdentity(raw) })
 		}
 		id, idErr := jsonIdentity(raw)
-		return broken[T](id, d.wrongKind(kind), idErr)
+		return d.stranger(id, apiVersion, kind, idErr)
 	}
 	id, idErr := jsonIdentity(raw)
+	if apiVersion, kind := jsonKind(raw); kind != "" && !d.isKind(apiVersion, kind) {
+		return d.stranger(id, apiVersion, kind, idErr)
+	}
 	item := broken[T](id, err, idErr)
 	item.Metadata = d.jsonMetadata(raw)
 	return item
@@ -257,8 +269,18 @@ func (d *decoder[T]) setKind(obj T) {
 	obj.GetObjectKind().SetGroupVersionKind(d.kind)
 }
 
-func (d *decoder[T]) wrongKind(kind string) error {
-	return fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
+// stranger is the item of an object of another kind. One without a name may be
+// any object, as one that cannot be read.
+func (d *decoder[T]) stranger(id identity, apiVersion, kind string, idErr error) Item[T] {
+	err := fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
+	if kind == d.kind.Kind {
+		err = fmt.Errorf("the object is a %s in %s, not in %s", kind, apiVersion, d.apiVersion)
+	}
+	item := broken[T](id, err, idErr)
+	if !item.unreadable() {
+		item.stranger = otherKind
+	}
+	return item
 }
 
 // broken is the item of an object that could not be decoded.

@@ -52,11 +52,9 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 	if err != nil {
 		return frame, err
 	}
-	if kind := string(e.kind); !d.isKind(kind) {
+	if apiVersion, kind := string(e.apiVersion), string(e.kind); !d.isKind(apiVersion, kind) {
 		id, idErr := protobufIdentity(e.raw)
-		if frame.Item = broken[T](id, d.wrongKind(kind), idErr); !frame.Item.unreadable() {
-			frame.Item.Metadata = d.protobufMetadata(e.raw)
-		}
+		frame.Item = d.stranger(id, apiVersion, kind, idErr)
 		return frame, nil
 	}
 	frame.Item = d.protobufItem(e.raw)

@@ -14,14 +14,32 @@ import (
 // metadataKind is what a server names the metadata alone of an object.
 const metadataKind = "PartialObjectMetadata"
 
-// isKind says whether an object may be of the kind that the server names.
-func (d *decoder[T]) isKind(kind string) bool {
-	return kind == d.kind.Kind || kind == metadataKind && d.metadataOnly
+// isKind says whether an object may be of the kind that the server names. Some
+// servers leave the apiVersion out.
+func (d *decoder[T]) isKind(apiVersion, kind string) bool {
+	return kind == d.kind.Kind && d.isVersion(apiVersion) || kind == metadataKind && d.metadataOnly
 }
 
 // isList is isKind of a list.
-func (d *decoder[T]) isList(kind string) bool {
-	return kind == d.kind.Kind+"List" || kind == metadataKind+"List" && d.metadataOnly
+func (d *decoder[T]) isList(apiVersion, kind string) bool {
+	return kind == d.kind.Kind+"List" && d.isVersion(apiVersion) || kind == metadataKind+"List" && d.metadataOnly
+}
+
+func (d *decoder[T]) isVersion(apiVersion string) bool {
+	return apiVersion == "" || apiVersion == d.apiVersion
+}
+
+// mayBeList says whether a JSON list can be of the kind, if its items say that
+// they are. A custom kind may name its list as it likes. A built-in kind does not,
+// and an empty list of another kind must not pass for one of no objects.
+func (d *decoder[T]) mayBeList(apiVersion, kind string) bool {
+	switch {
+	case d.isList(apiVersion, kind), kind == "", kind == "List" && apiVersion == "v1":
+		return true
+	case kind == "Status", d.protobuf && !d.metadataOnly:
+		return false
+	}
+	return d.isVersion(apiVersion)
 }
 
 // readJSON reads raw into obj.
@@ -33,12 +51,16 @@ func readJSON[T Object](raw []byte, obj T) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
 }
 
-// kindIn is the kind that a decoded object says it is of; empty: none.
-func kindIn[T Object](obj T) string {
+// kindIn is the apiVersion and kind that a decoded object says it is of; empty:
+// none.
+func kindIn[T Object](obj T) (apiVersion, kind string) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		return u.GetKind() // the schema.ObjectKind of it parses the apiVersion too
+		return u.GetAPIVersion(), u.GetKind() // the schema.ObjectKind of it parses the apiVersion too
 	}
-	return obj.GetObjectKind().GroupVersionKind().Kind
+	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		return meta.APIVersion, meta.Kind
+	}
+	return obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 }
 
 // dropManagedFields takes metadata.managedFields out of an object.

@@ -39,6 +39,9 @@ func (r *Replacement[T]) Recompare() { r.content = true }
 // objects, so this list deletes none.
 func (r *Replacement[T]) Unreadable() { r.keepAll = true }
 
+// Keep notes that the list says nothing sound of key: what is known of it stays.
+func (r *Replacement[T]) Keep(key Key) { r.seen[key] = struct{}{} }
+
 // Add notes an object of the list. One that is known in this version, with
 // nothing on its way for its key, is only noted as seen. Of two states of an
 // object the later one counts.

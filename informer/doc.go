@@ -90,6 +90,12 @@
 // state they were last given until it heals or ends. A scope that has such
 // objects is in StateDecodingErrors, and otherwise works as a live one.
 //
+// # Objects that were not asked for
+//
+// An object of another kind, apiVersion or namespace than was asked for, or one
+// that does not match the selectors, is not taken, and harms no object of its name.
+// ScopeState.Anomalies counts such objects, and the log names the first.
+//
 // # Lost events
 //
 // A server that loses an event leaves the store wrong until the object changes

@@ -133,15 +133,17 @@ func eachMember(b []byte, f func(key []byte, start, end int) bool) error {
 // jsonList is a list, its objects not decoded. Its slices are parts of the
 // input.
 type jsonList struct {
-	kind     []byte
-	metadata []byte
-	items    []byte // the array; nil: the list has no such member
+	apiVersion, kind []byte
+	metadata         []byte
+	items            []byte // the array; nil: the list has no such member
 }
 
 // splitJSONList splits a list into its members.
 func splitJSONList(body []byte) (l jsonList, err error) {
 	err = eachMember(body, func(key []byte, start, end int) bool {
 		switch string(key) {
+		case "apiVersion":
+			l.apiVersion = bytes.Trim(body[start:end], "\"")
 		case "kind":
 			l.kind = bytes.Trim(body[start:end], "\"")
 		case "metadata":
@@ -256,6 +258,18 @@ func cutManagedFields(object []byte) []byte {
 	copy(object[shift:], object[:cutStart])
 	copy(object[cutEnd-len(instead):], instead)
 	return object[shift:]
+}
+
+// jsonKind reads what an object says it is; empty: nothing that can be read.
+func jsonKind(raw []byte) (apiVersion, kind string) {
+	var object struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &object); err != nil {
+		return "", ""
+	}
+	return object.APIVersion, object.Kind
 }
 
 // jsonIdentity reads the identity out of an object of any kind.

@@ -62,6 +62,9 @@ type Item[T Object] struct {
 	// Metadata of an object with an Err, where at least that could be decoded in
 	// full; else nil.
 	Metadata *metav1.PartialObjectMetadata
+
+	// stranger says why the item is not of what was asked for.
+	stranger anomaly
 }
 
 // WatchOptions of one stream, by the rules of the Kubernetes watch API.

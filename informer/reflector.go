@@ -54,6 +54,7 @@ type sink[T Object] interface {
 type replacement[T Object] interface {
 	Add(Delta[T])
 	Remove(Delta[T])
+	Keep(Key)
 	Unreadable()
 	Epoch()
 	Recompare()
@@ -285,7 +286,7 @@ func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome
 			return outcome{result: resultExpired, continued: true, err: fmt.Errorf("list: the pages are of different versions, %s and %s", version, page.ResourceVersion)}
 		}
 		for _, item := range page.Items {
-			replace.Add(r.delta(Replaced, item))
+			r.listed(replace, item)
 		}
 		if page.Unreadable > 0 {
 			unreadable.add(page.Unreadable, page.UnreadableErr)

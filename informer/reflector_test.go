@@ -90,6 +90,7 @@ type memoryList struct {
 
 func (l *memoryList) Add(d Delta[*corev1.ConfigMap])    { l.objects[d.Key] = d.Version }
 func (l *memoryList) Remove(d Delta[*corev1.ConfigMap]) { delete(l.objects, d.Key) }
+func (l *memoryList) Keep(key Key)                      { l.objects[key] = l.m.objects[key] }
 func (l *memoryList) Unreadable()                       { l.unreadable = true }
 func (l *memoryList) Recompare()                        {}
 func (l *memoryList) Epoch()                            { l.epoch = true }

@@ -71,6 +71,8 @@ func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
 		case frame.Item.unreadable():
 			unreadable.add(1, frame.Item.Err)
 			replace.Unreadable()
+		case frame.Item.stranger != sound:
+			r.listed(replace, frame.Item)
 		case typ == Deleted:
 			// The server may tell of changes before it has ended the list.
 			size--
@@ -124,6 +126,15 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 			typ, ok := deltaType(frame.Type)
 			if !ok {
 				return s.after(unknownFrame(frame.Type))
+			}
+			switch frame.Item.stranger {
+			case sound:
+			case unselected:
+				r.status.stranger(frame.Item.stranger, frame.Item.Key, nil)
+				typ = Deleted // if it was in the scope, it has left it
+			default:
+				r.status.stranger(frame.Item.stranger, frame.Item.Key, frame.Item.Err)
+				continue
 			}
 			if r.inOrder(typ, frame.Item, p.last) {
 				r.sink.Push(r.delta(typ, frame.Item))

@@ -157,6 +157,18 @@ func (s *reflectorStatus) anomaly(kind anomaly, e shown, last string) {
 	}
 }
 
+// stranger: a list or watch has brought an object that is not of the scope. The
+// first of each count is logged.
+func (s *reflectorStatus) stranger(kind anomaly, key Key, err error) {
+	s.mu.Lock()
+	first := s.mu.state.Anomalies.count(kind)
+	s.mu.Unlock()
+	if first {
+		s.log.Error(err, "The server has sent an object "+kind.String()+", which was not asked for; such objects are not taken, and are only counted from now on",
+			"key", key.String())
+	}
+}
+
 // audited: an audit found that keys differ, or could not be done.
 func (s *reflectorStatus) audited(keys []Key, err error) {
 	s.mu.Lock()

@@ -137,6 +137,7 @@ type discarded struct{}
 
 func (discarded) Add(Delta[Object])    {}
 func (discarded) Remove(Delta[Object]) {}
+func (discarded) Keep(Key)             {}
 func (discarded) Unreadable()          {}
 func (discarded) Epoch()               {}
 func (discarded) Recompare()           {}

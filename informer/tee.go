@@ -204,6 +204,13 @@ func (r *teeReplacement[T]) Remove(d Delta[T]) {
 	}
 }
 
+func (r *teeReplacement[T]) Keep(key Key) {
+	r.replacement.Keep(key)
+	for _, t := range r.taps {
+		t.list.Keep(key)
+	}
+}
+
 func (r *teeReplacement[T]) Unreadable() {
 	r.replacement.Unreadable()
 	for _, t := range r.taps {

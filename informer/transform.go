@@ -56,7 +56,7 @@ func (s transformingStream[T]) Next() (Frame[T], error) {
 
 // transformItem turns an error or panic of the transform into the item's own.
 func transformItem[T Object](transform func(T) (T, error), item Item[T]) Item[T] {
-	if item.Err != nil {
+	if item.Err != nil || item.stranger == otherKind || item.stranger == otherNamespace {
 		return item
 	}
 	var none T

@@ -31,7 +31,7 @@ func eventAs[T Object](e Event[Object]) Event[T] {
 }
 
 func itemAs[To, From Object](i Item[From], convert func(From) To) Item[To] {
-	out := Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err}
+	out := Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err, stranger: i.stranger}
 	if !isNil(i.Object) {
 		out.Object = convert(i.Object)
 	}

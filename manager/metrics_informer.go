@@ -55,7 +55,7 @@ func newInformerMetrics() informerMetrics {
 		fallbacks:   desc("stream_fallbacks_total", "Times that paged lists took over, because the server did not end a streaming list."),
 		audits:      desc("audits_total", "Comparisons of a scope with the server, by result: done or abandoned.", "result"),
 		differences: desc("audit_differences_total", "Objects that an audit found to differ from the server's; a list repairs them."),
-		anomalies:   desc("anomalies_total", "Events of watches that no sound server sends: doubled, late or disordered.", "anomaly"),
+		anomalies:   desc("anomalies_total", "What no sound server sends: events that are doubled, late or disordered, and objects of another kind or out of scope.", "anomaly"),
 	}
 }
 
@@ -133,6 +133,8 @@ func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState,
 	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Doubled), kind, "doubled")
 	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Late), kind, "late")
 	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Disordered), kind, "disordered")
+	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.OtherKind), kind, "other_kind")
+	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.OutOfScope), kind, "out_of_scope")
 	if !x.LastContact.IsZero() {
 		s.peak(c.contact, prometheus.GaugeValue, now.Sub(x.LastContact).Seconds(), kind, scope)
 	}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// screening marks what a ListerWatcher gives that is not of the scope it was
+// asked for. It comes before the transform, which may change labels.
+type screening[T Object] struct {
+	ListerWatcher[T]
+	of screen
+}
+
+func (l screening[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+	page, err := l.ListerWatcher.List(ctx, opts)
+	of := l.of.now()
+	for i := range page.Items {
+		page.Items[i] = screened(of, page.Items[i], false)
+	}
+	return page, err
+}
+
+func (l screening[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+	stream, err := l.ListerWatcher.Watch(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	return screeningStream[T]{Stream: stream, of: l.of.now()}, nil
+}
+
+type screeningStream[T Object] struct {
+	Stream[T]
+	of admission
+}
+
+func (s screeningStream[T]) Next() (Frame[T], error) {
+	frame, err := s.Stream.Next()
+	switch frame.Type {
+	case FrameAdded, FrameModified, FrameDeleted:
+		frame.Item = screened(s.of, frame.Item, frame.Type == FrameDeleted)
+	}
+	return frame, err
+}
+
+func screened[T Object](of admission, item Item[T], ended bool) Item[T] {
+	if item.stranger != sound || item.unreadable() {
+		return item
+	}
+	switch {
+	case !isNil(item.Object):
+		item.stranger = of.judge(item.Key, item.Object, ended)
+	case item.Metadata != nil:
+		item.stranger = of.judge(item.Key, item.Metadata, ended)
+	default:
+		item.stranger = of.judge(item.Key, nil, ended)
+	}
+	return item
+}
+
+// screen is what the objects of one scope must be like.
+type screen struct {
+	matcher    matcher
+	selects    bool                    // it has selectors
+	kind       schema.GroupVersionKind // empty: whoever reads the objects looks at it
+	namespaced func() (namespaced, known bool)
+}
+
+// screen is that of w.
+func (c *core) screen(w *watched) screen {
+	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
+	if _, ok := w.lw.(hosted); !ok && c.object == unstructuredType {
+		s.kind = c.kind
+	}
+	return s
+}
+
+// admission is a screen with what is known of the kind by now.
+type admission struct {
+	screen
+	divided, known bool // as of namespaced
+}
+
+func (s screen) now() admission {
+	a := admission{screen: s}
+	a.divided, a.known = s.namespaced()
+	return a
+}
+
+// judge says what is wrong with an object, which is nil where nothing of it is
+// known but its key. Of one that ended the state says nothing: it may have ended
+// for the scope because of its state.
+func (a admission) judge(key Key, obj Object, ended bool) anomaly {
+	if u, ok := obj.(*unstructured.Unstructured); ok && a.kind.Kind != "" {
+		if u.GetKind() != "" && u.GroupVersionKind() != a.kind {
+			return otherKind
+		}
+	}
+	switch ns := key.Namespace; {
+	case a.known && a.divided == (ns == ""):
+		return otherNamespace
+	case a.matcher.namespace != "" && ns != "" && ns != a.matcher.namespace:
+		return otherNamespace
+	case ended || obj == nil || !a.selects:
+		return sound
+	case a.matcher.match(obj) == outside:
+		return unselected
+	}
+	return sound
+}
+
+// listed has the list that is read take item, if it is of the scope.
+func (r *Reflector[T]) listed(replace replacement[T], item Item[T]) {
+	switch item.stranger {
+	case sound:
+		replace.Add(r.delta(Replaced, item))
+		return
+	case otherKind:
+		// The object of that name may be there all the same.
+		replace.Keep(item.Key)
+	}
+	r.status.stranger(item.stranger, item.Key, item.Err)
+}
