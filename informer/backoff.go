@@ -21,6 +21,9 @@ var (
 	awayBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
 	// anewBackoff is for a list after a watch that cannot go on where it was.
 	anewBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
+	// refusalBackoff is for a transform that has refused an object. A try costs this
+	// process alone.
+	refusalBackoff = backoff{base: time.Second, most: 5 * time.Minute}
 )
 
 // longestRetryAfter bounds what a server may ask for.

@@ -45,6 +45,7 @@ type core struct {
 	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
 	schemas          *schemaWatch                                                         // nil: nobody looks after them
 	auditList        auditLists
+	refusals         refusals
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in

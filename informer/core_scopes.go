@@ -64,7 +64,7 @@ func (c *core) openLocked(w *watched) {
 	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
 	screened := screening[Object]{ListerWatcher: told, of: c.screen(w)}
-	w.reflector = newReflector(transforming[Object]{ListerWatcher: screened, transform: c.transform}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector = newReflector(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.objects = c.object.String()
 	w.reflector.at(w.lw)
 	w.reflector.borrow = c.borrower(w.scope, w.id)

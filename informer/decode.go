@@ -159,7 +159,7 @@ func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
 	var size int
 	err := guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
 	if err == nil {
-		return d.item(obj, size, func() (identity, error) { return protobufIdentity(raw) })
+		return d.item(obj, size, raw, func() (identity, error) { return protobufIdentity(raw) })
 	}
 	id, idErr := protobufIdentity(raw)
 	if id.ResourceVersion == "" && idErr != nil {
@@ -229,7 +229,7 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 	if err == nil {
 		apiVersion, kind := kindIn(obj)
 		if d.isKind(apiVersion, kind) || kind == "" && !named {
-			return d.item(obj, len(raw), func() (identity, error) { return jsonIdentity(raw) })
+			return d.item(obj, len(raw), raw, func() (identity, error) { return jsonIdentity(raw) })
 		}
 		id, idErr := jsonIdentity(raw)
 		return d.stranger(id, apiVersion, kind, idErr)
@@ -244,7 +244,7 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 }
 
 // item finishes a decoded object. One without a name is not an object.
-func (d *decoder[T]) item(obj T, size int, id func() (identity, error)) Item[T] {
+func (d *decoder[T]) item(obj T, size int, raw []byte, id func() (identity, error)) Item[T] {
 	if obj.GetName() == "" {
 		_, idErr := id()
 		return broken[T](identity{}, errors.New("the object has no name"), idErr)
@@ -253,7 +253,20 @@ func (d *decoder[T]) item(obj T, size int, id func() (identity, error)) Item[T] 
 		dropManagedFields(obj)
 	}
 	d.setKind(obj)
-	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32))}
+	return Item[T]{Key: KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), raw: raw}
+}
+
+// again decodes once more what item was decoded from.
+func (d *decoder[T]) again(item Item[T]) (T, error) {
+	switch {
+	case len(item.raw) == 0:
+		return item.Object, errors.New("what the object was decoded from is gone")
+	case item.raw[0] == '{':
+		item = d.jsonItem(item.raw, false)
+	default:
+		item = d.protobufItem(item.raw)
+	}
+	return item.Object, item.Err
 }
 
 // setKind sets apiVersion and kind, with strings that all objects share.

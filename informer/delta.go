@@ -51,4 +51,6 @@ type Delta[T Object] struct {
 	Err error
 	// Metadata with Err, where at least that could be decoded in full; else nil.
 	Metadata *metav1.PartialObjectMetadata
+	// original as in Item.
+	original T
 }

@@ -170,7 +170,7 @@ func (l *deltaLog[T]) merge(d Delta[T]) bool {
 		}
 		return true
 	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.live >= mergeAbove:
-		p.Object, p.Version, p.Err, p.Metadata = d.Object, d.Version, d.Err, d.Metadata
+		p.Object, p.Version, p.Err, p.Metadata, p.original = d.Object, d.Version, d.Err, d.Metadata, d.original
 		if p.Type == Sync {
 			p.Type = Updated
 		}

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 )
@@ -27,6 +28,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		})
 		c.settled(offered, changes)
 		c.reportUndecodable(batch.Deltas)
+		c.retryRefused(batch.Deltas)
 	}
 }
 
@@ -50,7 +52,7 @@ func (c *core) reportUndecodable(deltas []Delta[Object]) {
 	if p, ok := errors.AsType[*panicError](first.Err); ok {
 		log = log.WithValues("stack", p.stack)
 	}
-	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions")
+	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions; what the transform refuses is given to it again")
 }
 
 // store runs apply in the critical section: first the Indexer, then the
@@ -95,9 +97,10 @@ func (c *core) observe(w Written) {
 			if !c.keepsManagedFields() {
 				obj.SetManagedFields(nil)
 			}
-			o.Object = obj
-			if transform := c.transform(); transform != nil {
-				o.Object, err = callTransform(transform, obj)
+			if transform := c.transform(); transform == nil {
+				o.Object = obj
+			} else if o.Object, o.err = callTransform(transform, obj); o.err != nil {
+				o, err = c.refusedWrite(o, w)
 			}
 		}
 		if err != nil {
@@ -111,6 +114,24 @@ func (c *core) observe(w Written) {
 		return c.indexer.observe(o)
 	})
 	c.settled(offered, changes)
+	if o.err != nil {
+		c.retryLater(o.Key)
+	}
+}
+
+// refusedWrite is o, of w, whose object the transform has refused.
+func (c *core) refusedWrite(o observed[Object], w Written) (observed[Object], error) {
+	original, err := c.typed(w) // what the transform was given may have changed
+	if err != nil {
+		o.err = nil
+		return o, err
+	}
+	if !c.keepsManagedFields() {
+		original.SetManagedFields(nil)
+	}
+	o.Object, o.original, o.err = nil, original, fmt.Errorf("transform: %w", o.err)
+	o.metadata = metadataOf(original, original.GetObjectKind().GroupVersionKind())
+	return o, nil
 }
 
 // typed is the object of an own write, as the informer would have decoded it.

@@ -51,8 +51,8 @@
 //	I6  an unchanged object is not delivered again
 //	I7  a stalled level-triggered handler costs memory bounded by the number of
 //	    objects, and delays no other
-//	I8  an object that cannot be decoded harms only itself, and reads of its key
-//	    say so
+//	I8  an object that cannot be decoded, or that the transform refuses, harms only
+//	    itself, and reads of its key say so
 //	I9  a sync ends or says why it has not; no server can hang it silently
 //	I10 after the end, or the last release, every goroutine, connection and
 //	    object is given back
@@ -89,6 +89,12 @@
 // an object; Event.Undecodable then has the metadata. Other handlers keep the
 // state they were last given until it heals or ends. A scope that has such
 // objects is in StateDecodingErrors, and otherwise works as a live one.
+//
+// What the transform refuses is kept as it was decoded and given to it again, with
+// backoff, in a goroutine of the informer's: it heals without a new version. Until
+// then lists and indexes have the last state that the transform has accepted, and
+// Get returns that state together with the *UndecodableError, so that nobody takes
+// it for the newest. Own writes that the transform refuses are treated alike.
 //
 // # Objects that were not asked for
 //

@@ -47,6 +47,11 @@ type observed[T Object] struct {
 	UID     types.UID
 	Version Version // 0: unknown
 	Object  T       // of a Stored write, transformed
+	// err says why the transform refuses what was Stored; then Object is nil, and
+	// metadata and original are as in Item.
+	err      error
+	metadata *metav1.PartialObjectMetadata
+	original T
 	// In are the scopes that the object matches. Unsure are those whose selector
 	// cannot be evaluated here. It is outside of all others.
 	In, Unsure *scopeSet
@@ -66,7 +71,12 @@ type row[T Object] struct {
 	own     *scopeSet // as in holding
 	bad     bool      // what the server has now cannot be decoded
 	blank   bool      // bad, and object is zero: nothing was ever shown
+	refused bool      // bad because of the transform alone, which is tried again
 }
+
+// readable: object is what lists show, be it the newest state or the last that
+// the transform has accepted.
+func (r *row[T]) readable() bool { return !r.bad || r.refused && !r.blank }
 
 func (r *row[T]) holding() holding {
 	return holding{scopes: r.scopes, uid: r.uid, version: r.version, own: r.own, bad: r.bad}
@@ -88,6 +98,7 @@ type step[T Object] struct {
 	err    error
 	// metadata of an object with err, where it is known.
 	metadata *metav1.PartialObjectMetadata
+	original T          // as in Item
 	handler  int        // again: for this one
 	values   [][]string // of the object, per index after the first
 	bytes    uint32     // as in Item
@@ -99,7 +110,7 @@ type step[T Object] struct {
 func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 	s := step[T]{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
-		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, bytes: d.Bytes, compared: d.compared,
+		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.original, bytes: d.Bytes, compared: d.compared,
 	}
 	switch d.Type {
 	case Deleted:
@@ -115,8 +126,8 @@ func ofDelta[T Object](d *Delta[T], list Version) step[T] {
 // ofWrite is the step that an own write makes.
 func ofWrite[T Object](w observed[T]) step[T] {
 	s := step[T]{
-		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure},
-		key:  w.Key, object: w.Object,
+		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, bad: w.err != nil},
+		key:  w.Key, object: w.Object, err: w.err, metadata: w.metadata, original: w.original,
 	}
 	switch w.Effect {
 	case Stored:

@@ -38,12 +38,13 @@ type news struct {
 type newsKind uint8
 
 const (
-	seen    newsKind = iota // a list or watch has the object in this state
-	ended                   // a list or watch no longer has it
-	again                   // it is given again
-	stored                  // own write: this is the state now
-	removed                 // own write: it is gone
-	touched                 // own write: it has changed, to what is not known
+	seen     newsKind = iota // a list or watch has the object in this state
+	ended                    // a list or watch no longer has it
+	again                    // it is given again
+	stored                   // own write: this is the state now
+	removed                  // own write: it is gone
+	touched                  // own write: it has changed, to what is not known
+	accepted                 // the transform takes what it has refused before
 )
 
 // fate is what becomes of a key.
@@ -110,6 +111,12 @@ func decide(h holding, n news, w world) fate {
 		v := fate{next: h}
 		if n.version > h.version {
 			v.await = n.version
+		}
+		return v
+	case accepted:
+		v := fate{next: h}
+		if !h.scopes.empty() && h.bad && h.uid == n.uid && h.version == n.version {
+			v.next.bad, v.take = false, true
 		}
 		return v
 	}

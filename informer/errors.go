@@ -24,10 +24,16 @@ func (e *NotServedError) Unwrap() error { return e.Err }
 
 // UndecodableError: the object exists, but what the server holds is not a
 // valid object of its type, or the informer's transform refuses it. It heals with
-// the object's next version.
+// the object's next version; where the transform refuses it, also when the
+// transform, which is tried again, accepts it.
 type UndecodableError struct {
 	Kind schema.GroupVersionKind
 	Key  Key
+	// Refused: the transform refuses the object.
+	Refused bool
+	// Last is the version of the object that Get returns with this error: the last
+	// that the transform has accepted. 0: there is none, or its version is unknown.
+	Last Version
 	// Live: read from the server and not from an informer, so that no handler
 	// need hear of the healing.
 	Live bool
@@ -35,7 +41,11 @@ type UndecodableError struct {
 }
 
 func (e *UndecodableError) Error() string {
-	return fmt.Sprintf("read %s %s: the object cannot be decoded: %v", e.Kind.Kind, e.Key, e.Err)
+	last := ""
+	if e.Last != 0 {
+		last = fmt.Sprintf(" (the state before, at version %s, is still in lists)", e.Last)
+	}
+	return fmt.Sprintf("read %s %s: the object cannot be decoded: %v%s", e.Kind.Kind, e.Key, e.Err, last)
 }
 
 func (e *UndecodableError) Unwrap() error { return e.Err }

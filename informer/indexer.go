@@ -128,7 +128,7 @@ func (x *Indexer[T]) observe(w observed[T]) ([]change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	s := ofWrite(w)
-	values, err := x.evaluateLocked(1, func(int) (key Key, obj T, ok bool) { return s.key, s.object, s.kind == stored })
+	values, err := x.evaluateLocked(1, func(int) (key Key, obj T, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
 	defer clear(values)
 	s.values = values
 
@@ -283,11 +283,12 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 		r.bytes = s.bytes
 	}
 	if o.take && !r.bad {
-		r.object, r.blank = s.object, false
+		r.object, r.blank, r.refused = s.object, false, false
 		delete(x.mu.bad, s.key)
 		x.shelveLocked(at, s.key.Namespace, s.values)
 	} else if o.take {
-		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key])
+		r.refused = !isNil(s.original)
+		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key], r, other)
 		if other && !r.blank {
 			// What was shown is gone, and nothing can be shown in its place.
 			obj, uid = r.object, r.uid
@@ -327,7 +328,8 @@ func (x *Indexer[T]) removeLocked(key Key) {
 	}
 }
 
-// get is the row of key.
+// get is the row of key. With an error, obj is the last state that the transform
+// has accepted.
 func (x *Indexer[T]) get(key Key) (obj T, scopes *scopeSet, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -336,10 +338,13 @@ func (x *Indexer[T]) get(key Key) (obj T, scopes *scopeSet, err error) {
 		return obj, nil, nil
 	}
 	r := x.mu.rows.At(int(at))
+	if r.readable() {
+		obj = r.object
+	}
 	if r.bad {
 		return obj, r.scopes, x.mu.bad[key].Err
 	}
-	return r.object, r.scopes, nil
+	return obj, r.scopes, nil
 }
 
 // view is all rows as they are now.

@@ -294,7 +294,7 @@ func (x *Indexer[T]) valuesOf(name string, filter *scopeSet) (values []string) {
 	defer x.mu.RUnlock()
 	for value, b := range i.buckets {
 		for at := range b.rows.View().All() {
-			if r := x.mu.rows.At(int(*at)); !r.bad && r.scopes.seenBy(filter) {
+			if r := x.mu.rows.At(int(*at)); r.readable() && r.scopes.seenBy(filter) {
 				values = append(values, value)
 				break
 			}

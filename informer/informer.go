@@ -120,7 +120,8 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 // SetTransform has f change every object before it is stored, for instance to
 // drop fields that nobody reads. f owns the object it is given; name,
 // namespace, UID and resourceVersion must stay. An object that f refuses or
-// panics on is kept as undecodable. A nil f is none. It is an error after the
+// panics on is kept as undecodable, its last good state stays in lists, and f is
+// given it again after a second, then at intervals that double up to five minutes. A nil f is none. It is an error after the
 // informer started. It is the kind's, and stays when this handle is released.
 func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	if err := i.Err(); err != nil {

@@ -19,7 +19,8 @@ import (
 // shared by all readers and must not be changed: Copy it first. Each loop over
 // an iterator sees the objects as they were when the loop began, in no
 // particular order, and holds no lock. Objects that cannot be decoded are left
-// out, save for Get, which says so, and Undecodable, which lists them. A Lister
+// out, save for Get, which says so, and Undecodable, which lists them; what the
+// transform refuses stays in its last state that it has accepted. A Lister
 // is a value, safe for concurrent use; it never blocks and never asks the server.
 type Lister[T Object] struct{ v *view }
 
@@ -58,7 +59,8 @@ type QueryOptions struct {
 }
 
 // Get returns the object of key, or a NotFound of apierrors, an
-// *UndecodableError, a *NamespaceError when key has a namespace and the kind is
+// *UndecodableError (with the last state that the transform has accepted, where
+// it is the transform that refuses the object, else with no object), a *NamespaceError when key has a namespace and the kind is
 // cluster-scoped, or the reverse, an *OutOfScopeError when key's namespace is not
 // watched, a *NotSyncedError when the first list has not arrived and the object is
 // not known, or a *ReleasedError.
@@ -74,7 +76,7 @@ func (l Lister[T]) Get(key Key) (T, error) {
 			continue
 		}
 		if scopes.seenBy(s.scopes) {
-			if l.v.store.guard != nil {
+			if l.v.store.guard != nil && !isNil(obj) {
 				l.v.store.guard.touch(obj)
 			}
 			return as[T](obj), err
@@ -131,7 +133,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 
 // sees also notes that the row's object is read.
 func (v *view) sees(s *sight, r *row[Object]) bool {
-	if r.bad || !r.scopes.seenBy(s.scopes) {
+	if !r.readable() || !r.scopes.seenBy(s.scopes) {
 		return false
 	}
 	if v.store.guard != nil {

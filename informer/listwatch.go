@@ -65,6 +65,10 @@ type Item[T Object] struct {
 
 	// stranger says why the item is not of what was asked for.
 	stranger anomaly
+	// raw is what the object was decoded from, until it is transformed.
+	raw []byte
+	// original is the object that the transform has refused; nil: it has not.
+	original T
 }
 
 // WatchOptions of one stream, by the rules of the Kubernetes watch API.

@@ -346,6 +346,11 @@ func (lw *restListerWatcher[T]) host() (*apiServer, schema.GroupVersionKind) {
 	return lw.server, lw.of.named()
 }
 
+func (lw *restListerWatcher[T]) again(item Item[T]) (T, error) {
+	kind, _ := lw.resolver.kindOf(lw.of)
+	return lw.decoder.ofKind(kind).keeping(lw.managed()).again(item)
+}
+
 func (lw *restListerWatcher[T]) namespaced() (namespaced, known bool) {
 	return lw.resolver.namespaced(lw.of)
 }

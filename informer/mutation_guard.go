@@ -52,8 +52,8 @@ func (c *core) guarded() {
 	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
 	c.indexer.guard = c.guard
 	c.guard.holds = func(k *kept) bool {
-		obj, _, err := c.indexer.get(k.key)
-		return err == nil && obj == k.object
+		obj, _, _ := c.indexer.get(k.key)
+		return obj == k.object
 	}
 	c.guard.mend = func(k *kept) bool {
 		truth, ok := k.truth.DeepCopyObject().(Object)
@@ -98,7 +98,7 @@ func (c *core) offer(deltas []Delta[Object]) (offered []*kept) {
 
 // offerWrite is offer for an own write.
 func (c *core) offerWrite(o observed[Object]) (offered []*kept) {
-	if c.guard == nil || o.Effect != Stored {
+	if c.guard == nil || o.Effect != Stored || isNil(o.Object) {
 		return nil
 	}
 	return c.guard.offer(nil, o.Key, o.Object)

@@ -27,6 +27,8 @@ type Undecodable struct {
 	Since time.Time
 	// Err says why: the *UndecodableError that Get of the key returns.
 	Err error
+
+	original any // what the transform refuses, as it was decoded; nil: it does not
 }
 
 // Undecodable yields the objects of the Lister's scopes that cannot be decoded,
@@ -74,11 +76,16 @@ func (x *Indexer[T]) trouble(key Key) (*metav1.PartialObjectMetadata, error) {
 	return u.Metadata, errors.Unwrap(u.Err)
 }
 
-// undecodable is s as an entry of the quarantine. was is the one before, if any.
-func (x *Indexer[T]) undecodable(s *step[T], was *Undecodable) *Undecodable {
-	u := &Undecodable{
-		Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(),
-		Err: &UndecodableError{Kind: x.kind, Key: s.key, Err: s.err},
+// undecodable is s as an entry of the quarantine. was is the one before, if any,
+// and r the row, whose object is of another UID if other.
+func (x *Indexer[T]) undecodable(s *step[T], was *Undecodable, r *row[T], other bool) *Undecodable {
+	err := &UndecodableError{Kind: x.kind, Key: s.key, Err: s.err, Refused: r.refused}
+	u := &Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
+	if r.refused {
+		u.original = s.original
+		if !other && !r.blank {
+			err.Last = ParseVersion(r.object.GetResourceVersion())
+		}
 	}
 	if was != nil && was.UID == u.UID {
 		u.Since = was.Since

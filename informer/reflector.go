@@ -325,7 +325,7 @@ func (r *Reflector[T]) delta(typ DeltaType, item Item[T]) Delta[T] {
 	d := Delta[T]{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
 		UID: item.UID, Version: ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
-		Bytes: item.Bytes,
+		Bytes: item.Bytes, original: item.original,
 	}
 	if typ == Deleted && item.Err != nil {
 		// What could not be read is gone: that much is sure.

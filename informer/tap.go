@@ -81,12 +81,10 @@ func (t *tap) mine(d Delta[Object]) (_ Delta[Object], ok bool) {
 		obj, err := callTransform(t.transform, Copy(d.Object))
 		if err != nil {
 			d.Metadata, _ = d.Object.(*metav1.PartialObjectMetadata)
-			d.Err = fmt.Errorf("transform: %w", err)
+			d.Err, d.original = fmt.Errorf("transform: %w", err), d.Object
+			obj = nil
 		}
 		d.Object = obj
-		if err != nil {
-			d.Object = nil
-		}
 	}
 	return d, true
 }

@@ -14,16 +14,30 @@ import (
 type transforming[T Object] struct {
 	ListerWatcher[T]
 	transform func() func(T) (T, error)
+	// again is an item's object as it came, since a transform that fails may have
+	// changed it; nil: the ListerWatcher cannot say, and objects are copied before.
+	again func(Item[T]) (T, error)
+}
+
+// decodingAgain is a ListerWatcher that can decode an item once more, before the
+// page or frame after it is asked for.
+type decodingAgain[T Object] interface {
+	again(Item[T]) (T, error)
+}
+
+// againBy is how lw decodes an item once more; nil: it cannot.
+func againBy[T Object](lw ListerWatcher[T]) func(Item[T]) (T, error) {
+	if d, ok := lw.(decodingAgain[T]); ok {
+		return d.again
+	}
+	return nil
 }
 
 func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
-	if transform == nil {
-		return page, err
-	}
 	for i := range page.Items {
-		page.Items[i] = transformItem(transform, page.Items[i])
+		page.Items[i] = t.item(transform, page.Items[i])
 	}
 	return page, err
 }
@@ -37,37 +51,53 @@ func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T
 	if transform == nil {
 		return stream, nil
 	}
-	return transformingStream[T]{Stream: stream, transform: transform}, nil
+	return transformingStream[T]{Stream: stream, transform: transform, by: t}, nil
 }
 
 type transformingStream[T Object] struct {
 	Stream[T]
 	transform func(T) (T, error)
+	by        transforming[T]
 }
 
 func (s transformingStream[T]) Next() (Frame[T], error) {
 	frame, err := s.Stream.Next()
 	switch frame.Type {
 	case FrameAdded, FrameModified, FrameDeleted:
-		frame.Item = transformItem(s.transform, frame.Item)
+		frame.Item = s.by.item(s.transform, frame.Item)
 	}
 	return frame, err
 }
 
-// transformItem turns an error or panic of the transform into the item's own.
-func transformItem[T Object](transform func(T) (T, error), item Item[T]) Item[T] {
-	if item.Err != nil || item.stranger == otherKind || item.stranger == otherNamespace {
-		return item
+// item is item transformed. An error or panic of the transform becomes the
+// item's own.
+func (t transforming[T]) item(transform func(T) (T, error), item Item[T]) Item[T] {
+	if transform != nil && item.Err == nil && item.stranger != otherKind && item.stranger != otherNamespace {
+		item = transformItem(transform, t.again, item)
 	}
+	item.raw = nil // which holds a whole page
+	return item
+}
+
+func transformItem[T Object](transform func(T) (T, error), again func(Item[T]) (T, error), item Item[T]) Item[T] {
 	var none T
+	original := none
+	if again == nil {
+		original = Copy(item.Object)
+	}
 	obj, err := callTransform(transform, item.Object)
-	if err != nil {
-		kind := item.Object.GetObjectKind().GroupVersionKind()
-		item.Metadata = metadataOf(item.Object, kind)
-		item.Object, item.Err = none, fmt.Errorf("transform: %w", err)
+	if err == nil {
+		item.Object = obj
 		return item
 	}
-	item.Object = obj
+	item.Object, item.Err = none, fmt.Errorf("transform: %w", err)
+	if again != nil {
+		if original, err = again(item); err != nil {
+			return item // and it is tried again with its next version alone
+		}
+	}
+	item.original = original
+	item.Metadata = metadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return item
 }
 

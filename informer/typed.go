@@ -35,6 +35,9 @@ func itemAs[To, From Object](i Item[From], convert func(From) To) Item[To] {
 	if !isNil(i.Object) {
 		out.Object = convert(i.Object)
 	}
+	if !isNil(i.original) {
+		out.original = convert(i.original)
+	}
 	return out
 }
 

@@ -148,7 +148,10 @@ func TestInformer_BrokenTransformHarmsOnlyItsObject_B2(t *testing.T) {
 				}
 				listed(t, i, "refused by the transform", "b")
 				w.put(configMap("a", "broken"), configMap("b", "2"))
-				holds(t, i, "b=2", "the next version does not heal it")
+				holds(t, i, "a=1 b=2", "the next version does not heal b, or the last good state of a is hidden")
+				if _, err := i.Lister().Get(key("a")); err == nil {
+					t.Error("Get of an object whose newest version the transform refuses has no error")
+				}
 				w.put(configMap("a", "3"))
 				holds(t, i, "a=3 b=2", "the event after is lost")
 			})

@@ -40,7 +40,8 @@
 // what is read is always some state of the server or newer.
 //
 // Objects whose content cannot be decoded are left out of lists, and a read of
-// their key returns the error. Before the first list, and outside of the
+// their key returns the error. An object that the transform refuses is read in the
+// last state that it has accepted. Before the first list, and outside of the
 // informer's scopes, a key does not exist, as in client-go.
 //
 // A ListerWatcher from outside has decoded its objects already. So one object

@@ -101,6 +101,9 @@ func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
 	case absent(err):
 		return nil, false, nil
 	}
+	if u, ok := errors.AsType[*informer.UndecodableError](err); ok && u.Refused && any(obj) != any(*new(T)) {
+		return obj, true, nil // as client-go, which keeps what its transform has accepted
+	}
 	return nil, false, err
 }
 

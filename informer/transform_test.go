@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A transform that is given an object again is given what the server sent, in
+// either encoding and from lists and watches, though it has changed the one before.
+func TestInformer_TransformIsGivenWhatTheServerSent_B9(t *testing.T) {
+	in := func(name, version string) *corev1.ConfigMap {
+		cm := configMap(name, version)
+		cm.Data = map[string]string{"k": "as sent"}
+		return cm
+	}
+	const data = `,"data":{"k":"as sent"}`
+	for name, answers := range map[string][]answer{
+		"protobuf": {watch(hang, wire(t, FrameAdded, in("a", "5")), wireBookmark(t, "6", true), wire(t, FrameAdded, in("b", "7")))},
+		"JSON":     {jsonWatch(jsonEvent("ADDED", "v1", "ConfigMap", "a", "5", data), jsonEnd, jsonEvent("ADDED", "v1", "ConfigMap", "b", "7", data))},
+		"pages":    {page(t, "6", "", in("a", "5")), watch(hang, wire(t, FrameAdded, in("b", "7")))},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, _ := factoryOn(t, serve(t, answers...), Options{PagedLists: name == "pages"})
+				i := For[*corev1.ConfigMap](f)
+				var mu sync.Mutex
+				seen := map[string]int{}
+				err := i.SetTransform(func(cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					seen[cm.Name]++
+					if cm.Data["k"] != "as sent" || cm.Kind != "ConfigMap" || len(cm.ManagedFields) != 0 {
+						t.Errorf("call %d for %s has %v, want what the server sent", seen[cm.Name], cm.Name, cm)
+					}
+					cm.Data = nil
+					if seen[cm.Name] <= 3 {
+						return cm, errors.New("not yet")
+					}
+					return cm, nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer runFactory(t, f)()
+				<-i.Synced()
+				time.Sleep(time.Minute)
+				if got, want := keysOf(i), "prod/a@5 prod/b@7"; got != want {
+					t.Errorf("the Lister has %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
