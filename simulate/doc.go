@@ -99,6 +99,8 @@
 //	    nobody without its certificate, and ends with watches open
 //	S25 a manifest as people write them is created, and what is stored, with all
 //	    its defaults, is what a real server stores
+//	S30 the Service default/kubernetes, by which Pods reach a server, is there
+//	    from the start, and again after one
 //
 // # What it is not
 //

@@ -36,7 +36,7 @@ func (s *Server) fill(q *writing, obj *object) error {
 		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind])
 	case "volumeattributesclasses.storage.k8s.io":
 		protect(m, "kubernetes.io/vac-protection")
-	case "certificatesigningrequests.certificates.k8s.io":
+	case signingRequests:
 		fillSigningRequest(q, obj)
 	case apiServices.String():
 		fillAPIService(obj)
@@ -112,6 +112,9 @@ func fillAPIService(obj *object) {
 
 // fillUpdate gives an object that is written again what the server allots.
 func (s *Server) fillUpdate(q *writing, old, obj *object) error {
+	if q.kind.resource().String() == signingRequests {
+		return fillSigned(q.subresource, old, obj)
+	}
 	if q.subresource != "" {
 		return nil
 	}

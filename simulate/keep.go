@@ -55,6 +55,7 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	if namespaces, _ := s.mu.log.list(namespaceResource, s.mu.log.revision); len(namespaces) == 0 {
 		s.installNamespacesLocked() // an older journal has none; in others some may have been deleted
 	}
+	s.installServiceLocked()
 	return nil
 }
 

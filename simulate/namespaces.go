@@ -33,14 +33,19 @@ func (s *Server) installNamespacesLocked() {
 	}
 }
 
-// firstNamespace is a namespace whose UID follows from its name.
-func firstNamespace(name string) *object {
+// firstUID is the UID of an object that is there from the start, by its name.
+func firstUID(name string) string {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
+	return fmt.Sprintf("00000000-0000-4000-8001-%012x", hash.Sum64()>>16)
+}
+
+// firstNamespace is a namespace whose UID follows from its name.
+func firstNamespace(name string) *object {
 	return &object{fields: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{
-			"name": name, "uid": fmt.Sprintf("00000000-0000-4000-8001-%012x", hash.Sum64()>>16), "creationTimestamp": entryTime(time.Now()),
+			"name": name, "uid": firstUID(name), "creationTimestamp": entryTime(time.Now()),
 			"labels": map[string]any{corev1.LabelMetadataName: name},
 		},
 		"spec":   map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}},

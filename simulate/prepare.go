@@ -31,8 +31,8 @@ func (k *Kind) prepareCreate(obj *object) {
 // prepareUpdate carries over from old what the writer of obj cannot change.
 func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 	was, m := old.meta(), obj.meta()
-	if subresource == "binding" {
-		// which says of the status that the Pod is scheduled
+	if subresource == "binding" || subresource == "approval" {
+		// these say something of the status: that a Pod is scheduled, that a request is approved
 	} else if subresource == "status" {
 		k.keepForStatus(old, obj)
 		m = obj.meta()

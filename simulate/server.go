@@ -97,8 +97,8 @@ type Server struct {
 	}
 }
 
-// New returns a server whose store has the first namespaces alone. It starts
-// nothing.
+// New returns a server whose store has the first namespaces and its own Service,
+// default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
 	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer}
 	if s.user == "" {
@@ -126,6 +126,7 @@ func New(opts Options) *Server {
 	}
 	s.mu.Lock()
 	s.installNamespacesLocked()
+	s.installServiceLocked()
 	s.mu.Unlock()
 	if s.authorization {
 		s.mu.observers = append(s.mu.observers, s.dropPolicyLocked)

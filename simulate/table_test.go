@@ -63,7 +63,7 @@ func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
 		{"/apis/batch/v1/jobs", `{"apiVersion":"batch/v1","kind":"Job",` + meta("a") + `,"spec":{"completions":2},"status":{"succeeded":2,"startTime":"2000-01-01T00:00:00Z","completionTime":"2000-01-01T00:00:05Z","conditions":[{"type":"Complete","status":"True"}]}}`,
 			"Name,Status,Completions,Duration,Age | a,Complete,2/2,5s,10s"},
 		{"/api/v1/services", `{"apiVersion":"v1","kind":"Service",` + meta("a") + `,"spec":{"type":"LoadBalancer","clusterIPs":["10.0.0.1"],"ports":[{"port":80,"nodePort":30000,"protocol":"TCP"},{"port":81,"protocol":"UDP"}]}}`,
-			"Name,Type,Cluster-IP,External-IP,Port(s),Age | a,LoadBalancer,10.0.0.1,<pending>,80:30000/TCP,81/UDP,10s"},
+			"Name,Type,Cluster-IP,External-IP,Port(s),Age | kubernetes,ClusterIP,10.96.0.1,<none>,443/TCP,10s | a,LoadBalancer,10.0.0.1,<pending>,80:30000/TCP,81/UDP,10s"},
 		{"/api/v1/configmaps", `{"apiVersion":"v1","kind":"ConfigMap",` + meta("a") + `,"data":{"a":"","b":""}}`, "Name,Data,Age | a,2,10s"},
 		{"/api/v1/nodes", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"a","labels":{"node-role.kubernetes.io/worker":""}},"spec":{"unschedulable":true},"status":{"nodeInfo":{"kubeletVersion":"v1"},"conditions":[{"type":"Ready","status":"Unknown"}]}}`,
 			"Name,Status,Roles,Age,Version | a,NotReady,SchedulingDisabled,worker,10s,v1"},

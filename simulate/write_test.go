@@ -33,6 +33,7 @@ var pathsInShort = strings.NewReplacer(
 	"cm", mapsPath, "deploy", "/apis/apps/v1/namespaces/ns/deployments", "pod", "/api/v1/namespaces/ns/pods",
 	"svc", "/api/v1/namespaces/ns/services", "secret", "/api/v1/namespaces/ns/secrets",
 	"widget", "/apis/test.example.com/v1/namespaces/ns/widgets", "nsp", "/api/v1/namespaces", "lease", "/apis/coordination.k8s.io/v1/namespaces/ns/leases",
+	"csr", "/apis/certificates.k8s.io/v1/certificatesigningrequests",
 )
 
 // converse sends requests one after the other and holds each answer.
@@ -201,7 +202,7 @@ func TestServer_RehearsalsStoreNothing_S12(t *testing.T) {
 		w.put(configMap("a", "1"))
 		before := w.Revision()
 		for _, r := range [][4]string{
-			{"POST", "", "application/json", `{"metadata":{"name":"b"}}`}, {"PUT", "/a", "application/json", `{"metadata":{"name":"a"}}`},
+			{"POST", "", "application/json", `{"metadata":{"name":"b"}}`}, {"POST", "", "application/json", `{"metadata":{"name":"b","resourceVersion":"1"}}`}, {"PUT", "/a", "application/json", `{"metadata":{"name":"a"}}`},
 			{"PATCH", "/a", "application/merge-patch+json", `{"data":{"v":"2"}}`}, {"DELETE", "/a", "application/json", ``},
 			{"DELETE", "", "application/json", ``}, {"PATCH", "/c", "application/apply-patch+yaml", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}`},
 		} {

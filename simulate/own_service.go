@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// ownService is the Service by which Pods reach the API server. A server makes
+// its own, and makes it again after a start.
+var ownService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
+
+// installServiceLocked makes it if it is not there. It belongs to the revision
+// that there is, and nobody is told.
+func (s *Server) installServiceLocked() {
+	services := schema.GroupResource{Resource: "services"}
+	if s.mu.log.get(services, ownService) == nil {
+		s.mu.log.set(services, ownService, serviceOfServer().at(s.mu.log.revision))
+	}
+}
+
+func serviceOfServer() *object {
+	address := netip.MustParseAddr(serviceNetwork).Next().String()
+	return &object{fields: map[string]any{
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{
+			"namespace": ownService.Namespace, "name": ownService.Name,
+			"uid": firstUID(ownService.String()), "creationTimestamp": entryTime(time.Now()),
+			"labels": map[string]any{"component": "apiserver", "provider": "kubernetes"},
+		},
+		"spec": map[string]any{
+			"type": string(corev1.ServiceTypeClusterIP), "clusterIP": address, "clusterIPs": []any{address},
+			"ipFamilies": []any{string(corev1.IPv4Protocol)}, "ipFamilyPolicy": string(corev1.IPFamilyPolicySingleStack),
+			"internalTrafficPolicy": string(corev1.ServiceInternalTrafficPolicyCluster), "sessionAffinity": string(corev1.ServiceAffinityNone),
+			"ports": []any{map[string]any{"name": "https", "protocol": string(corev1.ProtocolTCP), "port": int64(443), "targetPort": int64(6443)}},
+		},
+		"status": map[string]any{"loadBalancer": map[string]any{}},
+	}}
+}
