@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package guests_test
+package kubernetes_test
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
-func TestGuests(t *testing.T) {
+func TestDeployments(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "controllers from outside on flyball's informers")
 }

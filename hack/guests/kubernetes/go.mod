@@ -1,4 +1,4 @@
-module github.com/flyball-dev/flyball/hack/guests
+module github.com/flyball-dev/flyball/hack/guests/kubernetes
 
 go 1.26.0
 
@@ -86,7 +86,7 @@ require (
 )
 
 replace (
-	github.com/flyball-dev/flyball => ../..
+	github.com/flyball-dev/flyball => ../../..
 
 	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.37.1
 	k8s.io/apiserver => k8s.io/apiserver v0.37.1

@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package controllerruntime runs controller-runtime's own test suites, unchanged
+// and from the module proxy, against the simulated API server and against a real
+// one. It is a module of its own and has tests alone.
+//
+// The suites start an API server through envtest, from the binaries in
+// KUBEBUILDER_ASSETS. For the simulated server the test puts itself there, under
+// the names etcd and kube-apiserver.
+package controllerruntime

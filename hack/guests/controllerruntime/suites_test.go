@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/flyball-dev/flyball/envtest"
+)
+
+const (
+	theirs = "sigs.k8s.io/controller-runtime/pkg/"
+
+	// suitesAtLeast is how many of their suites need a server. Fewer found means
+	// that the search has gone wrong.
+	suitesAtLeast = 17
+
+	// downloads are tests that fetch an API server of 2023 from the network.
+	downloads = "^Test/^aggregatedDiscovery=false$"
+
+	// within bounds one suite.
+	within = 10 * time.Minute
+)
+
+func TestSuites(t *testing.T) {
+	simulated := simulatedBinaries(t)
+	differ := differences(t)
+	all := suites(t)
+	if len(all) < suitesAtLeast {
+		t.Fatalf("%d suites start a server, at least %d did before", len(all), suitesAtLeast)
+	}
+	for _, s := range all {
+		t.Run(strings.ReplaceAll(s.name, "/", "."), func(t *testing.T) {
+			s.compile(t)
+			t.Run("simulated", func(t *testing.T) { hold(t, s.run(t, simulated), differ[s.name]) })
+			t.Run("real", func(t *testing.T) {
+				real, err := envtest.Binaries(t.Context(), envtest.BinariesOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				hold(t, s.run(t, real), nil)
+			})
+		})
+	}
+}
+
+// hold fails for each spec that has failed and is not among those that are known
+// to differ, and for each of those that has passed or is not there.
+func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
+	passed, left := 0, maps.Clone(differ)
+	for _, spec := range specs {
+		reason, known := differ[spec.FullText()]
+		delete(left, spec.FullText())
+		switch {
+		case spec.State.Is(types.SpecStateSkipped | types.SpecStatePending):
+		case spec.State.Is(types.SpecStatePassed) && known:
+			t.Errorf("%q passes: take it out of DIFFERENCES.txt (%s)", spec.FullText(), reason)
+		case spec.State.Is(types.SpecStatePassed):
+			passed++
+		case !known:
+			t.Errorf("%s %q\n%s\n%s", spec.State, spec.FullText(), spec.FailureLocation(), spec.FailureMessage())
+		}
+	}
+	for name := range left {
+		t.Errorf("DIFFERENCES.txt names %q, which the suite does not have", name)
+	}
+	t.Logf("%d specs pass, %d are known to fail", passed, len(differ))
+}
+
+// suite is one of their packages that start a server.
+type suite struct {
+	name, dir, binary string
+}
+
+// suites finds them.
+func suites(t *testing.T) (found []*suite) {
+	t.Helper()
+	listed := output(t, "go", "list", "-f", `{{.ImportPath}} {{.Dir}}`, theirs+"...")
+	for line := range strings.Lines(listed) {
+		path, dir, _ := strings.Cut(strings.TrimSpace(line), " ")
+		s := &suite{name: strings.TrimPrefix(path, theirs), dir: dir}
+		needs, err := s.needsServer()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if needs {
+			found = append(found, s)
+		}
+	}
+	return found
+}
+
+// compile makes the suite's program, which goes with the test.
+func (s *suite) compile(t *testing.T) {
+	t.Helper()
+	s.binary = filepath.Join(t.TempDir(), "suite")
+	output(t, "go", "test", "-vet=off", "-c", "-ldflags=-s -w", "-o", s.binary, theirs+s.name)
+}
+
+// needsServer reports whether a test of the package starts a server.
+func (s *suite) needsServer() (bool, error) {
+	files, err := filepath.Glob(filepath.Join(s.dir, "*_test.go"))
+	if err != nil {
+		return false, err
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false, err
+		}
+		if bytes.Contains(text, []byte("envtest.Environment{")) || bytes.Contains(text, []byte("env = &Environment{")) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// run returns what has become of each spec.
+func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "report.json")
+	ctx, cancel := context.WithTimeout(t.Context(), within)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, "-test.timeout="+within.String(), "-ginkgo.json-report="+file, "-ginkgo.flake-attempts=3", "-ginkgo.no-color",
+		"-test.skip="+downloads)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), envtest.AssetsVariable+"="+binaries, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "USE_EXISTING_CLUSTER=")
+	said, failed := cmd.CombinedOutput()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v\n%v\n%s", failed, err, said)
+	}
+	var reports []types.Report
+	if err := json.Unmarshal(text, &reports); err != nil {
+		t.Fatal(err)
+	}
+	var specs types.SpecReports
+	for _, r := range reports {
+		specs = append(specs, r.SpecReports...)
+	}
+	bad := func(r types.SpecReport) bool { return r.Failed() }
+	if failed != nil && !slices.ContainsFunc(specs, bad) {
+		t.Errorf("%v, and no spec says why\n%s", failed, said)
+	}
+	return specs.WithLeafNodeType(types.NodeTypeIt | types.NodeTypeBeforeSuite | types.NodeTypeAfterSuite)
+}
+
+// differences are the lines of DIFFERENCES.txt, by suite and spec: suite, spec
+// and reason, with tabs between them.
+func differences(t *testing.T) map[string]map[string]string {
+	t.Helper()
+	text, err := os.ReadFile("DIFFERENCES.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		parts := strings.Split(line, "\t")
+		if len(parts) != 3 {
+			t.Fatalf("DIFFERENCES.txt: %q is not suite, spec and reason with tabs between them", line)
+		}
+		if out[parts[0]] == nil {
+			out[parts[0]] = map[string]string{}
+		}
+		out[parts[0]][parts[1]] = parts[2]
+	}
+	return out
+}
+
+// output runs a command and returns what it prints.
+func output(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &said)
+	}
+	return out.String()
+}
