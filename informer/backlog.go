@@ -20,6 +20,9 @@ type waiting[T Object] interface {
 	// the mark is reached.
 	take(buf []Event[T]) (events []Event[T], marked bool)
 	len() int
+	// size is what waits in bytes, and how many updates have merged, of an
+	// EveryEvent handler.
+	size() (bytes int64, merged uint64)
 	// clock says what time it is for what is pushed from now on, in milliseconds;
 	// it may wrap.
 	clock(now uint32)
@@ -71,6 +74,7 @@ const (
 	endUnseen manner = 1 << iota // what was given is gone, and its end was not seen
 	endLeft                      // or it left the scopes
 	isResync
+	isRelisted // with isResync: because of a list
 	isInitial
 	isMark
 )
@@ -92,6 +96,8 @@ func newBacklog[T Object]() *backlog[T] {
 
 func (b *backlog[T]) len() int { return b.keys }
 
+func (b *backlog[T]) size() (bytes int64, merged uint64) { return 0, 0 }
+
 func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
 	var wasBad, isBad *Undecodable
@@ -112,6 +118,7 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 		p.key, p.slot, p.at = c.key, c.slot, b.time
 		p.how.set(isInitial, initial)
 		p.how.set(isResync, c.resync)
+		p.how.set(isRelisted, c.relisted)
 		if was {
 			p.given, p.givenUID, p.hasGiven = c.old, c.oldUID, true
 		}
@@ -268,13 +275,19 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	case !known:
 		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.how.has(isResync), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
 		buf = append(buf, Event[T]{
 			Type: EventUndecodable, Key: p.key, Old: p.now, Undecodable: bad.now,
-			Initial: initial, Resync: p.how.has(isResync),
+			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
 		})
 	}
 	return buf
 }
+
+// resync and relisted say why the object is given again. A list is the cause
+// only where nothing has changed.
+func (p *pending[T]) resync() bool { return p.how.has(isResync) && !p.how.has(isRelisted) }
+
+func (p *pending[T]) relisted() bool { return p.how.has(isResync) && p.how.has(isRelisted) }

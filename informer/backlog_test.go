@@ -205,18 +205,20 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 }
 
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
-	s := &eventStream[thing]{}
-	for i := range streamMergeAbove {
+	const below = 200
+	// Of a thing the size is not known.
+	s := newEventStream[thing](HandlerOptions{BacklogBytes: below * (eventBytes + unknownBytes)})
+	for i := range below {
 		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
 	}
-	if s.len() != streamMergeAbove {
-		t.Fatalf("%d events wait, want %d: none merges below the bound", s.len(), streamMergeAbove)
+	if s.len() != below {
+		t.Fatalf("%d events wait, want %d: none merges below the bound", s.len(), below)
 	}
 	for range 1000 {
 		s.push(became("a", "u@1", "u@9"), nil, false)
 		s.push(became("b", "v@1", "v@9"), nil, false)
 	}
-	if got, want := s.len(), streamMergeAbove+2; got != want {
+	if got, want := s.len(), below+2; got != want {
 		t.Errorf("%d events wait, want %d: above the bound an update goes into the one before", got, want)
 	}
 	for range 1000 {
@@ -224,11 +226,59 @@ func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 		s.push(became("a", "", "u@9"), nil, false)
 		s.push(became("a", "u@9", "u@9"), nil, false)
 	}
-	if got, want := s.len(), streamMergeAbove+2+3000; got != want {
+	if got, want := s.len(), below+2+3000; got != want {
 		t.Errorf("%d events wait, want %d: additions and deletions are never dropped, and nothing merges across them", got, want)
 	}
 	drain(s)
 	if s.update != nil {
 		t.Error("empty, it keeps its index")
+	}
+}
+
+func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
+	relisted := func(state string) change[thing] {
+		c := becameAgain("a", state)
+		c.relisted = true
+		return c
+	}
+	s := newEventStream[thing](HandlerOptions{BacklogBytes: 3 * eventBytes})
+	for range 10 {
+		s.push(relisted("u@1"), nil, false)
+	}
+	s.push(became("a", "u@1", "u@2"), nil, false)
+	s.push(relisted("u@2"), nil, false)
+	bytes, merged := s.size()
+	if s.len() != 4 || merged != 8 || bytes != 4*eventBytes+unknownBytes {
+		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*eventBytes+unknownBytes)
+	}
+	again, last := 0, Event[thing]{}
+	for _, e := range drain(s) {
+		if e.Relisted {
+			again++
+		}
+		last = e
+	}
+	if got := tell([]Event[thing]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
+		t.Errorf("given again %d times and then %q, want 3 times and the update that followed", again, got)
+	}
+	if bytes, _ := s.size(); bytes != 0 {
+		t.Errorf("empty, it counts %d bytes", bytes)
+	}
+}
+
+func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
+	b := newBacklog[thing]()
+	c := becameAgain("a", "u@1")
+	c.relisted = true
+	b.push(c, nil, false)
+	b.push(c, nil, false)
+	got := drain(b)
+	if len(got) != 1 || got[0].Type != EventUpdated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
+		t.Errorf("told %+v, want one update to itself, because of a list", got)
+	}
+	b.push(c, nil, false)
+	b.push(became("a", "u@1", "u@2"), nil, false)
+	if got := drain(b); len(got) != 1 || got[0].Relisted {
+		t.Errorf("told %+v, want an update whose cause is the change", got)
 	}
 }

@@ -69,9 +69,11 @@ type core struct {
 		transform func(Object) (Object, error)
 		lent      bool // objects go to a metadata informer too
 		onError   func(context.Context, error)
-		started   bool
+		started   bool // the run has begun
+		opened    bool // a scope is or was watched
 		managed   bool // managedFields stay
 		handlers  int
+		onBatch   []func(BatchReport)
 		err       error // the first misuse, returned by run
 	}
 }
@@ -171,14 +173,27 @@ func (c *core) transform() func(Object) (Object, error) {
 func (c *core) setTransform(f func(Object) (Object, error)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.started {
-		return c.errorf("set transform: the informer has started, and objects are stored already; set it before")
+	if c.mu.started && c.mu.opened {
+		return c.errorf("set transform: the informer has started, and objects are stored already; set it before the run, or on a handle whose Scope is Deferred")
 	}
 	if c.mu.lent {
 		return c.errorf("set transform: a metadata informer shares the objects already; set it before the run")
 	}
 	c.mu.transform = f
 	return nil
+}
+
+// begun notes that the run has begun, before any of it has.
+func (c *core) begun() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.started = true
+}
+
+func (c *core) hasOpened() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.opened = true
 }
 
 func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {

@@ -60,6 +60,7 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 
 // openLocked has a Reflector feed w from now on.
 func (c *core) openLocked(w *watched) {
+	c.hasOpened() // from here on the transform stays the same
 	w.id = c.freeLocked()
 	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[Object]{ListerWatcher: placed, tell: c.tell}

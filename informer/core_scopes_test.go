@@ -40,7 +40,7 @@ func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
 	if got := stays.handle.holds[0].id; got == id {
 		t.Errorf("the number %d was given to another scope while a batch under way speaks of it", id)
 	}
-	c.store(batch.Synced, false, func() ([]change[thing], error) { return c.indexer.apply(c.livingLocked(batch)) })
+	c.store(batch, false, func() ([]change[thing], error) { return c.indexer.apply(c.livingLocked(batch)) })
 	if n, waiting := c.indexer.Len(), c.fifo.Len(); n != 0 || waiting != 0 {
 		t.Errorf("%d objects are stored and %d deltas wait of a scope that has ended, want none", n, waiting)
 	}

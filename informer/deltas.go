@@ -36,6 +36,9 @@ type Batch[T Object] struct {
 	Reached []Reached
 	// Synced are the scopes whose first list ends in this batch.
 	Synced []ScopeID
+	// Relisted are the scopes of which a list ends in this batch that is not their
+	// first one.
+	Relisted []ScopeID
 	// Epochs are the scopes that begin anew with this batch: the server's
 	// revisions went back, and versions from before mean nothing.
 	Epochs []ScopeID
@@ -276,7 +279,7 @@ func (l *deltaLog[T]) release() {
 		}
 	}
 	l.flight.Reached = l.flight.Reached[:0]
-	l.flight.Synced, l.flight.Epochs = nil, nil
+	l.flight.Synced, l.flight.Relisted, l.flight.Epochs = nil, nil, nil
 }
 
 // batch takes the front of the log. What it returns is valid until release.
@@ -317,6 +320,8 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 		if s := l.scope(p.Scope); !s.listed {
 			s.listed = true
 			b.Synced = append(b.Synced, p.Scope)
+		} else if !slices.Contains(b.Relisted, p.Scope) {
+			b.Relisted = append(b.Relisted, p.Scope)
 		}
 	case bookmark:
 		b.reach(p.Scope, p.Version, 0)

@@ -31,7 +31,7 @@ func (f *DeltaFIFO[T]) speaksOf(id ScopeID) bool {
 }
 
 func (b Batch[T]) speaksOf(id ScopeID) bool {
-	return slices.Contains(b.Synced, id) || slices.Contains(b.Epochs, id) ||
+	return slices.Contains(b.Synced, id) || slices.Contains(b.Relisted, id) || slices.Contains(b.Epochs, id) ||
 		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
 		slices.ContainsFunc(b.Deltas, func(d Delta[T]) bool { return d.Scope == id })
 }
@@ -40,10 +40,11 @@ func (b Batch[T]) speaksOf(id ScopeID) bool {
 // the log still reads it.
 func (b Batch[T]) without(ended func(ScopeID) bool) Batch[T] {
 	return Batch[T]{
-		Deltas:  slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
-		Reached: slices.DeleteFunc(slices.Clone(b.Reached), func(r Reached) bool { return ended(r.Scope) }),
-		Synced:  slices.DeleteFunc(slices.Clone(b.Synced), ended),
-		Epochs:  slices.DeleteFunc(slices.Clone(b.Epochs), ended),
+		Deltas:   slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
+		Reached:  slices.DeleteFunc(slices.Clone(b.Reached), func(r Reached) bool { return ended(r.Scope) }),
+		Synced:   slices.DeleteFunc(slices.Clone(b.Synced), ended),
+		Relisted: slices.DeleteFunc(slices.Clone(b.Relisted), ended),
+		Epochs:   slices.DeleteFunc(slices.Clone(b.Epochs), ended),
 	}
 }
 

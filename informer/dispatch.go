@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"time"
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
@@ -21,12 +22,14 @@ func (c *core) dispatch(ctx context.Context) error {
 		if err != nil {
 			return nil // ctx has ended
 		}
+		began := time.Now()
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch.Synced, false, func() ([]change[Object], error) {
+		changes := c.store(batch, false, func() ([]change[Object], error) {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.apply(c.livingLocked(batch))
 		})
 		c.settled(offered, changes)
+		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
 		c.retryRefused(batch.Deltas)
 	}
@@ -57,9 +60,9 @@ func (c *core) reportUndecodable(deltas []Delta[Object]) {
 
 // store runs apply in the critical section: first the Indexer, then the
 // listeners, then those who wait for sync, and after it those who wait for a
-// version. own: it follows from an own write. With a mutation detector it
+// version. lists has the lists that end with it. own: it follows from an own write. With a mutation detector it
 // returns what was done.
-func (c *core) store(synced []ScopeID, own bool, apply func() ([]change[Object], error)) (done []change[Object]) {
+func (c *core) store(lists Batch[Object], own bool, apply func() ([]change[Object], error)) (done []change[Object]) {
 	c.critical.Lock()
 	changes, err := apply()
 	if c.critical.sim != nil {
@@ -68,11 +71,12 @@ func (c *core) store(synced []ScopeID, own bool, apply func() ([]change[Object],
 	for _, l := range c.critical.members {
 		l.push(changes)
 	}
+	c.giveAgainLocked(lists.Relisted, changes)
 	if c.guard != nil {
 		done = slices.Clone(changes) // the Indexer uses its slice again
 	}
 	clear(changes)
-	for _, scope := range synced {
+	for _, scope := range lists.Synced {
 		c.syncedLocked(scope)
 	}
 	c.critical.Unlock()
@@ -108,7 +112,7 @@ func (c *core) observe(w Written) {
 		}
 	}
 	offered := c.offerWrite(o)
-	changes := c.store(nil, true, func() ([]change[Object], error) {
+	changes := c.store(Batch[Object]{}, true, func() ([]change[Object], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
 		return c.indexer.observe(o)

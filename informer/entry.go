@@ -26,6 +26,9 @@ type change[T Object] struct {
 	// resync: nothing changed, the object is given again to this handler.
 	resync  bool
 	handler int
+	// relisted: a resync because of a list that has the object unchanged.
+	relisted bool
+	bytes    uint32 // of old, as in Item; 0: unknown
 	// finalStateUnknown and leftScope say more of an object that is gone.
 	finalStateUnknown, leftScope bool
 	trouble                      *trouble // nil: it could be decoded, and can be

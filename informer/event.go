@@ -53,6 +53,10 @@ type Event[T Object] struct {
 	// Resync: Updated or Undecodable, nothing changed; the handler's resync period
 	// has passed.
 	Resync bool
+	// Relisted: Updated or Undecodable, nothing changed; a list after the first
+	// one has the object as it was. Only a handler that asks for it in its
+	// HandlerOptions is told.
+	Relisted bool
 	// Healed: Updated, and since Old there was a version that could not be decoded,
 	// whether the handler was told of it or not.
 	Healed bool

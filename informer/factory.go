@@ -161,8 +161,11 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.informers[id] = c
 	f.mu.order = append(f.mu.order, c)
 	member, ended := f.group.Spawn(c.run)
-	if ended != nil {
+	switch {
+	case ended != nil:
 		c.end()
+	case member.Started():
+		c.begun() // now, so that what may be set on a handle depends on no goroutine
 	}
 	c.forget = func() {
 		f.forget(id, c)

@@ -21,6 +21,7 @@ type handle struct {
 	synced      chan struct{}
 	ended       chan struct{}
 	released    bool
+	deferred    bool // a scope of asked is Deferred
 	sight       atomic.Pointer[sight]
 }
 
@@ -83,8 +84,11 @@ func (c *core) admit(h *handle) bool {
 
 // cover has h cover scopes and nothing else. On an error nothing has changed.
 func (c *core) cover(h *handle, scopes []Scope) error {
-	if len(scopes) == 0 {
+	switch {
+	case len(scopes) == 0:
 		scopes = []Scope{{Namespaces: c.opts.Namespaces}}
+	case len(scopes) == 1 && scopes[0].deferredAlone():
+		scopes = []Scope{{Namespaces: c.opts.Namespaces, Deferred: true}}
 	}
 	if err := c.checkNamespaces(scopes); err != nil {
 		return err
@@ -127,6 +131,7 @@ func (c *core) coverLocked(h *handle, scopes []Scope) error {
 		return err
 	}
 	h.asked, h.open = slices.Clone(scopes), open
+	h.deferred = slices.ContainsFunc(scopes, func(s Scope) bool { return s.Deferred })
 	c.turnLocked(h, holds)
 	return nil
 }
@@ -182,6 +187,28 @@ func (c *core) callPassed() {
 	for _, do := range c.indexer.passed() {
 		do()
 	}
+}
+
+// start has the deferred scopes of h watched.
+func (c *core) start(h *handle) error {
+	scopes := c.deferredOf(h)
+	if scopes == nil {
+		return nil
+	}
+	for i := range scopes {
+		scopes[i].Deferred = false
+	}
+	return c.cover(h, scopes)
+}
+
+// deferredOf is what h asks for, nil where none of it is deferred.
+func (c *core) deferredOf(h *handle) []Scope {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	if !h.deferred {
+		return nil
+	}
+	return slices.Clone(h.asked)
 }
 
 // release gives up what h holds. The core ends with its last handle.

@@ -188,7 +188,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c change[T], ok bool) {
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 
-	c = change[T]{key: s.key, slot: r.slot, old: r.object, oldUID: h.uid, before: r.shown()}
+	c = change[T]{key: s.key, slot: r.slot, old: r.object, oldUID: h.uid, before: r.shown(), bytes: r.bytes}
 	var was *Undecodable
 	if h.bad {
 		was = x.mu.bad[s.key]

@@ -136,7 +136,7 @@ func (x *Indexer[T]) seenDifferently(was, is *scopeSet) iter.Seq[change[T]] {
 			}
 			c := change[T]{key: r.key, slot: r.slot, new: r.object, newUID: r.uid}
 			if before {
-				c.old, c.oldUID, c.before, c.leftScope = r.object, r.uid, r.shown(), true
+				c.old, c.oldUID, c.before, c.leftScope, c.bytes = r.object, r.uid, r.shown(), true, r.bytes
 			} else {
 				c.after = r.shown()
 			}

@@ -42,7 +42,11 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	id := c.mu.handlers
 	c.mu.Unlock()
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
-	m := &member{listener: newListener(id, handle, opts, scopesOf(), c.log), of: h, gone: make(chan struct{})}
+	log := c.log
+	if opts.Logger.GetSink() != nil {
+		log = opts.Logger.WithValues("kind", c.kind.Kind)
+	}
+	m := &member{listener: newListener(id, handle, opts, scopesOf(), log), of: h, gone: make(chan struct{})}
 	m.guard, m.gvk = c.guard, c.gvk
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
@@ -148,7 +152,7 @@ func (c *core) allSynced() <-chan struct{} {
 	defer c.critical.Unlock()
 	missing := make(map[*handle]bool)
 	for _, h := range c.critical.handles {
-		if h.asked != nil && !h.settled {
+		if h.asked != nil && !h.settled && !h.deferred {
 			missing[h] = true
 		}
 	}

@@ -17,6 +17,16 @@ func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
 // be called at any time and more than once.
 func (i *SharedInformer[T]) Release() { i.core.release(i.handle) }
 
+// Start has the Deferred scopes of the handle watched from now on. It does
+// nothing where there are none. It is an error when the handle was released or
+// has misuse.
+func (i *SharedInformer[T]) Start() error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	return i.core.start(i.handle)
+}
+
 // SetScopes has the handle cover the union of the given scopes and nothing else;
 // with none, the factory's namespaces. Its Listers see them at once. Its
 // handlers are told what they see no more as deleted, with LeftScope, and what

@@ -31,7 +31,9 @@ type listener[T Object] struct {
 	ready  chan struct{}
 	made   time.Time
 	every  bool // event is given, so that the backlog has no bound
-	mu     struct {
+	// relists: what a list has unchanged is given again.
+	relists bool
+	mu      struct {
 		sync.Mutex
 		waiting   waiting[T]
 		tempo     tempo
@@ -50,12 +52,12 @@ type listener[T Object] struct {
 func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
 		id: id, handle: handle, name: opts.Name, log: log,
-		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent,
+		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
 	}
 	l.woken = sync.NewCond(&l.mu)
 	l.mu.filter = filter
 	if opts.EveryEvent {
-		l.mu.waiting = &eventStream[T]{undecodable: opts.Undecodable}
+		l.mu.waiting = newEventStream[T](opts)
 	} else {
 		b := newBacklog[T]()
 		b.undecodable = opts.Undecodable
@@ -69,18 +71,23 @@ func (l *listener[T]) push(changes []change[T]) {
 	if len(changes) == 0 {
 		return
 	}
-	if n := l.add(changes); n > 0 {
+	n, over := l.add(changes)
+	if n > 0 {
 		l.log.Info("Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
+	}
+	if over > 0 {
+		l.log.Info("Handler's backlog has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
 	}
 }
 
-// add returns the size of the backlog when it is to be logged, else 0.
-func (l *listener[T]) add(changes []change[T]) (behind int) {
+// add returns the size of the backlog, in events and in bytes, where that is to
+// be logged, else 0.
+func (l *listener[T]) add(changes []change[T]) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
-		return 0
+		return 0, 0
 	}
 	l.mu.waiting.clock(millis(now))
 	for i := range changes {
@@ -91,9 +98,12 @@ func (l *listener[T]) add(changes []change[T]) (behind int) {
 	}
 	l.woken.Signal()
 	if n := l.mu.waiting.len(); l.every && l.mu.tempo.behind(n, l.oldestLocked(now)) {
-		return n
+		behind = n
 	}
-	return 0
+	if bytes, merged := l.mu.waiting.size(); l.mu.tempo.over(merged, now) {
+		over = bytes
+	}
+	return behind, over
 }
 
 // oldestLocked is how long the first that waits has been waiting.
@@ -109,8 +119,14 @@ func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
 // and goes by that.
 func (l *listener[T]) look(filter *scopeSet, differently iter.Seq[change[T]]) {
 	l.setFilter(filter)
+	l.giveAll(differently)
+}
+
+// giveAll gives changes a part at a time, so that the handler is called
+// meanwhile.
+func (l *listener[T]) giveAll(changes iter.Seq[change[T]]) {
 	var batch []change[T]
-	for c := range differently {
+	for c := range changes {
 		if batch = append(batch, c); len(batch) == 256 {
 			l.give(batch)
 			batch = batch[:0]
@@ -320,8 +336,10 @@ func (l *listener[T]) snapshot() HandlerSnapshot {
 	defer l.mu.Unlock()
 	now := time.Since(l.made)
 	running := l.mu.tempo.running(now)
+	bytes, merged := l.mu.waiting.size()
 	return HandlerSnapshot{
 		Name: l.name, Synced: l.mu.synced, Backlog: l.mu.waiting.len(),
+		BacklogBytes: bytes, Merged: merged,
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
 		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.tempo.longest, running),
 	}

@@ -17,6 +17,8 @@ const (
 	// oldBacklog is how long its first event must have waited: a list that is
 	// being worked off is no lag.
 	oldBacklog = time.Second
+	// overAgain is the least time between two logs of a backlog at its bound.
+	overAgain = time.Minute
 )
 
 // tempo is how a handler keeps up: pure, times are since the listener was made.
@@ -26,6 +28,8 @@ type tempo struct {
 	began, longest time.Duration
 	reported       time.Duration // of the present call; 0: not yet
 	backlog        int           // that was logged last; 0: none
+	merged         uint64        // updates, when that was logged last
+	mergedAt       time.Duration // and when that was
 }
 
 func (p *tempo) begin(key Key, now time.Duration) {
@@ -72,6 +76,16 @@ func (p *tempo) behind(n int, age time.Duration) bool {
 		return false
 	}
 	p.backlog = n
+	return true
+}
+
+// over reports whether it is to be logged now that updates merge, so many by
+// now: at first, and again once a minute while more do.
+func (p *tempo) over(merged uint64, now time.Duration) bool {
+	if merged == p.merged || p.merged > 0 && now-p.mergedAt < overAgain {
+		return false
+	}
+	p.merged, p.mergedAt = merged, now
 	return true
 }
 

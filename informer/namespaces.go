@@ -51,7 +51,7 @@ func (c *core) checkNamespaces(scopes []Scope) error {
 func (c *core) followAll(scopes []Scope) []*following {
 	var out []*following
 	for _, s := range scopes {
-		if sel := s.NamespaceSelector; sel != "" && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
+		if sel := s.NamespaceSelector; sel != "" && !s.Deferred && !slices.ContainsFunc(out, func(f *following) bool { return f.selector == sel }) {
 			out = append(out, &following{selector: sel, namespaces: c.follow(sel)})
 		}
 	}
@@ -136,6 +136,10 @@ func (c *core) chooseUnder(h *handle, f *following, chosen []string) {
 // not known, or never will be.
 func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 	for _, s := range scopes {
+		if s.Deferred {
+			open = true
+			continue
+		}
 		if s.NamespaceSelector == "" {
 			plain = append(plain, s)
 			continue

@@ -153,8 +153,9 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 
 // Above the bound, undecodable versions of a key merge as updates do.
 func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
-	s := &eventStream[thing]{undecodable: true}
-	for i := range streamMergeAbove {
+	const below = 200
+	s := newEventStream[thing](HandlerOptions{BacklogBytes: below * eventBytes, Undecodable: true})
+	for i := range below {
 		s.push(became(fmt.Sprint(i), "", "u@1"), nil, false)
 	}
 	steps := []string{"u@1"}
@@ -167,7 +168,7 @@ func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 			s.push(c, nil, false)
 		}
 	}
-	got := tellUndecodable(drain(s)[streamMergeAbove:])
+	got := tellUndecodable(drain(s)[below:])
 	if want := []string{"added a to u@1", "undecodable a from u@1 bad u@8", "updated a from u@1 to u@9"}; !slices.Equal(got, want) {
 		t.Errorf("told %q, want %q", got, want)
 	}

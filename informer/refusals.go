@@ -178,7 +178,7 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 		return true
 	}
 	offered := c.offerWrite(observed[Object]{Effect: Stored, Key: u.Key, Object: obj})
-	changes := c.store(nil, false, func() ([]change[Object], error) { return c.indexer.accept(u, obj) })
+	changes := c.store(Batch[Object]{}, false, func() ([]change[Object], error) { return c.indexer.accept(u, obj) })
 	c.settled(offered, changes)
 	c.log.Info("The transform accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false

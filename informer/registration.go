@@ -6,21 +6,38 @@ package informer
 import (
 	"sync"
 	"time"
+
+	"github.com/go-logr/logr"
 )
 
 // HandlerOptions of one handler. The zero value suits a level-triggered
 // handler: it is told of states, merged per key while it is busy.
 type HandlerOptions struct {
+	// Logger for what is to be said of the handler. Zero: the informer's.
+	Logger logr.Logger
 	// Name in logs, metrics and Snapshot. Empty: "handler N".
 	Name string
 	// Resync gives every object again this often. 0: the factory's default for
 	// the kind. Negative: never.
 	Resync time.Duration
 	// EveryEvent gives each event in the order of the stream instead of merging
-	// per key. Above 200 waiting events, consecutive updates of a key merge all
-	// the same; additions and deletions never do, and the backlog of a slow
-	// handler grows with them.
+	// per key, up to BacklogBytes.
 	EveryEvent bool
+	// BacklogBytes bound what waits for an EveryEvent handler. Above it,
+	// consecutive updates of an object merge; additions and deletions never do, so
+	// that a slow handler's backlog still grows with them and with the number of
+	// objects. An event counts for itself and for the state that it replaces or
+	// ends, which only backlogs hold: by the size in which the server sent it, or
+	// 4 KiB where that is unknown. The decoded state takes more, a Pod about four
+	// times as much. 0: 64 MiB. Negative: no bound. A handler that is not
+	// EveryEvent ignores it.
+	BacklogBytes int64
+	// Relists also gives the objects that a list has unchanged, as an update from
+	// a state to itself with Event.Relisted, for code that goes on only when it
+	// hears of an object again. It is about lists after the first one, such as
+	// follow a watch that broke. An object of which an event already waits in a
+	// backlog that merges is not given twice.
+	Relists bool
 	// Undecodable also tells of objects that cannot be decoded: that they are
 	// there when the handler joins, each version, and their end. Their healing is
 	// an update if the handler was given an object of the same UID before, else an
@@ -30,9 +47,15 @@ type HandlerOptions struct {
 
 // HandlerSnapshot says how far one handler is.
 type HandlerSnapshot struct {
-	Name      string
-	Synced    bool
-	Backlog   int    // keys (EveryEvent: events) waiting
+	Name    string
+	Synced  bool
+	Backlog int // keys (EveryEvent: events) waiting
+	// BacklogBytes of an EveryEvent handler, as its option of that name counts
+	// them.
+	BacklogBytes int64
+	// Merged is how many updates of an EveryEvent handler went into an earlier one,
+	// because its backlog had passed its bound.
+	Merged    uint64
 	Delivered uint64 // events given to the handler
 	Panics    uint64 // calls that panicked or ended their goroutine
 	// Running is how long the present call has been running; 0: there is none.

@@ -29,6 +29,17 @@ type Scope struct {
 	LabelSelector string
 	// FieldSelector in the form of kubectl --field-selector. Empty: no selection.
 	FieldSelector string
+	// Deferred: nothing is watched for the scope before Start of the handle, which
+	// syncs only after it; nobody else waits for that. Where no other handle has the
+	// kind watched, a transform, an error handler and managedFields can be asked for
+	// until then, also while the factory runs. A Scope with nothing else in it is
+	// the factory's namespaces.
+	Deferred bool
+}
+
+// deferredAlone: the Scope says nothing but Deferred.
+func (s Scope) deferredAlone() bool {
+	return s.Deferred && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
 }
 
 // WatchScope is what one list and watch covers: a Scope with one namespace.

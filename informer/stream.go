@@ -3,32 +3,55 @@
 
 package informer
 
-import "github.com/flyball-dev/flyball/internal/deque"
+import (
+	"cmp"
 
-// streamMergeAbove so many waiting events, consecutive updates of a key merge.
-// Each of them may hold the last reference to a state of an object: so many of
-// a Pod are 4 MiB.
-const streamMergeAbove = 200
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+const (
+	// defaultBacklogBytes of an EveryEvent handler.
+	defaultBacklogBytes = 64 << 20
+	// eventBytes are what an event takes by itself, at least.
+	eventBytes = 128
+	// unknownBytes are what an object of unknown size is taken to have.
+	unknownBytes = 4 << 10
+)
 
 // eventStream is what waits for a handler of every event: the events in their
 // order. Additions and deletions are never dropped, so it grows with them.
 type eventStream[T Object] struct {
 	events deque.Deque[told[T]]
+	limit  int64 // of bytes; 0: defaultBacklogBytes, negative: none
+	bytes  int64 // of events
+	merged uint64
 	// update has the number of a key's last event when that is an update or
-	// tells of an undecodable version, for what was pushed above the bound.
+	// tells of an undecodable version, for what was pushed above the limit.
 	update map[Key]uint64
 	// undecodable: the handler asks for what cannot be decoded.
 	undecodable bool
 	time        uint32 // as in backlog
 }
 
+// told is an event that waits.
 type told[T Object] struct {
 	Event[T]
 	isMark bool
 	at     uint32
+	bytes  uint32
+}
+
+func newEventStream[T Object](opts HandlerOptions) *eventStream[T] {
+	return &eventStream[T]{limit: opts.BacklogBytes, undecodable: opts.Undecodable}
 }
 
 func (s *eventStream[T]) len() int { return s.events.Len() }
+
+func (s *eventStream[T]) size() (bytes int64, merged uint64) { return s.bytes, s.merged }
+
+func (s *eventStream[T]) full() bool {
+	return s.limit >= 0 && s.bytes >= cmp.Or(s.limit, defaultBacklogBytes)
+}
 
 func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
@@ -36,24 +59,34 @@ func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 	if s.undecodable {
 		wasBad, isBad = c.trouble.seenBy(filter)
 	}
-	full := s.events.Len() >= streamMergeAbove
+	full, resync := s.full(), c.resync && !c.relisted
 	switch {
-	case wasBad == isBad && (!was && !is || was && is && c.same), c.resync && full:
+	case wasBad == isBad && (!was && !is || was && is && c.same), resync && full:
 		return
 	case was && is && c.oldUID == c.newUID:
 		if !c.same && !(c.resync && isBad != nil) {
-			s.mergeable(Event[T]{Type: EventUpdated, Key: c.key, Old: c.old, New: c.new, Resync: c.resync, Healed: wasBad != nil && isBad == nil}, full)
+			e := Event[T]{Type: EventUpdated, Key: c.key, Old: c.old, New: c.new, Resync: resync, Relisted: c.relisted, Healed: wasBad != nil && isBad == nil}
+			s.mergeable(e, c.onlyHere(), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
 	if isBad != nil && (isBad != wasBad || c.resync) {
-		e := Event[T]{Type: EventUndecodable, Key: c.key, Undecodable: isBad, Initial: initial, Resync: c.resync}
+		e := Event[T]{Type: EventUndecodable, Key: c.key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.relisted}
 		if is {
 			e.Old = c.new
 		}
-		s.mergeable(e, full)
+		s.mergeable(e, 0, full)
 	}
+}
+
+// onlyHere are the bytes of the state that c takes out of the store: while the
+// event waits, a backlog alone holds it.
+func (c *change[T]) onlyHere() uint32 {
+	if c.resync {
+		return 0
+	}
+	return cmp.Or(c.bytes, unknownBytes)
 }
 
 // cameOrWent adds the end of what was, and the beginning of what is.
@@ -63,38 +96,46 @@ func (s *eventStream[T]) cameOrWent(c *change[T], was, is bool, wasBad, isBad *U
 	case was:
 		e := Event[T]{Type: EventDeleted, Key: c.key, LeftScope: c.leftScope}
 		e.Old, e.FinalStateUnknown = c.end()
-		s.add(e)
+		s.add(e, c.onlyHere())
 	case ended:
 		e := Event[T]{Type: EventDeleted, Key: c.key, LeftScope: c.leftScope, Undecodable: wasBad}
 		_, e.FinalStateUnknown = c.end()
-		s.add(e)
+		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[T]{Type: EventAdded, Key: c.key, New: c.new, Initial: initial})
+		s.add(Event[T]{Type: EventAdded, Key: c.key, New: c.new, Initial: initial}, 0)
 	}
 }
 
-func (s *eventStream[T]) add(e Event[T]) uint64 {
-	return s.events.Push(told[T]{Event: e, at: s.time})
+func (s *eventStream[T]) add(e Event[T], bytes uint32) uint64 {
+	s.bytes += eventBytes + int64(bytes)
+	return s.events.Push(told[T]{Event: e, at: s.time, bytes: bytes})
 }
 
 // mergeable adds an update or an undecodable version, or lets it go into one of
 // the same type before.
-func (s *eventStream[T]) mergeable(e Event[T], full bool) {
+func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
 	if !full {
 		delete(s.update, e.Key)
-		s.add(e)
+		s.add(e, bytes)
 		return
 	}
 	if n, ok := s.update[e.Key]; ok && n >= s.events.Front() && s.events.At(n).Type == e.Type {
 		at := s.events.At(n)
+		if at.Relisted && !e.Relisted {
+			// What it gave again is now the state that the update replaces.
+			at.bytes += bytes
+			s.bytes += int64(bytes)
+		}
 		at.New, at.Undecodable, at.Resync, at.Healed = e.New, e.Undecodable, false, at.Healed || e.Healed
+		at.Relisted = at.Relisted && e.Relisted
+		s.merged++
 		return
 	}
 	if s.update == nil {
 		s.update = make(map[Key]uint64)
 	}
-	s.update[e.Key] = s.add(e)
+	s.update[e.Key] = s.add(e, bytes)
 }
 
 func (s *eventStream[T]) mark() { s.events.Push(told[T]{isMark: true, at: s.time}) }
@@ -119,5 +160,6 @@ func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	if e.isMark {
 		return buf, true
 	}
+	s.bytes -= eventBytes + int64(e.bytes)
 	return append(buf, e.Event), false
 }

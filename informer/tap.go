@@ -217,15 +217,12 @@ func (c *core) lend(t *tap, from Version) bool {
 // lender is the Reflector of s, or of s in all namespaces; nil: there is none,
 // or its objects are not as the server has them.
 func (c *core) lender(s WatchScope) (*Reflector[Object], WatchScope) {
-	if !c.mayLend() {
-		return nil, s
-	}
 	whole := s
 	whole.Namespace = ""
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	for _, scope := range []WatchScope{s, whole} {
-		if w := c.critical.scopes[scope]; w != nil {
+		if w := c.critical.scopes[scope]; w != nil && c.mayLend() {
 			return w.reflector, scope
 		}
 	}

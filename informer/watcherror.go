@@ -23,8 +23,8 @@ func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err erro
 	c := i.core
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.started {
-		return c.errorf("set error handler: the informer has started; set it before")
+	if c.mu.started && c.mu.opened {
+		return c.errorf("set error handler: the informer has started; set it before the run, or on a handle whose Scope is Deferred")
 	}
 	c.mu.onError = f
 	return nil

@@ -86,6 +86,14 @@ func (m *Member) Cancel() {
 	}
 }
 
+// Started reports whether the function has been started: the run had begun when
+// it joined, or has since.
+func (m *Member) Started() bool {
+	m.nursery.mu.Lock()
+	defer m.nursery.mu.Unlock()
+	return m.cancel != nil
+}
+
 // Done is closed when the function has returned, or will never be started.
 func (m *Member) Done() <-chan struct{} { return m.done }
 

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// BenchmarkStream_Relists is what a handler of every event that stands still
+// costs while its kind is listed again and again with nothing changed.
+func BenchmarkStream_Relists(b *testing.B) {
+	const objects = 10_000
+	for _, relists := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("objects=%d/relists=%d", objects, relists), func(b *testing.B) {
+			changes := make([]change[thing], objects)
+			for i := range changes {
+				changes[i] = became(fmt.Sprint("pod-", i), "u@1", "u@1")
+				changes[i].same, changes[i].resync, changes[i].relisted = false, true, true
+			}
+			var held, counted, waiting float64
+			for b.Loop() {
+				s := newEventStream[thing](HandlerOptions{})
+				before := heap()
+				for range relists {
+					for i := range changes {
+						s.push(changes[i], nil, false)
+					}
+				}
+				held += float64(heap() - before)
+				bytes, _ := s.size()
+				counted, waiting = counted+float64(bytes), waiting+float64(s.len())
+				runtime.KeepAlive(s)
+			}
+			b.ReportMetric(held/float64(b.N)/(1<<20), "MiB-held")
+			b.ReportMetric(counted/float64(b.N)/(1<<20), "MiB-counted")
+			b.ReportMetric(waiting/float64(b.N), "events")
+		})
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
