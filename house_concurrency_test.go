@@ -34,7 +34,8 @@ var starters = map[string]string{
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
-	"informer/clientgo/factory/factory.go": "client-go's Start starts client-go's own informers, and its Shutdown waits for them",
+	"informer/clientgo/factory/factory.go":    "client-go's Start runs informers, and its Shutdown waits for them",
+	"informer/clientgo/byresource/factory.go": "the same",
 
 	"source/debounce.go": "adds what falls due while the source runs",
 

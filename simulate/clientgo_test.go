@@ -33,7 +33,7 @@ func TestClientGo_ManagedFieldsStayForAnAdapter_G5(t *testing.T) {
 		w.put(managed("a"))
 		maps := informer.For[cmap](w.factory)
 		stripped := informer.ForMetadata(w.factory, corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-		adapted := clientgo.NewSharedIndexInformer(maps)
+		adapted := clientgo.NewSharedIndexInformer(maps, clientgo.Options{})
 		start(w)
 		w.put(managed("b"))
 		w.writeOwn(maps, "b", "2")
@@ -55,7 +55,7 @@ func TestClientGo_ManagedFieldsStayForAnAdapter_G5(t *testing.T) {
 		if err := maps.KeepManagedFields(); err != nil {
 			t.Errorf("asked for again where they are kept: %v, want nothing", err)
 		}
-		clientgo.NewSharedIndexInformer(stripped)
+		clientgo.NewSharedIndexInformer(stripped, clientgo.Options{})
 		if w.logged("without managedFields") != 1 {
 			t.Error("an adapter that came too late for managedFields says nothing")
 		}
@@ -68,7 +68,9 @@ func TestClientGo_ManagedFieldsAreNotLostByASharedWatch_G5(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(managed("a"))
 		stripped := informer.For[cmap](w.factory)
-		metadata := byresource.NewMetadata(w.factory, byresource.Options{}).ForResource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+		f := byresource.NewMetadata(w.factory, byresource.Options{})
+		metadata := f.ForResource(corev1.SchemeGroupVersion.WithResource("configmaps"))
+		f.Start(w.ctx.Done())
 		start(w)
 		obj, err := metadata.Lister().ByNamespace("ns").Get("a")
 		if err != nil || len(obj.(*metav1.PartialObjectMetadata).ManagedFields) != 1 {
@@ -138,6 +140,7 @@ func TestClientGo_MetadataFactorySelects_G7(t *testing.T) {
 			},
 		})
 		lister := f.ForResource(widgetResource).Lister()
+		f.Start(w.ctx.Done())
 		start(w)
 		all, err := lister.List(labels.Everything())
 		if err != nil || len(all) != 1 {

@@ -56,7 +56,8 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 		}
 	}
 	pure, _ := testNames(t, "../informer/*_test.go")
-	tests = append(tests, pure...)
+	adapted, _ := testNames(t, "../informer/clientgo/*_test.go")
+	tests = append(append(tests, pure...), adapted...)
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
 		if !strings.Contains(strings.Join(tests, " ")+" ", name[1]+" ") {
 			t.Errorf("docs/faults.md names %s, which is not there", name[1])

@@ -70,7 +70,7 @@ func onFeed(names ...string) map[string]func(testing.TB, *feed) contestant {
 		// client-go's interfaces on both sides, flyball between them.
 		"flyball-clientgo": func(b testing.TB, f *feed) contestant {
 			i := informer.New(clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), podKind, informer.Options{PagedLists: f.paged})
-			return newClientGo(b, clientgo.NewSharedIndexInformer(i))
+			return newClientGo(b, clientgo.NewSharedIndexInformer(i, clientgo.Options{}))
 		},
 		"client-go": func(b testing.TB, f *feed) contestant {
 			return newClientGo(b, cache.NewSharedIndexInformer(f.listWatch(), &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))

@@ -16,20 +16,28 @@
 //
 // What client-go 0.37 documents of these interfaces holds. Beyond that:
 //
-//	G1  a handler is given every event of its scope in the order of the stream,
+//	G1  a handler is given the events of its scope in the order of the stream,
 //	    and an add or a delete is never dropped or merged, so that code which
-//	    counts them works; a backlog past some thousand events merges
-//	    consecutive updates of one object
+//	    counts them works
 //	G2  a deletion that the watch did not see is a cache.DeletedFinalStateUnknown
 //	G3  a registration has synced when its handler has returned from the initial
 //	    objects
 //	G4  no call begins after RemoveEventHandler has returned, and ShutdownChan is
 //	    closed when the last one has ended
-//	G5  managedFields stay in the objects, whatever the informer's Options say
+//	G5  managedFields stay in the objects, whatever the informer's Options say,
+//	    unless those of the adapter strip them
+//	G9  a list after the first one, as it follows a broken watch, gives each
+//	    object again as an update, also where nothing changed; with
+//	    Options.OnlyDifferences it gives what differs
+//	G10 no update is merged while what waits for a handler takes less than
+//	    Options.BacklogBytes; above that consecutive updates of one object are,
+//	    and the log, the Snapshot and the metrics say so
+//	G11 RunWithContext returns when its context has ended, and the informer is
+//	    stopped then, be it of a factory; a transform can be set until the
+//	    informer has started, whatever else runs
 //
 // An object that was deleted and made anew is a delete and an add, never an
-// update between two UIDs. A relist delivers what differs, and no more. The
-// namespace index, cache.NamespaceIndex, is always there. A panic of a handler,
+// update between two UIDs. The namespace index, cache.NamespaceIndex, is always there. A panic of a handler,
 // an index function or a transform costs that call alone; it is logged and
 // counted by the informer.
 //

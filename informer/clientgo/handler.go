@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
@@ -24,14 +25,15 @@ func (s *SharedIndexInformer[T]) AddEventHandlerWithResyncPeriod(h cache.Resourc
 
 // AddEventHandlerWithOptions has h called with every event from now on, first
 // with the present objects. A resync period is honoured whatever the informer's
-// own is, down to a second, and spread by up to a tenth. The Logger is not
-// used: the informer logs. After the informer's end it is an error.
+// own is, down to a second, and spread by up to a tenth. What is to be said of
+// the handler is said to the Logger of opts, else to the informer's. After the
+// informer's end it is an error.
 func (s *SharedIndexInformer[T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if h == nil {
 		return nil, fmt.Errorf("add handler to the informer of %s: %w", s.informer, errNilHandler)
 	}
 	if s.IsStopped() {
-		return nil, fmt.Errorf("add handler to the informer of %s: it has stopped", s.informer)
+		return nil, s.stoppedError()
 	}
 	r := &registration{owner: s, shutdown: make(chan struct{})}
 	added, err := s.informer.AddHandler(func(e informer.Event[T]) {
@@ -39,12 +41,31 @@ func (s *SharedIndexInformer[T]) AddEventHandlerWithOptions(h cache.ResourceEven
 			defer r.leave()
 			deliver(h, e)
 		}
-	}, informer.HandlerOptions{Resync: resyncOf(opts.ResyncPeriod), EveryEvent: true})
+	}, informer.HandlerOptions{
+		Resync: resyncOf(opts.ResyncPeriod), Logger: loggerOf(opts),
+		EveryEvent: true, BacklogBytes: s.opts.BacklogBytes, Relists: !s.opts.OnlyDifferences,
+	})
 	if err != nil {
 		return nil, err
 	}
 	r.handler, r.name = added, fmt.Sprintf("%s + %T", s.name(), h)
+	if !s.life.add(r) {
+		r.remove()
+		return nil, s.stoppedError()
+	}
 	return r, nil
+}
+
+func (s *SharedIndexInformer[T]) stoppedError() error {
+	return fmt.Errorf("add handler to the informer of %s: it has stopped already", s.informer)
+}
+
+// loggerOf is the logger that a handler comes with, if it does.
+func loggerOf(opts cache.HandlerOptions) logr.Logger {
+	if opts.Logger == nil {
+		return logr.Logger{}
+	}
+	return *opts.Logger
 }
 
 // resyncOf is the period in the terms of informer.HandlerOptions, where 0 is

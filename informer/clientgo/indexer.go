@@ -225,7 +225,7 @@ func (x *indexer[T]) GetIndexers() cache.Indexers {
 // AddIndexers adds indexes over what is there and what comes.
 func (x *indexer[T]) AddIndexers(indexers cache.Indexers) error {
 	if isClosed(x.informer.Ended()) {
-		return fmt.Errorf("add indexers to the informer of %s: it has stopped", x.informer)
+		return fmt.Errorf("add indexers to the informer of %s: it has stopped already", x.informer)
 	}
 	names := slices.Sorted(maps.Keys(indexers))
 	for _, name := range names {

@@ -253,7 +253,7 @@ func TestIndexer_KeysOfClusterScopeHaveNoSlash(t *testing.T) {
 		s := newServer(t)
 		var node runtime.Object = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}}
 		s.Add(node)
-		i := clientgo.NewSharedIndexInformer(informer.New(clientgo.NewListerWatcher[*corev1.Node](s), corev1.SchemeGroupVersion.WithKind("Node"), informer.Options{}))
+		i := clientgo.NewSharedIndexInformer(informer.New(clientgo.NewListerWatcher[*corev1.Node](s), corev1.SchemeGroupVersion.WithKind("Node"), informer.Options{}), clientgo.Options{})
 		run(t, i)
 		synctest.Wait()
 		expect(t, "ListKeys", i.GetStore().ListKeys(), "n1")

@@ -22,22 +22,28 @@ import (
 type SharedIndexInformer[T informer.Object] struct {
 	informer *informer.SharedInformer[T]
 	indexer  *indexer[T]
+	opts     Options
+	life     life
 }
 
 // NewSharedIndexInformer returns i as client-go's interface, and has
-// managedFields stay in the objects of i. After i started without them they
-// stay away, and the log says so: adapt before the start where they are read.
-// One adapter is enough for all who use i, and they then share its indexers.
+// managedFields stay in the objects of i unless the Options say otherwise. After
+// i started without them they stay away, and the log says so: adapt before the
+// start where they are read, or a handle whose Scope is Deferred. One adapter is
+// enough for all who use i, and they then share its indexers.
 // Where generated code wants a type-safe one, cache.NewTypedSharedIndexInformer
 // wraps it. With a nil i, what can return an error does.
-func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T]) *SharedIndexInformer[T] {
+func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], opts Options) *SharedIndexInformer[T] {
 	if i == nil {
 		i = informer.For[T](nil)
 	}
-	if err := i.KeepManagedFields(); err != nil && i.Err() == nil {
+	if opts.StripManagedFields {
+		// The kind may keep them for somebody else.
+	} else if err := i.KeepManagedFields(); err != nil && i.Err() == nil {
 		i.Logger().Info("Adapted for client-go without managedFields: code that reads them finds none", "reason", err.Error())
 	}
-	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i)}
+	publish(i, opts)
+	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i), opts: opts}
 }
 
 // AddEventHandler is AddEventHandlerWithOptions with the informer's own resync
@@ -55,6 +61,7 @@ func (s *SharedIndexInformer[T]) RemoveEventHandler(handle cache.ResourceEventHa
 	}
 	if r.owner == any(s) {
 		r.remove()
+		s.life.drop(r)
 	}
 	return nil
 }
@@ -68,6 +75,9 @@ func (s *SharedIndexInformer[T]) GetIndexer() cache.Indexer { return s.indexer }
 // AddIndexers adds indexes, also after the start. It is an error when a name is
 // taken; then none is added.
 func (s *SharedIndexInformer[T]) AddIndexers(indexers cache.Indexers) error {
+	if s.IsStopped() {
+		return fmt.Errorf("add indexers to the informer of %s: it has stopped already", s.informer)
+	}
 	return s.indexer.AddIndexers(indexers)
 }
 
@@ -75,25 +85,49 @@ func (s *SharedIndexInformer[T]) AddIndexers(indexers cache.Indexers) error {
 // what runs it.
 func (s *SharedIndexInformer[T]) GetController() cache.Controller { return controller{s} }
 
+// Start has an informer of a factory watched from now on, where its handle is
+// deferred. RunWithContext does it too.
+func (s *SharedIndexInformer[T]) Start() error { return s.informer.Start() }
+
 // Run is RunWithContext for a channel.
 func (s *SharedIndexInformer[T]) Run(stop <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stop))
 }
 
-// RunWithContext runs the informer until ctx ends. Where a factory runs it,
-// this only waits for the end of either. Running it twice is logged, as is
-// misuse that the informer remembers.
+// RunWithContext runs the informer until ctx ends, and returns when the calls of
+// its handlers have. Then the informer is stopped. It runs once: another call is
+// logged and returns at once. Misuse that the informer remembers is logged too.
+//
+// An informer of a factory, which the factory runs, is started by it where it is
+// deferred. When ctx ends its handlers do, but what it watches is watched, and
+// can be read, until the factory ends or the handle is released.
 func (s *SharedIndexInformer[T]) RunWithContext(ctx context.Context) {
-	if s.informer.OfFactory() {
-		select {
-		case <-ctx.Done():
-		case <-s.informer.Ended():
-		}
+	log := logr.FromContextOrDiscard(ctx)
+	if !s.life.begin() {
+		log.Info("The informer has started already; it runs once", "kind", s.informer.Kind().Kind)
 		return
 	}
-	if err := s.informer.Run(ctx); err != nil {
-		logr.FromContextOrDiscard(ctx).Error(err, "Informer ended")
+	var err error
+	if s.informer.OfFactory() {
+		err = s.runOfFactory(ctx)
+	} else {
+		err = s.informer.Run(ctx)
 	}
+	if err != nil {
+		log.Error(err, "Informer ended")
+	}
+	s.life.end()
+}
+
+func (s *SharedIndexInformer[T]) runOfFactory(ctx context.Context) error {
+	if err := s.informer.Start(); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.informer.Ended():
+	}
+	return nil
 }
 
 // HasSynced reports whether the first list is in the store.
@@ -136,7 +170,7 @@ func (s *SharedIndexInformer[T]) SetWatchErrorHandlerWithContext(h cache.WatchEr
 // SetTransform has f change each object before it is stored. f must return an
 // object of the same type and key; one that it refuses is kept as undecodable.
 // It is never given a cache.DeletedFinalStateUnknown. It is an error after the
-// informer started; nil is none.
+// informer has started, be it for somebody else who shares it; nil is none.
 func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 	if f == nil {
 		return s.informer.SetTransform(nil)
@@ -155,8 +189,11 @@ func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 	})
 }
 
-// IsStopped reports whether the informer's run has ended.
-func (s *SharedIndexInformer[T]) IsStopped() bool { return isClosed(s.informer.Ended()) }
+// IsStopped reports whether RunWithContext has returned, or the informer's run
+// has ended.
+func (s *SharedIndexInformer[T]) IsStopped() bool {
+	return s.life.hasEnded() || isClosed(s.informer.Ended())
+}
 
 func (s *SharedIndexInformer[T]) name() string {
 	return fmt.Sprintf("SharedIndexInformer %s", reflect.TypeFor[T]())

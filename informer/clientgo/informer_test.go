@@ -52,7 +52,11 @@ func configMap(name, v string) cmap {
 
 // adapt is an informer on s as client-go's; it does not run yet.
 func adapt(s cache.ListerWatcher, opts informer.Options) cache.SharedIndexInformer {
-	return clientgo.NewSharedIndexInformer(informer.New(clientgo.NewListerWatcher[cmap](s), configMaps, opts))
+	return adaptWith(s, opts, clientgo.Options{})
+}
+
+func adaptWith(s cache.ListerWatcher, opts informer.Options, adapted clientgo.Options) cache.SharedIndexInformer {
+	return clientgo.NewSharedIndexInformer(informer.New(clientgo.NewListerWatcher[cmap](s), configMaps, opts), adapted)
 }
 
 // run runs i until the test or stop ends it.
@@ -198,7 +202,7 @@ func TestInformer_UnseenDeletionIsFinalStateUnknown_G2(t *testing.T) {
 		s.ResetWatch() // the watch ends, and what it missed is forgotten
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		expect(t, "after a relist", l.take(), "delete unseen prod/a 1")
+		expect(t, "after a relist", l.take(), "delete unseen prod/a 1", "update b 1>1")
 	})
 }
 
@@ -444,23 +448,8 @@ func TestInformer_LastSyncResourceVersionFollowsTheStore(t *testing.T) {
 	})
 }
 
-func TestInformer_OfFactoryIsNotRunByItsAdapter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i := clientgo.NewSharedIndexInformer(informer.For[cmap](newFactory(t)))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		i.RunWithContext(ctx)
-		if ctx.Err() == nil {
-			t.Error("Run returned before its context ended")
-		}
-		if i.HasSynced() || i.IsStopped() {
-			t.Error("Run did something to an informer that its factory runs")
-		}
-	})
-}
-
 func TestInformer_MisuseIsAnError(t *testing.T) {
-	i := clientgo.NewSharedIndexInformer[cmap](nil)
+	i := clientgo.NewSharedIndexInformer[cmap](nil, clientgo.Options{})
 	if _, err := i.AddEventHandler(&log{}); err == nil {
 		t.Error("a handler joins no informer without an error")
 	}

@@ -21,7 +21,9 @@
 //	    watch and one store serve both
 //	G7  what TweakListOptions selects, and nothing else, is in the informers
 //
-// Who made the flyball factory runs it: Start starts nothing. A resource may be
+// Who made the flyball factory runs it, or with Options.RunOnStart the first
+// Start does. As in client-go, what is asked for is watched after the next
+// Start. A resource may be
 // one that the server does not serve yet; its informer waits for it.
 //
 // # Concurrency

@@ -34,19 +34,21 @@ func newFlyball(t *testing.T) *informer.SharedInformerFactory {
 }
 
 // forEach runs test for both factories.
-func forEach(t *testing.T, opts byresource.Options, test func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer)) {
+func forEach(t *testing.T, opts byresource.Options, test func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer, start func(<-chan struct{}))) {
 	t.Run("dynamic", func(t *testing.T) {
 		f := newFlyball(t)
-		test(t, f, byresource.NewDynamic(f, opts).ForResource)
+		d := byresource.NewDynamic(f, opts)
+		test(t, f, d.ForResource, d.Start)
 	})
 	t.Run("metadata", func(t *testing.T) {
 		f := newFlyball(t)
-		test(t, f, byresource.NewMetadata(f, opts).ForResource)
+		m := byresource.NewMetadata(f, opts)
+		test(t, f, m.ForResource, m.Start)
 	})
 }
 
 func TestFactory_EachResourceHasOneInformer_G6(t *testing.T) {
-	forEach(t, byresource.Options{}, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer) {
+	forEach(t, byresource.Options{}, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer, start func(<-chan struct{})) {
 		found := make([]cache.SharedIndexInformer, 8)
 		var calls sync.WaitGroup
 		for i := range found {
@@ -80,9 +82,12 @@ func TestFactory_TweakListOptionsIsTheScope_G7(t *testing.T) {
 		list.LabelSelector, list.FieldSelector = "app=web", "metadata.name!=a"
 		list.ResourceVersion, list.Limit = "0", 100
 	}}
-	forEach(t, opts, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer) {
+	forEach(t, opts, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer, start func(<-chan struct{})) {
 		of(widgets)
 		of(widgets.GroupVersion().WithResource("gadgets"))
+		ended := make(chan struct{})
+		close(ended)
+		start(ended)
 		want := informer.WatchScope{Namespace: "prod", LabelSelector: "app=web", FieldSelector: "metadata.name!=a"}
 		for _, s := range f.Snapshot() {
 			if len(s.Scopes) != 1 || s.Scopes[0].Scope != want {
@@ -99,7 +104,7 @@ func TestFactory_TweakListOptionsIsTheScope_G7(t *testing.T) {
 }
 
 func TestFactory_MisuseIsRememberedByTheFlyballFactory(t *testing.T) {
-	forEach(t, byresource.Options{}, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer) {
+	forEach(t, byresource.Options{}, func(t *testing.T, f *informer.SharedInformerFactory, of func(schema.GroupVersionResource) informers.GenericInformer, start func(<-chan struct{})) {
 		i := of(schema.GroupVersionResource{Resource: "widgets"})
 		if _, err := i.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{}); err == nil {
 			t.Error("a resource without a version has an informer that takes handlers")

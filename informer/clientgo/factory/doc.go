@@ -19,8 +19,9 @@
 //
 //   - Each kind has one informer, and it is the one that informer.For gives to
 //     flyball's own controllers: one watch and one store serve both.
-//   - Who made the flyball factory runs it. Start starts what is client-go's
-//     own, and no more.
+//   - Who made the flyball factory runs it, or with Options.RunOnStart the first
+//     Start does. As in client-go, what is asked for is watched after the next
+//     Start.
 //   - What InformerFor is given a function for, is made by that function, since
 //     nobody can see what it lists and watches: that one is client-go's own
 //     informer, and a log line says so. As in client-go, the first to ask for a

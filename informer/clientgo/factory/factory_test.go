@@ -165,6 +165,10 @@ func TestFactory_WaitForCacheSyncSaysWhatHasNotSynced(t *testing.T) {
 	f.Core().V1().Nodes().Informer()
 	stop := make(chan struct{})
 	close(stop)
+	if synced := f.WaitForCacheSync(stop); len(synced) != 0 {
+		t.Errorf("before the start: %v, want nothing, as in client-go", synced)
+	}
+	f.Start(stop)
 	synced := f.WaitForCacheSync(stop)
 	if got, asked := synced[reflect.TypeFor[*corev1.Node]()]; got || !asked {
 		t.Errorf("got %v, want Nodes as not synced", synced)

@@ -17,32 +17,37 @@ import (
 type kind struct {
 	resource schema.GroupVersionResource
 	object   reflect.Type
-	// informer is flyball's, nil when the type is not in the factory's scheme.
-	informer func(*informer.SharedInformerFactory, informer.Scope) cache.SharedIndexInformer
+	known    func(*informer.SharedInformerFactory) bool // the type is in its scheme
+	informer func(*informer.SharedInformerFactory, informer.Scope, clientgo.Options) cache.SharedIndexInformer
 }
 
 // ofNamespace is a kind whose objects live in namespaces.
 func ofNamespace[T informer.Object](resource schema.GroupVersionResource) kind {
-	return kind{resource, reflect.TypeFor[T](), informerFor[T]}
+	return kind{resource, reflect.TypeFor[T](), isKnown[T], informerFor[T]}
 }
 
 // ofCluster is a kind whose objects live in none.
 func ofCluster[T informer.Object](resource schema.GroupVersionResource) kind {
-	return kind{resource, reflect.TypeFor[T](), func(f *informer.SharedInformerFactory, s informer.Scope) cache.SharedIndexInformer {
+	k := ofNamespace[T](resource)
+	k.informer = func(f *informer.SharedInformerFactory, s informer.Scope, opts clientgo.Options) cache.SharedIndexInformer {
 		s.Namespaces = []string{""}
-		return informerFor[T](f, s)
-	}}
+		return informerFor[T](f, s, opts)
+	}
+	return k
 }
 
-func informerFor[T informer.Object](f *informer.SharedInformerFactory, s informer.Scope) cache.SharedIndexInformer {
-	if f != nil {
-		// A type that is not in the scheme would be misuse, which ends f's Run.
-		if _, err := informer.KindOf[T](f.Scheme()); err != nil {
-			return nil
-		}
+// isKnown: a type that is not in the scheme would be misuse, which ends f's Run.
+func isKnown[T informer.Object](f *informer.SharedInformerFactory) bool {
+	if f == nil {
+		return true // the informer says what is wrong
 	}
-	if len(s.Namespaces) == 0 && s.LabelSelector == "" && s.FieldSelector == "" {
-		return clientgo.NewSharedIndexInformer(informer.For[T](f))
-	}
-	return clientgo.NewSharedIndexInformer(informer.For[T](f, s))
+	_, err := informer.KindOf[T](f.Scheme())
+	return err == nil
+}
+
+// informerFor is an informer that Start has watched. Until then a transform may
+// be set, though the flyball factory runs.
+func informerFor[T informer.Object](f *informer.SharedInformerFactory, s informer.Scope, opts clientgo.Options) cache.SharedIndexInformer {
+	s.Deferred = true
+	return clientgo.NewSharedIndexInformer(informer.For[T](f, s), opts)
 }
