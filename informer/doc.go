@@ -48,7 +48,8 @@
 //	I4  what a handler sees of a key ends in the current state, and a changed
 //	    UID is a delete and an add
 //	I5  a relist finds what a broken watch missed
-//	I6  an unchanged object is not delivered again
+//	I6  an unchanged object is not delivered again, save to a handler that asks
+//	    for it by Relists
 //	I7  a stalled level-triggered handler costs memory bounded by the number of
 //	    objects, and delays no other
 //	I8  an object that cannot be decoded, or that the transform refuses, harms only
