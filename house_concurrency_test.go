@@ -24,7 +24,7 @@ var starters = map[string]string{
 	"informer/core.go":              "dispatch joins the informer's run",
 	"informer/core_scopes.go":       "Reflectors join the informer's run, as scopes come and go",
 	"informer/namespaces.go":        "who follows namespaces joins the informer's run",
-	"informer/refusals.go":          "who gives refused objects to the transform again joins the informer's run",
+	"informer/refusals.go":          "the retries of what the transform has refused join the informer's run",
 	"informer/mutation_guard.go":    "an informer's own mutation detector joins its run",
 	"informer/join.go":              "listeners and their resync join the informer's run",
 	"informer/factory.go":           "informers join the factory's run",

@@ -276,6 +276,35 @@ func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 	})
 }
 
+// Without selectors, the namespace alone decides.
+func TestInformer_ObjectOfAnotherNamespaceIsNotTaken_B8(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(namespace, version string) *corev1.ConfigMap {
+			cm := configMap("x", version)
+			cm.Namespace = namespace
+			return cm
+		}
+		f, _ := factoryOn(t, serve(t, watch(hang,
+			wire(t, FrameAdded, in("a", "4")), wire(t, FrameAdded, in("b", "5")), wireBookmark(t, "6", true),
+			wire(t, FrameAdded, in("c", "7")), wire(t, FrameModified, in("a", "8")),
+		)), Options{})
+		i := For[*corev1.ConfigMap](f, Scope{Namespaces: []string{"a"}})
+		told := toldTo(t, i)
+		defer runFactory(t, f)()
+		<-i.Synced()
+		synctest.Wait()
+		if got, want := keysOf(i), "a/x@8"; got != want {
+			t.Errorf("the Lister has %q, want %q", got, want)
+		}
+		if got := told.with("b/x") + told.with("c/x"); got != 0 {
+			t.Errorf("the handler was told %v, want nothing of other namespaces", told)
+		}
+		if got := i.Snapshot().Scopes[0].Anomalies.OutOfScope; got != 2 {
+			t.Errorf("%d objects out of scope were counted, want 2", got)
+		}
+	})
+}
+
 func TestInformer_ObjectWithANamespaceOfAClusterScopedKindIsNotTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := func(namespace string) *corev1.Node {
