@@ -11,6 +11,8 @@
 //
 //	client-go's TypedRateLimitingInterface ──NewQueue──▶ reconcile.Controller.UseQueue
 //
+//	client-go's TypedRateLimiter ──NewLimitedQueue──▶ a Queue with its backoff
+//
 // A [workqueue.Queue] needs no adapter to be used where client-go's interfaces are asked for: it has their methods.
 //
 // # Promises
@@ -19,6 +21,7 @@
 //   - Run returns when its context ends, and starts no goroutine.
 //   - G8: a controller on client-go's queue runs each key that was added, one worker at most at a time, and again with that
 //     queue's backoff when it fails.
+//   - G14: a [LimitedQueue] has each key wait as its client-go rate limiter says, which alone counts the failures.
 //
 // # Concurrency
 //
