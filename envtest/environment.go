@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
@@ -200,5 +201,9 @@ func (e *Environment) Kubeconfig() string { return e.adminCfg }
 
 // Dir returns the environment's directory. Among other files it has etcd.log and kube-apiserver.log.
 func (e *Environment) Dir() string { return e.dir }
+
+// Etcd returns the address of etcd's HTTP API and a client with the certificates for it, for tests that look at what is
+// stored without the API server. The client keeps no connection.
+func (e *Environment) Etcd() (base string, client *http.Client) { return e.etcd.base, e.etcd.http }
 
 func (e *Environment) path(name string) string { return filepath.Join(e.dir, name) }

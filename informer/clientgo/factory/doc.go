@@ -19,9 +19,14 @@
 //
 //   - Each kind has one informer, and it is the one that informer.For gives to
 //     flyball's own controllers: one watch and one store serve both.
-//   - Who made the flyball factory runs it, or with Options.RunOnStart the first
-//     Start does. As in client-go, what is asked for is watched after the next
-//     Start.
+//   - Who made the flyball factory runs it. As in client-go, what is asked for is
+//     watched after the next Start.
+//   - G12: with Options.RunOnStart, Start, WaitForCacheSync and Shutdown are all
+//     that a program needs, as with client-go's factory, and Options.Transform
+//     changes each object before it is stored.
+//   - G13: each notification shows states that etcd's history has, in their order:
+//     none is invented, none comes back, an update begins where the one before
+//     ended, and the last state is the server's, whatever breaks meanwhile.
 //   - What InformerFor is given a function for, is made by that function, since
 //     nobody can see what it lists and watches: that one is client-go's own
 //     informer, and a log line says so. As in client-go, the first to ask for a
@@ -39,5 +44,6 @@
 // # Testing
 //
 // The parent's adapters are held by tests of client-go's documented behaviour;
-// this package by a controller in client-go's style on a real control plane.
+// this package by a controller in client-go's style on a real control plane, and
+// by a comparison of each notification with what etcd itself tells.
 package factory
