@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 const (
@@ -64,7 +64,7 @@ func (s *server) addr() string {
 
 // Run serves until ctx ends. Answers under way have a moment to end.
 func (s *server) Run(ctx context.Context) error {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", s.address)
+	listener, err := simhook.Listen(ctx, s.address)
 	if err != nil {
 		return fmt.Errorf("listen on %q: %w; set another address with -%s, or 0 to serve none", s.address, err, s.flag)
 	}

@@ -80,7 +80,7 @@ func (s *Server) serveDefinitionLocked(obj *object, crd *apiextensionsv1.CustomR
 		old.terminating = next.terminating
 		return
 	}
-	next.convert = conversionOf(obj.defines.spec.Conversion, s.webhookTransport)
+	next.convert = conversionOf(obj.defines.spec.Conversion, s.webhookRoad)
 	next.asked = next.convert != nil
 	next.fill(r)
 	s.replaceLocked(next)

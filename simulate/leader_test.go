@@ -591,6 +591,9 @@ func (f *fate) Wall() time.Time                         { return time.Now().Roun
 func (*fate) Random(string) float64                     { return 0.5 }
 func (*fate) Reconcile(context.Context, string, string) {}
 func (*fate) Note(simhook.Note)                         {}
+func (*fate) Listen(context.Context, string) (net.Listener, error) {
+	return nil, errors.New("no port is needed")
+}
 
 func TestManager_SimulationDecidesNameClockAndPatienceOfAnElector(t *testing.T) {
 	elected(t, func(t *testing.T, e *election) {

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -49,6 +50,10 @@ type Options struct {
 	// network, trusting the caBundle that is configured, where Services have no
 	// address.
 	WebhookTransport http.RoundTripper
+	// DialWebhook connects to a webhook by its URL, and the caBundle that is
+	// configured decides about the certificate that it shows. It is not called
+	// with a WebhookTransport. nil: the network.
+	DialWebhook func(ctx context.Context, webhook *url.URL) (net.Conn, error)
 }
 
 // Server is a Kubernetes API server: its store, and the requests it answers.
@@ -62,10 +67,9 @@ type Server struct {
 	admission     admission // nil: all is admitted
 	encodings     encodings
 	tracer        Tracer // nil: nobody is told
-	// webhookTransport is nil for the network.
-	webhookTransport http.RoundTripper
-	changed          *sync.Cond // on mu; something happened that a request may wait for
-	mu               struct {
+	webhookRoad   webhookRoad
+	changed       *sync.Cond // on mu; something happened that a request may wait for
+	mu            struct {
 		sync.Mutex
 		log        *revisionLog
 		kinds      map[schema.GroupVersionKind]*Kind
@@ -105,7 +109,7 @@ func New(opts Options) *Server {
 		s.user = "simulated"
 	}
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
-	s.webhookTransport = opts.WebhookTransport
+	s.webhookRoad = webhookRoad{transport: opts.WebhookTransport, dial: opts.DialWebhook}
 	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = newRevisionLog()

@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -24,12 +26,18 @@ import (
 // largestReview is what is read of a webhook's answer.
 const largestReview = 16 << 20
 
+// webhookRoad is how webhooks are reached.
+type webhookRoad struct {
+	transport http.RoundTripper                                             // nil: connections of dial
+	dial      func(ctx context.Context, webhook *url.URL) (net.Conn, error) // nil: the network
+}
+
 // webhookClient is how one webhook is called.
 type webhookClient struct {
-	transport http.RoundTripper // nil: over the network, trusting bundle
-	url       *string
-	bundle    []byte // of certificates, in PEM; empty: the system's
-	timeout   time.Duration
+	road    webhookRoad
+	url     *string
+	bundle  []byte // of certificates, in PEM; empty: the system's
+	timeout time.Duration
 }
 
 // service has the client call a Service, at the name that it has in a cluster.
@@ -63,7 +71,7 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 	request.Header.Set("Content-Type", contentJSON)
 	request.Header.Set("Accept", contentJSON+", */*")
 	request.Header.Set("User-Agent", "kube-apiserver-admission")
-	transport, err := c.roundTripper()
+	transport, err := c.roundTripper(request.URL)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +98,14 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 	return text, nil
 }
 
+// handshakeTimeout bounds what goes on when the question is given up: a transport
+// finishes the connection that it has begun, for the next request.
+const handshakeTimeout = 10 * time.Second
+
 // roundTripper is what carries the question. A connection serves one.
-func (c *webhookClient) roundTripper() (http.RoundTripper, error) {
-	if c.transport != nil {
-		return c.transport, nil
+func (c *webhookClient) roundTripper(webhook *url.URL) (http.RoundTripper, error) {
+	if c.road.transport != nil {
+		return c.road.transport, nil
 	}
 	trusted := &tls.Config{}
 	if len(c.bundle) > 0 {
@@ -102,5 +114,9 @@ func (c *webhookClient) roundTripper() (http.RoundTripper, error) {
 			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
 		}
 	}
-	return &http.Transport{TLSClientConfig: trusted, DisableKeepAlives: true}, nil
+	transport := &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: handshakeTimeout, DisableKeepAlives: true}
+	if c.road.dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.road.dial(ctx, webhook) }
+	}
+	return transport, nil
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -32,11 +31,11 @@ type conversionWebhook struct {
 
 // conversionOf is how objects of a CRD are converted; nil: only the version is
 // written anew.
-func conversionOf(c *apiextensionsv1.CustomResourceConversion, transport http.RoundTripper) func(*object, *Kind, *Kind) (*object, error) {
+func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object, *Kind, *Kind) (*object, error) {
 	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return nil
 	}
-	w := &conversionWebhook{webhookClient: webhookClient{transport: transport, url: c.Webhook.ClientConfig.URL, bundle: c.Webhook.ClientConfig.CABundle, timeout: conversionTimeout}}
+	w := &conversionWebhook{webhookClient: webhookClient{road: road, url: c.Webhook.ClientConfig.URL, bundle: c.Webhook.ClientConfig.CABundle, timeout: conversionTimeout}}
 	if s := c.Webhook.ClientConfig.Service; s != nil {
 		w.service(s.Namespace, s.Name, s.Path, s.Port)
 	}

@@ -47,7 +47,7 @@ func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *K
 	review.APIVersion, review.Kind = admissionv1.GroupName+"/"+version, "AdmissionReview"
 	ctx, cancel := context.WithTimeout(ctx, h.timeout())
 	defer cancel()
-	client := webhookClient{transport: s.webhookTransport, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
+	client := webhookClient{road: s.webhookRoad, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
 	if service := h.ClientConfig.Service; service != nil {
 		client.service(service.Namespace, service.Name, service.Path, service.Port)
 	}

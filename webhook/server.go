@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // convertPath is where conversions are asked for, as kubebuilder has it.
@@ -60,9 +61,7 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 		scheme:  scheme,
 		held:    &keypair.Holder{},
 		started: make(chan struct{}),
-		listen: func(ctx context.Context, address string) (net.Listener, error) {
-			return new(net.ListenConfig).Listen(ctx, "tcp", address)
-		},
+		listen:  simhook.Listen,
 	}
 	if scheme == nil {
 		s.scheme = clientgoscheme.Scheme

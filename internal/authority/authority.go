@@ -56,11 +56,18 @@ func New(now time.Time, name string) (*Authority, error) {
 }
 
 // Server signs a certificate for a server on the machine itself, which may also
-// show it as a client.
-func (a *Authority) Server(now time.Time) (KeyPair, error) {
+// show it as a client. names are DNS names and IP addresses that it is good for, too.
+func (a *Authority) Server(now time.Time, names ...string) (KeyPair, error) {
 	template := certTemplate(now, pkix.Name{CommonName: a.name + "-server"})
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
 }

@@ -15,6 +15,7 @@ package simhook
 import (
 	"context"
 	"math/rand/v2"
+	"net"
 	"time"
 )
 
@@ -35,6 +36,8 @@ type Hooks interface {
 	// Reconcile is called in place of nothing before a reconcile, where a panic is
 	// the reconcile's. It may panic, and block until ctx ends.
 	Reconcile(ctx context.Context, controller, key string)
+	// Listen is where a server of the process is reached in the simulation.
+	Listen(ctx context.Context, address string) (net.Listener, error)
 	// Note is told of one thing that happened. It does not block.
 	Note(Note)
 }
@@ -102,6 +105,14 @@ func With(ctx context.Context, h Hooks) context.Context {
 func Of(ctx context.Context) Hooks {
 	h, _ := ctx.Value(hooksKey{}).(Hooks)
 	return h
+}
+
+// Listen opens a TCP port, or what the simulation of ctx has in place of ports.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	if h := Of(ctx); h != nil {
+		return h.Listen(ctx, address)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
 // Wall is the time on the wall clock, of h if that is not nil, without a monotonic

@@ -106,8 +106,10 @@ func copied(w *kit.World) func() error {
 }
 
 // changes is a scenario: ConfigMaps come, change and go.
-func changes(w *kit.World) {
-	w.Run(setUpCopier)
+func changes(w *kit.World) { changesUnder(w, setUpCopier) }
+
+func changesUnder(w *kit.World, setup func(*manager.Manager) error) {
+	w.Run(setup)
 	changeThings(w)
 }
 

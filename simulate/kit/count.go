@@ -13,7 +13,7 @@ import (
 
 // newHistory is the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Inexact: cfg.Inexact}
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {

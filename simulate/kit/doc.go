@@ -9,13 +9,14 @@
 //	     │
 //	     ▼ one program or several, each alive or between two lives program.go
 //	     │                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
-//	  process: manager + setup, its network ─┤                     process.go
+//	  process: manager + setup, its networks ┤                     process.go, webhooks.go
 //	     │                                   └─ instants, draws    hooks.go, wire.go, instants.go
 //	     ▼ what it does, as internal/simhook tells it
 //	  simulate.Server, told by a Tracer                            record.go
 //	     │
 //	     ▼
 //	  History ──▶ invariants, pure functions of it                 history.go, invariant*.go
+//	  watchdog, outside the bubble                                 watchdog.go
 //	     └─────▶ one line that replays it, JSON and a page         report.go, timeline.html
 //
 // A run has two phases. While things go wrong, the scenario changes objects. Then
@@ -35,6 +36,11 @@
 //	K5  each violation comes with one line that runs its seed again, and with the
 //	    history as JSON and as one page
 //	K6  misuse fails the test with what to write instead
+//	K11 the server calls the webhooks of a process over the simulated network: a fault
+//	    of the network or of the process reaches them too
+//	K12 a goroutine that waits for something outside of its bubble, so that virtual
+//	    time stands still, ends the run after ten seconds with its stack and with what
+//	    to do; the bubble itself is abandoned
 //
 // # What a fault excuses
 //
@@ -45,7 +51,9 @@
 //	Reorder, Coalesce V2         stores of the kind        the faults end
 //	Rewind            V2         stores that there were    their epoch, or the faults end
 //	of the network,   V14        eight lists for each, of the kind or the process that
-//	 of the server               it happens to; it may wait for the next list
+//	 of the server               it happens to; it may wait for the next list. A kind
+//	                             that a webhook converts waits for every process, and
+//	                             one list more follows each change of its CRD
 //	the same, Pause,  V15        keys of the processes     eleven minutes after its end:
 //	 Jump, long Hang             that it happens to        a hard deadline and a retry
 //	Rewind            V10        writes of any leader      the next claim of the lease

@@ -44,20 +44,22 @@ var verbs = map[Verb]struct {
 	of about
 	do func(*World, target) (over func())
 }{
-	cut:       {aProcess, func(w *World, t target) func() { t.process.network.Cut(); return nil }},
-	blackHole: {aProcess, func(w *World, t target) func() { t.process.network.BlackHole(); return nil }},
+	cut:       {aProcess, func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil }},
+	blackHole: {aProcess, func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).BlackHole); return nil }},
 	refuse: {aProcess, func(w *World, t target) func() {
 		t.process.refuse(true)
 		return func() { t.process.refuse(false) }
 	}},
 	partition: {aProcess, func(w *World, t target) func() {
-		t.process.network.BlackHole()
-		t.process.network.BlackHoleNew(true)
-		return func() { t.process.network.BlackHoleNew(false) }
+		t.process.eachNetwork(func(n *simulate.Network) {
+			n.BlackHole()
+			n.BlackHoleNew(true)
+		})
+		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.BlackHoleNew(false) }) }
 	}},
 	delay: {aProcess, func(w *World, t target) func() {
-		t.process.network.Delay(time.Duration(t.op.Amount))
-		return func() { t.process.network.Delay(0) }
+		t.process.eachNetwork(func(n *simulate.Network) { n.Delay(time.Duration(t.op.Amount)) })
+		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.Delay(0) }) }
 	}},
 	loseResponse: {theServer, func(w *World, t target) func() {
 		switch {

@@ -135,10 +135,15 @@ type History struct {
 	// the kinds that are written without leading.
 	Lease     string   `json:"lease,omitempty"`
 	Unguarded []string `json:"unguarded,omitempty"`
+	// Converted are kinds that a webhook converts: what happens to the process that
+	// serves it keeps every process from listing them.
+	Converted []string `json:"converted,omitempty"`
 	// Inexact says why another run of the seed may differ. Empty: it may not.
 	Inexact    string      `json:"inexact,omitempty"`
 	Events     []Event     `json:"events"`
 	Violations []Violation `json:"violations,omitempty"`
+
+	abandoned bool // the run has not ended
 }
 
 // Violation is one thing that was promised and not kept.

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,7 +13,8 @@ import (
 // only when everything waits, so each step then runs to its end before the next
 // one begins. Safe for concurrent use.
 type instants struct {
-	mu struct {
+	count *atomic.Uint64 // of those that were taken
+	mu    struct {
 		sync.Mutex
 		taken map[int64]struct{} // nanoseconds since 1970
 		limit int                // of taken, before those that are past are dropped
@@ -20,7 +22,7 @@ type instants struct {
 }
 
 func newInstants() *instants {
-	i := &instants{}
+	i := &instants{count: new(atomic.Uint64)}
 	i.mu.taken = map[int64]struct{}{}
 	i.mu.limit = 1024
 	return i
@@ -28,6 +30,7 @@ func newInstants() *instants {
 
 // take is at, or the first moment after it, and after now, that nobody has.
 func (i *instants) take(now, at time.Time) time.Time {
+	i.count.Add(1)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	n := max(at.UnixNano(), now.UnixNano()+1)

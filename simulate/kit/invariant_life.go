@@ -171,22 +171,35 @@ func memoryIsBounded(h *History) (out []Violation) {
 // listsAreBounded (V14): a process asks for the list of a kind once, and again for
 // each fault that can have ended its watch or the list itself: of the server, of the
 // kind or of the process, be it from before the process began: some wait for the
-// next list. Audits come on top, at the pace they are given.
+// next list. Kinds that a webhook converts wait for whichever process serves it, and
+// a CRD that changes ends the watches of its kinds. Audits come on top, at the pace
+// they are given.
 func listsAreBounded(h *History) (out []Violation) {
 	type about struct{ who, kind string }
 	lists, faults, started := map[about]int{}, map[about]int{}, map[string]time.Duration{}
+	defined, all := map[string]int{}, 0 // changes of a group's CRDs; faults of the server and of all processes
 	for i, e := range h.Events {
 		switch {
 		case e.What == Fault || e.What == Over:
 			if e.harms() {
 				faults[about{e.harmed(), e.Kind}]++
+				if e.Kind == "" {
+					all++
+				}
 			}
+		case e.What == Changed && e.Name == "updated" && e.Kind == definitions && len(started) > 0:
+			_, group, _ := strings.Cut(e.Key, ".")
+			defined[group]++
 		case e.What == Started:
 			started[e.Who] = e.At
 		case e.What == Asked && e.Kind != "" && e.Who != "user" && lists1st(e):
 			a := about{e.Who, e.Kind}
 			met := faults[about{}] + faults[about{kind: e.Kind}] + faults[about{who: e.Who}]
-			most := 1 + perFault*met
+			if slices.Contains(h.Converted, e.Kind) {
+				met = all + faults[about{kind: e.Kind}]
+			}
+			_, group, _ := strings.Cut(e.Kind, ".")
+			most := 1 + perFault*met + defined[group]
 			if h.Audit > 0 {
 				most += 1 + int(2*(e.At-started[e.Who])/h.Audit)
 			}
@@ -197,6 +210,8 @@ func listsAreBounded(h *History) (out []Violation) {
 	}
 	return out
 }
+
+const definitions = "CustomResourceDefinition.apiextensions.k8s.io"
 
 // perFault is how many lists of a kind one fault may cost: while it lasts they are
 // tried again with backoff.

@@ -7,15 +7,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/yaml"
 
+	"github.com/flyball-dev/flyball/internal/manifest"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 )
@@ -25,8 +25,16 @@ type Config struct {
 	// Seeds is how many runs there are, with the seeds 1, 2, 3 and so on. The flag
 	// -sim.seeds=N takes its place, and -sim.seed=0x2a runs that one alone.
 	Seeds int
-	// CRDs are YAML files of CustomResourceDefinitions, installed before the start.
+	// CRDs are files of CustomResourceDefinitions in YAML or JSON, or directories of
+	// such files, installed before the start.
 	CRDs []string
+	// Webhooks are files, or directories of files, of MutatingWebhookConfigurations and
+	// ValidatingWebhookConfigurations, installed when Objects are there. The server
+	// calls them, and the conversion webhooks of CRDs, over the network of a process
+	// that is ready and serves the path: at a Service's name or at a URL, whatever its
+	// host. Unless Manager.Webhooks says where certificates come from, the kit makes
+	// one, and has what names no caBundle trust it.
+	Webhooks []string
 	// Kinds that the server serves besides the built-in ones and CRDs, without a
 	// schema.
 	Kinds []simulate.Kind
@@ -62,8 +70,9 @@ type Config struct {
 	// has one history.
 	Inexact string
 
-	completed bool
-	crds      [][]byte // as JSON
+	completed             bool
+	patience              time.Duration                // of the watchdog, in real time; 0: the usual
+	definitions, webhooks []*unstructured.Unstructured // of CRDs and Webhooks
 }
 
 var (
@@ -98,7 +107,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 				t.Skipf("%d seeds have failed", enough)
 			}
 			h := Run(t, cfg, seed, scenario)
-			if cfg.Inexact == "" && (i == 0 || drawn(seed, "twice", 0)%twiceIn == 0) {
+			if cfg.Inexact == "" && !h.abandoned && (i == 0 || drawn(seed, "twice", 0)%twiceIn == 0) {
 				h.compare(Run(t, cfg, seed, scenario))
 			}
 			if len(h.Violations) > 0 {
@@ -149,19 +158,23 @@ func (cfg *Config) complete(scenario func(*World)) ([]uint64, error) {
 	cfg.FaultPhase = or(cfg.FaultPhase, 20*time.Second)
 	cfg.Quiesce = or(cfg.Quiesce, 30*time.Minute)
 	cfg.Stay = or(cfg.Stay, 5*time.Minute)
-	for _, path := range cfg.CRDs {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("Config.CRDs: %w; paths are relative to the directory of the test", err)
-		}
-		crd, err := yaml.YAMLToJSON(text)
-		if err != nil {
-			return nil, fmt.Errorf("Config.CRDs: %s: %w", path, err)
-		}
-		cfg.crds = append(cfg.crds, crd)
+	if err := cfg.read(); err != nil {
+		return nil, err
 	}
 	cfg.completed = true
 	return seedsOf(count)
+}
+
+// read reads the files that are named.
+func (cfg *Config) read() (err error) {
+	isDefinition := func(u *unstructured.Unstructured) bool { return u.GetKind() == manifest.Definition }
+	if cfg.definitions, err = manifest.Read(cfg.CRDs, manifest.Definition, isDefinition); err != nil {
+		return fmt.Errorf("Config.CRDs: %w; paths are relative to the directory of the test", err)
+	}
+	if cfg.webhooks, err = manifest.Read(cfg.Webhooks, "webhook configuration", manifest.IsWebhookConfiguration); err != nil {
+		return fmt.Errorf("Config.Webhooks: %w; paths are relative to the directory of the test", err)
+	}
+	return nil
 }
 
 func seedsOf(count int) ([]uint64, error) {

@@ -26,7 +26,8 @@ type process struct {
 	w       *World
 	program *program
 	name    string
-	network *simulate.Network
+	network *simulate.Network // on which it calls the server
+	inbound *simulate.Network // on which the server calls its webhooks
 	end     context.CancelFunc
 	ended   chan struct{} // closed when its manager has returned
 	manager *manager.Manager
@@ -43,6 +44,7 @@ type process struct {
 		stalls   []time.Duration // of the next calls of handlers
 		busy     map[keyed]*attempt
 		works    map[string]bool // controllers whose workers have begun
+		listens  bool            // its webhooks can be called
 	}
 }
 
@@ -66,7 +68,7 @@ func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
 // begin starts another life of the program.
 func (p *program) begin() {
 	w := p.w
-	life := &process{w: w, program: p, network: simulate.NewNetwork(), ended: make(chan struct{})}
+	life := &process{w: w, program: p, network: simulate.NewNetwork(), inbound: simulate.NewNetwork(), ended: make(chan struct{})}
 	life.mu.busy, life.mu.works = map[keyed]*attempt{}, map[string]bool{}
 	p.mu.Lock()
 	p.mu.lives = append(p.mu.lives, life)
@@ -75,6 +77,7 @@ func (p *program) begin() {
 	ctx, cancel := context.WithCancel(simhook.With(w.ctx, life))
 	life.end = cancel
 	life.network.Pace(life.name, life.pace)
+	life.inbound.Pace("server to "+life.name, life.pace)
 	w.note(Event{What: Started, Who: life.name})
 	w.group.Go(func() {
 		if err := w.server.Run(w.serving, life.network.Listener()); err != nil {
@@ -158,8 +161,10 @@ func (p *process) crash() {
 	p.mu.dead = true
 	p.mu.Unlock()
 	p.w.note(Event{What: Crashed, Who: p.name})
-	p.network.Refuse(true)
-	p.network.Cut()
+	p.eachNetwork(func(n *simulate.Network) {
+		n.Refuse(true)
+		n.Cut()
+	})
 	p.end()
 }
 
@@ -198,7 +203,7 @@ func (p *process) isDead() bool {
 // refuse does nothing to a dead process: it is refused for ever.
 func (p *process) refuse(refused bool) {
 	if !p.isDead() {
-		p.network.Refuse(refused)
+		p.eachNetwork(func(n *simulate.Network) { n.Refuse(refused) })
 	}
 }
 
@@ -229,9 +234,17 @@ func (p *process) heal() {
 	p.mu.Lock()
 	p.mu.until, p.mu.mishaps, p.mu.stalls, p.mu.wrong = time.Time{}, nil, nil, 0
 	p.mu.Unlock()
-	p.network.BlackHoleNew(false)
-	p.network.Delay(0)
+	p.eachNetwork(func(n *simulate.Network) {
+		n.BlackHoleNew(false)
+		n.Delay(0)
+	})
 	p.refuse(false)
+}
+
+// eachNetwork does something to both networks of the process.
+func (p *process) eachNetwork(do func(*simulate.Network)) {
+	do(p.network)
+	do(p.inbound)
 }
 
 // heldUntil is until when it stands still; in the past: it does not. What has

@@ -6,7 +6,8 @@ package kit
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,26 +15,85 @@ import (
 
 // run is one run in a bubble of its own. A bubble that cannot end is a violation
 // too: something in it waits for ever.
-func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (h *History) {
-	h = newHistory(t, cfg, seed)
-	defer func() {
-		if v := recover(); v != nil {
-			h.violate("V12", fmt.Sprintf("the bubble could not end: %v\n%s", v, debug.Stack()), -1)
-		}
-	}()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, cfg, h)
-		defer w.leave()
-		if err := w.open(); err != nil {
-			w.fail("kit", err.Error())
-			w.stop()
-			return
-		}
-		w.play(scenario)
-		w.stop()
+func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
+	t.Helper()
+	h := newHistory(t, cfg, seed)
+	var counter atomic.Uint64
+	begun, ended := make(chan string, 1), make(chan string, 1)
+	var name string // of the bubble, as stacks have it
+	var bubble sync.WaitGroup
+	bubble.Go(func() {
+		reason := "the bubble could not end: its test has ended the goroutine"
+		defer func() {
+			if v := recover(); v != nil {
+				reason = fmt.Sprintf("the bubble could not end: %v\n%s", v, left(name))
+			}
+			ended <- reason
+		}()
+		synctest.Test(t, func(t *testing.T) {
+			name = bubbleOf()
+			begun <- name
+			live(t, cfg, h, &counter, scenario)
+		})
+		reason = ""
 	})
-	h.judge()
+	reason := guard(&watchdog{moved: counter.Load, patience: or(cfg.patience, patient)}, begun, ended)
+	if reason.abandoned {
+		h = newHistory(t, cfg, seed) // the other may still be written to
+		h.abandoned = true
+	} else {
+		bubble.Wait()
+	}
+	if reason.text != "" {
+		h.violate("V12", reason.text, -1)
+	}
+	if !h.abandoned {
+		h.judge()
+	}
 	return h
+}
+
+// verdict is how a bubble has ended.
+type verdict struct {
+	text      string // empty: as it should
+	abandoned bool   // it has not: it would stand still for ever
+}
+
+// guard waits until a bubble has ended, or until the watchdog complains.
+func guard(d *watchdog, begun, ended <-chan string) verdict {
+	tick := time.NewTicker(d.tick())
+	defer tick.Stop()
+	for {
+		select {
+		case text := <-ended:
+			return verdict{text: text}
+		case <-tick.C:
+			if d.bubble == "" {
+				select {
+				case d.bubble = <-begun:
+				default:
+					continue
+				}
+			}
+			if text := d.look(); text != "" {
+				return verdict{text: text, abandoned: true}
+			}
+		}
+	}
+}
+
+// live is what happens in the bubble.
+func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, scenario func(*World)) {
+	w := newWorld(t, cfg, h)
+	w.instants.count = moved
+	defer w.leave()
+	if err := w.open(t); err != nil {
+		w.fail("kit", err.Error())
+		w.stop()
+		return
+	}
+	w.play(scenario)
+	w.stop()
 }
 
 // play is the life of a world: what the scenario does while things go wrong, then
@@ -149,7 +209,7 @@ func (w *World) stop() {
 	for _, p := range w.lives() {
 		p.end()
 		<-p.ended
-		if open := p.network.Open(); !p.isDead() && open > 0 {
+		if open := p.network.Open() + p.inbound.Open(); !p.isDead() && open > 0 {
 			w.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
 		}
 	}

@@ -71,7 +71,7 @@ func (w *World) Get(obj Object) bool {
 	if w.ended() {
 		return false
 	}
-	err := w.client.Get(w.ctx, informer.KeyOf(obj), obj)
+	err := w.patiently("get "+informer.KeyOf(obj).String(), func() error { return w.client.Get(w.ctx, informer.KeyOf(obj), obj) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.Fatalf("get %T %s: %v%s", obj, informer.KeyOf(obj), err, hint(err))
 	}
@@ -85,7 +85,7 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	}
 	key := informer.KeyOf(obj)
 	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(fmt.Sprintf("user %s %T %s", name, obj, key), time.Millisecond))))
-	if err := do(); err != nil {
+	if err := w.patiently(name+" "+key.String(), do); err != nil {
 		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
 	}
 }

@@ -6,8 +6,6 @@ package kit
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -72,27 +70,34 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 }
 
 // open makes the server with what is there at the start.
-func (w *World) open() error {
-	w.server = simulate.New(simulate.Options{Kinds: w.cfg.Kinds, Namespaces: w.cfg.Namespaces, Seed: w.seed, Tracer: tracer{w}})
-	var err error
+func (w *World) open(t *testing.T) error {
+	w.server = simulate.New(simulate.Options{
+		Kinds: w.cfg.Kinds, Namespaces: w.cfg.Namespaces, Seed: w.seed, Tracer: tracer{w}, DialWebhook: w.dialWebhook,
+	})
+	w.cfg.definitions, w.cfg.webhooks = copies(w.cfg.definitions), copies(w.cfg.webhooks)
+	err := w.certify(t)
+	if err != nil {
+		return err
+	}
 	if w.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.scheme, client.Options{}); err != nil {
 		return err
 	}
-	for i, crd := range w.cfg.crds {
-		r, err := http.NewRequest(http.MethodPost, "http://simulated/apis/apiextensions.k8s.io/v1/customresourcedefinitions", strings.NewReader(string(crd)))
+	for _, crd := range w.cfg.definitions {
+		text, err := crd.MarshalJSON()
+		if err == nil {
+			err = w.install("the CRD "+crd.GetName(), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", text)
+		}
 		if err != nil {
 			return err
-		}
-		r.Header.Set("Content-Type", "application/json")
-		answer, err := w.server.Direct("user").RoundTrip(r)
-		if err != nil || answer.StatusCode != http.StatusCreated {
-			return fmt.Errorf("install the CRD in %s: the server answers %s", w.cfg.CRDs[i], textOf(answer))
 		}
 	}
 	for _, obj := range w.cfg.Objects {
 		if err := w.client.Create(w.ctx, clone(obj)); err != nil {
 			return fmt.Errorf("create an object of Config.Objects: %w%s", err, hint(err))
 		}
+	}
+	if err := w.installWebhooks(); err != nil {
+		return err
 	}
 	if w.cfg.Actors != (simulate.Actors{}) {
 		w.group.Go(func() {
