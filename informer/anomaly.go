@@ -25,10 +25,15 @@ type Anomalies struct {
 	// not matching the selectors, as far as that can be told. They are not taken; an
 	// object that is held and no longer matches leaves the scope.
 	OutOfScope int
+	// Older lists: older than the version that was asked for, or than one that was
+	// seen before. They are refused.
+	Older int
 }
 
 // Total is the number of all of them.
-func (a Anomalies) Total() int { return a.Doubled + a.Late + a.Disordered + a.OtherKind + a.OutOfScope }
+func (a Anomalies) Total() int {
+	return a.Doubled + a.Late + a.Disordered + a.OtherKind + a.OutOfScope + a.Older
+}
 
 // anomaly is what is wrong with one event.
 type anomaly uint8

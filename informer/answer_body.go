@@ -4,7 +4,9 @@
 package informer
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -100,6 +102,29 @@ func (s *apiServer) closeIdle() {
 		time.Sleep(clearEvery)
 		utilnet.CloseIdleConnectionsFor(transport)
 	}
+}
+
+// distrust closes the idle connections when ctx has ended because the server
+// was silent: whatever swallowed one connection has perhaps swallowed all, and
+// the next request must not wait on one of them.
+func (s *apiServer) distrust(ctx context.Context) {
+	if cause := context.Cause(ctx); errors.Is(cause, errSilent) || errors.Is(cause, errSlow) {
+		utilnet.CloseIdleConnectionsFor(s.transport())
+	}
+}
+
+type elsewhereKey struct{}
+
+// elsewhere is ctx for requests that go over another connection than those
+// before, and past HTTP caches.
+func elsewhere(ctx context.Context) context.Context {
+	return context.WithValue(ctx, elsewhereKey{}, true)
+}
+
+// transport is what the client sends by. Of wrapped transports http.Client closes
+// no idle connections.
+func (s *apiServer) transport() http.RoundTripper {
+	return cmp.Or(s.client.Transport, http.DefaultTransport)
 }
 
 // usedConns are the connections of requests that were given up before their

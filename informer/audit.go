@@ -36,6 +36,8 @@ type Audits struct {
 	Done, Abandoned int
 	// Differences found, and of these Repaired by a list.
 	Differences, Repaired int
+	// Rewinds: the server's versions had gone back, and were past the scope's again.
+	Rewinds int
 	// Last is when the last one was done; zero: none was.
 	Last time.Time
 }
@@ -50,10 +52,17 @@ type auditedState struct {
 // nil: none is under way.
 type touchedKeys map[Key]struct{}
 
+// finding is how a scope differs from a list.
+type finding struct {
+	keys []Key
+	// rewound of these, the server has in an older version than the scope, in a
+	// list that is not older than that version: what the scope has was undone.
+	rewound []Key
+}
+
 // lostIn are the keys of which the scope does not hold what the server had
 // at version v. What was touched since is left out, as is what is newer here.
-func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]auditedState, v Version, t touchedKeys) []Key {
-	var out []Key
+func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d finding) {
 	held := make(map[Key]struct{}, len(list))
 	for r := range rows {
 		if !r.scopes.has(scope) {
@@ -61,19 +70,24 @@ func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]audite
 		}
 		held[r.key] = struct{}{}
 		e, listed := list[r.key]
-		lost := listed && (e.version > r.version || e.version == r.version && e.uid != r.uid) || !listed && r.version <= v
-		if _, ok := t[r.key]; lost && !ok && r.version != 0 {
-			out = append(out, r.key)
+		if _, ok := t[r.key]; ok || r.version == 0 {
+			continue
+		}
+		switch other := e.uid != r.uid; {
+		case listed && r.version <= v && (e.version < r.version || e.version == r.version && other):
+			d.keys, d.rewound = append(d.keys, r.key), append(d.rewound, r.key)
+		case listed && e.version > r.version, !listed && r.version <= v:
+			d.keys = append(d.keys, r.key)
 		}
 	}
 	for key := range list {
 		_, ok := held[key]
 		if _, since := t[key]; !ok && !since {
-			out = append(out, key)
+			d.keys = append(d.keys, key)
 		}
 	}
-	slices.SortFunc(out, compareKeys)
-	return out
+	slices.SortFunc(d.keys, compareKeys)
+	return d
 }
 
 // audits compares each live scope with the server now and then, until ctx ends.
@@ -85,41 +99,54 @@ func (c *core) audits(ctx context.Context) error {
 			if r == nil || !r.auditable() {
 				continue
 			}
-			keys, err := c.audit(ctx, w)
+			d, err := c.audit(ctx, w)
 			if ctx.Err() != nil {
 				return nil
 			}
-			if r.status.audited(keys, err); len(keys) > 0 {
-				r.wants.add(demand{reason: relistAudit, repair: true})
+			if r.status.audited(d, err); len(d.keys) > 0 {
+				r.wants.add(demand{reason: relistAudit, repair: true, epoch: len(d.rewound) > 0})
 			}
 		}
 	}
 	return nil
 }
 
-// auditable: the scope has a watch of its own, and it is open.
+// auditable: the scope has a watch of its own, and it is open, or lists stand in
+// for it.
 func (r *Reflector[T]) auditable() bool {
 	state := r.status.snapshot().State
-	return r.follows.Load() == nil && (state == StateLive || state == StateDecodingErrors)
+	return r.follows.Load() == nil && (state == StateLive || state == StateDecodingErrors || r.status.byLists.Load())
 }
 
-// audit returns the keys of a scope that differ from the server for good.
-func (c *core) audit(ctx context.Context, w *watched) ([]Key, error) {
+// audit returns what differs of a scope from the server for good. That the
+// server's versions went back takes two lists, by two ways.
+func (c *core) audit(ctx context.Context, w *watched) (d finding, err error) {
 	defer c.beginAudit()()
 	list, v, err := c.identitiesIn(ctx, w)
 	if err != nil {
-		return nil, err
+		return d, err
 	}
 	for begun := time.Now(); c.indexer.reached(w.id) < v; {
 		if time.Since(begun) > auditPatience || !linger.For(ctx, time.Second) {
-			return nil, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
+			return d, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
 		}
 	}
-	keys, err := c.compare(w, list, v)
-	if len(keys) > 0 && linger.For(ctx, auditConfirm) {
-		keys, err = c.compare(w, list, v)
+	d, err = c.compare(w, list, v)
+	if len(d.keys) > 0 && linger.For(ctx, auditConfirm) {
+		d, err = c.compare(w, list, v)
 	}
-	return keys, err
+	if err != nil || len(d.rewound) == 0 {
+		return d, err
+	}
+	if list, v, err = c.identitiesIn(elsewhere(ctx), w); err != nil {
+		return finding{}, err
+	}
+	again, err := c.compare(w, list, v)
+	if err != nil {
+		return finding{}, err
+	}
+	d.rewound = slices.DeleteFunc(d.rewound, func(key Key) bool { return !slices.Contains(again.rewound, key) })
+	return d, nil
 }
 
 // beginAudit has the keys noted that something is heard of, until the returned
@@ -150,13 +177,13 @@ func (c *core) hearLocked(key Key) {
 }
 
 // compare holds a scope against the list of version v.
-func (c *core) compare(w *watched, list map[Key]auditedState, v Version) ([]Key, error) {
+func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d finding, err error) {
 	c.critical.Lock()
 	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
 	rows, since := c.indexer.view(), maps.Clone(c.critical.touched)
 	c.critical.Unlock()
 	if !same {
-		return nil, errors.New("audit: the scope has ended")
+		return d, errors.New("audit: the scope has ended")
 	}
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
@@ -168,19 +195,18 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 		return nil, 0, err
 	}
 	lw = screening[Object]{ListerWatcher: lw, of: c.screen(w)}
-	list, version := make(map[Key]auditedState), ""
+	list, pages := make(map[Key]auditedState), pageReader[Object]{lw: lw}
 	opts := ListOptions{Limit: cmp.Or(c.opts.PageSize, defaultPageSize)}
 	for {
-		page, err := lw.List(ctx, opts)
+		page, err := pages.read(ctx, opts)
 		switch {
 		case err != nil:
 			return nil, 0, fmt.Errorf("audit: %w", err)
 		case page.Unreadable > 0:
 			return nil, 0, fmt.Errorf("audit: %d objects have no readable name: %w", page.Unreadable, page.UnreadableErr)
-		case ParseVersion(page.ResourceVersion) == 0, version != "" && page.ResourceVersion != version:
-			return nil, 0, errors.New("audit: the list is not of one version")
+		case ParseVersion(page.ResourceVersion) == 0:
+			return nil, 0, errors.New("audit: the list has no version that can be compared")
 		}
-		version = page.ResourceVersion
 		for _, item := range page.Items {
 			switch item.stranger {
 			case sound:
@@ -192,7 +218,7 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 			list[item.Key] = auditedState{item.UID, ParseVersion(item.ResourceVersion)}
 		}
 		if page.Continue == "" {
-			return list, ParseVersion(version), nil
+			return list, ParseVersion(page.ResourceVersion), nil
 		}
 		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}

@@ -17,7 +17,7 @@ var (
 	// kind. It begins fast, since a kind is often installed with its controller.
 	slowBackoff = backoff{base: time.Second, most: 60 * time.Second}
 	// awayBackoff is for a server that gives no answer at all, whose pauses go by
-	// the time that it has been away. Such a try costs nobody much.
+	// the time that it has been away. Such a try costs the server nothing.
 	awayBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
 	// anewBackoff is for a list after a watch that cannot go on where it was.
 	anewBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
@@ -29,13 +29,28 @@ var (
 // longestRetryAfter bounds what a server may ask for.
 const longestRetryAfter = 10 * time.Minute
 
+// longestPause is a time that bounds no pause.
+const longestPause = time.Hour
+
+// awayShare of an outage is what a pause in it takes at most, troubleShare of the
+// time in which a server answers without use.
+const awayShare, troubleShare = 8, 3
+
 // share is the delay before a server is tried again that has been away for so
-// long: a third of that time, from base up to most. Whoever waits notices that
+// long: an eighth of that time, from base up to most. Whoever waits notices that
 // it is back after a fraction of the outage, short or long, and the tries of an
 // outage grow with its logarithm. Half of the delay is left to random.
 func (b backoff) share(away time.Duration, random float64) time.Duration {
-	d := min(max(away/3, b.base), b.most)
+	d := min(max(away/awayShare, b.base), b.most)
 	return d/2 + time.Duration(random*float64(d/2))
+}
+
+// delayWithin is delay, but no more than a third of the time that the failures
+// have lasted: failures that follow each other fast, as while a server starts,
+// do not add up to a pause that is longer than their cause.
+func (b backoff) delayWithin(failures int, lasted time.Duration, random float64) time.Duration {
+	b.most = min(b.most, max(b.base, lasted/troubleShare))
+	return b.delay(failures, random)
 }
 
 // delay before the attempt after the given number of failures in a row, from 1.
@@ -50,4 +65,20 @@ func (b backoff) delay(failures int, random float64) time.Duration {
 		}
 	}
 	return d/2 + time.Duration(random*float64(d/2))
+}
+
+// pause is how long d waits before the next step, whatever the server asks for.
+// random is in [0,1).
+func (d decision) pause(random float64) time.Duration {
+	switch d.pace {
+	case paceBackoff:
+		return retryBackoff.delayWithin(d.attempt, d.within, random)
+	case paceAway:
+		return awayBackoff.share(d.away, random)
+	case paceAnew:
+		return anewBackoff.delay(d.next.expiries, random)
+	case paceSlow:
+		return slowBackoff.delay(max(d.next.refusals, d.next.oversized), random)
+	}
+	return 0
 }

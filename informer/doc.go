@@ -78,6 +78,14 @@
 // of for a second holds up no other. What waits says so in its ScopeState.
 // Writes and leases go through other clients, which this gate does not hold.
 //
+// # Watches of no use
+//
+// A watch that brings nothing, whatever the reason, is opened again with backoff,
+// and after a time lists stand in for it: the cache follows by lists alone, and
+// the ScopeState says why. A list that is older than what was asked for is
+// refused. Each list comes to an end: its deadline moves with the objects that
+// arrive, not with the bytes.
+//
 // # Quarantine
 //
 // An object that cannot be decoded, or that the transform refuses, is set apart
@@ -108,7 +116,8 @@
 // A server that loses an event leaves the store wrong until the object changes
 // again. Options.Audit has each scope compared with a list of the server's, now
 // and then, at that list's resourceVersion. What differs is counted and logged,
-// and the scope is listed anew. Own writes and whatever else is heard of during
+// and the scope is listed anew, in a new epoch where the server has objects in
+// older versions than were seen. Own writes and whatever else is heard of during
 // an audit are no differences; content of the same version is not compared.
 //
 // # Changed schemas

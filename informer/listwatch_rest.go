@@ -133,6 +133,13 @@ func (s *apiServer) send(ctx context.Context, r request) (*http.Response, error)
 	}
 	req.Header.Set("Accept", r.accept)
 	req.Header.Set("User-Agent", s.userAgent)
+	if ctx.Value(elsewhereKey{}) != nil {
+		// An HTTP/2 connection that watches hold open is not used again after this
+		// request, so the one after it goes over another.
+		utilnet.CloseIdleConnectionsFor(s.transport())
+		req.Close = true
+		req.Header.Set("Cache-Control", "no-cache")
+	}
 	return s.exchange(ctx, req)
 }
 
@@ -154,16 +161,6 @@ func askedToWait(err error) time.Duration {
 		return 0
 	}
 	return time.Duration(max(status.ErrStatus.Details.RetryAfterSeconds, 0)) * time.Second
-}
-
-// distrust closes the idle connections when ctx has ended because the server
-// was silent: whatever swallowed one connection has perhaps swallowed all, and
-// the next request must not wait on one of them.
-func (s *apiServer) distrust(ctx context.Context) {
-	if errors.Is(context.Cause(ctx), errSilent) {
-		// Of a client with wrapped transports http.Client closes nothing.
-		utilnet.CloseIdleConnectionsFor(cmp.Or(s.client.Transport, http.DefaultTransport))
-	}
 }
 
 // restListerWatcher lists and watches one kind in one scope.

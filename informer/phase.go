@@ -3,16 +3,7 @@
 
 package informer
 
-import (
-	"errors"
-	"io"
-	"net/http"
-	"strings"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import "time"
 
 // phase is what a Reflector does next.
 type phase uint8
@@ -43,12 +34,17 @@ const (
 	resultUnauthorized                   // 401
 	resultNotServed                      // 404: no such kind
 	resultOversized                      // a page or frame larger than is read
+	resultSlow                           // a page of the list did not arrive in time
+	resultEndless                        // a streaming list did not end in time
+	resultStuck                          // the pages of the list do not advance
+	resultOlder                          // the list is older than what was seen before
 	resultHeld                           // not sent: the gate has closed
 	resultDemanded                       // ended for a list that is wanted
 )
 
 const (
-	// healthy is how long a watch must live for its failures to be forgotten.
+	// healthy is how long a watch must live for refusals and oversized frames to
+	// be forgotten.
 	healthy = 2 * time.Minute
 	// brief is a clean end so early that one after the other is trouble.
 	brief = 10 * time.Second
@@ -70,6 +66,9 @@ const (
 	relistOversized = "oversized"
 	relistSchema    = "schema changed"
 	relistAudit     = "audit"
+	relistUseless   = "watches of no use"
+	relistOlder     = "older than demanded"
+	relistStuck     = "pages do not advance"
 )
 
 // progress is all that a Reflector knows when it decides.
@@ -87,11 +86,29 @@ type progress struct {
 	// doubt: the last watch ended early without a reason, as it does when the
 	// schema has changed. A list that follows is compared by content.
 	doubt bool
-	// failures, refusals, briefs, silences, expiries, restarts and tries of a
-	// streaming list, each in a row.
-	failures, refusals, briefs, silences, expiries, restarts, tries int
+	// epoch: the next list is taken as it is; something else has proved that the
+	// server's versions went back.
+	epoch bool
+	// elsewhere: the next list goes over another connection.
+	elsewhere bool
+	// behind: consistent lists in a row that were older than what was seen.
+	behind int
+	// failures, refusals, briefs, silences, expiries, restarts, slow pages and
+	// tries of a streaming list, each in a row.
+	failures, refusals, briefs, silences, expiries, restarts, slows, tries int
 	// away: since when the server gives no answer. Zero: it does.
 	away time.Time
+	// trouble: since when the server answers and its answers are of no use.
+	trouble time.Time
+	// watching is what has come of the last watches.
+	watching watchRecord
+	// instead: lists stand in for watches that are of no use.
+	instead bool
+	// foreign: the source is not an API server by HTTP.
+	foreign bool
+	// probing: pages are tried because of this error of a streaming list; empty:
+	// they are not.
+	probing string
 	// oversized pages or frames since a watch has lived for long, and how often
 	// pages were halved because of them.
 	oversized, halvings int
@@ -106,8 +123,9 @@ type outcome struct {
 	err        error
 	version    string        // Completed: of the list
 	retryAfter time.Duration // that the server asks for
-	lived      time.Duration // of a stream
+	lived      time.Duration // of a stream; of a streaming list, since its end
 	spoke      bool          // the stream gave at least one frame
+	moved      bool          // the stream gave a version that was not seen before
 	early      bool          // the stream ended well before its timeout
 	continued  bool          // the list failed behind its first page
 	now        time.Time
@@ -128,9 +146,12 @@ const (
 type decision struct {
 	next    progress
 	pace    pace
+	attempt int           // with paceBackoff: the failures in a row
+	within  time.Duration // with paceBackoff: how long they have lasted
 	atLeast time.Duration // the server's Retry-After
 	away    time.Duration // with paceAway
 	state   State         // to show; empty: no change
+	why     string        // shown with the state; empty: the error
 	relist  string        // why a list begins again; empty: none does
 	// fellBack: paged lists take over from streaming lists.
 	fellBack bool
@@ -138,31 +159,61 @@ type decision struct {
 
 // next is the whole judgement of the Reflector: where it goes from p after o.
 func next(p progress, o outcome) decision {
-	if o.lived >= healthy {
-		p.failures, p.refusals, p.briefs, p.oversized = 0, 0, 0, 0
+	p = p.noting(o)
+	d := judge(p, o)
+	switch {
+	case p.phase == phaseWatch && d.next.phase == phaseWatch:
+		return d.orList(p, o)
+	case p.phase == phaseStream && d.next.phase == phaseStream:
+		return d.orPages(o)
+	case p.phase == phaseList && d.next.phase == phaseList && p.instead:
+		return d.orWatch(o)
 	}
-	// A server that is restarted again and again is not the one that fails again
-	// and again: each ten seconds of a stream forget half of the failures.
-	p.failures >>= min(int(o.lived/brief), 30)
-	if o.result != resultUnreachable && o.result != resultHeld {
-		p.away = time.Time{}
+	return d
+}
+
+// noting is p with what o says of the time since the step before.
+func (p progress) noting(o outcome) progress {
+	if o.lived >= healthy {
+		p.refusals, p.oversized = 0, 0
 	}
 	if o.spoke {
 		p.silences, p.expiries, p.doubt = 0, 0, false
 	}
+	if p.phase == phaseWatch {
+		p = p.watched(o)
+	}
+	switch o.result {
+	case resultHeld:
+		return p
+	case resultUnreachable:
+		// What the server does after an outage says nothing of what it did before.
+		p.trouble = time.Time{}
+		return p
+	case resultCompleted, resultOpened, resultDemanded:
+	default:
+		if p.trouble.IsZero() {
+			p.trouble = o.now
+		}
+	}
+	p.away = time.Time{}
+	return p
+}
+
+func judge(p progress, o outcome) decision {
 	switch o.result {
 	case resultCompleted:
 		return completed(p, o)
 	case resultOpened:
-		p.refusals = 0
-		return decision{next: p, state: StateLive}
+		return opened(p)
 	case resultForbidden:
 		p.refusals++
 		return decision{next: p, pace: paceSlow, state: StateForbidden}
 	case resultUnauthorized:
 		// Credentials are rotated by themselves: faster than a right is given.
-		p.failures++
-		return decision{next: p, pace: paceBackoff, state: StateUnauthorized}
+		d := retry(p, o)
+		d.state = StateUnauthorized
+		return d
 	case resultNotServed:
 		p.refusals++
 		if p.phase != phaseWatch {
@@ -173,13 +224,15 @@ func next(p progress, o outcome) decision {
 		return d
 	case resultUnreachable:
 		return unreachable(p, o)
-	case resultBusy, resultFailing:
+	case resultBusy:
+		d := retry(p, o)
+		d.within = longestPause // its pauses double, whatever the time
+		return d
+	case resultFailing:
 		return retry(p, o)
-	case resultHeld:
-		return decision{next: p}
 	case resultOversized:
 		return oversized(p, o)
-	case resultDemanded:
+	case resultHeld, resultDemanded:
 		return decision{next: p}
 	}
 	switch p.phase {
@@ -193,20 +246,35 @@ func next(p progress, o outcome) decision {
 
 // completed goes on to watch from the list's version.
 func completed(p progress, o outcome) decision {
-	state := State("")
-	if p.phase == phaseStream {
-		state = StateLive // the same stream goes on as the watch
+	d := decision{}
+	if p.phase == phaseStream && !p.instead {
+		d.state = StateLive // the same stream goes on as the watch
 	}
-	p.phase, p.last = phaseWatch, o.version
+	if p.probing != "" {
+		p.noStreamBefore, d.fellBack = o.now.Add(streamRetry), true
+	}
+	p.phase, p.last, p.watching.listed, p.watching.vain = phaseWatch, o.version, o.now, 0
 	p.consistent, p.whole, p.content, p.repair, p.doubt = false, false, false, false, false
-	p.refusals, p.restarts, p.tries = 0, 0, 0
-	return decision{next: p, state: state}
+	p.epoch, p.elsewhere, p.probing = false, false, ""
+	p.failures, p.refusals, p.restarts, p.tries, p.behind = 0, 0, 0, 0, 0
+	p.slows = max(0, p.slows-1)
+	if p.watching.useless == 0 {
+		p.trouble = time.Time{}
+	}
+	d.next = p
+	return d
 }
 
-// retry does the same again, later.
+// retry does the same again, later. A list that succeeds forgets the failures
+// of lists, a watch that is of use those of watches.
 func retry(p progress, o outcome) decision {
-	p.failures++
-	return decision{next: p, pace: paceBackoff, atLeast: o.retryAfter, state: StateStale}
+	d := decision{pace: paceBackoff, atLeast: o.retryAfter, state: StateStale, within: o.now.Sub(p.trouble)}
+	if d.attempt = p.watching.useless; p.phase != phaseWatch {
+		p.failures++
+		d.attempt = p.failures
+	}
+	d.next = p
+	return d
 }
 
 // unreachable does the same again, after a pause that goes by the time without
@@ -220,93 +288,11 @@ func unreachable(p progress, o outcome) decision {
 
 // relist begins a list because of a watch or list that cannot go on.
 func relist(p progress, o outcome, reason string, consistent bool) decision {
-	p.failures++
-	p.consistent = p.consistent || consistent
-	p.phase = p.listPhase(o.now)
-	return decision{next: p, pace: paceBackoff, atLeast: o.retryAfter, relist: reason}
-}
-
-func afterWatch(p progress, o outcome) decision {
-	switch o.result {
-	case resultEnded:
-		p.doubt = p.doubt || o.early
-		if o.lived >= brief {
-			p.briefs = 0
-			return decision{next: p}
-		}
-		// A changed schema ends every watch of its kind once.
-		if p.briefs++; p.briefs == 1 {
-			return decision{next: p}
-		}
-		return retry(p, o)
-	case resultSilent:
-		if p.silences++; p.silences == 1 {
-			return decision{next: p, state: StateStale}
-		}
-		// Nobody answers for this version: perhaps the server has lost it.
-		d := relist(p, o, relistSilent, true)
-		d.state = StateStale
-		return d
-	case resultExpired:
-		// A server that has restarted or compacted says this to every watch, once.
-		p.expiries++
-		d := relist(p, o, relistExpired, p.expiries > 1)
-		d.next.failures, d.pace = p.failures, paceAnew
-		return d
-	case resultTooLarge:
-		return relist(p, o, relistTooLarge, true)
-	case resultRejected:
-		d := relist(p, o, relistRejected, true)
-		d.state = StateStale
-		return d
-	}
-	return retry(p, o)
-}
-
-func afterList(p progress, o outcome) decision {
-	switch o.result {
-	case resultExpired:
-		if !o.continued {
-			return relist(p, o, relistExpired, true)
-		}
-		d := relist(p, o, relistContinue, false)
-		if d.next.restarts++; d.next.restarts == 1 {
-			d.pace = paceNone
-		} else {
-			// The pages take longer than the server keeps the version.
-			d.next.whole = true
-		}
-		d.next.phase = phaseList
-		return d
-	case resultTooLarge:
-		return relist(p, o, relistTooLarge, true)
-	case resultRejected:
-		if p.last != "" && !p.consistent {
-			d := relist(p, o, relistRejected, true)
-			d.pace = paceNone
-			return d
-		}
-		p.refusals++
-		return decision{next: p, pace: paceSlow, state: StateStale}
-	}
-	return retry(p, o)
-}
-
-func afterStream(p progress, o outcome) decision {
-	switch o.result {
-	case resultExpired:
-		return relist(p, o, relistExpired, true)
-	case resultTooLarge:
-		return relist(p, o, relistTooLarge, true)
-	case resultRejected:
-		p.phase, p.noStreamBefore = phaseList, o.now.Add(streamRetry)
-		return decision{next: p, fellBack: true}
-	}
-	if p.tries++; p.tries < streamTries {
-		return retry(p, o)
-	}
-	p.phase, p.noStreamBefore, p.tries = phaseList, o.now.Add(streamRetry), 0
-	return decision{next: p, fellBack: true}
+	d := retry(p, o)
+	d.next.consistent, d.next.instead = p.consistent || consistent, false
+	d.next.phase = d.next.listPhase(o.now)
+	d.state, d.relist = "", reason
+	return d
 }
 
 // advance notes a version that the stream has shown. It never goes back, where
@@ -319,68 +305,4 @@ func (p *progress) advance(version string) {
 	if v == 0 || last == 0 || v > last {
 		p.last = version
 	}
-}
-
-var (
-	errSilent  = errors.New("the server said nothing more on an open stream")
-	errOverdue = errors.New("the server did not end the stream at its timeout")
-)
-
-// classify says what an error of a list or watch means.
-func classify(err error) (r result, retryAfter time.Duration) {
-	if _, ok := errors.AsType[*NotServedError](err); ok {
-		return resultNotServed, 0
-	}
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		return classifyStatus(err, status.Status())
-	}
-	if _, ok := errors.AsType[*TooLargeError](err); ok {
-		return resultOversized, 0
-	}
-	switch {
-	case errors.Is(err, errHeld):
-		return resultHeld, 0
-	case errors.Is(err, errSilent):
-		return resultSilent, 0
-	case errors.Is(err, errOverdue):
-		return resultEnded, 0
-	case errors.Is(err, errDemanded):
-		return resultDemanded, 0
-	case isNetwork(err):
-		return resultUnreachable, 0
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return resultCut, 0
-	case errors.Is(err, io.EOF):
-		return resultEnded, 0
-	}
-	return resultGarbled, 0
-}
-
-func classifyStatus(err error, status metav1.Status) (result, time.Duration) {
-	var retryAfter time.Duration
-	if status.Details != nil {
-		retryAfter = time.Duration(max(status.Details.RetryAfterSeconds, 0)) * time.Second
-	}
-	code := int(status.Code)
-	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
-		apierrors.IsTimeout(err) && strings.Contains(status.Message, "Too large resource version"):
-		return resultTooLarge, retryAfter
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), code == http.StatusGone:
-		return resultExpired, 0
-	case apierrors.IsUnauthorized(err):
-		return resultUnauthorized, 0
-	case apierrors.IsForbidden(err):
-		return resultForbidden, 0
-	case apierrors.IsTooManyRequests(err):
-		return resultBusy, retryAfter
-	case apierrors.IsNotFound(err):
-		return resultNotServed, 0
-	case code >= http.StatusInternalServerError, code == http.StatusRequestTimeout, retryAfter > 0, code == 0:
-		if code == http.StatusNotImplemented {
-			return resultRejected, 0
-		}
-		return resultFailing, retryAfter
-	}
-	return resultRejected, 0
 }

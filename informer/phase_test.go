@@ -26,6 +26,12 @@ func TestPhase_Next(t *testing.T) {
 	first := progress{phase: phaseList}
 	streaming := progress{phase: phaseStream, last: "100"}
 	with := func(p progress, f func(*progress)) progress { f(&p); return p }
+	unused := func(d time.Duration) progress {
+		return with(watching, func(p *progress) { p.watching.since, p.watching.failing = now.Add(-d), now.Add(-d) })
+	}
+	listed := func(d time.Duration) progress {
+		return with(unused(time.Hour), func(p *progress) { p.watching.listed = now.Add(-d) })
+	}
 
 	for _, c := range []struct {
 		name string
@@ -54,6 +60,30 @@ func TestPhase_Next(t *testing.T) {
 		{"silence twice, nothing between", with(watching, func(p *progress) { p.silences = 1 }), outcome{result: resultSilent}, "list newest backoff Stale silent"},
 		{"opened", watching, outcome{result: resultOpened}, "watch 100 none Live -"},
 
+		// Lists that stand in for watches of no use.
+		{"garbage for long", unused(failingFor), outcome{result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"garbage for long, and a list since", listed(failingFor / 2), outcome{result: resultGarbled}, "watch 100 backoff Stale -"},
+		{"garbage for long, and a list long ago", listed(failingFor), outcome{result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"garbage, after something new", unused(failingFor), outcome{result: resultGarbled, moved: true}, "watch 100 backoff Stale -"},
+		{"garbage, after something old", unused(failingFor), outcome{result: resultGarbled, spoke: true}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"garbage once, after a watch that said nothing", with(unused(cutFor-1), func(p *progress) { p.watching.failing = time.Time{} }), outcome{result: resultGarbled}, "watch 100 backoff Stale -"},
+		{"garbage once, after watches that said nothing for long", with(unused(cutFor), func(p *progress) { p.watching.failing = time.Time{} }), outcome{result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"garbage, after something old and a while", unused(failingFor), outcome{result: resultGarbled, spoke: true, lived: brief}, "watch 100 backoff Stale -"},
+		{"garbage often", with(watching, func(p *progress) { p.watching.vain = mostVain - 1 }), outcome{result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"503 for long", unused(failingFor), outcome{result: resultFailing, retryAfter: time.Second}, "list 100/NotOlderThan none>1s Stale watches of no use"},
+		{"early ends for long", unused(failingFor), outcome{result: resultEnded, lived: time.Second, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"breaks for long", unused(cutFor - time.Second), outcome{result: resultCut, lived: time.Minute, early: true}, "watch 100 backoff Stale -"},
+		{"breaks for longer", unused(cutFor), outcome{result: resultCut, lived: time.Minute, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"ends at the timeout, and has said nothing", unused(cutFor), outcome{result: resultEnded, lived: cutFor}, "watch 100 none - -"},
+		{"ends at the timeout for long, and has said nothing", unused(mutedFor), outcome{result: resultEnded, lived: cutFor}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"no answer for long", unused(refusedFor), outcome{result: resultUnreachable}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"403 for long", unused(refusedFor), outcome{result: resultForbidden}, "list 100/NotOlderThan none Forbidden watches of no use"},
+		{"opened again", with(watching, func(p *progress) { p.instead = true }), outcome{result: resultOpened}, "watch 100 none - -"},
+		{"the list has no answer either", with(listing, func(p *progress) { p.instead = true }), outcome{result: resultUnreachable}, "watch 100 away Stale -"},
+		{"the list fails too", with(listing, func(p *progress) { p.instead = true }), outcome{result: resultFailing}, "watch 100 backoff Stale -"},
+		{"the list is older than demanded", with(listing, func(p *progress) { p.instead = true }), outcome{result: resultOlder}, "list newest backoff Stale older than demanded"},
+		{"the list is read", with(listing, func(p *progress) { p.instead = true }), outcome{result: resultCompleted, version: "120"}, "watch 120 none - -"},
+
 		// Lists.
 		{"first list read", first, outcome{result: resultCompleted, version: "120"}, "watch 120 none - -"},
 		{"list read, older than what was seen", listing, outcome{result: resultCompleted, version: "50"}, "watch 50 none - -"},
@@ -71,12 +101,26 @@ func TestPhase_Next(t *testing.T) {
 		{"list 401", first, outcome{result: resultUnauthorized}, "list newest backoff Unauthorized -"},
 		{"list 404", first, outcome{result: resultNotServed}, "list newest slow NotServed -"},
 		{"list that cannot be read", first, outcome{result: resultGarbled}, "list newest backoff Stale -"},
+		{"list is older than demanded", listing, outcome{result: resultOlder}, "list newest backoff Stale older than demanded"},
+		{"newest list is older than what was seen", with(listing, func(p *progress) { p.consistent = true }), outcome{result: resultOlder}, "list newest backoff Stale older than demanded"},
+		{"pages lead to themselves", listing, outcome{result: resultStuck, continued: true}, "list 100/NotOlderThan whole backoff Stale pages do not advance"},
+		{"page is too slow", listing, outcome{result: resultSlow}, "list 100/NotOlderThan backoff Stale -"},
+		{"whole list is too slow", with(listing, func(p *progress) { p.whole = true }), outcome{result: resultSlow}, "list 100/NotOlderThan backoff Stale -"},
 
 		// Streaming lists.
 		{"streaming list read", streaming, outcome{result: resultCompleted, version: "120"}, "watch 120 none Live -"},
 		{"streaming list is not known to the server", streaming, outcome{result: resultRejected}, "list 100/NotOlderThan none - -"},
-		{"streaming list ends without its bookmark", streaming, outcome{result: resultEnded}, "stream 100/NotOlderThan backoff Stale -"},
-		{"streaming list ends without its bookmark, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultEnded}, "list 100/NotOlderThan none - -"},
+		{"streaming list ends without its bookmark", streaming, outcome{result: resultEnded, spoke: true}, "stream 100/NotOlderThan backoff Stale -"},
+		{"streaming list ends without its bookmark, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultEnded, spoke: true}, "list 100/NotOlderThan none - -"},
+		{"streaming list ends and has said nothing", streaming, outcome{result: resultEnded}, "list 100/NotOlderThan none - -"},
+		{"streaming list that cannot be read", streaming, outcome{result: resultGarbled}, "list 100/NotOlderThan none - -"},
+		{"streaming list goes on for ever", streaming, outcome{result: resultEndless, spoke: true}, "list 100/NotOlderThan none - -"},
+		{"streaming list falls silent", streaming, outcome{result: resultSilent}, "stream 100/NotOlderThan backoff Stale -"},
+		{"streaming list of a foreign source falls silent", with(streaming, func(p *progress) { p.foreign = true }), outcome{result: resultSilent}, "list 100/NotOlderThan none - -"},
+		{"streaming list is older than demanded", streaming, outcome{result: resultOlder}, "list newest backoff Stale older than demanded"},
+		{"streaming list 500", streaming, outcome{result: resultFailing}, "stream 100/NotOlderThan backoff Stale -"},
+		{"streaming list 500, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultFailing}, "list 100/NotOlderThan backoff Stale -"},
+		{"streaming list 403, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultForbidden}, "list 100/NotOlderThan slow Forbidden -"},
 		{"streaming list falls silent, again", with(streaming, func(p *progress) { p.tries = 1 }), outcome{result: resultSilent}, "list 100/NotOlderThan none - -"},
 		{"streaming list 410", streaming, outcome{result: resultExpired}, "list newest backoff - expired"},
 		{"streaming list too large", streaming, outcome{result: resultTooLarge}, "list newest backoff - too large resource version"},
@@ -127,16 +171,26 @@ func describe(d decision) string {
 	return fmt.Sprintf("%s %s %s %s %s", []string{"", "list", "stream", "watch"}[p.phase], version, wait, dash(string(d.state)), dash(d.relist))
 }
 
-func TestPhase_HealthForgetsFailures(t *testing.T) {
-	p := progress{phase: phaseWatch, last: "1", failures: 9, silences: 1, expiries: 1}
-	if d := next(p, outcome{result: resultCut, lived: brief - 1, spoke: true}); d.next.failures != 10 || d.next.silences != 0 {
-		t.Errorf("after a short life: got %+v, want 10 failures and no silence", d.next)
+func TestPhase_UseForgetsFailures(t *testing.T) {
+	p := progress{phase: phaseWatch, last: "1", failures: 9, silences: 1, expiries: 9, watching: watchRecord{useless: 9}}
+	for _, c := range []struct {
+		name             string
+		o                outcome
+		attempt, expires int
+	}{
+		{"it fails at once", outcome{result: resultCut}, 10, 9},
+		{"it lives for a second", outcome{result: resultCut, lived: time.Second}, 5, 4},
+		{"it lives for ten", outcome{result: resultCut, lived: brief}, 1, 0},
+		{"it says something new", outcome{result: resultCut, moved: true, spoke: true}, 0, 0},
+		{"it says something old", outcome{result: resultCut, spoke: true}, 10, 0},
+	} {
+		if d := next(p, c.o); d.attempt != c.attempt || d.next.expiries != c.expires {
+			t.Errorf("a watch breaks, and %s: got attempt %d and %d expiries, want %d and %d", c.name, d.attempt, d.next.expiries, c.attempt, c.expires)
+		}
 	}
-	if d := next(p, outcome{result: resultCut, lived: 2 * brief}); d.next.failures != 3 {
-		t.Errorf("after twice ten seconds: got %d failures, want a quarter of the nine, and this one", d.next.failures)
-	}
-	if d := next(p, outcome{result: resultCut, lived: healthy}); d.next.failures != 1 {
-		t.Errorf("after a healthy life: got %d failures, want this one alone", d.next.failures)
+	p = progress{phase: phaseList, last: "1", failures: 9, tries: 1, restarts: 3, behind: 1}
+	if q := next(p, outcome{result: resultCompleted, version: "2"}).next; q.failures+q.tries+q.restarts+q.behind != 0 {
+		t.Errorf("after a list: got %+v, want no failures", q)
 	}
 }
 
@@ -237,29 +291,44 @@ func TestBackoff_GrowsToItsMostAndNeverPast(t *testing.T) {
 
 func TestPhase_OutageIsTriedOftenerTheYoungerItIs_A13(t *testing.T) {
 	for _, c := range []struct{ outage, late time.Duration }{
-		{time.Second, 400 * time.Millisecond}, {3 * time.Second, time.Second}, {time.Minute, 20 * time.Second}, {time.Hour, 30 * time.Second},
+		{time.Second, 400 * time.Millisecond}, {3 * time.Second, 400 * time.Millisecond}, {8 * time.Second, time.Second},
+		{time.Minute, 7500 * time.Millisecond}, {time.Hour, 30 * time.Second},
 	} {
 		// The failures before the outage say nothing of it.
-		p := progress{phase: phaseWatch, last: "1", failures: 9}
+		p := progress{phase: phaseWatch, last: "1", failures: 9, watching: watchRecord{useless: 9}}
 		began := time.Unix(1e9, 0)
 		now, tries := began, 0
 		var wait time.Duration
 		for now.Before(began.Add(c.outage)) {
 			d := next(p, outcome{result: resultUnreachable, now: now})
-			wait = awayBackoff.share(d.away, 1)
-			if d.pace != paceAway || wait < awayBackoff.base || awayBackoff.share(d.away, 0) < awayBackoff.base/2 {
-				t.Fatalf("%v of the outage: %+v, after %v: want a pause in each case", now.Sub(began), d, wait)
+			if p = d.next; p.phase == phaseList { // in place of the watch, at once
+				tries++
+				d = next(p, outcome{result: resultUnreachable, now: now})
+				p = d.next
 			}
-			p, now, tries = d.next, now.Add(wait), tries+1
+			wait = awayBackoff.share(d.away, 1)
+			if d.pace != paceAway || p.phase != phaseWatch || wait < awayBackoff.base || awayBackoff.share(d.away, 0) < awayBackoff.base/2 {
+				t.Fatalf("%v of the outage: %+v, after %v: want a pause in each case, and the watch after it", now.Sub(began), d, wait)
+			}
+			now, tries = now.Add(wait), tries+1
 		}
 		if late := now.Sub(began) - c.outage; late > c.late {
 			t.Errorf("back after %v: noticed %v later, want %v at most", c.outage, late, c.late)
 		}
-		if most := 16 + int(c.outage/awayBackoff.most); tries > most {
+		if most := 48 + 2*int(c.outage/awayBackoff.most); tries > most {
 			t.Errorf("back after %v: tried %d times, want %d at most: a storm of requests keeps a server down", c.outage, tries, most)
 		}
 		if d := next(p, outcome{result: resultExpired, now: now}); !d.next.away.IsZero() || d.next.expiries != 1 || d.pace != paceAnew {
 			t.Errorf("a 410 after %v: got %+v, want the first pause of a relist: the server answers", c.outage, d)
+		}
+		// What it answers while it starts does not add up either.
+		began = now
+		for now.Before(began.Add(6 * time.Second)) {
+			d := next(p, outcome{result: resultFailing, now: now})
+			p, wait = d.next, d.pause(1)
+			if now = now.Add(wait); wait > 2*time.Second || wait < retryBackoff.base && d.pace == paceBackoff {
+				t.Fatalf("a 503 %v after the outage: pauses for %v", now.Sub(began), wait)
+			}
 		}
 	}
 }
@@ -272,7 +341,7 @@ func FuzzPhase_Next(f *testing.F) {
 		p := progress{phase: phaseStream}
 		hasty := 0
 		for i, b := range script {
-			o := outcome{result: result(b%15) + 1, continued: b&0x80 != 0, spoke: b&0x40 != 0, now: time.Unix(int64(i), 0)}
+			o := outcome{result: result(b%byte(resultDemanded)) + 1, continued: b&0x80 != 0, spoke: b&0x40 != 0, now: time.Unix(int64(i), 0)}
 			if (o.result == resultOpened) != (p.phase == phaseWatch && o.result == resultOpened) {
 				continue
 			}

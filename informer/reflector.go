@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"math/rand/v2"
 	"sync/atomic"
@@ -29,8 +28,9 @@ const (
 	// answerWithin is how long the server may take to answer, and to go on with
 	// an answer that it has begun.
 	answerWithin = 90 * time.Second
-	// initialWithin is how long a streaming list may pause.
-	initialWithin = 30 * time.Second
+	// initialWithin is how long a streaming list may pause. The first pause of a
+	// source that may not know streaming lists is shorter.
+	initialWithin, foreignWithin = 30 * time.Second, 10 * time.Second
 	// silentAfter without a frame, a stream that has bookmarks is dead: they
 	// come once a minute.
 	silentAfter = 150 * time.Second
@@ -128,7 +128,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 	r.schema.join()
 	defer r.schema.leave()
-	p := progress{paged: r.opts.PagedLists}
+	p := progress{paged: r.opts.PagedLists, foreign: r.server == nil}
 	p.phase = p.listPhase(time.Now())
 	var open *session[T]
 	defer func() { open.close() }()
@@ -170,7 +170,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		r.note(p, o, began)
 		d := next(p, o)
 		if d.fellBack {
-			r.fellBack(d.next, o)
+			r.fellBack(d.next, o, cmp.Or(p.probing, text(o.err)))
 		}
 		wait := r.wait(d, o.now)
 		r.status.show(d, o, max(wait, r.heldUntil(o.now).Sub(o.now)))
@@ -193,6 +193,9 @@ func (r *Reflector[T]) step(ctx context.Context, p progress) (*session[T], outco
 		return nil, outcome{}
 	}
 	r.status.trying(p.phase)
+	if p.elsewhere {
+		ctx = elsewhere(ctx)
+	}
 	switch p.phase {
 	case phaseList:
 		return nil, r.list(ctx, p, pass)
@@ -226,91 +229,11 @@ func (r *Reflector[T]) wait(d decision, now time.Time) time.Duration {
 	if d.atLeast > 0 && !r.heldUntil(now).IsZero() {
 		return 0
 	}
-	var wait time.Duration
-	switch d.pace {
-	case paceNone:
-		return 0
-	case paceBackoff:
-		wait = retryBackoff.delay(d.next.failures, r.random())
-	case paceAway:
-		wait = awayBackoff.share(d.away, r.random())
-	case paceAnew:
-		wait = anewBackoff.delay(d.next.expiries, r.random())
-	case paceSlow:
-		wait = slowBackoff.delay(max(d.next.refusals, d.next.oversized), r.random())
-	}
+	wait := d.pause(r.random())
 	if asked := min(d.atLeast, longestRetryAfter); wait < asked {
 		wait = asked + time.Duration(r.random()*float64(asked)/10)
 	}
 	return wait
-}
-
-// list reads a whole list and replaces the scope's objects by it.
-func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome {
-	opts := ListOptions{Limit: max(1, r.opts.PageSize>>p.halvings)}
-	if p.whole {
-		opts.Limit = 0
-	}
-	opts.ResourceVersion, opts.ResourceVersionMatch = p.listVersion(r.opts.ListFromCache)
-	replace := r.sink.replace(r.id)
-	done := false
-	defer func() {
-		if !done {
-			replace.Abort()
-		}
-	}()
-	unreadable, version, size := unreadables{}, "", 0
-	for n := 0; ; n++ {
-		page, err := r.lw.List(ctx, opts)
-		if errors.Is(err, errHeld) && r.nextPage(ctx, pass) == nil {
-			n--
-			continue
-		}
-		if err != nil {
-			return failed(err, n > 0)
-		}
-		r.status.heard()
-		if n == 0 {
-			r.status.enter(phaseList)
-			version = page.ResourceVersion
-			if older(version, p.last) {
-				r.status.wentBack(p.last, version)
-				r.order = streamOrder{}
-				replace.Epoch()
-				r.noteEpoch()
-			}
-			if p.byContent() {
-				replace.Recompare()
-			}
-		} else if page.ResourceVersion != version {
-			return outcome{result: resultExpired, continued: true, err: fmt.Errorf("list: the pages are of different versions, %s and %s", version, page.ResourceVersion)}
-		}
-		for _, item := range page.Items {
-			r.listed(replace, item)
-		}
-		if page.Unreadable > 0 {
-			unreadable.add(page.Unreadable, page.UnreadableErr)
-			replace.Unreadable()
-		}
-		size += len(page.Items)
-		if page.Continue == "" {
-			break
-		}
-		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
-		if err := r.nextPage(ctx, pass); err != nil {
-			return failed(err, true)
-		}
-	}
-	done, r.size = true, size
-	replace.Commit(ParseVersion(version))
-	r.status.listed(ParseVersion(version), unreadable)
-	return outcome{result: resultCompleted, version: version}
-}
-
-// older reports whether version is before last, where both can be compared.
-func older(version, last string) bool {
-	v, l := ParseVersion(version), ParseVersion(last)
-	return v != 0 && l != 0 && v < l
 }
 
 // failed is the outcome of err.

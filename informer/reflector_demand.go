@@ -16,6 +16,7 @@ type demand struct {
 	reason  string // as ScopeState.Relists counts it; empty: none
 	content bool   // compare by content
 	repair  bool   // of differences that an audit has found
+	epoch   bool   // the audit has proved that the server's versions went back
 }
 
 // and is one list that serves both demands.
@@ -23,7 +24,7 @@ func (d demand) and(e demand) demand {
 	if d.reason == "" {
 		d.reason = e.reason
 	}
-	d.content, d.repair = d.content || e.content, d.repair || e.repair
+	d.content, d.repair, d.epoch = d.content || e.content, d.repair || e.repair, d.epoch || e.epoch
 	return d
 }
 

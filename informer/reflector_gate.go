@@ -74,12 +74,12 @@ func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
 
 // fellBack: paged lists take over until next.noStreamBefore, for all scopes of
 // the kind.
-func (r *Reflector[T]) fellBack(next progress, o outcome) {
+func (r *Reflector[T]) fellBack(next progress, o outcome, cause string) {
 	first := true
 	if r.server != nil {
 		first = r.server.streams.remember(r.kind.GroupKind(), o.now, next.noStreamBefore)
 	}
-	r.status.fellBack(next.noStreamBefore, o, first)
+	r.status.fellBack(next.noStreamBefore, o, cause, first)
 }
 
 // heedMemory is p with what other scopes of the kind have learned of streaming
@@ -125,6 +125,8 @@ func (s *reflectorStatus) held(h hold, phase phase) {
 	s.mu.state.NextTry = h.until
 	s.mu.Unlock()
 	switch {
+	case state == StateStreaming && phase == phaseList:
+		state = StateListing
 	case state == StateLive && h.until.IsZero() && phase == phaseStream:
 		state = StateStreaming
 	case state == StateLive && h.until.IsZero():
@@ -156,18 +158,18 @@ func (s *reflectorStatus) pagedUntil(until time.Time) {
 
 // fellBack: after o, paged lists take over until then. first: no other scope
 // of the kind has said so.
-func (s *reflectorStatus) fellBack(until time.Time, o outcome, first bool) {
+func (s *reflectorStatus) fellBack(until time.Time, o outcome, cause string, first bool) {
 	s.mu.Lock()
 	s.mu.state.StreamFallbacks++
 	s.mu.state.PagedUntil = until
 	s.mu.Unlock()
 	log := s.log
 	switch o.result {
-	case resultSilent, resultEnded, resultCut: // begun as asked, and not ended
+	case resultSilent, resultEnded, resultCut, resultEndless: // begun as asked, and not ended
 	default:
 		log = log.V(1)
 	}
 	if first {
-		log.Info("Lists of the kind do not come as streams; they are read by pages", "until", until, "cause", text(o.err))
+		log.Info("Lists of the kind do not come as streams; they are read by pages", "until", until, "cause", cause)
 	}
 }

@@ -20,6 +20,7 @@ type session[T Object] struct {
 	opened time.Time
 	until  time.Time // the server, which counts from when it was asked, ends it no sooner
 	spoke  bool
+	moved  bool // as outcome.moved
 }
 
 // open asks for a stream. The session ends with ctx, when it is silent for too
@@ -63,6 +64,12 @@ func (s *session[T]) because(err error) error {
 	return err
 }
 
+// begin has a streaming list go on as a watch, which has not said anything yet.
+func (s *session[T]) begin() {
+	s.opened, s.spoke, s.within = time.Now(), false, silentAfter
+	s.rearm()
+}
+
 func (s *session[T]) rearm() {
 	if s.within > 0 {
 		s.alarm.Reset(s.within)
@@ -97,7 +104,8 @@ func (s *session[T]) after(err error) outcome {
 	if o.result == resultCut || o.result == resultUnreachable {
 		o.err = fmt.Errorf("the connection to the server broke off: %w", err)
 	}
-	o.lived, o.spoke, o.early = time.Since(s.opened), s.spoke, time.Until(s.until) > earlyEnd
+	o.lived, o.early = time.Since(s.opened), time.Until(s.until) > earlyEnd
+	o.spoke, o.moved = s.spoke, s.moved
 	return o
 }
 
@@ -110,4 +118,20 @@ func (s *session[T]) errorFrame(err error) outcome {
 	// The error itself is not a sign of life of the stream.
 	o.spoke = false
 	return o
+}
+
+// liveAfter has the state be Live when a watch has been open for d, unless the
+// returned function is called before.
+func (s *reflectorStatus) liveAfter(d time.Duration) (over func()) {
+	open := func(is bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.watching = is
+	}
+	open(true)
+	live := time.AfterFunc(d, func() { s.setIf(func() bool { return s.mu.watching }, StateLive, "") })
+	return func() {
+		live.Stop()
+		open(false)
+	}
 }

@@ -255,6 +255,7 @@ func reflectFor(t *testing.T, d time.Duration, lw ListerWatcher[*corev1.ConfigMa
 	t.Helper()
 	m := newMemory()
 	r := newReflectorInto(lw, WatchScope{}, 0, m, opts)
+	r.at(lw)
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -275,7 +276,7 @@ func reflectFor(t *testing.T, d time.Duration, lw ListerWatcher[*corev1.ConfigMa
 
 func TestReflector_Scripts(t *testing.T) {
 	paged := Options{PagedLists: true}
-	ab := pageOf("10", "", item("a", "1"), item("b", "2"))
+	ab, old := pageOf("10", "", item("a", "1"), item("b", "2")), pageOf("5", "", item("a", "1"))
 	for _, c := range []struct {
 		name  string
 		opts  Options
@@ -302,8 +303,8 @@ func TestReflector_Scripts(t *testing.T) {
 			[]act{frames(io.EOF, frame(FrameAdded, "a", "1")), frames(io.ErrUnexpectedEOF, frame(FrameAdded, "a", "1")), ab, frames(nil)},
 			`stream "", stream "", list "", watch "10"`, "a@1 b@2", StateLive},
 		{"streaming list never ends", Options{},
-			[]act{frames(nil, frame(FrameAdded, "a", "1")), frames(nil, frame(FrameAdded, "a", "1")), ab, frames(nil)},
-			`stream "", stream "", list "", watch "10"`, "a@1 b@2", StateLive},
+			[]act{frames(nil, frame(FrameAdded, "a", "1")), ab, frames(nil)},
+			`stream "", list "", watch "10"`, "a@1 b@2", StateLive},
 		{"watch ends and goes on from what it saw", paged,
 			[]act{ab, frames(io.EOF, frame(FrameModified, "a", "11"), bookmarkAt("15", false)), frames(io.ErrUnexpectedEOF, frame(FrameDeleted, "b", "16")), frames(nil)},
 			`list "", watch "10", watch "15", watch "16"`, "a@11", StateLive},
@@ -329,8 +330,38 @@ func TestReflector_Scripts(t *testing.T) {
 			[]act{ab, frames(nil, bookmarkAt("15", false)), frames(nil), pageOf("16", "", item("a", "12")), frames(nil)},
 			`list "", watch "10", watch "15", list "", watch "16"`, "a@12", StateLive},
 		{"versions went back", paged,
-			[]act{ab, {err: tooLargeVersion()}, pageOf("5", "", item("a", "1")), frames(nil)},
-			`list "", watch "10", list "", watch "5"`, "a@1", StateLive},
+			[]act{ab, {err: tooLargeVersion()}, old, old, old, frames(nil)},
+			`list "", watch "10", list "", list "", list "", watch "5"`, "a@1", StateLive},
+		{"one list of many is older", paged,
+			[]act{ab, {err: tooLargeVersion()}, old, old, pageOf("20", "", item("a", "12")), frames(nil)},
+			`list "", watch "10", list "", list "", list "", watch "20"`, "a@12", StateLive},
+		{"list is older than demanded", paged,
+			[]act{ab, {err: errGone}, old, pageOf("20", "", item("a", "12")), frames(nil)},
+			`list "", watch "10", list "10", list "", watch "20"`, "a@12", StateLive},
+		{"list has no version", paged,
+			[]act{ab, {err: errGone}, pageOf("", "", item("a", "1")), pageOf("20", "", item("a", "12")), frames(nil)},
+			`list "", watch "10", list "10", list "", watch "20"`, "a@12", StateLive},
+		{"streaming list is older than demanded", Options{},
+			[]act{frames(io.EOF, frame(FrameAdded, "a", "1"), bookmarkAt("10", true), errorFrame(errGone)), frames(nil, frame(FrameAdded, "b", "2"), bookmarkAt("5", true)), pageOf("20", "", item("a", "12")), frames(nil)},
+			`stream "", stream "10", list "", watch "20"`, "a@12", StateLive},
+		{"pages lead to themselves, then the list is asked for whole", paged,
+			[]act{pageOf("10", "p2", item("a", "1")), pageOf("10", "p2", item("b", "1")), ab, frames(nil)},
+			`list "", continue p2, list "" whole, watch "10"`, "a@1 b@2", StateLive},
+		{"pages begin as earlier ones", paged,
+			[]act{pageOf("10", "p2", item("a", "1")), pageOf("10", "p3", item("a", "1")), ab, frames(nil)},
+			`list "", continue p2, list "" whole, watch "10"`, "a@1 b@2", StateLive},
+		{"source without streaming lists", Options{},
+			[]act{{err: errors.New("what is sendInitialEvents?")}, ab, frames(nil)},
+			`stream "", list "", watch "10"`, "a@1 b@2", StateLive},
+		{"source that says so", Options{},
+			[]act{{err: errors.ErrUnsupported}, ab, frames(nil)},
+			`stream "", list "", watch "10"`, "a@1 b@2", StateLive},
+		{"source that ends streaming lists at once", Options{},
+			[]act{frames(io.EOF), ab, frames(nil)},
+			`stream "", list "", watch "10"`, "a@1 b@2", StateLive},
+		{"streaming lists alone fail", Options{},
+			[]act{{err: apierrors.NewInternalError(errors.New("boom"))}, {err: apierrors.NewInternalError(errors.New("boom"))}, ab, {err: errGone}, pageOf("20", "", item("a", "12")), frames(nil)},
+			`stream "", stream "", list "", watch "10", list "10", watch "20"`, "a@12", StateLive},
 		{"403", paged, []act{{err: apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))}, ab, frames(nil)},
 			`list "", list "", watch "10"`, "a@1 b@2", StateLive},
 		{"error frame without words", paged, []act{ab, frames(io.EOF, errorFrame(nil)), frames(nil)},

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // stream reads a streaming list and replaces the scope's objects by it. The
@@ -17,19 +18,21 @@ func (r *Reflector[T]) stream(ctx context.Context, p progress) (*session[T], out
 	if s == nil {
 		return nil, o
 	}
-	if o = r.initial(s, p.byContent()); o.result != resultCompleted {
+	if r.server == nil {
+		s.alarm.Reset(foreignWithin)
+	}
+	if o = r.initial(s, p); o.result != resultCompleted {
 		s.close()
 		return nil, o
 	}
-	s.within = silentAfter
-	s.rearm()
+	s.begin()
 	return s, o
 }
 
 // initial reads a stream up to the bookmark that ends its initial events.
-func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
+func (r *Reflector[T]) initial(s *session[T], p progress) outcome {
 	replace := r.sink.replace(r.id)
-	if byContent {
+	if p.byContent() {
 		replace.Recompare()
 	}
 	done := false
@@ -50,6 +53,9 @@ func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
 		if n == 0 && frame.Type != FrameError {
 			r.status.enter(phaseStream)
 		}
+		if time.Since(s.opened) > streamingWithin(size) {
+			return s.after(fmt.Errorf("streaming list: %d objects after %s: %w", size, time.Since(s.opened).Round(time.Second), errEndless))
+		}
 		switch frame.Type {
 		case FrameError:
 			return s.errorFrame(frame.Err)
@@ -58,6 +64,9 @@ func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
 				continue
 			}
 			r.status.sawBookmark()
+			if below(frame.Item.ResourceVersion, p.last) {
+				return s.after(r.refuse(p, frame.Item.ResourceVersion))
+			}
 			version := ParseVersion(frame.Item.ResourceVersion)
 			done, r.size = true, size
 			replace.Commit(version)
@@ -78,10 +87,20 @@ func (r *Reflector[T]) initial(s *session[T], byContent bool) outcome {
 			size--
 			replace.Remove(r.delta(Deleted, frame.Item))
 		default:
-			size++
+			if frame.Type == FrameAdded {
+				size++
+				r.status.read(size)
+			}
 			replace.Add(r.delta(Replaced, frame.Item))
 		}
 	}
+}
+
+// streamingWithin is how long a streaming list may take of which so many
+// objects have arrived. What changes meanwhile does not count, and is no reason to
+// wait on: pages come to their end.
+func streamingWithin(objects int) time.Duration {
+	return min(2*initialWithin+time.Duration(objects)*(20*time.Millisecond), pageWithin)
 }
 
 // inOrder counts what is wrong with the place of an event in the stream that
@@ -102,6 +121,10 @@ func unknownFrame(typ FrameType) error { return fmt.Errorf("frame of unknown typ
 // watch pushes what an open stream brings, until it ends.
 func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 	defer r.wants.during(s.cancel)()
+	if p.instead {
+		defer r.status.liveAfter(brief)()
+	}
+	before := p.last
 	for {
 		frame, err := s.Next()
 		if err != nil {
@@ -145,6 +168,12 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 				r.size++
 			case Deleted:
 				r.size--
+			}
+		}
+		if !s.moved && (p.last != before || ParseVersion(p.last) == 0) {
+			s.moved = true
+			if p.instead {
+				r.status.set(StateLive, "")
 			}
 		}
 		r.status.reached(ParseVersion(p.last))

@@ -41,6 +41,9 @@ const (
 	StateStopped State = "Stopped"
 )
 
+// listing: a list is being read.
+func (s State) listing() bool { return s == StateListing || s == StateStreaming }
+
 // States are all that there are.
 func States() []State {
 	return []State{
@@ -72,8 +75,8 @@ type ScopeState struct {
 	// it is a list and watch of the kind.
 	NamespaceSelector string
 	State             State
-	// Reason is the last error in the server's words, or what cannot be decoded;
-	// empty when Live.
+	// Reason is the last error in the server's words, or what cannot be decoded, or
+	// why a list is read and how far; empty when Live.
 	Reason string
 	// Since when the state holds.
 	Since time.Time

@@ -4,6 +4,8 @@
 package informer
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -18,10 +20,14 @@ type reflectorStatus struct {
 	log       logr.Logger
 	contact   atomic.Int64 // LastContact, nanoseconds since 1970
 	version   atomic.Uint64
-	bookmarks atomic.Bool // the server has sent some
+	bookmarks atomic.Bool  // the server has sent some
+	byLists   atomic.Bool  // lists stand in for watches
+	objects   atomic.Int64 // of the list that is under way
 	mu        struct {
 		sync.Mutex
-		state ScopeState
+		state    ScopeState
+		why      string // a list is under way or due; empty: it is the first one
+		watching bool   // a watch is open that has yet to show that it is of use
 	}
 }
 
@@ -63,6 +69,9 @@ func (s *reflectorStatus) snapshot() ScopeState {
 	if at := s.contact.Load(); at != 0 {
 		state.LastContact = time.Unix(0, at)
 	}
+	if n := s.objects.Load(); n > 0 && state.State.listing() {
+		state.Reason += fmt.Sprintf(", %d objects so far", n)
+	}
 	return state
 }
 
@@ -71,22 +80,29 @@ func (s *reflectorStatus) snapshot() ScopeState {
 func (s *reflectorStatus) trying(phase phase) {
 	s.mu.Lock()
 	s.mu.state.NextTry = time.Time{}
-	trouble := s.mu.state.State != StateWaiting && s.mu.state.State != StateLive
+	state := s.mu.state.State
 	s.mu.Unlock()
-	if !trouble {
+	s.objects.Store(0)
+	if state == StateWaiting || state == StateLive || state.listing() {
 		s.enter(phase)
 	}
 }
 
 // enter shows that a list is under way.
 func (s *reflectorStatus) enter(phase phase) {
+	s.mu.Lock()
+	why := cmp.Or(s.mu.why, "the first list is read")
+	s.mu.Unlock()
 	switch phase {
 	case phaseList:
-		s.set(StateListing, "")
+		s.set(StateListing, why)
 	case phaseStream:
-		s.set(StateStreaming, "")
+		s.set(StateStreaming, why)
 	}
 }
+
+// read: so many objects of a list have arrived.
+func (s *reflectorStatus) read(objects int) { s.objects.Store(int64(objects)) }
 
 // follows: another informer's watch feeds the scope.
 func (s *reflectorStatus) follows(lender string) {
@@ -100,6 +116,7 @@ func (s *reflectorStatus) demanded(reason string, phase phase) {
 	}
 	s.mu.Lock()
 	s.mu.state.Relists[reason]++
+	s.mu.why = whyListed(reason)
 	s.mu.Unlock()
 	s.log.V(1).Info("Listing again", "reason", reason)
 }
@@ -124,6 +141,7 @@ func (s *reflectorStatus) listed(v Version, unreadable unreadables) {
 	s.version.Store(uint64(v))
 	s.mu.Lock()
 	s.mu.state.Synced = true
+	s.mu.why = ""
 	s.mu.state.Unreadable, s.mu.state.UnreadableReason = unreadable.n, text(unreadable.err)
 	s.mu.Unlock()
 	if unreadable.n > 0 {
@@ -169,8 +187,21 @@ func (s *reflectorStatus) stranger(kind anomaly, key Key, err error) {
 	}
 }
 
+// older: so many lists were refused, since they were older than they had to be.
+// The first is logged.
+func (s *reflectorStatus) older(n int) {
+	s.mu.Lock()
+	first := s.mu.state.Anomalies.Older == 0
+	s.mu.state.Anomalies.Older += n
+	s.mu.Unlock()
+	if first {
+		s.log.Info("A list is older than what was asked for and is refused; look at the server and at what is in front of it. From now on such lists are only counted")
+	}
+}
+
 // audited: an audit found that keys differ, or could not be done.
-func (s *reflectorStatus) audited(keys []Key, err error) {
+func (s *reflectorStatus) audited(d finding, err error) {
+	keys := d.keys
 	s.mu.Lock()
 	audits := &s.mu.state.Audits
 	if err != nil {
@@ -179,6 +210,9 @@ func (s *reflectorStatus) audited(keys []Key, err error) {
 		audits.Done++
 		audits.Last = time.Now()
 		audits.Differences += len(keys)
+		if len(d.rewound) > 0 {
+			audits.Rewinds++
+		}
 	}
 	s.mu.Unlock()
 	switch {
@@ -189,7 +223,11 @@ func (s *reflectorStatus) audited(keys []Key, err error) {
 		for _, key := range keys[:min(len(keys), auditNames)] {
 			names = append(names, key.String())
 		}
-		s.log.Info("Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew", "objects", len(keys), "keys", names)
+		what := "Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew"
+		if len(d.rewound) > 0 {
+			what = "The server has objects in older versions than were seen, in a list that is newer: its versions went back and have passed the watch again; the scope is listed anew"
+		}
+		s.log.Info(what, "objects", len(keys), "keys", names)
 	}
 }
 
@@ -201,8 +239,10 @@ func (s *reflectorStatus) repaired() {
 }
 
 // wentBack: the server's newest version is before one that was seen.
-func (s *reflectorStatus) wentBack(last, version string) {
-	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now", "seen", last, "newest", version)
+// overtaken: it is newer again, and its objects are older than those that were seen.
+func (s *reflectorStatus) wentBack(last, version string, overtaken bool) {
+	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now",
+		"seen", last, "newest", version, "overtaken", overtaken)
 }
 
 // show takes over what was decided after o.
@@ -213,6 +253,7 @@ func (s *reflectorStatus) show(d decision, o outcome, wait time.Duration) {
 	}
 	if d.relist != "" {
 		s.mu.state.Relists[d.relist]++
+		s.mu.why = whyListed(d.relist)
 	}
 	if wait > 0 {
 		s.mu.state.NextTry = o.now.Add(wait)
@@ -221,10 +262,14 @@ func (s *reflectorStatus) show(d decision, o outcome, wait time.Duration) {
 	if d.relist != "" {
 		s.log.V(1).Info("Listing again", "reason", d.relist, "after", wait, "cause", text(o.err))
 	}
+	s.byLists.Store(d.next.instead)
 	if d.state != "" {
-		s.set(d.state, text(o.err))
+		s.set(d.state, cmp.Or(d.why, text(o.err)))
 	}
 }
+
+// whyListed is why a scope that was listed is listed again.
+func whyListed(reason string) string { return "listed again: " + reason }
 
 func text(err error) string {
 	if err == nil {
@@ -235,10 +280,19 @@ func text(err error) string {
 
 // set changes the state, and logs when it is another one.
 func (s *reflectorStatus) set(state State, reason string) {
+	s.setIf(func() bool { return true }, state, reason)
+}
+
+// setIf is set if holdsLocked, which is called with the lock.
+func (s *reflectorStatus) setIf(holdsLocked func() bool, state State, reason string) {
 	if state == StateLive {
 		reason = ""
 	}
 	s.mu.Lock()
+	if !holdsLocked() {
+		s.mu.Unlock()
+		return
+	}
 	was, since := s.mu.state.State, s.mu.state.Since
 	s.mu.state.Reason = reason
 	if was != state {

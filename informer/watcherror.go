@@ -62,7 +62,7 @@ func (l telling[T]) List(ctx context.Context, opts ListOptions) (Page[T], error)
 func (l telling[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
-		if !errors.Is(err, errHeld) {
+		if r, _ := classify(err); r != resultHeld && (!opts.SendInitialEvents || !r.leadsToPages()) {
 			l.tell(ctx, err)
 		}
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -111,13 +112,18 @@ func newWorld(t *testing.T, opts informer.Options) *world {
 	w.must(clientscheme.AddToScheme(w.scheme))
 	w.scheme.AddKnownTypeWithName(widgetKind.GroupVersionKind, &widget{})
 	w.cfg = &rest.Config{Host: "http://simulated", Transport: w.network.Transport()}
-	opts.Logger = funcr.New(func(prefix, args string) {
+	opts.Logger = w.logger()
+	w.connect(w.cfg, w.detecting(opts))
+	return w
+}
+
+// logger writes to the journal.
+func (w *world) logger() logr.Logger {
+	return funcr.New(func(prefix, args string) {
 		w.journal.Lock()
 		defer w.journal.Unlock()
 		w.journal.lines = append(w.journal.lines, prefix+args)
 	}, funcr.Options{})
-	w.connect(w.cfg, w.detecting(opts))
-	return w
 }
 
 // detecting is opts with an eye on every object: no test of this package may

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+)
+
+// A watch is of use when it brings a version that was not seen before, or says
+// something and lasts. One that is of no use is opened again; after a time a list
+// stands in for it, so that the scope is never older than listsWithin.
+const (
+	// failingFor: watches fail at once or with garbage.
+	failingFor = 10 * time.Second
+	// refusedFor: the server gives no answer, or has a reason not to watch.
+	refusedFor = time.Minute
+	// cutFor: watches say nothing and end before their time.
+	cutFor = 5 * time.Minute
+	// mutedFor: watches say nothing and end at their time, as on a server without
+	// bookmarks.
+	mutedFor = time.Hour
+	// mostVain watches that fail lead to a list, however fast they do.
+	mostVain = 8
+	// listsWithin bounds the time from one sign of use, or list, to the next list
+	// that is asked for: an unused watch to the end of its time, twice, and the
+	// pause before the second.
+	listsWithin = mutedFor + longestWatch + overdue + time.Minute
+)
+
+// watchRecord is what has come of the last watches.
+type watchRecord struct {
+	// useless watches in a row. Each second that one lives forgets half of those
+	// before it.
+	useless int
+	// vain: useless ones since the last list.
+	vain int
+	// since is until when a watch was of use. Zero: the last one was.
+	since time.Time
+	// failing: since when watches end at once, or are not opened. Zero: the last one
+	// lived for a while.
+	failing time.Time
+	// refused: the last one was not opened.
+	refused bool
+	// listed is when a list was last completed, or asked for instead of a watch.
+	listed time.Time
+}
+
+// useful says whether the watch that o ended was of use.
+func (o outcome) useful() bool { return o.moved || o.spoke && o.lived >= brief }
+
+// watched is p with what o says of a watch.
+func (p progress) watched(o outcome) progress {
+	w := &p.watching
+	switch {
+	case o.result == resultOpened, o.result == resultHeld:
+		return p
+	case o.useful():
+		*w = watchRecord{listed: w.listed}
+		p.instead, p.trouble = false, time.Time{}
+		return p
+	case o.result == resultDemanded:
+		return p
+	}
+	if w.since.IsZero() {
+		w.since = o.now.Add(-o.lived)
+	}
+	if seconds := min(int(o.lived/time.Second), 30); seconds > 0 {
+		w.useless >>= seconds
+		p.expiries >>= seconds
+		p.trouble = time.Time{}
+	}
+	if o.lived >= brief {
+		p.instead, w.failing = false, time.Time{}
+	} else if w.failing.IsZero() {
+		w.failing = o.now
+	}
+	w.refused = o.patience() == refusedFor
+	if o.result != resultUnreachable {
+		w.useless++
+		w.vain++
+	}
+	return p
+}
+
+// opened: the server has accepted the watch. Where watches were of no use, this
+// one has yet to show that it is.
+func opened(p progress) decision {
+	p.refusals = 0
+	d := decision{next: p, state: StateLive}
+	if p.instead && !p.watching.refused {
+		d.state = ""
+	}
+	return d
+}
+
+func afterWatch(p progress, o outcome) decision {
+	switch o.result {
+	case resultEnded:
+		p.doubt = p.doubt || o.early
+		if o.lived >= brief {
+			p.briefs = 0
+			return decision{next: p}
+		}
+		// A changed schema ends every watch of its kind once.
+		if p.briefs++; p.briefs == 1 {
+			return decision{next: p}
+		}
+		return retry(p, o)
+	case resultSilent:
+		if p.silences++; p.silences == 1 {
+			return decision{next: p, state: StateStale}
+		}
+		// Nobody answers for this version: perhaps the server has lost it.
+		d := relist(p, o, relistSilent, true)
+		d.state = StateStale
+		return d
+	case resultExpired:
+		// A server that has restarted or compacted says this to every watch, once.
+		p.expiries++
+		d := relist(p, o, relistExpired, p.expiries > 1)
+		d.pace = paceAnew
+		return d
+	case resultTooLarge:
+		return relist(p, o, relistTooLarge, true)
+	case resultRejected:
+		d := relist(p, o, relistRejected, true)
+		d.state = StateStale
+		return d
+	}
+	return retry(p, o)
+}
+
+// patience is how long watches may end as o did before a list stands in for
+// them. Zero: it does not end a watch, or leads elsewhere.
+func (o outcome) patience() time.Duration {
+	switch o.result {
+	case resultOpened, resultHeld, resultDemanded:
+		return 0
+	case resultUnreachable, resultBusy, resultForbidden, resultUnauthorized:
+		return refusedFor
+	}
+	switch {
+	case o.lived < brief:
+		return failingFor
+	case o.result == resultEnded && !o.early:
+		return mutedFor
+	}
+	return cutFor
+}
+
+// orList is d, by which the watch is opened again, or a list where watches have
+// been of no use for too long. The list follows the watch without a pause: after
+// an outage the watch is what comes first, and where watches fail alone, lists
+// follow each other as slowly as the watches do.
+func (d decision) orList(p progress, o outcome) decision {
+	patience, w := o.patience(), &d.next.watching
+	if patience == 0 || o.useful() {
+		return d
+	}
+	if w.due(patience, o.now) {
+		w.listed, w.vain = o.now, 0
+		d.next.instead = true
+		d.next.phase, d.pace, d.relist = phaseList, paceNone, relistUseless
+	}
+	if d.next.instead {
+		d.state = cmp.Or(d.state, StateStale)
+		d.why = fmt.Sprintf("no watch has been of use since %s, lists stand in for them; the last watch: %s", w.since.UTC().Format(time.RFC3339), o.words())
+	}
+	return d
+}
+
+// due: after watches that may end so for patience, a list is.
+func (w *watchRecord) due(patience time.Duration, now time.Time) bool {
+	lasted := func(begun time.Time) time.Duration {
+		if w.listed.After(begun) {
+			begun = w.listed
+		}
+		return now.Sub(begun)
+	}
+	switch {
+	case patience == failingFor && w.vain >= mostVain:
+		return true
+	case !w.failing.IsZero() && lasted(w.failing) >= patience:
+		return true
+	}
+	return lasted(w.since) >= max(patience, cutFor)
+}
+
+// orWatch is d, by which a list that stands in for watches is tried again, or
+// the watch once more: after an outage it is what comes first.
+func (d decision) orWatch(o outcome) decision {
+	switch o.result {
+	case resultUnreachable, resultBusy, resultFailing, resultGarbled, resultCut, resultEnded, resultSilent,
+		resultSlow, resultForbidden, resultUnauthorized:
+		d.next.phase = phaseWatch
+	}
+	return d
+}
+
+// words are what is known of how a step failed.
+func (o outcome) words() string {
+	switch {
+	case o.result == resultEnded && o.lived < brief:
+		return "the server ended it at once"
+	case o.result == resultEnded:
+		return "the server ended it and had said nothing"
+	}
+	return text(o.err)
+}
