@@ -69,6 +69,9 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.meta().GetName(), errs)
 	}
 	q.advise(nil, obj)
+	if err := s.secured(q, obj); err != nil {
+		return nil, err
+	}
 	if err := s.validated(q, "CREATE", obj, nil); err != nil {
 		return nil, err
 	}
@@ -105,6 +108,9 @@ func (s *Server) beginCreate(obj *object) {
 func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	stored, err := q.kind.toStorage(obj)
 	if err != nil {
+		return nil, err
+	}
+	if err := stored.fits(); err != nil && !q.dryRun {
 		return nil, err
 	}
 	if err := q.kind.define(stored); err != nil {

@@ -96,6 +96,9 @@ func defaultVolume(o *corev1.PersistentVolume) {
 
 // defaultDataSource makes both references to what a claim is filled from say the same.
 func defaultDataSource(s *corev1.PersistentVolumeClaimSpec) {
+	if d := s.DataSource; d != nil && s.DataSourceRef == nil && (d.APIGroup == nil || *d.APIGroup == "") && d.Kind != "PersistentVolumeClaim" {
+		s.DataSource = nil // no claim is filled from anything else of the core API
+	}
 	switch {
 	case s.DataSource != nil && s.DataSourceRef == nil:
 		s.DataSourceRef = &corev1.TypedObjectReference{APIGroup: s.DataSource.APIGroup, Kind: s.DataSource.Kind, Name: s.DataSource.Name}

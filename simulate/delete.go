@@ -6,6 +6,7 @@
 package simulate
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -105,7 +106,7 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 		return opts, apierrors.NewBadRequest("couldn't get version/kind; json parse error: " + err.Error())
 	}
 	if opts.Kind != "" && opts.Kind != "DeleteOptions" {
-		return opts, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is registered for version %q in scheme \"pkg/runtime/scheme.go:111\"", opts.Kind, opts.APIVersion))
+		return opts, apierrors.NewBadRequest(fmt.Sprintf("no kind %q is registered for version %q in scheme \"pkg/runtime/scheme.go:111\"", opts.Kind, cmp.Or(opts.APIVersion, "meta.k8s.io/v1")))
 	}
 	return opts, nil
 }

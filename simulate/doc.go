@@ -99,6 +99,10 @@
 //	    nobody without its certificate, and ends with watches open
 //	S25 a manifest as people write them is created, and what is stored, with all
 //	    its defaults, is what a real server stores
+//	S26 a manifest that somebody got wrong is refused with the status that a real
+//	    server answers, and for the same fields
+//	S27 a Pod that falls short of the Pod Security Standard of its namespace is
+//	    refused, and told what it lacks
 //	S30 the Service default/kubernetes, by which Pods reach a server, is there
 //	    from the start, and again after one
 //

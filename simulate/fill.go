@@ -31,7 +31,7 @@ func (s *Server) fill(q *writing, obj *object) error {
 	case "jobs.batch":
 		return fillJob(obj)
 	case "pods":
-		return fillPod(obj)
+		return s.fillPod(q, obj)
 	case "persistentvolumeclaims", "persistentvolumes":
 		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind])
 	case "volumeattributesclasses.storage.k8s.io":
@@ -279,15 +279,17 @@ func fillJob(obj *object) error {
 const leaveSeconds = 300
 
 // fillPod gives a Pod the priority and the tolerations that all have.
-func fillPod(obj *object) error {
+func (s *Server) fillPod(q *writing, obj *object) error {
 	pod, err := typedOf[corev1.Pod](obj)
 	if err != nil {
 		return err
 	}
-	if pod.Spec.PriorityClassName == "" {
-		orElse(&pod.Spec.Priority, 0)
+	if err := s.runnable(q, pod); err != nil {
+		return err
 	}
-	orElse(&pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+	if err := s.prioritize(q, pod); err != nil {
+		return err
+	}
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		tolerated := slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
 			return (t.Key == taint || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")

@@ -44,7 +44,7 @@ func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 	}
 	m.SetCreationTimestamp(was.GetCreationTimestamp())
 	m.SetSelfLink(was.GetSelfLink())
-	if unset(m.GetDeletionTimestamp()) {
+	if unset(m.GetDeletionTimestamp()) || !unset(was.GetDeletionTimestamp()) {
 		m.SetDeletionTimestamp(was.GetDeletionTimestamp())
 	}
 	if m.GetDeletionGracePeriodSeconds() == nil || unset(was.GetDeletionTimestamp()) {

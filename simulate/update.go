@@ -156,6 +156,9 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	if err != nil {
 		return nil, false, err
 	}
+	if err := stored.fits(); err != nil && !q.dryRun {
+		return nil, false, err
+	}
 	if err := q.kind.define(stored); err != nil {
 		return nil, false, apierrors.NewInternalError(err)
 	}

@@ -84,13 +84,25 @@ func (k *Kind) invalidKind() schema.GroupKind {
 // nameRule is how objects of k may be called.
 func (k *Kind) nameRule() apivalidation.ValidateNameFunc {
 	switch k.resource().String() {
-	case "namespaces", "services":
+	case "namespaces", "services", "statefulsets.apps":
 		return apivalidation.NameIsDNSLabel
+	case "cronjobs.batch":
+		return cronJobName
 	case "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
-		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io", "clustertrustbundles.certificates.k8s.io":
+		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io", "clustertrustbundles.certificates.k8s.io",
+		"certificatesigningrequests.certificates.k8s.io", "poddisruptionbudgets.policy":
 		return pathSegment
 	}
 	return apivalidation.NameIsDNSSubdomain
+}
+
+// cronJobName leaves room for what the names of Jobs add.
+func cronJobName(name string, prefix bool) []string {
+	problems := apivalidation.NameIsDNSSubdomain(name, prefix)
+	if len(name) > 63-11 {
+		problems = append(problems, "must be no more than 52 characters")
+	}
+	return problems
 }
 
 // pathSegment lets a name be anything that can stand in a path.
@@ -108,8 +120,9 @@ func pathSegment(name string, prefix bool) (problems []string) {
 	return problems
 }
 
-// validateData holds the names in a ConfigMap or Secret, and how much is in it.
-func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]byte) (errs field.ErrorList) {
+// validateData holds the names in a ConfigMap or Secret, and how much is in it,
+// which is said of the path whole.
+func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]byte, whole *field.Path) (errs field.ErrorList) {
 	total := 0
 	for _, name := range sortedKeys(data) {
 		for _, problem := range utilvalidation.IsConfigMapKey(name) {
@@ -127,7 +140,7 @@ func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]by
 		total += len(binary[name])
 	}
 	if total > corev1.MaxSecretSize {
-		errs = append(errs, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
+		errs = append(errs, field.TooLong(whole, "", corev1.MaxSecretSize))
 	}
 	return errs
 }

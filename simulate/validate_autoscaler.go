@@ -15,6 +15,7 @@ import (
 func validateAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) (errs field.ErrorList) {
 	spec := field.NewPath("spec")
 	most := spec.Child("maxReplicas")
+	errs = nonNegativeIf(spec, "minReplicas", o.Spec.MinReplicas)
 	switch n := o.Spec.MaxReplicas; {
 	case n == 0:
 		errs = append(errs, field.Required(most, ""))
@@ -25,17 +26,10 @@ func validateAutoscaler(o *autoscalingv2.HorizontalPodAutoscaler) (errs field.Er
 		errs = append(errs, field.Invalid(most, o.Spec.MaxReplicas, "must be greater than or equal to `minReplicas`"))
 	}
 	errs = append(errs, validateScaled(o.Spec.ScaleTargetRef, spec.Child("scaleTargetRef"))...)
-	for i, m := range o.Spec.Metrics {
-		if m.Resource == nil || m.Type != autoscalingv2.ResourceMetricSourceType {
-			continue
-		}
-		share := spec.Child("metrics").Index(i).Child("resource", "target", "averageUtilization")
-		switch t := m.Resource.Target; {
-		case t.AverageUtilization == nil && t.AverageValue == nil:
-			errs = append(errs, field.Required(share, "must set either a target raw value or a target utilization"))
-		case t.AverageUtilization != nil && *t.AverageUtilization < 1:
-			errs = append(errs, field.Invalid(share, *t.AverageUtilization, "must be greater than 0"))
-		}
+	errs = append(errs, validateMetrics(o.Spec.Metrics, spec.Child("metrics"))...)
+	if o.Spec.Behavior != nil {
+		errs = append(errs, validateBehavior(o.Spec.Behavior.ScaleUp, spec.Child("behavior", "scaleUp"))...)
+		errs = append(errs, validateBehavior(o.Spec.Behavior.ScaleDown, spec.Child("behavior", "scaleDown"))...)
 	}
 	return errs
 }

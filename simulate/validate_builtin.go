@@ -13,10 +13,12 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,8 +27,10 @@ import (
 
 // ruled are the built-in kinds that have rules here beyond those of metadata.
 var ruled = []string{
-	"configmaps", "secrets", "pods", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
-	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "leases.coordination.k8s.io", "horizontalpodautoscalers.autoscaling",
+	"configmaps", "secrets", "pods", "podtemplates", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes", "services", "deployments.apps", "replicasets.apps", "statefulsets.apps", "daemonsets.apps",
+	"jobs.batch", "cronjobs.batch", "events", "events.events.k8s.io", "ingresses.networking.k8s.io", "ingressclasses.networking.k8s.io", "networkpolicies.networking.k8s.io",
+	"poddisruptionbudgets.policy", "certificatesigningrequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
+	"leases.coordination.k8s.io", "horizontalpodautoscalers.autoscaling",
 	"roles.rbac.authorization.k8s.io", "clusterroles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
@@ -63,6 +67,14 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 		return validateJob(o, was[batchv1.Job](old))
 	case *batchv1.CronJob:
 		return validateCronJob(o)
+	case *corev1.PodTemplate:
+		return validateTemplate(&o.Template, field.NewPath("template"))
+	case *corev1.ReplicationController:
+		return validateReplicationController(o)
+	case *corev1.PersistentVolumeClaim:
+		return validateClaim(o, was[corev1.PersistentVolumeClaim](old))
+	case *corev1.PersistentVolume:
+		return validateVolumeOfCluster(o, was[corev1.PersistentVolume](old))
 	case *admissionregistrationv1.MutatingWebhookConfiguration:
 		return validateHooks(o.Webhooks)
 	case *admissionregistrationv1.ValidatingWebhookConfiguration:
@@ -82,9 +94,17 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 	case *eventsv1.Event:
 		return validateEvent(o, was[eventsv1.Event](old))
 	case *networkingv1.Ingress:
-		if o.Spec.DefaultBackend == nil && len(o.Spec.Rules) == 0 {
-			return field.ErrorList{field.Invalid(field.NewPath("spec"), nil, "either `defaultBackend` or `rules` must be specified")}
-		}
+		return validateIngress(o)
+	case *networkingv1.IngressClass:
+		return validateIngressClass(o)
+	case *networkingv1.NetworkPolicy:
+		return validateNetworkPolicy(o)
+	case *policyv1.PodDisruptionBudget:
+		return validateDisruptionBudget(o)
+	case *certificatesv1.CertificateSigningRequest:
+		return validateSigningRequest(o, was[certificatesv1.CertificateSigningRequest](old))
+	case *certificatesv1.ClusterTrustBundle:
+		return validateTrustBundle(o)
 	case *rbacv1.Role:
 		return validateRules(o.Rules, true)
 	case *rbacv1.ClusterRole:
@@ -113,7 +133,7 @@ func immutable(old, now any, path *field.Path, message string) field.ErrorList {
 }
 
 func validateConfigMap(o, old *corev1.ConfigMap) field.ErrorList {
-	errs := validateData(o.Data, o.BinaryData)
+	errs := validateData(o.Data, o.BinaryData, field.NewPath(""))
 	if old == nil || old.Immutable == nil || !*old.Immutable {
 		return errs
 	}
@@ -138,7 +158,7 @@ var secretKeys = map[corev1.SecretType][]string{
 }
 
 func validateSecret(o, old *corev1.Secret) field.ErrorList {
-	errs := validateData(o.Data, nil)
+	errs := validateData(o.Data, nil, field.NewPath("data"))
 	for _, name := range secretKeys[o.Type] {
 		if _, ok := o.Data[name]; !ok {
 			errs = append(errs, field.Required(field.NewPath("data").Key(name), ""))
@@ -151,6 +171,12 @@ func validateSecret(o, old *corev1.Secret) field.ErrorList {
 		}
 		if err := json.Unmarshal(content, &map[string]any{}); err != nil {
 			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), "<secret contents redacted>", err.Error()))
+		}
+	}
+	if o.Type == corev1.SecretTypeBasicAuth {
+		_, user := o.Data[corev1.BasicAuthUsernameKey]
+		if _, password := o.Data[corev1.BasicAuthPasswordKey]; !user && !password {
+			errs = append(errs, field.Required(field.NewPath("data").Key(corev1.BasicAuthUsernameKey), ""), field.Required(field.NewPath("data").Key(corev1.BasicAuthPasswordKey), ""))
 		}
 	}
 	if o.Type == corev1.SecretTypeServiceAccountToken && o.Annotations[corev1.ServiceAccountNameKey] == "" {

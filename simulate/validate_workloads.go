@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +19,9 @@ import (
 // workload is what the kinds that run Pods have in common.
 type workload struct {
 	kind     string // as a selector's error calls it
+	deadline string // as a deadline's error calls it
 	replicas *int32
+	ready    int32
 	selector *metav1.LabelSelector
 	template *corev1.PodTemplateSpec
 	claims   []corev1.PersistentVolumeClaim // each a volume of the Pods
@@ -28,11 +29,15 @@ type workload struct {
 
 func (w workload) validate() (errs field.ErrorList) {
 	spec := field.NewPath("spec")
-	if w.replicas != nil {
-		errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*w.replicas), spec.Child("replicas"))...)
+	errs = nonNegativeIf(spec, "replicas", w.replicas)
+	errs = append(errs, nonNegative(spec, "minReadySeconds", w.ready)...)
+	if w.template.Spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(spec.Child("template", "spec", "activeDeadlineSeconds"), "activeDeadlineSeconds in "+w.deadline+" is not Supported"))
 	}
 	path := spec.Child("selector")
-	if w.selector == nil {
+	if w.selector == nil && w.kind == "daemonset" {
+		// which a real server does not say
+	} else if w.selector == nil {
 		errs = append(errs, field.Required(path, ""))
 	} else {
 		errs = append(errs, metav1validation.ValidateLabelSelector(w.selector, metav1validation.LabelSelectorValidationOptions{}, path)...)
@@ -47,7 +52,7 @@ func (w workload) validate() (errs field.ErrorList) {
 	case !selector.Empty() && !selector.Matches(labels.Set(w.template.Labels)):
 		errs = append(errs, field.Invalid(spec.Child("template", "metadata", "labels"), w.template.Labels, "`selector` does not match template `labels`"))
 	}
-	return append(errs, validateTemplate(w.withClaims(), corev1.RestartPolicyAlways)...)
+	return append(errs, validateTemplate(w.withClaims(), spec.Child("template"), corev1.RestartPolicyAlways)...)
 }
 
 // withClaims is the template with the volumes that its claims become. A claim takes the
@@ -72,15 +77,20 @@ func (w workload) withClaims() *corev1.PodTemplateSpec {
 }
 
 // validateTemplate holds a template of Pods, which start again as policies say.
-func validateTemplate(t *corev1.PodTemplateSpec, policies ...corev1.RestartPolicy) (errs field.ErrorList) {
-	path := field.NewPath("spec", "template")
+func validateTemplate(t *corev1.PodTemplateSpec, path *field.Path, policies ...corev1.RestartPolicy) (errs field.ErrorList) {
 	errs = append(errs, metav1validation.ValidateLabels(t.Labels, path.Child("labels"))...)
 	errs = append(errs, apivalidation.ValidateAnnotations(t.Annotations, path.Child("annotations"))...)
 	errs = append(errs, validatePodSpec(&t.Spec, path.Child("spec"))...)
+	if len(t.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(path.Child("spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template"))
+	}
 	for _, p := range policies {
 		if t.Spec.RestartPolicy == p {
 			return errs
 		}
+	}
+	if len(policies) == 0 {
+		return errs
 	}
 	if len(policies) > 1 {
 		return append(errs, field.Required(path.Child("spec", "restartPolicy"), "valid values: \"OnFailure\", \"Never\""))
@@ -94,16 +104,15 @@ func sameSelector(now, old *metav1.LabelSelector) field.ErrorList {
 }
 
 func validateDeployment(o, old *appsv1.Deployment) field.ErrorList {
-	errs := workload{kind: "deployment", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
-	strategy := field.NewPath("spec", "strategy")
-	switch o.Spec.Strategy.Type {
-	case appsv1.RecreateDeploymentStrategyType:
-		if o.Spec.Strategy.RollingUpdate != nil {
-			errs = append(errs, field.Forbidden(strategy.Child("rollingUpdate"), "may not be specified when strategy `type` is 'Recreate'"))
+	errs := workload{kind: "deployment", deadline: "ReplicaSet", replicas: o.Spec.Replicas, ready: o.Spec.MinReadySeconds, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
+	spec := field.NewPath("spec")
+	errs = append(errs, validateStrategy(&o.Spec.Strategy, spec.Child("strategy"))...)
+	errs = append(errs, nonNegativeIf(spec, "revisionHistoryLimit", o.Spec.RevisionHistoryLimit)...)
+	if limit := o.Spec.ProgressDeadlineSeconds; limit != nil {
+		errs = append(errs, nonNegative(spec, "progressDeadlineSeconds", *limit)...)
+		if *limit <= o.Spec.MinReadySeconds {
+			errs = append(errs, field.Invalid(spec.Child("progressDeadlineSeconds"), *limit, "must be greater than minReadySeconds"))
 		}
-	case appsv1.RollingUpdateDeploymentStrategyType:
-	default:
-		errs = append(errs, field.NotSupported(strategy, o.Spec.Strategy.Type, []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType}))
 	}
 	if old != nil {
 		errs = append(errs, sameSelector(o.Spec.Selector, old.Spec.Selector)...)
@@ -112,7 +121,7 @@ func validateDeployment(o, old *appsv1.Deployment) field.ErrorList {
 }
 
 func validateReplicaSet(o, old *appsv1.ReplicaSet) field.ErrorList {
-	errs := workload{kind: "deployment", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
+	errs := workload{kind: "deployment", deadline: "ReplicaSet", replicas: o.Spec.Replicas, ready: o.Spec.MinReadySeconds, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
 	if old != nil {
 		errs = append(errs, sameSelector(o.Spec.Selector, old.Spec.Selector)...)
 	}
@@ -120,7 +129,10 @@ func validateReplicaSet(o, old *appsv1.ReplicaSet) field.ErrorList {
 }
 
 func validateDaemonSet(o, old *appsv1.DaemonSet) field.ErrorList {
-	errs := workload{kind: "daemonset", selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
+	spec := field.NewPath("spec")
+	errs := workload{kind: "daemonset", deadline: "DaemonSet", ready: o.Spec.MinReadySeconds, selector: o.Spec.Selector, template: &o.Spec.Template}.validate()
+	errs = append(errs, validateDaemonStrategy(&o.Spec.UpdateStrategy, spec.Child("updateStrategy"))...)
+	errs = append(errs, nonNegativeIf(spec, "revisionHistoryLimit", o.Spec.RevisionHistoryLimit)...)
 	if old != nil {
 		errs = append(errs, sameSelector(o.Spec.Selector, old.Spec.Selector)...)
 	}
@@ -128,7 +140,8 @@ func validateDaemonSet(o, old *appsv1.DaemonSet) field.ErrorList {
 }
 
 func validateStatefulSet(o, old *appsv1.StatefulSet) field.ErrorList {
-	errs := workload{kind: "statefulset", replicas: o.Spec.Replicas, selector: o.Spec.Selector, template: &o.Spec.Template, claims: o.Spec.VolumeClaimTemplates}.validate()
+	errs := workload{kind: "statefulset", deadline: "StatefulSet", replicas: o.Spec.Replicas, ready: o.Spec.MinReadySeconds, selector: o.Spec.Selector, template: &o.Spec.Template, claims: o.Spec.VolumeClaimTemplates}.validate()
+	errs = append(errs, validateStatefulSpec(&o.Spec, field.NewPath("spec"))...)
 	if old == nil {
 		return errs
 	}
@@ -140,35 +153,4 @@ func validateStatefulSet(o, old *appsv1.StatefulSet) field.ErrorList {
 		errs = append(errs, field.Forbidden(field.NewPath("spec"), "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden"))
 	}
 	return errs
-}
-
-func validateJob(o, old *batchv1.Job) field.ErrorList {
-	spec := field.NewPath("spec")
-	errs := validateTemplate(&o.Spec.Template, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	for _, count := range []struct {
-		name  string
-		value *int32
-	}{{"parallelism", o.Spec.Parallelism}, {"completions", o.Spec.Completions}, {"backoffLimit", o.Spec.BackoffLimit}} {
-		if count.value != nil {
-			errs = append(errs, apivalidation.ValidateNonnegativeField(int64(*count.value), spec.Child(count.name))...)
-		}
-	}
-	if old == nil {
-		return errs
-	}
-	errs = append(errs, apivalidation.ValidateImmutableField(o.Spec.Completions, old.Spec.Completions, spec.Child("completions"))...)
-	errs = append(errs, apivalidation.ValidateImmutableField(o.Spec.Selector, old.Spec.Selector, spec.Child("selector"))...)
-	if old.Spec.Suspend == nil || !*old.Spec.Suspend {
-		errs = append(errs, apivalidation.ValidateImmutableField(o.Spec.Template, old.Spec.Template, spec.Child("template"))...)
-	}
-	return errs
-}
-
-func validateCronJob(o *batchv1.CronJob) (errs field.ErrorList) {
-	spec := field.NewPath("spec")
-	if o.Spec.Schedule == "" {
-		errs = append(errs, field.Required(spec.Child("schedule"), ""))
-	}
-	template := o.Spec.JobTemplate.Spec.Template
-	return append(errs, validatePodSpec(&template.Spec, spec.Child("jobTemplate", "spec", "template", "spec"))...)
 }

@@ -5,6 +5,8 @@ package transcript_test
 
 import (
 	"encoding/json"
+	"flag"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -83,7 +85,13 @@ type difference struct {
 
 // playCorpus plays cases to one simulated server, and compares the answers with
 // the transcripts, but for the words of refusals.
-func playCorpus(t *testing.T, cases []transcript.Case) (found []difference) {
+func playCorpus(t *testing.T, cases []transcript.Case) []difference {
+	t.Helper()
+	return playCorpusBy(t, cases, transcript.DiffButWords)
+}
+
+// playCorpusBy is playCorpus with another way to compare.
+func playCorpusBy(t *testing.T, cases []transcript.Case, differ func(got, want []transcript.Entry) []string) (found []difference) {
 	t.Helper()
 	known, err := transcript.ReadLibrary(*golden)
 	if err != nil {
@@ -100,7 +108,7 @@ func playCorpus(t *testing.T, cases []transcript.Case) (found []difference) {
 			if err != nil {
 				t.Fatalf("%s: %v", c.Name, err)
 			}
-			if lines := transcript.DiffButWords(got, want); len(lines) > 0 {
+			if lines := differ(got, want); len(lines) > 0 {
 				found = append(found, difference{c.Name, verdict(got, want), lines})
 			} else if len(transcript.Diff(got, want)) > 0 {
 				words++
@@ -125,4 +133,63 @@ func verdict(got, want []transcript.Entry) string {
 		return "causes"
 	}
 	return "stored"
+}
+
+var writeDifferences = flag.Bool("differences", false, "write "+differencesFile)
+
+const differencesFile = corpusDir + "/differences.txt"
+
+// What a real server refuses of a manifest that somebody got wrong, the
+// simulated one refuses with the same status for the same fields. What it does
+// not yet is listed, exactly.
+func TestCorpus_RefusedAsByARealServer_S26(t *testing.T) {
+	var got []string
+	for _, d := range playCorpus(t, corpus(t, "refused/")) {
+		got = append(got, d.verdict+" "+strings.TrimPrefix(d.name, "refused/"))
+		if testing.Verbose() {
+			t.Logf("%s:\n  %s", d.name, strings.Join(d.lines, "\n  "))
+		}
+	}
+	slices.Sort(got)
+	page, err := os.ReadFile("../FIDELITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	played := len(corpus(t, "refused/"))
+	if line := fmt.Sprintf("| Refused | %d | %d | %d |\n", played, played, len(got)); !strings.Contains(string(page), line) {
+		t.Errorf("FIDELITY.md does not have the figures as they are:\n%s", line)
+	}
+	if *writeDifferences {
+		if err := os.WriteFile(differencesFile, []byte(strings.Join(got, "\n")+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile(differencesFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	for _, line := range got {
+		if !slices.Contains(known, line) {
+			t.Errorf("the simulated server answers otherwise than a real one, and %s does not list it: %s", differencesFile, line)
+		}
+	}
+	for _, line := range known {
+		if line != "" && !slices.Contains(got, line) {
+			t.Errorf("%s lists what has come to agree; remove the line: %s", differencesFile, line)
+		}
+	}
+}
+
+// What a Pod lacks is said in the words of a real server.
+func TestCorpus_PodSecurity_S27(t *testing.T) {
+	cases := slices.DeleteFunc(corpus(t, "refused/pods/"), func(c transcript.Case) bool {
+		return !strings.HasPrefix(c.Name, "refused/pods/restricted ") && !strings.HasPrefix(c.Name, "refused/pods/baseline ")
+	})
+	if len(cases) < 20 {
+		t.Fatalf("%d Pods that fall short of a standard, want at least 20", len(cases))
+	}
+	for _, d := range playCorpusBy(t, cases, transcript.Diff) {
+		t.Errorf("%s (got: the simulated server, want: a real one):\n  %s", d.name, strings.Join(d.lines, "\n  "))
+	}
 }

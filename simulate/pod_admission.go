@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// What a real server's own admission plugins decide about Pods: the priority
+// that its class gives one, the class of its runtime, and whether it meets the
+// standard of its namespace.
+
+var (
+	priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
+	runtimeClasses  = schema.GroupResource{Group: "node.k8s.io", Resource: "runtimeclasses"}
+)
+
+// systemPriorities are of classes that each cluster has.
+var systemPriorities = map[string]int32{"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
+
+// stored is an object that there is; nil: there is none.
+func (s *Server) stored(r schema.GroupResource, name string) *object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.log.get(r, types.NamespacedName{Name: name})
+}
+
+// prioritize gives a Pod the priority of its class, or of the default one.
+func (s *Server) prioritize(q *writing, pod *corev1.Pod) error {
+	priority, preemption := int32(0), corev1.PreemptLowerPriority
+	if name := pod.Spec.PriorityClassName; name != "" {
+		class, err := s.priorityClass(name)
+		if err != nil {
+			return apierrors.NewForbidden(q.kind.resource(), pod.Name, err)
+		}
+		priority = class.Value
+		if class.PreemptionPolicy != nil {
+			preemption = *class.PreemptionPolicy
+		}
+	} else if class := s.defaultPriority(); class != nil {
+		priority, pod.Spec.PriorityClassName = class.Value, class.Name
+		if class.PreemptionPolicy != nil {
+			preemption = *class.PreemptionPolicy
+		}
+	}
+	if given := pod.Spec.Priority; given != nil && *given != priority {
+		return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *given, priority))
+	}
+	if given := pod.Spec.PreemptionPolicy; given != nil && *given != preemption {
+		return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *given, preemption))
+	}
+	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &priority, &preemption
+	return nil
+}
+
+func (s *Server) priorityClass(name string) (*schedulingv1.PriorityClass, error) {
+	if obj := s.stored(priorityClasses, name); obj != nil {
+		return typedOf[schedulingv1.PriorityClass](obj)
+	}
+	if value, ok := systemPriorities[name]; ok {
+		return &schedulingv1.PriorityClass{Value: value}, nil
+	}
+	return nil, fmt.Errorf("no PriorityClass with name %s was found", name)
+}
+
+// defaultPriority is the class of Pods without one: of several, that of the
+// lowest value. nil: there is none.
+func (s *Server) defaultPriority() (found *schedulingv1.PriorityClass) {
+	s.mu.Lock()
+	classes, _ := s.mu.log.list(priorityClasses, s.mu.log.revision)
+	s.mu.Unlock()
+	for _, obj := range classes {
+		class, err := typedOf[schedulingv1.PriorityClass](obj)
+		if err == nil && class.GlobalDefault && (found == nil || class.Value < found.Value) {
+			found = class
+		}
+	}
+	return found
+}
+
+// runnable refuses a Pod whose class of runtime is not there, or which says
+// itself what only such a class can say.
+func (s *Server) runnable(q *writing, pod *corev1.Pod) error {
+	var overhead bool
+	if name := pod.Spec.RuntimeClassName; name != nil && *name != "" {
+		class := s.stored(runtimeClasses, *name)
+		if class == nil {
+			return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name))
+		}
+		_, overhead = class.fields["overhead"]
+	}
+	if pod.Spec.Overhead != nil && !overhead {
+		return apierrors.NewForbidden(q.kind.resource(), pod.Name, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+	}
+	return nil
+}
+
+const (
+	enforceLabel  = "pod-security.kubernetes.io/enforce"
+	enforceLatest = "latest"
+)
+
+// secured refuses a Pod that does not meet the standard which its namespace
+// enforces, whatever version of it.
+func (s *Server) secured(q *writing, obj *object) error {
+	if q.kind.resource().String() != "pods" || q.subresource != "" {
+		return nil
+	}
+	home := s.stored(namespaceResource, obj.meta().GetNamespace())
+	if home == nil {
+		return nil
+	}
+	labels := home.meta().GetLabels()
+	level := labels[enforceLabel]
+	demands := map[string][]standard{"baseline": baseline, "restricted": restricted}[level]
+	if demands == nil {
+		return nil
+	}
+	pod, err := typedOf[corev1.Pod](obj)
+	if err != nil {
+		return err
+	}
+	var short []string
+	for _, demand := range demands {
+		if reason, detail := demand(&pod.Spec); reason != "" {
+			short = append(short, fmt.Sprintf("%s (%s)", reason, detail))
+		}
+	}
+	if len(short) == 0 {
+		return nil
+	}
+	version := cmp.Or(labels[enforceLabel+"-version"], enforceLatest)
+	return apierrors.NewForbidden(q.kind.resource(), obj.meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", level+":"+version, strings.Join(short, ", ")))
+}
