@@ -35,7 +35,9 @@ var ruled = []string{
 	"mutatingwebhookconfigurations.admissionregistration.k8s.io", "validatingwebhookconfigurations.admissionregistration.k8s.io",
 }
 
-func hasRules(k *Kind) bool { return slices.Contains(ruled, k.resource().String()) }
+func hasRules(k *Kind) bool {
+	return slices.Contains(ruled, k.resource().String()) || slices.Contains(administered, k.resource().String())
+}
 
 // was is the old object in its type; nil: there is none.
 func was[T any](old runtime.Object) *T {
@@ -121,6 +123,9 @@ func validateTyped(obj, old runtime.Object) field.ErrorList {
 			b.old = &before.RoleRef
 		}
 		return b.validate()
+	}
+	if old == nil {
+		return validateAdministered(obj)
 	}
 	return nil
 }
