@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -24,12 +25,26 @@ var administered = []string{
 	"storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "csistoragecapacities.storage.k8s.io",
 	"volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io", "endpointslices.discovery.k8s.io",
 	"priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
-	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
+	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "limitranges", "nodes",
+	"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
+	"mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 }
 
 // validateAdministered says what is wrong with a new object of these kinds.
 func validateAdministered(obj runtime.Object) field.ErrorList {
 	switch o := obj.(type) {
+	case *corev1.LimitRange:
+		return validateLimitRange(o)
+	case *corev1.Node:
+		return validateTaints(o.Spec.Taints, field.NewPath("metadata", "taints")) // as a real server writes it
+	case *admissionv1.ValidatingAdmissionPolicy:
+		return validatePolicy(o)
+	case *admissionv1.MutatingAdmissionPolicy:
+		return validateMutation(o)
+	case *admissionv1.ValidatingAdmissionPolicyBinding:
+		return validatePolicyBinding(o)
+	case *admissionv1.MutatingAdmissionPolicyBinding:
+		return required(field.NewPath("spec"), "policyName", o.Spec.PolicyName)
 	case *storagev1.StorageClass:
 		return validateStorageClass(o)
 	case *storagev1.CSIDriver:
