@@ -58,7 +58,7 @@ var _ = Describe("Kubernetes' Deployment and ReplicaSet controllers", Ordered, f
 		go func() { done <- flyball.Run(running) }()
 		go func() { deployments.Run(running, 2); done <- nil }()
 		go func() { replicaSets.Run(running, 2); done <- nil }()
-		go func() { kubelet(running, api); done <- nil }()
+		go func() { kubelet(running, api, "default"); done <- nil }()
 		shared.StartWithContext(running)
 		DeferCleanup(func() {
 			cancel()
@@ -158,34 +158,3 @@ var _ = Describe("Kubernetes' Deployment and ReplicaSet controllers", Ordered, f
 		}).WithContext(ctx).WithTimeout(2*time.Second).Should(BeZero(), "a Deployment that is gone makes nothing anew")
 	})
 })
-
-// kubelet says of each Pod that it is ready, and ends those that are to go.
-func kubelet(ctx context.Context, api kubernetes.Interface) {
-	pods := api.CoreV1().Pods("default")
-	none := int64(0)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		list, err := pods.List(ctx, metav1.ListOptions{})
-		if err != nil {
-			continue // the next tick asks again
-		}
-		for _, p := range list.Items {
-			switch {
-			case p.DeletionTimestamp != nil:
-				_ = pods.Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &none})
-			case p.Status.Phase != corev1.PodRunning:
-				p.Status.Phase = corev1.PodRunning
-				p.Status.Conditions = []corev1.PodCondition{{
-					Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now(),
-				}}
-				_, _ = pods.UpdateStatus(ctx, &p, metav1.UpdateOptions{})
-			}
-		}
-	}
-}

@@ -3,6 +3,6 @@
 
 // Package kubernetes runs Kubernetes' own Deployment and ReplicaSet controllers,
 // taken as libraries and left as they are, on flyball's informers: through create,
-// rollout, scale and delete on a real control plane. It is a module of its own,
+// rollout, scale and delete, and through outages of a real and of a simulated server. It is a module of its own,
 // since k8s.io/kubernetes is heavy, and has tests alone.
 package kubernetes

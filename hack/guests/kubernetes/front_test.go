@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes_test
+
+import (
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// front stands before an API server, on a port of its own, so that a test can
+// cut connections and refuse requests. Who comes through it is the administrator.
+type front struct {
+	address string
+	mu      struct {
+		sync.Mutex
+		to      *httputil.ReverseProxy
+		refuses func(*http.Request) bool
+		refused int
+		conns   map[net.Conn]bool
+	}
+}
+
+func newFront(t *testing.T, config *rest.Config) *front {
+	t.Helper()
+	f := &front{}
+	f.mu.conns = map[net.Conn]bool{}
+	f.lead(t, config)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.address = "http://" + ln.Addr().String()
+	server := &http.Server{Handler: f, ErrorLog: log.New(io.Discard, "", 0), ReadHeaderTimeout: time.Minute, ConnState: f.keep}
+	done := make(chan struct{})
+	go func() { defer close(done); _ = server.Serve(ln) }()
+	t.Cleanup(func() { _ = server.Close(); <-done })
+	return f
+}
+
+// lead sends what comes from now on to this server.
+func (f *front) lead(t *testing.T, config *rest.Config) {
+	t.Helper()
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.to = &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport:     transport,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		// A server that is not there says nothing.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+}
+
+func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	to, refuse := f.mu.to, f.mu.refuses != nil && f.mu.refuses(r)
+	if refuse {
+		f.mu.refused++
+	}
+	f.mu.Unlock()
+	if refuse {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"InternalError","code":500,"message":"refused by the test"}`)
+		return
+	}
+	to.ServeHTTP(w, r)
+}
+
+// refuse answers 500 to what it is asked about, until it is given nil.
+func (f *front) refuse(which func(*http.Request) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.refuses, f.mu.refused = which, 0
+}
+
+// refusals is how often that has happened.
+func (f *front) refusals() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.refused
+}
+
+// cut ends every connection.
+func (f *front) cut() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for conn := range f.mu.conns {
+		_ = conn.Close()
+	}
+}
+
+func (f *front) keep(conn net.Conn, state http.ConnState) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		f.mu.conns[conn] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(f.mu.conns, conn)
+	}
+}
+
+// kubeconfig writes a file that leads through the front.
+func (f *front) kubeconfig(t *testing.T) string {
+	t.Helper()
+	config := clientcmdapi.NewConfig()
+	config.Clusters["front"] = &clientcmdapi.Cluster{Server: f.address}
+	config.Contexts["front"] = &clientcmdapi.Context{Cluster: "front"}
+	config.CurrentContext = "front"
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

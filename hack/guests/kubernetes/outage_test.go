@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
+	"k8s.io/kubernetes/pkg/controller/deployment"
+	"k8s.io/kubernetes/pkg/controller/replicaset"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/clientgo/factory"
+)
+
+const (
+	// long is how long anything may take on a machine with much else to do.
+	long = 3 * time.Minute
+
+	shops = 10 // Deployments
+)
+
+// Rollouts come to their end whatever happens to the server meanwhile.
+func TestDeployments_OutliveOutages(t *testing.T) {
+	for _, s := range []struct {
+		name  string
+		start func(*testing.T) server
+	}{{"real", startReal}, {"simulated", startSimulated}} {
+		t.Run(s.name, func(t *testing.T) {
+			at := s.start(t)
+			c := &cluster{server: at, front: newFront(t, at.Config())}
+			c.api = kubernetes.NewForConfigOrDie(&rest.Config{Host: c.front.address, QPS: -1})
+			c.control(t)
+			c.story(t)
+		})
+	}
+}
+
+// cluster is a server with the Deployment and ReplicaSet controllers and a
+// kubelet, which all reach it through a front.
+type cluster struct {
+	server   server
+	front    *front
+	api      kubernetes.Interface
+	image    string
+	replicas int32
+	gone     bool
+}
+
+// control runs the controllers on flyball's informers, as a program would that
+// has client-go's factory replaced.
+func (c *cluster) control(t *testing.T) {
+	t.Helper()
+	flyball, err := informer.NewSharedInformerFactory(&rest.Config{Host: c.front.address}, clientscheme.Scheme, informer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shared := factory.New(flyball, factory.Options{Client: c.api, RunOnStart: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	deployments, err := deployment.NewDeploymentController(ctx, shared.Apps().V1().Deployments(), shared.Apps().V1().ReplicaSets(), shared.Core().V1().Pods(), c.api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replicaSets := replicaset.NewReplicaSetController(ctx, shared.Apps().V1().ReplicaSets(), shared.Core().V1().Pods(), c.api, replicaset.BurstReplicas)
+	done := make(chan struct{}, 3)
+	for _, run := range []func(){
+		func() { deployments.Run(ctx, 5) },
+		func() { replicaSets.Run(ctx, 5) },
+		func() { kubelet(ctx, c.api, "default") },
+	} {
+		go func() { run(); done <- struct{}{} }()
+	}
+	shared.StartWithContext(ctx)
+	t.Cleanup(func() {
+		cancel()
+		for range 3 {
+			<-done
+		}
+		shared.Shutdown()
+	})
+}
+
+// story is what the cluster is put through. Each chapter ends when all is as it
+// is wanted.
+func (c *cluster) story(t *testing.T) {
+	chapter := func(name string, happens func(t *testing.T)) {
+		if t.Failed() {
+			return
+		}
+		t.Run(name, func(t *testing.T) {
+			happens(t)
+			begun := time.Now()
+			NewWithT(t).Eventually(c.settled).WithContext(t.Context()).WithTimeout(long).WithPolling(200 * time.Millisecond).Should(Succeed())
+			t.Logf("settled after %v", time.Since(begun).Round(100*time.Millisecond))
+		})
+	}
+	chapter("create", func(t *testing.T) { c.create(t, "shop:1", 6) })
+	chapter("rollout while connections are cut", func(t *testing.T) {
+		c.rollOut(t, "shop:2")
+		for _, part := range []int{1, 2, 3} {
+			c.reached(t, part)
+			c.front.cut()
+		}
+	})
+	chapter("rollout, kill -9 and compaction", func(t *testing.T) {
+		c.rollOut(t, "shop:3")
+		c.reached(t, 2)
+		c.restart(t)
+	})
+	chapter("scale, kill -9 and compaction", func(t *testing.T) {
+		c.scale(t, 9)
+		c.restart(t)
+		c.scale(t, 4)
+	})
+	chapter("rollout whose ReplicaSets cannot be written, kill -9 and compaction", func(t *testing.T) {
+		c.front.refuse(func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/replicasets/")
+		})
+		c.rollOut(t, "shop:4")
+		// A controller that swallows such a refusal goes on when it is given the
+		// object again, which the next list after the outage does.
+		NewWithT(t).Eventually(c.front.refusals).WithTimeout(long).Should(BeNumerically(">=", 8*shops))
+		c.restart(t)
+		c.front.refuse(nil)
+	})
+	chapter("delete", c.delete)
+}
+
+// restart kills the server, compacts its history and starts it again.
+func (c *cluster) restart(t *testing.T) {
+	t.Helper()
+	c.server.restart(t)
+	c.front.lead(t, c.server.Config())
+	c.front.cut()
+}
+
+func (c *cluster) create(t *testing.T, image string, replicas int32) {
+	t.Helper()
+	c.image, c.replicas = image, replicas
+	for i := range shops {
+		name := fmt.Sprintf("shop-%d", i)
+		labels := map[string]string{"app": name}
+		_, err := c.api.AppsV1().Deployments("default").Create(t.Context(), &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: image}}},
+			}},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (c *cluster) rollOut(t *testing.T, image string) {
+	t.Helper()
+	c.image = image
+	c.patch(t, `{"spec":{"template":{"spec":{"containers":[{"name":"main","image":"`+image+`"}]}}}}`)
+}
+
+func (c *cluster) scale(t *testing.T, replicas int32) {
+	t.Helper()
+	c.replicas = replicas
+	c.patch(t, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
+}
+
+// patch changes every Deployment.
+func (c *cluster) patch(t *testing.T, body string) {
+	t.Helper()
+	for i := range shops {
+		err := retry.OnError(retry.DefaultBackoff, func(error) bool { return true }, func() error {
+			_, err := c.api.AppsV1().Deployments("default").Patch(t.Context(), fmt.Sprintf("shop-%d", i), types.StrategicMergePatchType, []byte(body), metav1.PatchOptions{})
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reached waits until a rollout has come to so many of four parts.
+func (c *cluster) reached(t *testing.T, part int) {
+	t.Helper()
+	NewWithT(t).Eventually(func(ctx context.Context) (int, error) {
+		pods, err := c.api.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return 0, err
+		}
+		updated := 0
+		for _, p := range pods.Items {
+			if p.Spec.Containers[0].Image == c.image {
+				updated++
+			}
+		}
+		return updated, nil
+	}).WithContext(t.Context()).WithTimeout(long).Should(BeNumerically(">=", part*shops*int(c.replicas)/4))
+}
+
+// delete takes all away by hand: no garbage collector runs here.
+func (c *cluster) delete(t *testing.T) {
+	c.gone = true
+	g, ctx := NewWithT(t), t.Context()
+	g.Expect(c.api.AppsV1().Deployments("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	g.Expect(c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	g.Expect(c.api.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+}
+
+// settled says what is not as it is wanted.
+func (c *cluster) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	deployments, err := c.api.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	pods, err := c.api.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if c.gone {
+		if n := len(deployments.Items) + len(pods.Items); n > 0 {
+			return fmt.Errorf("%d Deployments and Pods are left", n)
+		}
+		return nil
+	}
+	for _, d := range deployments.Items {
+		s := d.Status
+		if s.ObservedGeneration != d.Generation || s.Replicas != c.replicas || s.UpdatedReplicas != c.replicas || s.AvailableReplicas != c.replicas {
+			return fmt.Errorf("Deployment %s: %d replicas, %d updated, %d available, want %d", d.Name, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas, c.replicas)
+		}
+	}
+	for _, p := range pods.Items {
+		if p.Spec.Containers[0].Image != c.image || p.DeletionTimestamp != nil {
+			return fmt.Errorf("Pod %s of %s is left", p.Name, p.Spec.Containers[0].Image)
+		}
+	}
+	if len(deployments.Items) != shops || len(pods.Items) != shops*int(c.replicas) {
+		return fmt.Errorf("%d Deployments and %d Pods, want %d and %d", len(deployments.Items), len(pods.Items), shops, shops*int(c.replicas))
+	}
+	return nil
+}
