@@ -103,6 +103,9 @@
 //	    server answers, and for the same fields
 //	S27 a Pod that falls short of the Pod Security Standard of its namespace is
 //	    refused, and told what it lacks
+//	S28 the protobuf form of an object is, byte for byte, what its Go type writes
+//	S29 equal parts of stored objects are one piece of memory, and a list is sent
+//	    in parts: it takes no memory as a whole
 //	S30 the Service default/kubernetes, by which Pods reach a server, is there
 //	    from the start, and again after one
 //

@@ -172,6 +172,11 @@ func (e encoder) eventObject(f frame, first bool) ([]byte, error) {
 
 // message is obj in protobuf, without an envelope.
 func (e encoder) message(obj *object) ([]byte, error) {
+	if e.cache != nil && !obj.poison {
+		if raw := e.cache.messages.written(e.kind, obj.fields); raw != nil {
+			return raw, nil
+		}
+	}
 	fields := obj.fields
 	if obj.poison {
 		fields = map[string]any{"metadata": obj.fields["metadata"]}
@@ -198,6 +203,26 @@ func (e encoder) message(obj *object) ([]byte, error) {
 func envelope(apiVersion, kind string, raw []byte) ([]byte, error) {
 	body, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}, Raw: raw}).Marshal()
 	return append([]byte("k8s\x00"), body...), err
+}
+
+// envelopeAround is what stands before and after a message of a size in its envelope.
+func envelopeAround(apiVersion, kind string, size int) (before, after []byte, err error) {
+	whole, err := envelope(apiVersion, kind, []byte{}) // a field of no bytes: its number and a zero
+	if err != nil {
+		return nil, nil, err
+	}
+	at := len("k8s\x00") + fieldSize((&runtime.TypeMeta{APIVersion: apiVersion, Kind: kind}).Size()) + 1
+	before = binary.AppendUvarint(bytes.Clone(whole[:at]), uint64(size))
+	return before, whole[at+1:], nil
+}
+
+// fieldSize is how many bytes appendField appends for a content of a size.
+func fieldSize(content int) int {
+	size := content + 2
+	for n := content; n >= 1<<7; n >>= 7 {
+		size++
+	}
+	return size
 }
 
 // appendField appends a field that has a length.

@@ -4,13 +4,13 @@
 package simulate
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
 
+	"github.com/klauspost/compress/gzip"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -49,7 +49,7 @@ func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byt
 	case e.as == asTable:
 		return whole(send)(e.spelled(e.table(items, meta, true)))
 	case e.protobuf:
-		return whole(send)(e.messages(meta, items))
+		return e.messages(meta, items, send)
 	case e.yaml || e.pretty:
 		plain := e
 		plain.yaml, plain.pretty = false, false
@@ -105,22 +105,38 @@ func (e encoder) listKind() (kind, version string) {
 	return e.kind.listKind, e.kind.GroupVersion().String()
 }
 
-// messages is a page in protobuf.
-func (e encoder) messages(meta metav1.ListMeta, items []*object) ([]byte, error) {
+// messages has send called with a page in protobuf. The length of the list comes first, so its items are made before the first
+// is sent; none of them is copied into a whole.
+func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	raw := appendField(nil, 1, head)
-	for _, obj := range items {
-		item, err := e.content(obj)
-		if err != nil {
-			return nil, err
+	head = appendField(nil, 1, head)
+	contents, size := make([][]byte, len(items)), len(head)
+	for i, obj := range items {
+		if contents[i], err = e.content(obj); err != nil {
+			return err
 		}
-		raw = appendField(raw, 2, item)
+		size += fieldSize(len(contents[i]))
 	}
 	kind, version := e.listKind()
-	return envelope(version, kind, raw)
+	before, after, err := envelopeAround(version, kind, size)
+	if err != nil {
+		return err
+	}
+	part := append(before, head...)
+	for i, content := range contents {
+		part = appendField(part, 2, content)
+		contents[i] = nil
+		if len(part) >= answerAtOnce {
+			if err := send(part); err != nil {
+				return err
+			}
+			part = part[:0]
+		}
+	}
+	return send(append(part, after...))
 }
 
 // parts sends an answer, at once while it is small.
@@ -153,7 +169,8 @@ func (p *parts) begin() {
 	if takesGzip(p.call.Request) {
 		p.Header().Set("Content-Encoding", "gzip")
 		p.Header().Add("Vary", "Accept-Encoding")
-		p.zip, _ = gzip.NewWriterLevel(p.ResponseWriter, gzip.BestSpeed) // of a level that there is
+		p.zip = p.call.encoder.cache.zipper()
+		p.zip.Reset(p.ResponseWriter)
 		p.out = p.zip
 	}
 	p.WriteHeader(http.StatusOK)
@@ -167,6 +184,7 @@ func (p *parts) end() {
 	}
 	if p.zip != nil {
 		_ = p.zip.Close()
+		p.call.encoder.cache.zippers.Put(p.zip)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/klauspost/compress/gzip"
+
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
@@ -18,13 +20,24 @@ const encodedAtMost = 48 << 20
 // bytes, so that an answer to a write, the watches that are told of it and the
 // reads that follow share them. Safe for concurrent use.
 type encodings struct {
-	atMost int // bytes; 0: encodedAtMost
+	atMost   int // bytes; 0: encodedAtMost
+	messages protoMessages
+	zippers  sync.Pool // of *gzip.Writer, each of which has tables of a megabyte
 
 	mu struct {
 		sync.Mutex
 		held  deque.Deque[*encoding] // the oldest first
 		bytes int
 	}
+}
+
+// zipper is a writer to reset, and to put back among the others.
+func (c *encodings) zipper() *gzip.Writer {
+	if w, ok := c.zippers.Get().(*gzip.Writer); ok {
+		return w
+	}
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // of a level that there is
+	return w
 }
 
 // encoding is an object in one form of one kind. Those of an object are a list.

@@ -32,6 +32,7 @@ type revisionLog struct {
 	compacted int64    // what was before this revision can no longer be told
 	changes   []change // with revision > compacted, ascending
 	objects   map[schema.GroupResource]*objectMap
+	sharing   *sharing
 }
 
 // objectMap is the objects of one kind in the order of the store.
@@ -39,7 +40,7 @@ type objectMap = btree.Map[types.NamespacedName, *object]
 
 func newRevisionLog() *revisionLog {
 	// Revision 1 is the store as it begins, as in etcd.
-	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]*objectMap{}}
+	return &revisionLog{revision: 1, compacted: 1, objects: map[schema.GroupResource]*objectMap{}, sharing: newSharing()}
 }
 
 // of is the objects of r as they are now.
@@ -60,7 +61,9 @@ func (l *revisionLog) get(r schema.GroupResource, key types.NamespacedName) *obj
 // put stores obj under key at the next revision, and returns it with that
 // resourceVersion.
 func (l *revisionLog) put(r schema.GroupResource, key types.NamespacedName, obj *object) *object {
-	return l.write(r, key, obj.at(l.revision+1))
+	stored := obj.at(l.revision + 1)
+	l.sharing.share(stored.fields)
+	return l.write(r, key, stored)
 }
 
 // remove deletes the object of key at the next revision. It returns the last

@@ -16,4 +16,6 @@
 // That server has no controllers, so a rollout that goes on by itself cannot be
 // recorded. The stories under testdata/actors are told of a simulated server with
 // actors, and what they say is written by hand.
+//
+// BenchmarkCost compares what both servers cost, in processor time and memory.
 package judges

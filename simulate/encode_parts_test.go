@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"bytes"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// TestEncoder_ListsAreSentInParts_S29: a list is never one piece of memory, and its parts are the list.
+func TestEncoder_ListsAreSentInParts_S29(t *testing.T) {
+	const count, size = 300, 10 << 10
+	kind := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}
+	kind = kind.completed()
+	var items []*object
+	for range count {
+		items = append(items, &object{fields: map[string]any{
+			"metadata": map[string]any{"name": "a"}, "data": map[string]any{"text": string(bytes.Repeat([]byte("x"), size))},
+		}})
+	}
+	for _, protobuf := range []bool{false, true} {
+		e := encoder{kind: kind, protobuf: protobuf, cache: &encodings{}}
+		meta := metav1.ListMeta{ResourceVersion: "7"}
+		var parts int
+		var body []byte
+		err := e.eachPart(meta, items, func(part []byte) error {
+			if len(part) > answerAtOnce+2*size {
+				t.Fatalf("S29: protobuf %t: a part has %d bytes", protobuf, len(part))
+			}
+			parts++
+			body = append(body, part...)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := count * size / (answerAtOnce + 2*size); parts < want {
+			t.Errorf("S29: protobuf %t: %d parts, want at least %d", protobuf, parts, want)
+		}
+		if !protobuf {
+			continue
+		}
+		head, _ := meta.Marshal()
+		raw := appendField(nil, 1, head)
+		for _, obj := range items {
+			content, err := e.content(obj)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw = appendField(raw, 2, content)
+		}
+		want, _ := envelope("v1", "ConfigMapList", raw)
+		if !bytes.Equal(body, want) {
+			t.Errorf("S29: the parts are %d bytes and not the list of %d", len(body), len(want))
+		}
+	}
+}

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestSharing_EqualPartsAreOnePieceOfMemory_S29(t *testing.T) {
+	log := newRevisionLog()
+	r := schema.GroupResource{Resource: "pods"}
+	stored := func(name, image string) map[string]any {
+		var fields map[string]any
+		text := fmt.Sprintf(`{"metadata":{"name":%q,"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":%q,"probe":{"port":1}}],"x":[],"y":{},"z":null}}`, name, image)
+		if err := json.Unmarshal([]byte(text), &fields); err != nil {
+			t.Fatal(err)
+		}
+		want := (&object{fields: fields}).copy().fields
+		obj := log.put(r, types.NamespacedName{Name: name}, &object{fields: fields})
+		if !reflect.DeepEqual(obj.fields["spec"], want["spec"]) || !reflect.DeepEqual(metadataOf(obj)["labels"], metadataOf(&object{fields: want})["labels"]) {
+			t.Errorf("S29: %v was stored as %v", want, obj.fields)
+		}
+		return obj.fields
+	}
+	a, b, c := stored("a", "one"), stored("b", "one"), stored("c", "two")
+	if !identical(a["spec"], b["spec"]) {
+		t.Error("S29: equal specs take memory twice")
+	}
+	if identical(a["spec"], c["spec"]) {
+		t.Error("S29: specs that differ are one")
+	}
+	probe := func(fields map[string]any) any {
+		return fields["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["probe"]
+	}
+	if !identical(probe(a), probe(c)) {
+		t.Error("S29: equal parts of specs that differ take memory twice")
+	}
+}
+
+func TestSharing_WhatIsNotMetIsForgotten_S29(t *testing.T) {
+	s := newSharing()
+	for i := range 3 * sharedAtMost {
+		s.value(map[string]any{"n": int64(i)})
+	}
+	if n := len(s.young) + len(s.old); n > 2*sharedAtMost {
+		t.Errorf("S29: %d parts are remembered, want at most %d", n, 2*sharedAtMost)
+	}
+}
