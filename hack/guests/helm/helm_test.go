@@ -163,6 +163,8 @@ var varying = []struct {
 	pattern *regexp.Regexp
 	word    string
 }{
+	// client-go logs that a watch has ended or not, depending on which of two goroutines comes first.
+	{regexp.MustCompile(`(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d.*\n`), ""},
 	{regexp.MustCompile(`[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} [A-Z]+|[+-]\d\d:\d\d)?( m=\+[0-9.]+)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
