@@ -34,6 +34,7 @@ var starters = map[string]string{
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
+	"informer/informertest/lister.go":         "the informer, until it is synced",
 	"informer/clientgo/factory/factory.go":    "client-go's Start runs informers, and its Shutdown waits for them",
 	"informer/clientgo/byresource/factory.go": "the same",
 

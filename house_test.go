@@ -53,6 +53,7 @@ var arrows = map[string][]string{
 	"integration": {}, // tests alone
 
 	"simulate/embedded":            {"simulate"},
+	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone
 	"simulate/transcript/recorded": {}, // tests alone
 	"simulate/kit":                 {"client", "informer", "manager", "simulate"},

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // maxWarnings texts are remembered; past it all are forgotten, so that texts
@@ -44,7 +46,7 @@ func (w *warningLog) HandleWarningHeaderWithContext(ctx context.Context, code in
 	if err != nil {
 		log = w.fallback
 	}
-	log.Info("warning from the API server", "warning", text)
+	textlog.Warn(log, nil, "warning from the API server", "warning", text)
 }
 
 func (w *warningLog) first(text string) bool {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // listener gives one handler its events, from a goroutine and a backlog of its
@@ -73,10 +74,10 @@ func (l *listener[T]) push(changes []change[T]) {
 	}
 	n, over := l.add(changes)
 	if n > 0 {
-		l.log.Info("Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
+		textlog.Warn(l.log, nil, "Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
 	}
 	if over > 0 {
-		l.log.Info("Handler's backlog has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
+		textlog.Warn(l.log, nil, "Handler's backlog has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
 	}
 }
 
@@ -304,7 +305,7 @@ func (l *listener[T]) rung() {
 	}
 	l.mu.Unlock()
 	if report {
-		l.log.Info("Handler has not returned from a call; let it hand long work to a queue of its own, and bound its waits",
+		textlog.Warn(l.log, nil, "Handler has not returned from a call; let it hand long work to a queue of its own, and bound its waits",
 			"handler", l.name, "key", key.String(), "running", running.String(), "backlog", backlog)
 	}
 }

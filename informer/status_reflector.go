@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // reflectorStatus is what a Reflector shows of itself. Its methods are safe
@@ -25,9 +27,11 @@ type reflectorStatus struct {
 	objects   atomic.Int64 // of the list that is under way
 	mu        struct {
 		sync.Mutex
-		state    ScopeState
-		why      string // a list is under way or due; empty: it is the first one
-		watching bool   // a watch is open that has yet to show that it is of use
+		state      ScopeState
+		why        string         // a list is under way or due; empty: it is the first one
+		watching   bool           // a watch is open that has yet to show that it is of use
+		nags       map[State]*nag // of states that say what is wrong
+		complained bool           // of what is wrong now, or was last
 	}
 }
 
@@ -170,7 +174,7 @@ func (s *reflectorStatus) anomaly(kind anomaly, e shown, last string) {
 	first := s.mu.state.Anomalies.count(kind)
 	s.mu.Unlock()
 	if first {
-		s.log.Info("An event of the watch is "+kind.String()+"; such events are harmless, and are only counted from now on",
+		textlog.Warn(s.log, nil, "An event of the watch is "+kind.String()+"; such events are harmless, and are only counted from now on",
 			"key", e.key.String(), "version", e.version.String(), "shown", last)
 	}
 }
@@ -227,7 +231,7 @@ func (s *reflectorStatus) audited(d finding, err error) {
 		if len(d.rewound) > 0 {
 			what = "The server has objects in older versions than were seen, in a list that is newer: its versions went back and have passed the watch again; the scope is listed anew"
 		}
-		s.log.Info(what, "objects", len(keys), "keys", names)
+		textlog.Warn(s.log, nil, what, "objects", len(keys), "keys", names)
 	}
 }
 
@@ -278,7 +282,8 @@ func text(err error) string {
 	return err.Error()
 }
 
-// set changes the state, and logs when it is another one.
+// set changes the state, and logs when it is another one. What is wrong is a warning:
+// at once, and again at a falling rate while it lasts or comes back.
 func (s *reflectorStatus) set(state State, reason string) {
 	s.setIf(func() bool { return true }, state, reason)
 }
@@ -288,6 +293,7 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state State, reason str
 	if state == StateLive {
 		reason = ""
 	}
+	now := time.Now()
 	s.mu.Lock()
 	if !holdsLocked() {
 		s.mu.Unlock()
@@ -296,29 +302,54 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state State, reason str
 	was, since := s.mu.state.State, s.mu.state.Since
 	s.mu.state.Reason = reason
 	if was != state {
-		s.mu.state.State, s.mu.state.Since = state, time.Now()
+		s.mu.state.State, s.mu.state.Since = state, now
+	}
+	warned := false
+	if state.isTrouble() {
+		warned = s.nagLocked(state).due(now)
+		s.mu.complained = s.mu.complained || warned
+	}
+	complained := s.mu.complained
+	if state == StateLive {
+		s.mu.complained = false
 	}
 	s.mu.Unlock()
-	if was == state {
-		return
+	log := s.log
+	if hint := state.hint(); hint != "" {
+		log = log.WithValues("hint", hint)
 	}
-	switch state {
-	case StateLive:
-		if was == StateListing || was == StateStreaming {
-			s.log.V(1).Info("Watching")
-		} else {
-			s.log.Info("Up to date again", "was", was, "for", time.Since(since).Round(time.Millisecond))
-		}
-	case StateListing, StateStreaming:
-		s.log.V(1).Info("Listing", "state", state)
-	case StateStopped:
+	switch {
+	case warned && was != state:
+		textlog.Warn(log, nil, "Not up to date: "+reason, "state", state)
+	case warned:
+		textlog.Warn(log, nil, "Still not up to date: "+reason, "state", state, "for", now.Sub(since).Round(time.Second))
+	case was == state, state == StateStopped:
+	case state == StateLive && complained:
+		log.Info("Up to date again", "was", was, "for", now.Sub(since).Round(time.Millisecond))
+	case state == StateLive:
+		log.V(1).Info("Watching")
 	default:
-		log := s.log
-		if hint := state.hint(); hint != "" {
-			log = log.WithValues("hint", hint)
-		}
-		log.Info("Not up to date: "+reason, "state", state)
+		log.V(1).Info("Listing", "state", state, "reason", reason)
 	}
+}
+
+// isTrouble reports whether a state says that something is wrong.
+func (s State) isTrouble() bool {
+	switch s {
+	case StateLive, StateListing, StateStreaming, StateStopped:
+		return false
+	}
+	return true
+}
+
+func (s *reflectorStatus) nagLocked(state State) *nag {
+	if s.mu.nags == nil {
+		s.mu.nags = map[State]*nag{}
+	}
+	if s.mu.nags[state] == nil {
+		s.mu.nags[state] = &nag{}
+	}
+	return s.mu.nags[state]
 }
 
 // stopped: Run has ended.

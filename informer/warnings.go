@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-logr/logr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // mostWarnings bounds how many different texts are remembered, and shown.
@@ -34,7 +36,7 @@ func (w *warnings) tell(ctx context.Context, header http.Header) {
 	parsed, _ := utilnet.ParseWarningHeaders(headers)
 	for _, warning := range parsed {
 		if warning.Code == 299 && warning.Text != "" && w.isNew(warning.Text) {
-			logr.FromContextOrDiscard(ctx).Info("The server warns: " + shorten([]byte(warning.Text)))
+			textlog.Warn(logr.FromContextOrDiscard(ctx), nil, "The server warns: "+shorten([]byte(warning.Text)))
 		}
 	}
 }

@@ -286,6 +286,8 @@ func defaults(t *testing.T) map[string]string {
 		"leader-elect-renew-deadline": "two thirds of the lease's duration",
 		"leader-elect-retry-period":   "a fifth of the renew deadline",
 		"graceful-shutdown-timeout":   o.GracePeriod.String(),
+		"log-format":                  "text",
+		"log-level":                   "info",
 		"v":                           fmt.Sprint(o.Verbosity),
 		"config":                      "none",
 	}

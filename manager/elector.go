@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // ErrLeadershipLost is in what Run returns when this process led and another may
@@ -202,11 +203,11 @@ func (e *elector) retire(ctx context.Context, log logr.Logger) error {
 		return nil
 	}
 	if errors.Is(context.Cause(ctx), errAbandoned) {
-		log.Info("the lease is kept until it expires: what it guards has not ended")
+		textlog.Warn(log, nil, "the lease is kept until it expires: what it guards has not ended")
 		return nil
 	}
 	if err := e.lease.release(context.WithoutCancel(ctx)); err != nil {
-		log.Info("the lease was not given back, it expires", "reason", err.Error())
+		textlog.Warn(log, err, "the lease was not given back, it expires")
 		return nil
 	}
 	log.Info("lease given back")

@@ -23,8 +23,15 @@ const maxNote = 1024
 
 // Events returns a recorder of Events (events.k8s.io/v1) that the controller of
 // that name reports: kubectl describe shows them below the object. Eventf does not
-// block, and may be called before Run and on every replica. The same event, but for
-// its note, is counted up in one Event as long as it comes again within six minutes.
+// block, and may be called before Run and on every replica.
+//
+// Events that differ in their note alone are one: the same event of the same objects,
+// type, reason and action is counted up in the Event that is there, as long as it
+// comes again within six minutes, and the server lets nobody change the note, so that
+// of several the first is shown. Give what is to be told apart a reason or an action
+// of its own. flyball_events_total{result="merged"} counts those whose note was lost
+// in this way, and {result="counted"} those that were the same to the letter.
+//
 // Of one object and one controller 25 others are sent, and then one in five minutes;
 // the rest is left out, as are those that the server refuses and those of more than
 // 1000 that wait for it. What was told before the manager stops is sent before Run

@@ -29,6 +29,7 @@ type eventResult string
 const (
 	eventAccepted eventResult = "accepted"
 	eventCounted  eventResult = "counted" // in the series of one like it
+	eventMerged   eventResult = "merged"  // the same, with another note, which nobody sees
 	eventLimited  eventResult = "limited"
 	eventOverflow eventResult = "overflow"
 )
@@ -91,6 +92,9 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 		s.last = now
 		if s.created && s.sent == 1 {
 			b.queue(s) // from the second on it is a series; later counts are sent by sweep
+		}
+		if e.Note != s.event.Note {
+			return eventMerged
 		}
 		return eventCounted
 	}

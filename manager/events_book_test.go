@@ -56,3 +56,20 @@ func TestEventBook_RemembersABoundedNumber(t *testing.T) {
 		t.Errorf("after a day of rest %d series, %d places, %d allowances are remembered", len(b.open), len(b.order), len(b.limits))
 	}
 }
+
+func TestEventBook_EventsThatDifferInTheirNoteAreMergedAndCounted(t *testing.T) {
+	b := newEventBook()
+	tell := func(reason, note string) eventResult {
+		return b.tell(&eventsv1.Event{Regarding: corev1.ObjectReference{Name: "a"}, Reason: reason, Note: note}, time.Unix(0, 0))
+	}
+	for i, c := range []struct {
+		reason, note string
+		want         eventResult
+	}{
+		{"Failed", "one", eventAccepted}, {"Failed", "one", eventCounted}, {"Failed", "two", eventMerged}, {"Gone", "two", eventAccepted},
+	} {
+		if got := tell(c.reason, c.note); got != c.want {
+			t.Errorf("event %d, %s %q: %s, want %s", i, c.reason, c.note, got, c.want)
+		}
+	}
+}

@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -125,7 +126,7 @@ func (e *eventMail) flush(ctx context.Context, instance string) {
 	for e.sendNext(ctx, instance, eventTriesAtEnd) {
 	}
 	if left := e.close(); left > 0 {
-		e.log.Info("events were not sent: the server does not answer", "events", left)
+		textlog.Warn(e.log, nil, "events were not sent: the server does not answer", "events", left)
 	}
 }
 
@@ -160,12 +161,12 @@ func (e *eventMail) sendNext(ctx context.Context, instance string, tries int) bo
 		case err == nil:
 			return true
 		case !mayHeal(err):
-			e.log.Info("the server refuses an event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
+			textlog.Warn(e.log, nil, "the server refuses an event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
 				"reason", s.event.Reason, "error", err.Error())
 			e.giveUp(s)
 			return true
 		case try == tries && tries == eventTries:
-			e.log.Info("an event is given up", "tries", tries, "error", err.Error())
+			textlog.Warn(e.log, err, "an event is given up", "tries", tries)
 			e.giveUp(s)
 			return true
 		case try == tries || !linger.For(ctx, wait):

@@ -175,6 +175,18 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.GracePeriod, text) },
 	}, {
+		name:  "log-format",
+		env:   "LOG_FORMAT",
+		usage: "`form` of the log, text or json, unless the program has a logger of its own",
+		get:   func(o *Options) string { return cmp.Or(o.LogFormat, "text") },
+		set:   func(o *Options, text string) error { o.LogFormat = text; return nil },
+	}, {
+		name:  "log-level",
+		env:   "LOG_LEVEL",
+		usage: "least `level` that the log shows: error, warn, info, debug or trace, unless the program has a logger of its own",
+		get:   func(o *Options) string { return cmp.Or(o.LogLevel, "info") },
+		set:   func(o *Options, text string) error { o.LogLevel = text; return nil },
+	}, {
 		name:  "v",
 		usage: "`level` of detail of the log, unless the program has a logger of its own",
 		get:   func(o *Options) string { return strconv.Itoa(o.Verbosity) },
@@ -236,7 +248,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-watch-namespaces
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
-//	-graceful-shutdown-timeout, -v
+//	-graceful-shutdown-timeout, -log-format, -log-level, -v
 //	-config, a file with values of flags
 //
 // The default of most can be given by an environment variable, which has the flag's name

@@ -34,6 +34,7 @@ type Manager struct {
 	client    *client.Client // of config
 	ungated   *client.Client // of standby
 	elector   *elector       // nil: no election
+	mapper    *lazyMapper    // of standby
 	registry  *prometheus.Registry
 	requests  *requests
 	traces    trace.TracerProvider // nil: none
@@ -145,6 +146,9 @@ func (m *Manager) connect(opts Options) error {
 			return err
 		}
 	}
+	if m.mapper, err = newLazyMapper(m.standby); err != nil {
+		return err
+	}
 	if m.mail, err = newEventMail(m.standby, m.log, m.stopsUntil); err != nil {
 		return err
 	}
@@ -174,6 +178,7 @@ func (m *Manager) serve(opts Options) error {
 		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", handler)
 		if opts.MetricsServing.Secure {
 			m.metrics.secure = opts.MetricsServing.certificates(&m.metrics.shown)
+			m.metrics.tls = opts.MetricsServing.TLS
 		}
 		if err := m.AddTo(StageServers, m.metrics); err != nil {
 			return err

@@ -22,7 +22,7 @@ func (c eventCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.told }
 // Collect implements prometheus.Collector.
 func (c eventCollector) Collect(ch chan<- prometheus.Metric) {
 	counts := c.mail.counts()
-	for _, result := range []eventResult{eventAccepted, eventCounted, eventLimited, eventOverflow} {
+	for _, result := range []eventResult{eventAccepted, eventCounted, eventMerged, eventLimited, eventOverflow} {
 		send(ch, c.told, func() (prometheus.Metric, error) {
 			return prometheus.NewConstMetric(c.told, prometheus.CounterValue, float64(counts[result]), string(result))
 		})

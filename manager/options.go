@@ -92,6 +92,15 @@ type Options struct {
 	Logger logr.Logger
 	// Verbosity of the zero Logger: V(n) is shown for n up to it.
 	Verbosity int
+	// LogFormat of the zero Logger: "text" for people, or "json", an object on a line
+	// with time, level, msg and the values. Empty: "text".
+	LogFormat string
+	// LogLevel is the least level that the zero Logger shows: "error", "warn", "info",
+	// "debug", which is V(1) to V(4), or "trace", all beyond. Empty: "info", and what
+	// Verbosity adds. Trouble that may pass by itself or is for somebody to look at
+	// (a right that is missing, a server that does not answer) is "warn", and logged
+	// as a warning by a Logger of log/slog, as an error by any other.
+	LogLevel string
 
 	misuse   []error               // of BindFlags
 	borrowed map[string]*flag.Flag // flags that another package has defined
@@ -134,7 +143,9 @@ func (o *Options) complete() error {
 		o.Scheme = clientgoscheme.Scheme
 	}
 	if o.Logger.IsZero() {
-		o.Logger = textlog.New(os.Stderr, o.Verbosity)
+		form, err := o.form()
+		misuse = append(misuse, err)
+		o.Logger = form.Logger(os.Stderr)
 	}
 	if o.Informers.Logger.IsZero() {
 		o.Informers.Logger = o.Logger
@@ -143,6 +154,23 @@ func (o *Options) complete() error {
 		o.Client.Logger = o.Logger
 	}
 	return errors.Join(misuse...)
+}
+
+// form is that of the zero Logger.
+func (o *Options) form() (textlog.Form, error) {
+	form := textlog.Form{Verbosity: o.Verbosity, JSON: o.LogFormat == "json"}
+	var wrong []error
+	if o.LogFormat != "" && o.LogFormat != "text" && o.LogFormat != "json" {
+		wrong = append(wrong, fmt.Errorf("LogFormat is %q; give \"text\" or \"json\" (-log-format)", o.LogFormat))
+	}
+	if o.LogLevel != "" {
+		level, err := textlog.ParseLevel(o.LogLevel)
+		if err != nil {
+			wrong = append(wrong, fmt.Errorf("LogLevel: %w (-log-level)", err))
+		}
+		form.Least = level
+	}
+	return form, errors.Join(wrong...)
 }
 
 // drainMisuse says why a drain delay of webhooks does not fit into a grace period.

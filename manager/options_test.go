@@ -20,6 +20,22 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
+func TestOptions_FormAndLevelOfTheLog(t *testing.T) {
+	for _, c := range []struct {
+		opts manager.Options
+		want string
+	}{
+		{manager.Options{LogFormat: "json", LogLevel: "warn"}, ""},
+		{manager.Options{LogFormat: "xml"}, `LogFormat is "xml"; give "text" or "json" (-log-format)`},
+		{manager.Options{LogLevel: "loud"}, `LogLevel: level "loud": write error, warn, info, debug or trace (-log-level)`},
+	} {
+		c.opts.Config = &rest.Config{Host: "http://x"}
+		if _, err := manager.New(c.opts); c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q %q: %v, want %q", c.opts.LogFormat, c.opts.LogLevel, err, c.want)
+		}
+	}
+}
+
 func TestOptions_ZeroIsFitForProduction(t *testing.T) {
 	var o manager.Options
 	must(t, o.Complete())

@@ -33,7 +33,8 @@ type server struct {
 	address string
 	flag    string // that changes the address
 	handler http.Handler
-	secure  certificates // that shown keeps; nil: no TLS
+	secure  certificates      // that shown keeps; nil: no TLS
+	tls     func(*tls.Config) // changes how is served; nil: nobody does
 	shown   keypair.Holder
 	started chan struct{}
 
@@ -79,6 +80,9 @@ func (s *server) Run(ctx context.Context) error {
 		s.secure.Look(logger)
 		g.Go(func() error { s.secure.Keep(ctx, logger); return nil })
 		srv.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.shown.Serve}
+		if s.tls != nil {
+			s.tls(srv.TLSConfig)
+		}
 		serve = func() error { return srv.ServeTLS(listener, "", "") }
 	}
 	close(s.started)

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -37,6 +38,10 @@ type Serving struct {
 	// Profiling serves profiles under /debug/pprof/, which show what is in the memory
 	// of the process. Needs Guard, unless the address is loopback.
 	Profiling bool
+	// TLS may change how is served, such as the ciphers or the least version, or ask
+	// for a certificate of who scrapes. It is called once, when the server starts. Needs
+	// Secure. Nil: TLS 1.2 or newer.
+	TLS func(*tls.Config)
 }
 
 // misuse says what is wrong with s on an address.
@@ -45,6 +50,9 @@ func (s Serving) misuse(address string) error {
 		return nil
 	}
 	var wrong []error
+	if s.TLS != nil && !s.Secure {
+		wrong = append(wrong, errors.New("MetricsServing.TLS is given, but metrics are served without TLS; set MetricsServing.Secure (-metrics-secure)"))
+	}
 	if s.CertDir != "" && !s.Secure {
 		wrong = append(wrong, fmt.Errorf("MetricsServing.CertDir is %q, but metrics are served without TLS; set MetricsServing.Secure (-metrics-secure)", s.CertDir))
 	}

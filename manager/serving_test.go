@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -57,7 +58,7 @@ func TestServing_Flags(t *testing.T) {
 	fs := flag.NewFlagSet("x", flag.ContinueOnError)
 	o.BindFlags(fs)
 	must(t, fs.Parse(strings.Fields("-metrics-secure -metrics-cert-path certs -metrics-guard -profiling=true")))
-	if want := (manager.Serving{Secure: true, CertDir: "certs", Guard: true, Profiling: true}); o.MetricsServing != want {
+	if want := (manager.Serving{Secure: true, CertDir: "certs", Guard: true, Profiling: true}); !reflect.DeepEqual(o.MetricsServing, want) {
 		t.Errorf("flags say %+v, want %+v", o.MetricsServing, want)
 	}
 }
@@ -206,5 +207,21 @@ func TestProfiles_OneRecordingAtATimeUntilItsReaderGoes(t *testing.T) {
 		if w := <-answers; w.Code != http.StatusOK || w.Body.Len() == 0 {
 			t.Errorf("%s = %d with %d bytes, want what was recorded until its reader went", name, w.Code, w.Body.Len())
 		}
+	}
+}
+
+func TestServing_TLSChangesHowIsServed(t *testing.T) {
+	address := serves(t, &judge{}, manager.Serving{Secure: true, TLS: func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 }})
+	old := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}, DisableKeepAlives: true}
+	if resp, err := (&http.Client{Transport: old}).Get("https://" + address + "/metrics"); err == nil {
+		resp.Body.Close()
+		t.Error("TLS 1.2 is served, and MetricsServing.TLS asks for 1.3")
+	}
+	if _, _, shown, err := scrape(t, "https://"+address+"/metrics", ""); err != nil || shown.Version != tls.VersionTLS13 {
+		t.Errorf("TLS %v %v, want 1.3", shown, err)
+	}
+	_, err := manager.New(manager.Options{Config: &rest.Config{Host: "http://x"}, MetricsServing: manager.Serving{TLS: func(*tls.Config) {}}})
+	if err == nil || !strings.Contains(err.Error(), "MetricsServing.TLS is given, but metrics are served without TLS") {
+		t.Errorf("TLS without Secure: %v, want what to set", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -271,7 +272,7 @@ func (c *Controller[K]) awaitSources(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
-			c.log.Info("the workers have not started: sources are not synced", "sources", names(behind))
+			textlog.Warn(c.log, nil, "the workers have not started: sources are not synced", "sources", names(behind))
 			wait *= 2
 			timer.Reset(wait)
 		}

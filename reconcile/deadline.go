@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // watchdog wakes the watch. It sleeps while no reconcile runs, and else until the
@@ -96,7 +98,7 @@ func (c *Controller[K]) check(w *worker[K], now time.Time) (next time.Time, more
 	if stack != "" {
 		r.overdue = true
 		c.counters.overdue.Add(1)
-		r.logger().Info("reconcile has passed its soft deadline and still runs", "softDeadline", c.soft, "stack", stack)
+		textlog.Warn(r.logger(), nil, "reconcile has passed its soft deadline and still runs", "softDeadline", c.soft, "stack", stack)
 	}
 	if hard := r.since.Add(c.hard); c.hard >= 0 {
 		if now.Before(hard) {
@@ -165,7 +167,7 @@ func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
 // reportLate names the reconciles that the time for draining was too short for.
 func (c *Controller[K]) reportLate(ctx context.Context) {
 	for _, r := range c.running() {
-		c.log.Info("reconcile still runs at the end of the time for draining, cancelling it",
+		textlog.Warn(c.log, nil, "reconcile still runs at the end of the time for draining, cancelling it",
 			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", c.drainTime(ctx))
 	}
 }

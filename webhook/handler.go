@@ -19,6 +19,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -203,7 +205,7 @@ func (s *Server) report(h *served, err error) {
 	case fault != nil && fault.code < http.StatusInternalServerError:
 		log.V(1).Info("refused a review", "reason", err.Error())
 	default:
-		log.Info("could not answer a review", "reason", err.Error())
+		textlog.Warn(log, err, "could not answer a review")
 	}
 }
 

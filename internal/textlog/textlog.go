@@ -6,7 +6,8 @@
 // stack, follows beneath, indented.
 //
 //	2026-01-02T15:04:05.678Z INFO  manager runs server=https://127.0.0.1:6443
-//	2026-01-02T15:04:05.678Z V1    Watching kind=Pod scope="in all namespaces"
+//	2026-01-02T15:04:05.678Z DEBUG Watching kind=Pod scope="in all namespaces"
+//	2026-01-02T15:04:05.678Z WARN  Not up to date: forbidden kind=Secret
 //	2026-01-02T15:04:05.678Z ERROR reconcile failed key=prod/web err="…"
 package textlog
 
@@ -14,6 +15,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,11 +27,32 @@ import (
 
 const layout = "2006-01-02T15:04:05.000Z"
 
-// New returns a logger that writes to w, one Write per entry and one at a time.
-// V(n) is shown for n up to verbosity. Safe for concurrent use.
-func New(w io.Writer, verbosity int) logr.Logger {
-	return logr.New(sink{out: &output{w: w}, verbosity: verbosity})
+// Form says what a logger shows, and how. The zero value shows text for people, and
+// leaves out V(1) and beyond.
+type Form struct {
+	// Verbosity shows V(n) for n up to it.
+	Verbosity int
+	// Least level that is shown. Debug and Trace show more than Verbosity says.
+	Least Level
+	// JSON writes an object per entry, for programs.
+	JSON bool
 }
+
+// Logger writes to w, one Write per entry and one at a time. Safe for concurrent use.
+func (f Form) Logger(w io.Writer) logr.Logger {
+	switch f.Least {
+	case Debug:
+		f.Verbosity = max(f.Verbosity, debugTo)
+	case Trace:
+		f.Verbosity = math.MaxInt
+	case Warning, Error:
+		f.Verbosity = -1
+	}
+	return logr.New(sink{out: &output{w: w}, form: f})
+}
+
+// New is the Logger of a Form of text with that verbosity.
+func New(w io.Writer, verbosity int) logr.Logger { return Form{Verbosity: verbosity}.Logger(w) }
 
 type output struct {
 	mu sync.Mutex
@@ -38,29 +61,32 @@ type output struct {
 
 // sink is a value: what With… adds, the copy has.
 type sink struct {
-	out       *output
-	verbosity int
-	name      string
-	values    []any
+	out    *output
+	form   Form
+	name   string
+	values []any
 }
 
 func (sink) Init(logr.RuntimeInfo) {}
 
-func (s sink) Enabled(level int) bool { return level <= s.verbosity }
+func (s sink) Enabled(level int) bool { return level <= s.form.Verbosity }
 
-func (s sink) Info(level int, msg string, values ...any) {
-	importance := "INFO"
-	if level > 0 {
-		importance = "V" + strconv.Itoa(level)
+func (s sink) Info(level int, msg string, values ...any) { s.write(levelOf(level), msg, values) }
+
+func (s sink) Error(err error, msg string, values ...any) { s.write(Error, msg, with(err, values)) }
+
+// Warn is what logr has no name for; see the function.
+func (s sink) Warn(err error, msg string, values ...any) {
+	if s.form.Least <= Warning {
+		s.write(Warning, msg, with(err, values))
 	}
-	s.write(importance, msg, values)
 }
 
-func (s sink) Error(err error, msg string, values ...any) {
-	if err != nil {
-		values = append(values[:len(values):len(values)], "err", err)
+func with(err error, values []any) []any {
+	if err == nil {
+		return values
 	}
-	s.write("ERROR", msg, values)
+	return append(values[:len(values):len(values)], "err", err)
 }
 
 func (s sink) WithName(name string) logr.LogSink {
@@ -76,7 +102,18 @@ func (s sink) WithValues(values ...any) logr.LogSink {
 	return s
 }
 
-func (s sink) write(importance, msg string, values []any) {
+func (s sink) write(importance Level, msg string, values []any) {
+	line := s.asText
+	if s.form.JSON {
+		line = s.asJSON
+	}
+	entry := line(importance, msg, values)
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	_, _ = s.out.w.Write(entry) // there is nobody to tell
+}
+
+func (s sink) asText(importance Level, msg string, values []any) []byte {
 	var line, beneath bytes.Buffer
 	fmt.Fprintf(&line, "%s %-5s ", time.Now().UTC().Format(layout), importance)
 	if s.name != "" {
@@ -98,9 +135,7 @@ func (s sink) write(importance, msg string, values []any) {
 	}
 	line.WriteByte('\n')
 	line.Write(beneath.Bytes())
-	s.out.mu.Lock()
-	defer s.out.mu.Unlock()
-	_, _ = s.out.w.Write(line.Bytes()) // there is nobody to tell
+	return line.Bytes()
 }
 
 // text of a value. Package fmt catches panics of Error and String.

@@ -5,13 +5,16 @@ package textlog_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -28,7 +31,7 @@ func TestLines(t *testing.T) {
 	}{
 		"plain":          {func(l logr.Logger) { l.Info("runs") }, "INFO  runs\n"},
 		"values":         {func(l logr.Logger) { l.Info("runs", "n", 3, "s", "a b", "e", "") }, "INFO  runs n=3 s=\"a b\" e=\"\"\n"},
-		"detail":         {func(l logr.Logger) { l.V(1).Info("detail") }, "V1    detail\n"},
+		"detail":         {func(l logr.Logger) { l.V(1).Info("detail") }, "DEBUG detail\n"},
 		"too detailed":   {func(l logr.Logger) { l.V(2).Info("detail") }, ""},
 		"error":          {func(l logr.Logger) { l.Error(errors.New("a b"), "x", "k", "v") }, "ERROR x k=v err=\"a b\"\n"},
 		"no error":       {func(l logr.Logger) { l.V(9).Error(nil, "x") }, "ERROR x\n"},
@@ -83,4 +86,58 @@ func TestWrite_EntriesDoNotMix(t *testing.T) {
 	if got := strings.Count(text.String(), " INFO  x k=v\n"); got != 800 {
 		t.Errorf("%d whole lines of 800", got)
 	}
+}
+
+func TestForm_SaysWhatIsShownAndHow(t *testing.T) {
+	all := func(log logr.Logger) {
+		log.V(5).Info("trace")
+		log.V(1).Info("debug")
+		log.Info("info", "a", 1)
+		textlog.Warn(log.WithName("n").WithValues("k", "v"), errors.New("no"), "warn", "key", types.NamespacedName{Name: "x"})
+		log.Error(nil, "error")
+	}
+	for name, c := range map[string]struct {
+		form textlog.Form
+		want []string
+	}{
+		"zero":  {textlog.Form{}, []string{"INFO  info a=1", "WARN  n: warn k=v key=/x err=no", "ERROR error"}},
+		"warn":  {textlog.Form{Least: textlog.Warning}, []string{"WARN  n: warn k=v key=/x err=no", "ERROR error"}},
+		"error": {textlog.Form{Least: textlog.Error}, []string{"ERROR error"}},
+		"debug": {textlog.Form{Least: textlog.Debug}, []string{"DEBUG debug", "INFO  info a=1", "WARN  n: warn k=v key=/x err=no", "ERROR error"}},
+		"trace": {textlog.Form{Least: textlog.Trace}, []string{"TRACE trace", "DEBUG debug", "INFO  info a=1", "WARN  n: warn k=v key=/x err=no", "ERROR error"}},
+		"json": {textlog.Form{JSON: true}, []string{
+			`"level":"INFO","msg":"info","a":1}`, `"level":"WARN","msg":"warn","logger":"n","k":"v","key":"/x","err":"no"}`, `"level":"ERROR","msg":"error"}`,
+		}},
+	} {
+		var out bytes.Buffer
+		all(c.form.Logger(&out))
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if len(lines) != len(c.want) {
+			t.Errorf("%s: %d lines, want %d:\n%s", name, len(lines), len(c.want), out.String())
+			continue
+		}
+		for i, line := range lines {
+			if !strings.HasSuffix(line, c.want[i]) {
+				t.Errorf("%s: line %q, want it to end in %q", name, line, c.want[i])
+			}
+			if c.form.JSON && !json.Valid([]byte(line)) {
+				t.Errorf("%s: %s is no JSON", name, line)
+			}
+		}
+	}
+}
+
+// A warning is one to log/slog, and an error to a sink that knows neither.
+func TestWarn_ReachesOtherLoggers(t *testing.T) {
+	var out bytes.Buffer
+	textlog.Warn(logr.FromSlogHandler(slog.NewTextHandler(&out, nil)).WithValues("k", "v"), errors.New("no"), "odd", "a", 1)
+	if got := out.String(); !strings.Contains(got, "level=WARN msg=odd k=v a=1 err=no") {
+		t.Errorf("log/slog has %q, want a warning with all values", got)
+	}
+	out.Reset()
+	textlog.Warn(funcr.New(func(_, args string) { out.WriteString(args) }, funcr.Options{}), errors.New("no"), "odd", "a", 1)
+	if got := out.String(); !strings.Contains(got, `"msg"="odd" "error"="no" "a"=1`) {
+		t.Errorf("another logger has %q, want an error", got)
+	}
+	textlog.Warn(logr.Logger{}, nil, "nobody listens")
 }
