@@ -53,6 +53,14 @@ simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestKit_Swarm' ./simulate/kit -sim.seeds=$$(($(SEEDS) / 10 + 1))
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_Replicas' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
 
+# Starting seeds, and at most how many seeds from each.
+ZOO_STARTS ?= 7
+ZOO_MOST ?= 1000
+.PHONY: zoo
+zoo: ## measure how many seeds find each bug planted in the zoo's operators, and run those without a bug (ZOO_STARTS=n, some 20 minutes)
+	$(GO) test -count=1 -timeout 3h -run '^TestZoo_OperatorsWithoutABugAreRight' ./simulate/kit/zoo -zoo.right=300
+	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(ZOO_STARTS) -zoo.most=$(ZOO_MOST)
+
 .PHONY: check
 check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house, snippets
 

@@ -58,6 +58,7 @@ var arrows = map[string][]string{
 	"simulate/transcript/recorded": {}, // tests alone
 	"simulate/kit":                 {"client", "informer", "manager", "simulate"},
 	"simulate/judges":              {"envtest", "simulate"}, // tests alone
+	"simulate/kit/zoo":             {},                      // tests alone
 }
 
 // alone are packages that must not know of Kubernetes at all.

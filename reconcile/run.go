@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
 // run is one reconcile, and its context. What most reconciles never ask for is made
@@ -70,10 +72,13 @@ func (r *run[K]) Err() error {
 	return err
 }
 
-// Value answers for the logger.
+// Value answers for the logger, and tells a simulation which reconcile this is.
 func (r *run[K]) Value(key any) any {
 	if key == r.controller.loggerKey {
 		return r.logger()
+	}
+	if r.controller.sim != nil && key == (simhook.RunKey{}) {
+		return simhook.Run{Controller: r.controller.name, Key: keyText(r.key)}
 	}
 	return r.Context.Value(key)
 }

@@ -120,7 +120,7 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 		c.awaitCache(key, a.early)
 	}
 	if c.sim != nil {
-		c.noteEnded(key, a)
+		c.noteEnded(key, a, err)
 	}
 	c.counters.add(a.outcome)
 	c.failures.note(key, a, err)

@@ -59,6 +59,12 @@ func (c *Controller[K]) noteBegun(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Begun, Kind: c.name, Key: keyText(key)})
 }
 
-func (c *Controller[K]) noteEnded(key K, a action) {
-	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after})
+func (c *Controller[K]) noteEnded(key K, a action, err error) {
+	text := ""
+	if err != nil {
+		if p := guarded(func() { text = err.Error() }); p != nil {
+			text = p.Error()
+		}
+	}
+	c.sim.Note(simhook.Note{What: simhook.Ended, Kind: c.name, Key: keyText(key), Name: string(a.outcome), After: a.after, Text: text})
 }

@@ -42,10 +42,14 @@ func (s *Server) SpoilEvent(r schema.GroupResource, how Spoilage) {
 	s.fault(func(f *faults) { f.spoilFrame[r] = how })
 }
 
-// spoilage takes what is to be done to an answer.
-func (s *Server) spoilage(r schema.GroupResource) Spoilage {
+// spoilage takes what is to be done to the answer to a list or a watch.
+func (s *Server) spoilage(c *call) Spoilage {
+	if c.sound() {
+		return ""
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r := c.kind.resource()
 	how := s.mu.faults.spoil[r]
 	delete(s.mu.faults.spoil, r)
 	return how

@@ -45,6 +45,9 @@ type Request struct {
 	Verb string
 	// Kind is empty where no resource is asked for.
 	Kind schema.GroupKind
+	// Resource and Subresource, as in the path.
+	Resource    schema.GroupResource
+	Subresource string
 	// Key of the object; without a name where there is none.
 	Key types.NamespacedName
 	// Path and Query as they were sent.
@@ -97,10 +100,14 @@ func (c *call) request(number int) Request {
 		Path: c.URL.Path, Query: c.URL.RawQuery,
 	}
 	if c.kind != nil {
-		r.Kind = c.kind.GroupKind()
+		r.Kind, r.Resource, r.Subresource = c.kind.GroupKind(), c.kind.resource(), c.subresource
 	}
 	return r
 }
+
+// Reads is what the server would be asked for by r, whose number is not known before it
+// arrives.
+func (s *Server) Reads(r *http.Request) Request { return s.route(r).request(-1) }
 
 // trace tells of the request that answer is for, now and at its end.
 func (s *Server) trace(c *call, answer *recorder) (over func()) {

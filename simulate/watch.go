@@ -106,7 +106,7 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if spoil := s.spoilage(c.kind.resource()); spoil == OtherPage {
+	if spoil := s.spoilage(c); spoil == OtherPage {
 		spoilBody(answer, c.encoder, spoil, nil)
 		return nil
 	}

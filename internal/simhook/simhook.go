@@ -92,6 +92,20 @@ type Note struct {
 	Count int
 	// After is how long until the next run.
 	After time.Duration
+	// Text of the error that a reconcile ended with.
+	Text string
+}
+
+// RunKey is the key by which the context of a reconcile answers with its Run.
+type RunKey struct{}
+
+// Run is one reconcile.
+type Run struct{ Controller, Key string }
+
+// RunOf is the reconcile that ctx belongs to; ok: there is one.
+func RunOf(ctx context.Context) (r Run, ok bool) {
+	r, ok = ctx.Value(RunKey{}).(Run)
+	return r, ok
 }
 
 type hooksKey struct{}

@@ -12,8 +12,8 @@ import (
 )
 
 // newHistory is the history of a run that has not begun.
-func newHistory(t *testing.T, cfg Config, seed uint64) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: cfg.Faults.drawn(seed), Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
+func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		h.Module = info.Main.Path + " " + info.Main.Version
 		for _, s := range info.Settings {
@@ -89,5 +89,5 @@ func (w *World) behind(who string) string {
 	for _, d := range w.record.mu.mirror.differences(func(other string) bool { return other == who }) {
 		return d.Text
 	}
-	return ""
+	return w.record.mu.mirror.unheard(who)
 }

@@ -5,6 +5,7 @@
 // virtual time, while things go wrong, and says how to see it again.
 //
 //	Test, Bench ── one bubble per seed ──▶ World         kit.go, run.go, bench.go
+//	  before it a probe, a run without faults, for what a plan aims at   aim.go
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
 //	     ▼ one program or several, each alive or between two lives program.go
@@ -17,7 +18,8 @@
 //	     ▼
 //	  History ──▶ invariants, pure functions of it                 history.go, invariant*.go
 //	  watchdog, outside the bubble                                 watchdog.go
-//	     └─────▶ one line that replays it, JSON and a page         report.go, timeline.html
+//	     ├─────▶ one line that replays it, JSON and a page         report.go, timeline.html
+//	     └─────▶ run again with fewer faults, for the fewest       shrink.go, gosyntax.go
 //
 // A run has two phases. While things go wrong, the scenario changes objects. Then
 // the faults end, all must come to rest within a bound, the invariants and the
@@ -36,6 +38,13 @@
 //	K5  each violation comes with one line that runs its seed again, and with the
 //	    history as JSON and as one page
 //	K6  misuse fails the test with what to write instead
+//	K7  a failure says why: of a key that does not come to rest its last error and
+//	    requests, and of a run where it first parts from the nearest that is right
+//	K8  a fault that is aimed at a write happens right before it is sent or carried
+//	    out, or right after it is carried out and before it is answered; a swarm aims
+//	    most of those that it can at writes that the same seed makes without faults
+//	K9  a plan that fails is printed as Go with no operation that can be left out
+//	K10 each bug of package zoo is found, within 50 seeds at the median
 //	K11 the server calls the webhooks of a process over the simulated network: a fault
 //	    of the network or of the process reaches them too
 //	K12 a goroutine that waits for something outside of its bubble, so that virtual
@@ -57,7 +66,9 @@
 //	the same, Pause,  V15        keys of the processes     eleven minutes after its end:
 //	 Jump, long Hang             that it happens to        a hard deadline and a retry
 //	Rewind            V10        writes of any leader      the next claim of the lease
-//	Crash, Stop       V4, V8     what the process owed     for good: its successor lists all
+//	TimeTravel        V14, V15   all processes             as of the network
+//	Crash, Stop,      V4, V8     what the process owed     for good: its successor lists all
+//	 TimeTravel
 //	any end           V10, V11   what was on the wire      a millisecond later
 //	Pause, Jump       V11        what is left running at   the grace period after it
 //	                              the end of a stop

@@ -13,6 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// somewhere are moments of a probe.
+var somewhere = []moment{
+	{write: "create ConfigMap", at: make([]time.Duration, 3), holds: make([]time.Duration, 3)},
+	{write: "update Pod/status", at: make([]time.Duration, 9), holds: make([]time.Duration, 9)},
+}
+
 // What one draws moves nobody else's, and an operation less in the plan leaves the
 // others as they were.
 func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
@@ -25,9 +31,9 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	}
 	whole := Swarm()
 	for seed := range uint64(20) {
-		all := whole.drawn(seed)
+		all := whole.drawn(seed, somewhere)
 		for i := range whole {
-			less := append(append(Plan{}, whole[:i]...), whole[i+1:]...).drawn(seed)
+			less := append(append(Plan{}, whole[:i]...), whole[i+1:]...).drawn(seed, somewhere)
 			want := Plan{}
 			for _, op := range all {
 				if op.Verb != whole[i].Verb || op.Code != whole[i].Code || op.Amount != whole[i].Amount {

@@ -118,6 +118,8 @@ func TestKit_EachFaultHasItsEffect(t *testing.T) {
 			follows: []string{`2s fault fault expire continue`, `asked manager-2 ConfigMap list: [^&]*$`, `asked manager-2 ConfigMap list: .*continue=`, `answered manager-2 ConfigMap list 410`, `! stored manager-2 .* @`, `asked manager-2 ConfigMap list`, `answered manager-2 ConfigMap list 200`}},
 		"crash": {faults: kit.Plan{kit.Crash(time.Second).OnEvent("ConfigMap", 3)},
 			follows: []string{`3.5s fault fault crash`, `3.5s crashed manager-1`, `! (asked|stored|told|begun|ended) manager-1`, `4.5s started manager-2`, `asked manager-2 ConfigMap watch: .*sendInitialEvents=true`}},
+		"time travel": {faults: kit.Plan{kit.TimeTravel(2, time.Second).OnEvent("ConfigMap", 3)},
+			follows: []string{`3.5s fault fault time travel`, `3.5s crashed manager-1`, `! (asked|stored|told|begun|ended) manager-1`, `4.5s started manager-2`, `asked manager-2 ConfigMap watch: .*sendInitialEvents=true`}},
 		"reject": {faults: kit.Plan{kit.Reject(2, 422).OnWrite("ConfigMap", 3)},
 			follows: []string{`3.5s fault fault ConfigMap reject`, `changed user .* @4`, `asked manager-1 .* update`, `answered manager-1 .* update .* 422`, `ended manager-1 copier error`, `answered manager-1 .* update .* 422`, `! answered .* 422`, `answered manager-1 .* update .* 200`, `! answered .* 422`, `finished`}},
 		"reject 409": {faults: kit.Plan{kit.Reject(1, 409).OnWrite("ConfigMap", 3)},

@@ -29,9 +29,9 @@ func (e Event) harms() bool {
 	return !e.is(panics, hang, stall, stop, reject, poison, huge, nasty, clockStep)
 }
 
-// harmed is the process that a fault happens to; empty: all.
+// harmed is the process that a fault happens to; empty: all, or the next life of one.
 func (e Event) harmed() string {
-	if e.Kind == "" {
+	if e.Kind == "" && !e.is(timeTravel) {
 		return e.Key
 	}
 	return ""

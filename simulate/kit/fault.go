@@ -17,6 +17,7 @@ const (
 	overload, deny, expireTokens, spoilList, spoilEvent, expireContinue Verb = "overload", "deny", "expire tokens", "spoil list", "spoil event", "expire continue"
 	coalesce, reject, failConversion, changeSchema                      Verb = "coalesce", "reject", "fail conversion", "change schema"
 	crash, stop, pause, panics, hang, stall                             Verb = "crash", "stop", "pause", "panic", "hang", "stall"
+	timeTravel                                                          Verb = "time travel"
 	jump, clockStep                                                     Verb = "jump", "clock step"
 	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
 )
@@ -122,6 +123,13 @@ func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
 // the server has begun by then is carried out.
 func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }
 
+// TimeTravel is a Crash after which, for a while, the process meets a server that lags
+// behind: watches, and lists from the cache, know nothing of the last n revisions, of
+// which the process has known.
+func TimeTravel(n int, down time.Duration) Op {
+	return Op{Verb: timeTravel, Amount: int64(n), For: down}
+}
+
 // Stop asks the process to end, as SIGTERM does, and waits until it has: its context
 // ends, it finishes what it has begun, and Run must return nil in time. So long after
 // that another one starts. All that it does is seen to its end.
@@ -172,7 +180,7 @@ func bearable() []Op {
 		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
 		Reject(2, 409), Reject(2, 422), Reject(2, 500), Reject(2, 503),
-		Crash(time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
+		Crash(time.Second), TimeTravel(6, time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
 		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(),
 	}
 }

@@ -63,7 +63,7 @@ var verbs = map[Verb]struct {
 	}},
 	loseResponse: {theServer, func(w *World, t target) func() {
 		switch {
-		case t.request != nil && t.op.When.Write != "":
+		case t.request != nil && t.op.When.Event == "":
 			w.server.LoseResponseTo(*t.request)
 		case t.op.Kind != "":
 			w.server.LoseResponseOf(slices.DeleteFunc(w.server.Kinds(), func(k schema.GroupKind) bool { return !ofKind(k.String(), t.op.Kind) })...)
@@ -133,7 +133,13 @@ var verbs = map[Verb]struct {
 	}},
 	expireContinue: {theServer, func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
 
-	crash:  {aProcess, func(w *World, t target) func() { t.process.crash(); return t.process.program.restart }},
+	crash: {aProcess, func(w *World, t target) func() { t.process.crash(); return t.process.program.restart }},
+	timeTravel: {aProcess, func(w *World, t target) func() {
+		w.server.LagTo(max(w.server.Revision()-t.op.Amount, 1))
+		w.lasting(t.draw+" behind", t.op.For+behind, w.server.CatchUp)
+		t.process.crash()
+		return t.process.program.restart
+	}},
 	stop:   {aProcess, func(w *World, t target) func() { t.process.stop(t.op.For); return nil }},
 	pause:  {aProcess, func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
 	panics: {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
@@ -152,6 +158,9 @@ var verbs = map[Verb]struct {
 }
 
 func nop() {}
+
+// behind is for how long a process that comes back meets a server that lags.
+const behind = 5 * time.Second
 
 // nastyTexts are what people and programs write into objects.
 var nastyTexts = []string{
@@ -208,6 +217,9 @@ func (w *World) aim(t *target) bool {
 		return false
 	}
 	t.process = running[w.draws.next(t.draw+" process")%uint64(len(running))]
+	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
+		t.process = running[i] // whose write it is
+	}
 	of := verbs[t.op.Verb].of
 	if of == theServer || of == aProcess {
 		return true
@@ -215,6 +227,10 @@ func (w *World) aim(t *target) bool {
 	kinds := w.server.Watched()
 	if of == aCustomKind {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !w.server.IsCustom(r) })
+	}
+	if t.op.Kind == "" && t.request != nil && t.op.When.Event == "" && of == aKind {
+		t.kind = t.request.Resource
+		return true
 	}
 	if t.op.Kind != "" {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), t.op.Kind) })
@@ -258,7 +274,7 @@ func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
 // writes and events happens where they are counted.
 func (w *World) schedule(op Op) {
 	switch {
-	case op.When.Write != "" || op.When.Event != "":
+	case op.When.counts():
 	case op.When.Rate > 0:
 		w.group.Go(func() {
 			for nth := 0; ; nth++ {

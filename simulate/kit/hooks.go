@@ -96,7 +96,7 @@ func (p *process) Note(n simhook.Note) {
 	p.keep(n)
 	p.w.note(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: n.Key, UID: n.UID, Version: n.Version,
-		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After,
+		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After, Text: n.Text,
 	})
 }
 
@@ -123,6 +123,12 @@ func (p *process) keep(n simhook.Note) {
 	case simhook.Ended:
 		a.running = false
 		a.again = retried(n.Name)
+		if a.last = ""; a.again {
+			a.failed++
+			a.last = n.Name + ": " + n.Text
+		} else {
+			a.failed = 0
+		}
 	}
 }
 

@@ -29,19 +29,32 @@ func cacheEqualsServer(h *History) (out []Violation) {
 
 // mirror is what the server and the stores hold, as far as a history tells.
 type mirror struct {
-	server map[object]state
-	stores caches
+	server  map[object]state
+	stores  caches
+	changed map[string]uint64 // the last version of each kind
 }
 
-func newMirror() mirror { return mirror{map[object]state{}, caches{}} }
+func newMirror() mirror { return mirror{map[object]state{}, caches{}, map[string]uint64{}} }
 
 func (m mirror) take(e Event, at int) {
 	switch e.What {
 	case Changed:
 		apply(m.server, e)
+		m.changed[e.Kind] = e.Version
 	case Stored:
 		m.stores.take(e, at)
 	}
+}
+
+// unheard says which store of a process has yet to hear of a change, be it of one that is
+// undone by now; empty: none.
+func (m mirror) unheard(who string) string {
+	for _, s := range sortedStores(m.stores) {
+		if c := m.stores[s]; s.who == who && c.whole && c.reached < m.changed[s.kind] {
+			return fmt.Sprintf("%s has reached version %d, and its kind has changed at %d", s, c.reached, m.changed[s.kind])
+		}
+	}
+	return ""
 }
 
 // differences are where the stores of some processes differ from the server.

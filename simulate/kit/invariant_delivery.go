@@ -164,7 +164,8 @@ func timersKeepTime(h *History) (out []Violation) {
 		event int
 	}
 	const slack = time.Second
-	timers, added := map[line]timer{}, map[line]bool{}
+	timers := map[line]timer{}
+	added, taken, since := map[line]bool{}, map[line]bool{}, map[line]bool{} // since: after it was taken up
 	healed, ok := h.healedAt()
 	rest, alive := h.atRest(), h.alive()
 	late := func(l line, t timer, now time.Duration) bool {
@@ -174,7 +175,9 @@ func timersKeepTime(h *History) (out []Violation) {
 		l := lineOf(e)
 		switch e.What {
 		case Enqueued:
-			added[l] = true
+			added[l], since[l] = true, taken[l]
+		case Taken:
+			taken[l] = true
 		case Begun:
 			if t, waits := timers[l]; waits && e.At < t.due && !added[l] {
 				out = append(out, violated(i, "%s runs %v before its time, and nobody has added it", l, t.due-e.At))
@@ -182,7 +185,7 @@ func timersKeepTime(h *History) (out []Violation) {
 				out = append(out, violated(i, "%s runs %v after its time", l, e.At-t.due))
 			}
 			delete(timers, l)
-			added[l] = false
+			added[l], taken[l], since[l] = since[l], false, false
 		case Ended:
 			if e.After > 0 {
 				timers[l] = timer{e.At + e.After, i}

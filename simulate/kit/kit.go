@@ -112,7 +112,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 			}
 			if len(h.Violations) > 0 {
 				failed.Add(1)
-				t.Error(h.report(artifacts(t)))
+				t.Error(h.report(artifacts(t), Shrink(t, cfg, h, scenario)))
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -37,7 +38,8 @@ type Op struct {
 	// When it happens.
 	When Trigger `json:"when"`
 
-	id string // names its draws; of a drawn plan
+	id    string  // names its draws; of a drawn plan
+	share float64 // of the seeds that take it; of a swarm
 }
 
 // Trigger says when an Op happens. Zero: as the seed decides.
@@ -47,6 +49,14 @@ type Trigger struct {
 	Write string `json:"write,omitempty"`
 	Event string `json:"event,omitempty"`
 	Nth   int    `json:"nth,omitempty"`
+	// Before and After: before the Nth such write of a process is carried out, and when
+	// it is, before it is answered. A kind, such as "Pod" or "Deployment.apps", of which a
+	// subresource can be named, such as "Pod/status"; or a verb and a kind, such as
+	// "create Pod". "*" is every kind.
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+	// User counts the writes of the user in place of those of processes.
+	User bool `json:"user,omitempty"`
 	// At this time after the start.
 	At time.Duration `json:"at,omitempty"`
 	// Rate is how often on average per second of the fault phase.
@@ -63,6 +73,30 @@ func (o Op) OnWrite(kind string, nth int) Op {
 // OnEvent has it happen before the nth event of a kind is sent on a watch.
 func (o Op) OnEvent(kind string, nth int) Op {
 	o.When = Trigger{Event: kind, Nth: nth}
+	return o
+}
+
+// BeforeWrite has it happen before the nth such write of a process, counted from 1, is
+// sent. What ends its connection, as Cut and Crash do, has the write never be
+// carried out; what has the process stand still, as Pause does, has it arrive after
+// that. Writes are named by a kind, "Pod", by a verb and a kind, "create Pod", with a
+// subresource, "update Pod/status", or all by "*".
+func (o Op) BeforeWrite(write string, nth int) Op {
+	o.When = Trigger{Before: write, Nth: nth}
+	return o
+}
+
+// AfterWrite has it happen when the nth such write of a process has been carried out,
+// before it is answered.
+func (o Op) AfterWrite(write string, nth int) Op {
+	o.When = Trigger{After: write, Nth: nth}
+	return o
+}
+
+// ByUser has BeforeWrite and AfterWrite count the user's writes in place of those of
+// processes.
+func (o Op) ByUser() Op {
+	o.When.User = true
 	return o
 }
 
@@ -91,39 +125,69 @@ func (o Op) In(process string) Op {
 	return o
 }
 
-// Swarm is a Plan of which each seed takes a part, each operation with a rate of
-// its own. With no ops it is all faults of this package.
+// Swarm is a Plan of which each seed takes a part. Those of its operations that can be
+// aimed at a write mostly are, see Moment; the others come at a rate of their own. With
+// no ops it is all faults of this package, of which each seed takes a few.
 func Swarm(ops ...Op) Plan {
-	if len(ops) == 0 {
+	all := len(ops) == 0
+	if all {
 		ops = bearable()
 	}
 	plan := make(Plan, 0, len(ops))
 	for _, op := range ops {
-		op.When = Trigger{}
+		op.When, op.share = Trigger{}, taken
+		switch {
+		case all && op.aimable():
+			op.share = takenAimed
+		case all:
+			op.share = takenSpread
+		}
 		plan = append(plan, op)
 	}
 	return plan
 }
 
+// Without is the plan without the operations whose faults are those of ops, however often
+// or long, such as kit.Swarm().Without(kit.Rewind(1)).
+func (p Plan) Without(ops ...Op) Plan {
+	out := make(Plan, 0, len(p))
+	for _, op := range p {
+		if !slices.ContainsFunc(ops, func(other Op) bool { return other.Verb == op.Verb }) {
+			out = append(out, op)
+		}
+	}
+	return out
+}
+
 // drawn is the plan of one seed: what the seed decides is decided. Each operation
-// is drawn by what it is, so that none moves another.
-func (p Plan) drawn(seed uint64) Plan {
+// is drawn by what it is, so that none moves another. moments are the writes that it can
+// be aimed at.
+func (p Plan) drawn(seed uint64, moments []moment) Plan {
 	out := Plan{}
 	for i, op := range p {
 		op.id = fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
 		if op.When == (Trigger{}) {
-			if unit(drawn(seed, op.id, 0)) >= taken {
+			if unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
 				continue
 			}
-			op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
+			if !op.aim(seed, moments) {
+				op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
+			}
 		}
 		out = append(out, op)
 	}
 	return out
 }
 
+// aims reports whether an operation can be aimed at what a probe finds.
+func (p Plan) aims() bool {
+	return slices.ContainsFunc(p, func(op Op) bool { return op.When == (Trigger{}) && op.aimable() })
+}
+
 const (
 	taken            = 0.35 // of the operations of a swarm
+	takenAimed       = 0.2  // of all faults of this package, those that can be aimed
+	takenSpread      = 0.06 // and the others
 	slowest, fastest = 0.02, 0.5
 )
 
@@ -147,6 +211,15 @@ func (t Trigger) String() string {
 	switch {
 	case t.Write != "":
 		return fmt.Sprintf("before write %d of %s", t.Nth, t.Write)
+	case t.Before != "" || t.After != "":
+		when, whose := "before", ""
+		if t.After != "" {
+			when = "after"
+		}
+		if t.User {
+			whose = " of the user"
+		}
+		return fmt.Sprintf("%s write %d of %s%s", when, t.Nth, cmp.Or(t.Before, t.After), whose)
 	case t.Event != "":
 		return fmt.Sprintf("before event %d of %s", t.Nth, t.Event)
 	case t.Rate > 0:
@@ -185,14 +258,20 @@ func (p Plan) misuse() error {
 		if op.Process != "" && verbs[op.Verb].of != aProcess {
 			return fmt.Errorf("Config.Faults: %s is a fault of the server, which all processes share; leave In(%q) out", op.Verb, op.Process)
 		}
-		if set := cmp.Or(w.Write, w.Event); set != "" && w.Nth < 1 {
+		if set := cmp.Or(w.Write, w.Event, w.Before, w.After); set != "" && w.Nth < 1 {
 			return fmt.Errorf("Config.Faults: %s is to happen before number %d of %s; count from 1", op.Verb, w.Nth, set)
+		}
+		if op.Verb == timeTravel && op.Amount < 1 {
+			return fmt.Errorf("Config.Faults: time travel goes behind %d revisions; give at least 1, such as kit.TimeTravel(6, time.Second)", op.Amount)
 		}
 		if op.Verb == rewind && op.Amount < 1 {
 			return fmt.Errorf("Config.Faults: rewind undoes %d revisions; give at least 1, such as kit.Rewind(5)", op.Amount)
 		}
 		if op.Verb == reject && (op.Code < 400 || op.Code > 599 || op.Amount < 1) {
 			return fmt.Errorf("Config.Faults: reject refuses %d writes with %d; give at least 1, and a code from 400 to 599, such as kit.Reject(2, 422)", op.Amount, op.Code)
+		}
+		if w.User && w.Before == "" && w.After == "" {
+			return fmt.Errorf("Config.Faults: %s has ByUser and names no write of the user; say which, such as kit.Pause(time.Second).AfterWrite(\"update ConfigMap\", 1).ByUser()", op.Verb)
 		}
 		if w.Rate < 0 || w.Rate > 1000 {
 			return fmt.Errorf("Config.Faults: %s has a rate of %v a second; give one from 0 to 1000", op.Verb, w.Rate)

@@ -61,6 +61,10 @@ type keyed struct{ controller, key string }
 type attempt struct {
 	queued, running bool
 	again           bool // with backoff, after a failure
+
+	failed int      // how often in a row
+	last   string   // what the last of these said
+	asked  []string // the last requests of its reconciles, as lines
 }
 
 func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }

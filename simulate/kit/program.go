@@ -134,8 +134,8 @@ func (w *World) strayed(known []schema.GroupKind) string {
 // unknownKind says which kind that op names is none of those that are known; empty:
 // none.
 func unknownKind(op Op, known []schema.GroupKind) string {
-	for _, named := range []string{op.Kind, op.When.Write, op.When.Event} {
-		if named == "" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {
+	for _, named := range []string{op.Kind, op.When.Write, op.When.Event, kindIn(op.When.Before), kindIn(op.When.After)} {
+		if named == "" || named == "*" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {
 			continue
 		}
 		var names []string

@@ -72,6 +72,20 @@ func (w *World) fail(invariant, text string) {
 	r.mu.violations = append(r.mu.violations, Violation{invariant, text, len(r.mu.events) - 1})
 }
 
+// neverFailed reports whether something was the case that must never be.
+func (w *World) neverFailed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.neverWas
+}
+
+// happened is how many events there are.
+func (w *World) happened() int {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	return len(w.record.mu.events)
+}
+
 func (w *World) failed() bool {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
@@ -177,7 +191,7 @@ func (t tracer) Asked(r simulate.Request) {
 		t.w.under(1)
 	}
 	if r.Writes() {
-		t.w.met(r, func(w Trigger) string { return w.Write })
+		t.w.met(r, arriving)
 	}
 }
 
@@ -197,8 +211,12 @@ func (t tracer) Stored(c simulate.Change) {
 	}
 }
 
-// Answering says who made what was stored.
-func (t tracer) Answering(r simulate.Request) { t.w.claim(r.Client) }
+// Answering says who made what was stored, and has happen what is to happen before the
+// answer.
+func (t tracer) Answering(r simulate.Request) {
+	t.w.claim(r.Client)
+	t.w.met(r, answering)
+}
 
 // Answered notes the end of a request.
 func (t tracer) Answered(r simulate.Request, code int) {
@@ -224,7 +242,7 @@ func (t tracer) Panicked(r simulate.Request, value any, stack []byte) {
 func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.alone(r)
 	if e.Type != "BOOKMARK" {
-		t.w.met(r, func(w Trigger) string { return w.Event })
+		t.w.met(r, sending)
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
 	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: r.Number + 1})
@@ -245,24 +263,6 @@ func (w *World) under(n int) {
 func (w *World) alone(r simulate.Request) {
 	name := fmt.Sprintf("watch %d", r.Number)
 	w.sleepUntil(w.serving, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(name, stepping))))
-}
-
-// met counts the kind of a request for each operation that waits for it, and carries
-// out those whose turn has come.
-func (w *World) met(r simulate.Request, waits func(Trigger) string) {
-	kind := kindText(r)
-	for _, op := range w.history.Plan {
-		if named := waits(op.When); named != "" && ofKind(kind, named) && w.turn(op) {
-			w.fire(op, 0, &r)
-		}
-	}
-}
-
-func (w *World) turn(op Op) bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.mu.met[op.id]++
-	return w.record.mu.met[op.id] == op.When.Nth
 }
 
 func kindText(r simulate.Request) string {

@@ -17,14 +17,18 @@ import (
 )
 
 // report is what the test says of a run that failed: what is violated, the line
-// that replays it, and where its history is.
-func (h *History) report(dir string) string {
+// that replays it, the fewest faults that lead to it, where it parts from a run that is
+// right, and where its history is. least is nil if that was not looked for.
+func (h *History) report(dir string, least *Shrunk) string {
 	var text strings.Builder
 	for _, v := range h.Violations {
 		fmt.Fprintf(&text, "%s\n", v)
-		if v.Event >= 0 && v.Event < len(h.Events) {
+		if v.Event >= 0 && v.Event < len(h.Events) && h.Events[v.Event].What != Restless { // whose text it has
 			fmt.Fprintf(&text, "    %s\n", h.Events[v.Event])
 		}
+	}
+	if least != nil {
+		text.WriteString(least.String())
 	}
 	fmt.Fprintf(&text, "replay: %s\n", h.Replay())
 	if h.Inexact != "" {

@@ -17,7 +17,38 @@ import (
 // too: something in it waits for ever.
 func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
-	h := newHistory(t, cfg, seed)
+	var moments []moment
+	if cfg.Faults.aims() {
+		probed := play(t, cfg, newHistory(t, cfg, seed, Plan{}), func(w *World) { w.probe(scenario) })
+		if probed.abandoned {
+			return probed
+		}
+		moments = momentsOf(probed, cfg.FaultPhase)
+	}
+	h := play(t, cfg, newHistory(t, cfg, seed, cfg.Faults.drawn(seed, moments)), func(w *World) { w.play(scenario) })
+	if !h.abandoned {
+		h.judge()
+	}
+	return h
+}
+
+// probe is the life of a world in which nothing goes wrong, for a look at the writes that
+// there are: it ends when what the scenario does has been reconciled.
+func (w *World) probe(scenario func(*World)) {
+	done := make(chan struct{})
+	w.group.Go(func() {
+		defer close(done)
+		scenario(w)
+	})
+	<-done
+	for end := w.start.Add(w.cfg.FaultPhase); !w.failed() && time.Now().Before(end) && w.restless() != ""; {
+		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(polling)))
+	}
+}
+
+// play has a world live in a bubble of its own, and returns its history: h, or another if
+// the bubble was abandoned.
+func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 	var counter atomic.Uint64
 	begun, ended := make(chan string, 1), make(chan string, 1)
 	var name string // of the bubble, as stacks have it
@@ -33,22 +64,19 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History 
 		synctest.Test(t, func(t *testing.T) {
 			name = bubbleOf()
 			begun <- name
-			live(t, cfg, h, &counter, scenario)
+			live(t, cfg, h, &counter, life)
 		})
 		reason = ""
 	})
 	reason := guard(&watchdog{moved: counter.Load, patience: or(cfg.patience, patient)}, begun, ended)
 	if reason.abandoned {
-		h = newHistory(t, cfg, seed) // the other may still be written to
+		h = newHistory(t, cfg, h.Seed, h.Plan) // the other may still be written to
 		h.abandoned = true
 	} else {
 		bubble.Wait()
 	}
 	if reason.text != "" {
 		h.violate("V12", reason.text, -1)
-	}
-	if !h.abandoned {
-		h.judge()
 	}
 	return h
 }
@@ -83,7 +111,7 @@ func guard(d *watchdog, begun, ended <-chan string) verdict {
 }
 
 // live is what happens in the bubble.
-func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, scenario func(*World)) {
+func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
 	w.instants.count = moved
 	defer w.leave()
@@ -92,7 +120,7 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, scenario f
 		w.stop()
 		return
 	}
-	w.play(scenario)
+	life(w)
 	w.stop()
 }
 
@@ -123,6 +151,9 @@ func (w *World) play(scenario func(*World)) {
 		w.fail("misuse", text)
 		return
 	}
+	if w.neverFailed() {
+		return
+	}
 	if w.comeToRest() {
 		w.sleepUntil(w.ctx, time.Now().Add(w.cfg.Stay))
 		w.check(true)
@@ -134,9 +165,12 @@ func (w *World) play(scenario func(*World)) {
 // comeToRest waits until nothing moves any more and all checks of the scenario
 // hold, for the bound at most.
 func (w *World) comeToRest() bool {
-	deadline := time.Now().Add(w.cfg.Quiesce)
+	deadline, most := time.Now().Add(w.cfg.Quiesce), w.happened()+mostEvents
 	last := w.start
 	for wait := polling; ; wait = min(2*wait, rarely) {
+		if w.neverFailed() {
+			return false
+		}
 		why, settled := w.restless(), false
 		if why == "" {
 			why, settled = w.check(false), true
@@ -145,9 +179,9 @@ func (w *World) comeToRest() bool {
 				return true
 			}
 		}
-		if time.Now().After(deadline) {
+		if time.Now().After(deadline) || w.happened() > most {
 			if !settled { // else it is the checks that fail, and say so
-				w.note(Event{What: Restless, Text: why})
+				w.note(Event{What: Restless, Text: why + w.unrest()})
 			}
 			w.check(true)
 			return false
@@ -164,6 +198,8 @@ const (
 	rarely  = 15 * time.Second // while nothing moves
 	// still is for how long nothing has moved when it is at rest.
 	still = 3 * time.Second
+	// mostEvents while coming to rest: who makes more goes round in circles.
+	mostEvents = 100_000
 )
 
 // restless says what moves; empty: nothing.

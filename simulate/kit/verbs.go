@@ -144,6 +144,9 @@ func (w *World) Eventually(f func() error) {
 		if err == nil {
 			return
 		}
+		if w.neverFailed() {
+			runtime.Goexit()
+		}
 		if time.Now().After(deadline) {
 			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
 		}
@@ -220,8 +223,25 @@ func (w *World) watchNever() {
 			if err := c.f(); err != nil {
 				failed[c.name] = true
 				w.note(Event{What: Check, Name: c.name, Text: err.Error()})
+				w.giveUp()
 			}
 		}
+	}
+}
+
+// giveUp ends all processes for good: what must never be was, nothing that comes after it
+// says more, and it may be long.
+func (w *World) giveUp() {
+	w.mu.Lock()
+	again := w.mu.neverWas
+	w.mu.neverWas, w.mu.stopping = true, true
+	w.mu.Unlock()
+	if again {
+		return
+	}
+	w.pause()
+	for _, p := range w.running() {
+		p.crash()
 	}
 }
 

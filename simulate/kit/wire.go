@@ -7,6 +7,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 )
 
@@ -65,15 +66,41 @@ type sender struct {
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	what := r.URL.Path + " " + r.Header.Get("Accept")
 	s.p.Step(r.Context(), "send "+r.Method, what)
-	if err := r.Context().Err(); err != nil {
+	err := r.Context().Err()
+	if err == nil {
+		err = s.p.leaves(r)
+	}
+	if err != nil {
 		s.p.apart(r.Context(), what)
 		return nil, err
 	}
 	answer, err := s.next.RoundTrip(r)
+	s.p.asked(r, answer, err)
 	if err != nil {
 		s.p.apart(r.Context(), what)
 	}
 	return answer, err
+}
+
+// leaves has happen what is to happen to the process before it sends a write, and returns
+// why it is not sent then.
+func (p *process) leaves(r *http.Request) error {
+	if r.Method == http.MethodGet {
+		return nil
+	}
+	request := p.w.server.Reads(r)
+	request.Client = p.name
+	broken := p.w.met(request, leaving)
+	if p.heldUntil().After(time.Now()) {
+		p.Step(r.Context(), "send on", r.URL.Path)
+	}
+	switch err := r.Context().Err(); {
+	case err != nil:
+		return err
+	case broken:
+		return &net.OpError{Op: "write", Net: "simulated", Err: syscall.ECONNRESET}
+	}
+	return nil
 }
 
 // CloseIdleConnections gives connections back.

@@ -51,6 +51,7 @@ type World struct {
 		stood    time.Time // it last did
 		settled  []check
 		never    []check
+		neverWas bool // one has failed
 	}
 	history *History
 	record  record

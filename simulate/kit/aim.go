@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// A fault that comes at any time mostly comes while nothing happens. Those that can be
+// are aimed at writes instead: a run of the same seed without faults, the probe, says
+// which writes there are, and each operation chooses one of them, by its class first, so
+// that the one write that removes a finalizer is chosen as often as the many that update
+// a status.
+
+// moment is a class of writes in the probe.
+type moment struct {
+	write string // as BeforeWrite takes it
+	user  bool
+	at    []time.Duration // of each, in their order
+	holds []time.Duration // from each until just after the user's next write; 0: there is none
+}
+
+// aimable reports whether the operation can be aimed at a write.
+func (o Op) aimable() bool {
+	switch o.Verb {
+	case crash, timeTravel, stop, pause, cut, partition, lag, loseResponse, reject:
+		return true
+	}
+	return false
+}
+
+// stretches reports whether the operation has the world stand still, or somebody not
+// look, for a time that can be chosen.
+func (o Op) stretches() bool {
+	switch o.Verb {
+	case crash, stop, pause, partition, lag:
+		return true
+	}
+	return false
+}
+
+// The numbers of an operation's sequences, see spread.
+const (
+	ofTaking = iota
+	ofAiming
+	ofClass
+	ofNth
+	ofPoint
+	ofHold
+)
+
+// aimed is how many of the operations that can be aimed are.
+const aimed = 0.85
+
+// aim has the operation happen at one of the moments, and reports whether it does.
+func (o *Op) aim(seed uint64, moments []moment) bool {
+	if !o.aimable() || unit(drawn(seed, o.id, ofAiming)) >= aimed {
+		return false
+	}
+	fit := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool {
+		return m.user && !o.stretches() && o.Verb != timeTravel || o.Kind != "" && !ofKind(kindIn(m.write), o.Kind)
+	})
+	if len(fit) == 0 {
+		return false
+	}
+	m := fit[pick(seed, o.id, ofClass, len(fit))]
+	nth := pick(seed, o.id, ofNth, len(m.at))
+	o.When = Trigger{Before: m.write, Nth: nth + 1, User: m.user}
+	switch o.Verb {
+	case crash, timeTravel, stop, pause, cut, partition, lag:
+		if m.user || pick(seed, o.id, ofPoint, 2) == 1 {
+			o.When.Before, o.When.After = "", m.write
+		}
+	}
+	if hold := m.holds[nth]; o.stretches() && hold > o.For && pick(seed, o.id, ofHold, 3) > 0 {
+		o.For = hold
+	}
+	return true
+}
+
+// kindIn is the kind that a write is named with.
+func kindIn(write string) string {
+	kind := write[strings.LastIndex(write, " ")+1:]
+	kind, _, _ = strings.Cut(kind, "/")
+	return kind
+}
+
+// pick is one of n.
+func pick(seed uint64, id string, sequence, n int) int {
+	return min(int(unit(spread(seed, id, sequence))*float64(n)), n-1)
+}
+
+// spread is a number by a seed and by what it is for, such that seeds that follow each
+// other fill the range evenly: each sequence goes on by an irrational part of it.
+func spread(seed uint64, id string, sequence int) uint64 {
+	return drawn(0, id, uint64(sequence)) + seed*steps[sequence]
+}
+
+// steps are 2⁶⁴ by the powers of the root of x⁷ = x + 1, which fill the space of six
+// sequences evenly.
+var steps = [...]uint64{0xe60e2b722b53a801, 0xcebd76d9edb6a001, 0xb9c9aa3a51d00001, 0xa6f5777f6f888801, 0x9609c71eb7d03001, 0x86d516e50b049801}
+
+// momentsOf are the writes of a probe while faults would happen, in the order in which
+// each class first comes.
+func momentsOf(h *History, phase time.Duration) (out []moment) {
+	var user []time.Duration
+	for _, e := range h.Events {
+		if e.What == Asked && e.Who == "user" {
+			user = append(user, e.At)
+		}
+	}
+	for _, e := range h.Events {
+		if e.What != Asked || !writes(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
+			continue
+		}
+		write, byUser := e.Name+" "+e.Kind+e.subresource(), e.Who == "user"
+		i := slices.IndexFunc(out, func(m moment) bool { return m.write == write && m.user == byUser })
+		if i < 0 {
+			i = len(out)
+			out = append(out, moment{write: write, user: byUser})
+		}
+		hold := time.Duration(0)
+		if next := slices.IndexFunc(user, func(at time.Duration) bool { return at > e.At }); next >= 0 {
+			hold = (user[next] - e.At + margin).Round(100 * time.Millisecond)
+		}
+		out[i].at, out[i].holds = append(out[i].at, e.At), append(out[i].holds, hold)
+	}
+	return out
+}
+
+// margin is how much longer than until the user's next write something is held.
+const margin = 300 * time.Millisecond
+
+// subresource that a request asks for, by its path.
+func (e Event) subresource() string {
+	path, _, _ := strings.Cut(e.Text, "?")
+	_, name, _ := strings.Cut(e.Key, "/")
+	if name == "" {
+		name = e.Key
+	}
+	if _, sub, ok := strings.Cut(path, "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
+		return "/" + sub
+	}
+	return ""
+}
+
+// meeting is where a request is when something can happen to it.
+type meeting int
+
+const (
+	leaving   meeting = iota // a write, not sent
+	arriving                 // a write, at the server
+	answering                // a write that is carried out
+	sending                  // an event on a watch
+)
+
+// counts reports whether the operation happens to one of many requests.
+func (t Trigger) counts() bool {
+	return t.Write != "" || t.Event != "" || t.Before != "" || t.After != ""
+}
+
+// meets reports whether r is one of those that the operation counts.
+func (o Op) meets(r simulate.Request, what meeting) bool {
+	t := o.When
+	switch {
+	case what == sending:
+		return t.Event != "" && ofKind(kindText(r), t.Event)
+	case what == answering:
+		return t.After != "" && o.ofWrite(r, t.After)
+	case t.Before != "":
+		return what == o.point() && o.ofWrite(r, t.Before)
+	}
+	return what == arriving && t.Write != "" && ofKind(kindText(r), t.Write)
+}
+
+// point is where an operation happens that is to happen before a write: what happens to a
+// process does before that sends it.
+func (o Op) point() meeting {
+	if verbs[o.Verb].of == aProcess && !o.When.User {
+		return leaving
+	}
+	return arriving
+}
+
+// ofWrite reports whether r is a write that is named so, of those who are asked for.
+func (o Op) ofWrite(r simulate.Request, named string) bool {
+	if o.When.User != (r.Client == "user") || o.Process != "" && o.Process != programOf(r.Client) {
+		return false
+	}
+	if verb, rest, ok := strings.Cut(named, " "); ok {
+		if verb != r.Verb {
+			return false
+		}
+		named = rest
+	}
+	kind, sub, _ := strings.Cut(named, "/")
+	return (kind == "*" || ofKind(kindText(r), kind)) && (sub == r.Subresource || kind == "*")
+}
+
+// programOf is the program that a process is a life of.
+func programOf(process string) string { return process[:max(strings.LastIndex(process, "-"), 0)] }
+
+// met counts a request for each operation that waits for it, carries out those whose
+// turn has come, and reports whether one breaks the connection that it is to be sent on.
+func (w *World) met(r simulate.Request, what meeting) (broken bool) {
+	for _, op := range w.history.Plan {
+		if op.meets(r, what) && w.turn(op) && w.fire(op, 0, &r) && what == leaving {
+			broken = broken || op.Verb == cut || op.Verb == crash || op.Verb == timeTravel
+		}
+	}
+	return broken
+}
+
+func (w *World) turn(op Op) bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.mu.met[op.id]++
+	return w.record.mu.met[op.id] == op.When.Nth
+}

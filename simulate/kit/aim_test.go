@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit"
+)
+
+// two has two originals come, a second apart.
+func two(w *kit.World) {
+	w.Run(setUpCopier)
+	w.Settled(copied(w))
+	w.Create(configMap("m", map[string]string{"v": "0"}))
+	w.Sleep(time.Second)
+	w.Create(configMap("n", map[string]string{"v": "0"}))
+}
+
+// seen is what a history tells of the second copy.
+type seen struct {
+	fault    time.Duration
+	made     time.Duration // the second copy
+	before   int           // copies that were made before the fault
+	answered []int         // the codes of creates of processes, in their order
+	sent     time.Duration // the second copy, on a watch
+}
+
+func look(h *kit.History) (s seen) {
+	for _, e := range h.Events {
+		switch {
+		case e.What == kit.Fault:
+			s.fault = e.At
+		case e.What == kit.Changed && e.Name == "created" && strings.Contains(e.Key, prefix):
+			if s.fault == 0 {
+				s.before++
+			}
+			s.made = e.At
+		case e.What == kit.Answered && e.Name == "create" && e.Who != "user":
+			s.answered = append(s.answered, e.Code)
+		case e.What == kit.Sent && strings.HasSuffix(e.Key, prefix+"n") && s.sent == 0:
+			s.sent = e.At
+		}
+	}
+	return s
+}
+
+// A fault that is aimed at a write happens right before it or right after it, and to that
+// one.
+func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
+	for name, c := range map[string]struct {
+		op   kit.Op
+		want func(seen) bool
+	}{
+		"crash before: it is never made by that process": {kit.Crash(3*time.Second).BeforeWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.before == 1 && s.made > s.fault+3*time.Second && len(s.answered) == 2 }},
+		"crash after: it is made, and not answered": {kit.Crash(time.Second).AfterWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.before == 2 && s.made <= s.fault && s.fault < time.Second+time.Second/2 }},
+		"cut before: it is made by another try": {kit.Cut().BeforeWrite("ConfigMap", 2),
+			func(s seen) bool { return s.before == 1 && s.made > s.fault && len(s.answered) == 2 }},
+		"cut after: it is made once": {kit.Cut().AfterWrite("*", 2),
+			func(s seen) bool { return s.before == 2 && s.made <= s.fault }},
+		"pause before: it is made after that": {kit.Pause(5*time.Second).BeforeWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.before == 1 && s.made >= s.fault+5*time.Second }},
+		"reject before: that one is refused": {kit.Reject(1, 500).BeforeWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.before == 1 && len(s.answered) == 3 && s.answered[1] == 500 }},
+		"lose response before: it is made, and not answered": {kit.LoseResponse().BeforeWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.before == 1 && s.answered[1] == 0 && s.made < s.fault+time.Millisecond }},
+		"lag before: no watch hears of it for that time": {kit.Lag(5*time.Second).BeforeWrite("create ConfigMap", 2),
+			func(s seen) bool { return s.made < s.fault+time.Millisecond && s.sent >= s.fault+5*time.Second }},
+		"pause after a write of the user": {kit.Pause(5*time.Second).AfterWrite("create ConfigMap", 2).ByUser(),
+			func(s seen) bool { return s.before == 1 && s.made >= s.fault+5*time.Second }},
+		"lag after a write of the user": {kit.Lag(5*time.Second).BeforeWrite("create ConfigMap", 2).ByUser(),
+			func(s seen) bool { return s.before == 1 && s.made >= s.fault+5*time.Second }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := kit.Run(t, kit.Config{Faults: kit.Plan{c.op}}, 5, two)
+			sound(t, h)
+			if s := look(h); s.fault == 0 || !c.want(s) {
+				t.Errorf("%#v: %+v, want that %s", c.op, s, name)
+			}
+		})
+	}
+}
+
+// Most faults of a swarm that can be are aimed at writes which there are, and happen.
+func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
+	aimed, met := 0, 0
+	for seed := range uint64(30) {
+		h := kit.Run(t, kit.Config{}, seed, changes)
+		sound(t, h)
+		for _, op := range h.Plan {
+			if op.When.Before == "" && op.When.After == "" {
+				continue
+			}
+			aimed++
+			for _, e := range h.Events {
+				if e.What == kit.Fault && e.Name == op.String() && e.Text == op.When.String() {
+					met++
+					break
+				}
+			}
+		}
+	}
+	if aimed < 30 || met < aimed*3/4 {
+		t.Errorf("30 seeds aim %d faults, of which %d happen; want at least 30, and three quarters", aimed, met)
+	}
+}
+
+// After a crash the process meets a server that lags behind what it has known.
+func TestKit_TimeTravelLeadsToALaggingServer(t *testing.T) {
+	h := kit.Run(t, kit.Config{Faults: kit.Plan{kit.TimeTravel(1, time.Second).AfterWrite("create ConfigMap", 2)}}, 5, two)
+	sound(t, h)
+	begins, refused := time.Duration(0), false
+	for _, e := range h.Events {
+		switch {
+		case e.What == kit.Started && e.Who == "manager-2":
+			begins = e.At
+		case begins > 0 && e.What == kit.Sent && e.Who == "manager-2" && strings.HasSuffix(e.Key, prefix+"n") && e.At < begins+5*time.Second:
+			refused = true
+		}
+	}
+	if begins == 0 || refused {
+		t.Errorf("the second life begins at %v; want one, to which no watch tells of the last write for five seconds", begins)
+	}
+}

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Shrunk is what is left of a run that fails when all that it does not need for that is
+// taken out of its plan.
+type Shrunk struct {
+	// Least is a run of the same seed that violates the same invariant. Its plan fails no
+	// more if any operation is taken out.
+	Least *History
+	// Good is the nearest run of the seed that violates nothing, with one operation less,
+	// Without. Nil: there is none, as where the seed fails without any fault.
+	Good    *History
+	Without Op
+	// Runs that it took.
+	Runs int
+
+	of int // operations of the plan at first
+}
+
+// mostRuns bounds how often a seed is run again to shrink its plan.
+const mostRuns = 60
+
+// Shrink runs the seed of a history that fails again and again, with ever fewer faults,
+// and returns the last run that still violates what h violates first. Faults that come at
+// a rate are taken one by one. cfg and scenario are those of the run. It returns nil if
+// h violates nothing, or cannot be repeated: see Config.Inexact.
+func Shrink(t *testing.T, cfg Config, h *History, scenario func(*World)) *Shrunk {
+	t.Helper()
+	if len(h.Violations) == 0 || h.abandoned || cfg.Inexact != "" || h.Violations[0].Invariant == "misuse" || h.Violations[0].Invariant == "K1" {
+		return nil
+	}
+	s := &shrinking{out: &Shrunk{Least: h, of: len(h.Plan)}, run: func(p Plan) *History {
+		cfg.Faults = p
+		return Run(t, cfg, h.Seed, scenario)
+	}}
+	s.fewer()
+	s.singled()
+	if plan := s.out.Least.Plan; len(plan) == 1 && s.none != nil && len(s.none.Violations) == 0 {
+		s.out.Good, s.out.Without = s.none, plan[0]
+	}
+	return s.out
+}
+
+// shrinking is a Shrink under way.
+type shrinking struct {
+	out  *Shrunk
+	none *History // without any fault
+	run  func(Plan) *History
+}
+
+// fails runs a plan and takes it if it fails as the first one did.
+func (s *shrinking) fails(p Plan) (h *History, taken bool) {
+	if s.out.Runs >= mostRuns {
+		return nil, false
+	}
+	s.out.Runs++
+	h = s.run(p)
+	first := s.out.Least.Violations[0].Invariant
+	i := slices.IndexFunc(h.Violations, func(v Violation) bool { return v.Invariant == first })
+	if i < 0 {
+		return h, false
+	}
+	h.Violations[0], h.Violations[i] = h.Violations[i], h.Violations[0]
+	s.out.Least, s.out.Good = h, nil
+	return h, true
+}
+
+// fewer takes operations out, half of them and then one at a time, until each is needed.
+func (s *shrinking) fewer() {
+	if len(s.out.Least.Plan) == 0 {
+		return
+	}
+	if s.none == nil {
+		none, taken := s.fails(Plan{})
+		if s.none = none; taken {
+			return
+		}
+	}
+	for size := (len(s.out.Least.Plan) + 1) / 2; size > 0; {
+		found := false
+		for from := 0; from < len(s.out.Least.Plan) && len(s.out.Least.Plan) > 1; {
+			plan := slices.Clone(s.out.Least.Plan)
+			without := plan[from]
+			h, taken := s.fails(slices.Delete(plan, from, min(from+size, len(plan))))
+			switch {
+			case taken:
+				found = true
+				continue
+			case size == 1 && h != nil && len(h.Violations) == 0:
+				s.out.Good, s.out.Without = h, without
+			}
+			from += size
+		}
+		if !found || size > 1 {
+			size /= 2
+		}
+	}
+}
+
+// singled has those operations that come at a rate happen at the moments at which they
+// did, and leaves out those of them that are not needed.
+func (s *shrinking) singled() {
+	for i := 0; i < len(s.out.Least.Plan); i++ {
+		op := s.out.Least.Plan[i]
+		if op.When.Rate == 0 {
+			continue
+		}
+		var each Plan
+		for _, e := range s.out.Least.Events {
+			if e.What != Fault || e.Name != op.String() || e.Text != op.When.String() {
+				continue
+			}
+			once := op.At(e.At.Round(time.Millisecond))
+			if once.Kind == "" {
+				once.Kind = e.Kind
+			}
+			each = append(each, once)
+		}
+		if _, taken := s.fails(slices.Concat(s.out.Least.Plan[:i], each, s.out.Least.Plan[i+1:])); taken {
+			s.fewer()
+			i = -1 // places have changed
+		}
+	}
+}
+
+// different says where a run first parts from a good one of the same seed, by what was
+// written and what was refused; empty: nowhere.
+func (h *History) different(good *History) string {
+	here, there := h.steps(), good.steps()
+	n := 0
+	for n < len(here) && n < len(there) && here[n].what == there[n].what {
+		n++
+	}
+	if n == len(here) && n == len(there) {
+		return ""
+	}
+	var text strings.Builder
+	if n > 0 {
+		text.WriteString("  both:  " + here[n-1].String() + "\n")
+	}
+	for _, side := range []struct {
+		name  string
+		steps []step
+	}{{"  good:  ", there}, {"  here:  ", here}} {
+		rest := side.steps[n:]
+		if len(rest) == 0 {
+			text.WriteString(side.name + "nothing more\n")
+		}
+		for _, s := range rest[:min(len(rest), 3)] {
+			text.WriteString(side.name + s.String() + "\n")
+		}
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+// step is a write, or one that was refused.
+type step struct {
+	at   time.Duration
+	what string
+}
+
+func (s step) String() string { return fmt.Sprintf("%12s %s", s.at, s.what) }
+
+// steps are what was written, and which writes were refused or lost their answer, by whom.
+func (h *History) steps() (out []step) {
+	for _, e := range h.Events {
+		who := programOf(e.Who)
+		if who == "" {
+			who = e.Who
+		}
+		switch {
+		case e.What == Stopping:
+			return out
+		case h.renews(e) || strings.HasPrefix(e.Kind, "Event"):
+		case e.What == Changed:
+			out = append(out, step{e.At, fmt.Sprintf("%s %s %s %s", cmp.Or(who, "cluster"), e.Name, e.Kind, e.Key)})
+		case e.What == Answered && writes(e.Name) && (e.Code == 0 || e.Code >= 400):
+			how := fmt.Sprintf("is answered with %d", e.Code)
+			if e.Code == 0 {
+				how = "is not answered"
+			}
+			out = append(out, step{e.At, fmt.Sprintf("%s asks to %s %s %s, and %s", who, e.Name, e.Kind, e.Key, how)})
+		}
+	}
+	return out
+}
+
+// String says what is left of the plan, as it is written in a test, and where the run
+// first parts from one that is right.
+func (s *Shrunk) String() string {
+	var text strings.Builder
+	plan := s.Least.Plan
+	switch {
+	case s.of == 0:
+	case len(plan) == 0:
+		fmt.Fprintf(&text, "faults: none of %d is needed; the seed fails without any\n", s.of)
+	default:
+		fmt.Fprintf(&text, "faults: of %d operations %d lead to it with this seed, as Config.Faults:\n    %s\n", s.of, len(plan), indented(fmt.Sprintf("%#v", plan)))
+	}
+	if s.Good != nil {
+		if how := s.Least.different(s.Good); how != "" {
+			fmt.Fprintf(&text, "first difference from the run without %#v, in which all is right:\n%s\n", s.Without, how)
+		}
+	}
+	return text.String()
+}
+
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zoo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// cloud is what a Store has outside of the cluster: buckets. It outlives the processes,
+// and fails now and then.
+type cloud struct {
+	fails func(token string) bool
+	mu    struct {
+		sync.Mutex
+		made    int
+		buckets map[string]string // their owners' tokens, by ID
+	}
+}
+
+func newCloud(fails func(token string) bool) *cloud {
+	c := &cloud{fails: fails}
+	c.mu.buckets = map[string]string{}
+	return c
+}
+
+var errCloud = errors.New("the cloud is busy")
+
+// create makes a bucket and returns its ID: that of the bucket which has the token
+// already, if there is one and it is asked for.
+func (c *cloud) create(ctx context.Context, token string, anew bool) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if c.fails(token) {
+		return "", errCloud
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for id, of := range c.mu.buckets {
+		if of == token && !anew {
+			return id, nil
+		}
+	}
+	c.mu.made++
+	id := fmt.Sprint("bucket-", c.mu.made)
+	c.mu.buckets[id] = token
+	return id, nil
+}
+
+// free deletes the buckets of a token, or the one of an ID. That there is none is no
+// error.
+func (c *cloud) free(ctx context.Context, token, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.fails(token) {
+		return errCloud
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.buckets, id)
+	for id, of := range c.mu.buckets {
+		if of == token {
+			delete(c.mu.buckets, id)
+		}
+	}
+	return nil
+}
+
+// held are the tokens of all buckets, by ID.
+func (c *cloud) held() map[string]string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := map[string]string{}
+	for id, of := range c.mu.buckets {
+		out[id] = of
+	}
+	return out
+}

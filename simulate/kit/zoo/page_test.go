@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package zoo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/simulate/kit"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// pages keeps for each Page a ConfigMap of its name with its content. The user may add
+// keys to that. A ConfigMap of another flavor is deleted and made anew.
+type pages struct {
+	bug      string
+	pages    informer.Lister[*page]
+	children informer.Lister[*corev1.ConfigMap]
+	client   *client.Client
+	scheme   *runtime.Scheme
+
+	mu   sync.Mutex
+	done map[reconcile.Key]int64 // generations, of a bug
+}
+
+func setUpPages(bug string) func(*manager.Manager) error {
+	return func(mgr *manager.Manager) error {
+		all, children := informer.For[*page](mgr.Informers()), informer.For[*corev1.ConfigMap](mgr.Informers())
+		r := &pages{bug: bug, pages: all.Lister(), children: children.Lister(), client: mgr.Client(), scheme: mgr.Scheme(), done: map[reconcile.Key]int64{}}
+		if bug == "delete by a stale read" {
+			var err error
+			if r.client, err = unheard(mgr); err != nil {
+				return err
+			}
+		}
+		c := reconcile.New("page", r.reconcile, reconcile.Options{Workers: 2})
+		c.Watch(source.Kind(all, source.Self))
+		c.Watch(source.Kind(children, source.Owner[*page](all)))
+		return mgr.Add(c)
+	}
+}
+
+// unheard is a client whose writes no informer hears of before the watch tells of them.
+func unheard(mgr *manager.Manager) (*client.Client, error) {
+	return client.New(mgr.Config(), mgr.Scheme(), client.Options{})
+}
+
+func (r *pages) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	p, err := r.pages.Get(key)
+	if err != nil || p.DeletionTimestamp != nil {
+		return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+	}
+	if r.bug == "remembered before it is written" {
+		r.mu.Lock()
+		done := r.done[key]
+		r.done[key] = p.Generation
+		r.mu.Unlock()
+		if done == p.Generation {
+			return reconcile.Result{}, nil
+		}
+	}
+	if r.bug == "spec written from a stale object" && p.Annotations["zoo.example.dev/seen"] != fmt.Sprint(p.Spec) {
+		return reconcile.Result{}, r.mark(ctx, p)
+	}
+	again, err := r.child(ctx, p)
+	if err != nil && r.bug == "error swallowed after part of the work" {
+		err = nil // it is in the log
+	}
+	if err != nil || again > 0 {
+		return reconcile.After(again, "the child is made anew"), err
+	}
+	return reconcile.Result{}, r.report(ctx, p)
+}
+
+// mark has the Page be known as seen, by a patch of all that was read.
+func (r *pages) mark(ctx context.Context, p *page) error {
+	whole := client.MergePatch(map[string]any{
+		"metadata": map[string]any{"annotations": map[string]string{"zoo.example.dev/seen": fmt.Sprint(p.Spec)}},
+		"spec":     p.Spec,
+	})
+	return reconcile.IgnoreNotFound(r.client.Patch(ctx, informer.Copy(p), whole))
+}
+
+func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err error) {
+	child, err := r.children.Get(informer.KeyOf(p))
+	switch {
+	case apierrors.IsNotFound(err):
+		return 0, r.create(ctx, p)
+	case err != nil:
+		return 0, err
+	case !metav1.IsControlledBy(child, p) && r.bug != "UID not checked" && r.bug != "no owner":
+		return time.Second, nil // of a Page that was
+	case child.Data["flavor"] != p.Spec.Flavor:
+		preconditions := client.Preconditions{UID: child.UID, ResourceVersion: child.ResourceVersion}
+		if r.bug == "delete by a stale read" {
+			preconditions = client.Preconditions{}
+		}
+		if err := reconcile.IgnoreNotFound(r.client.Delete(ctx, child, preconditions)); err != nil {
+			return 0, err
+		}
+		if err := r.create(ctx, p); err != nil {
+			return 0, err
+		}
+		return time.Second, nil // and look whether it is there
+	case child.Data["content"] == p.Spec.Content:
+		return 0, nil
+	}
+	child = informer.Copy(child)
+	child.Data["content"] = p.Spec.Content
+	if r.bug == "update without a version" {
+		child.ResourceVersion = ""
+	}
+	return 0, r.client.Update(ctx, child)
+}
+
+func (r *pages) create(ctx context.Context, p *page) error {
+	child := &corev1.ConfigMap{ObjectMeta: meta(p.Name), Data: map[string]string{"content": p.Spec.Content, "flavor": p.Spec.Flavor}}
+	if err := current(ctx, r.client, p, &page{TypeMeta: p.TypeMeta}); err != nil {
+		return err
+	}
+	if r.bug != "no owner" {
+		if err := reconcile.SetControllerReference(p, child, r.scheme); err != nil {
+			return err
+		}
+	}
+	return r.client.Create(ctx, child)
+}
+
+// report writes which generation has been done.
+func (r *pages) report(ctx context.Context, p *page) error {
+	if p.Status.ObservedGeneration == p.Generation {
+		return nil
+	}
+	status := informer.Copy(p)
+	if r.bug == "status written from a stale object" {
+		latest := &page{TypeMeta: p.TypeMeta, ObjectMeta: meta(p.Name)}
+		if err := r.client.Get(ctx, informer.KeyOf(p), latest); err != nil { // against conflicts
+			return reconcile.IgnoreNotFound(err)
+		}
+		status = latest
+	}
+	status.Status.ObservedGeneration = status.Generation
+	return reconcile.IgnoreNotFound(r.client.Status().Update(ctx, status))
+}
+
+// editPages has Pages come, change and go.
+func editPages(w *kit.World) {
+	flavors := []string{"plain", "rich"}
+	noted := map[string]string{}    // the user's own key of each child
+	wanted := map[string]pageSpec{} // what the user has written last
+	w.Settled(func() error { return pagesAreRight(w, wanted, noted) })
+	w.Never(func() error { return statusLies(w) })
+	w.Never(neverAnew(w))
+	for i := range 7 {
+		p := &page{TypeMeta: metav1.TypeMeta{APIVersion: version.String(), Kind: "Page"}, ObjectMeta: meta(fmt.Sprintf("page-%d", w.Draw("name", 2)))}
+		child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
+		switch what := w.Draw("do", 6); {
+		case !w.Get(p):
+			p.Spec = pageSpec{fmt.Sprint("text ", i), flavors[w.Draw("flavor", 2)]}
+			w.Create(p)
+			delete(noted, p.Name)
+		case i == 6:
+			w.Delete(p)
+		case what == 0:
+			w.Delete(p)
+			w.Sleep(time.Duration(1+w.Draw("gap", 40)) * 10 * time.Millisecond)
+			p = &page{TypeMeta: p.TypeMeta, ObjectMeta: meta(p.Name), Spec: p.Spec}
+			w.Create(p)
+			delete(noted, p.Name)
+		case what == 1:
+			w.Edit(p, func() { p.Spec.Flavor = flavors[i%2] })
+			delete(noted, p.Name) // it goes with the child
+		case what == 2 && p.Status.ObservedGeneration == p.Generation && w.Get(child) && child.Data["flavor"] == p.Spec.Flavor && metav1.IsControlledBy(child, p):
+			w.Edit(child, func() { child.Data["note"] = fmt.Sprint("note ", i) })
+			noted[p.Name] = string(child.UID) + fmt.Sprint("note ", i)
+		default:
+			w.Edit(p, func() { p.Spec.Content = fmt.Sprint("text ", i) })
+		}
+		wanted[p.Name] = p.Spec
+		w.Sleep(time.Duration(w.Draw("pause", 4)) * 700 * time.Millisecond)
+	}
+}
+
+func pagesAreRight(w *kit.World, wanted map[string]pageSpec, noted map[string]string) error {
+	all := map[string]*page{}
+	for p, err := range client.List[*page](context.Background(), w.Client()) {
+		if err != nil {
+			return err
+		}
+		all[p.Name] = p
+		if p.Spec != wanted[p.Name] {
+			return fmt.Errorf("%s has %v, and the user has written %v", p.Name, p.Spec, wanted[p.Name])
+		}
+		child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
+		if !w.Get(child) || child.Data["content"] != p.Spec.Content || child.Data["flavor"] != p.Spec.Flavor {
+			return fmt.Errorf("the child of %s is %v, wanted is %v", p.Name, child.Data, p.Spec)
+		}
+		if p.Status.ObservedGeneration != p.Generation {
+			return fmt.Errorf("the status of %s is of generation %d, not %d", p.Name, p.Status.ObservedGeneration, p.Generation)
+		}
+		if note, known := noted[p.Name]; known && note != string(child.UID)+child.Data["note"] {
+			return fmt.Errorf("the child of %s has lost what the user wrote: it has %q of UID %s, the user wrote %s", p.Name, child.Data["note"], child.UID, note)
+		}
+	}
+	for child, err := range client.List[*corev1.ConfigMap](context.Background(), w.Client(), client.InNamespace("default")) {
+		if err != nil {
+			return err
+		}
+		if all[child.Name] == nil {
+			return fmt.Errorf("ConfigMap %s is nobody's", child.Name)
+		}
+	}
+	return nil
+}
+
+// statusLies says which Page says that it is done and is not.
+func statusLies(w *kit.World) error {
+	for p, err := range client.List[*page](context.Background(), w.Client()) {
+		if err != nil || p.Status.ObservedGeneration != p.Generation {
+			continue
+		}
+		child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
+		if !w.Get(child) || child.Data["content"] != p.Spec.Content || child.Data["flavor"] != p.Spec.Flavor {
+			return fmt.Errorf("the status of %s says that generation %d is done; its child is %v, wanted is %v", p.Name, p.Generation, child.Data, p.Spec)
+		}
+		if !metav1.IsControlledBy(child, p) && len(child.OwnerReferences) > 0 {
+			return fmt.Errorf("the status of %s says that generation %d is done; its child is that of a Page that was", p.Name, p.Generation)
+		}
+	}
+	return nil
+}
+
+// neverAnew says which child was made anew though it was made for what is wanted now.
+func neverAnew(w *kit.World) func() error {
+	type past struct {
+		page, child string // UIDs
+		generation  int64
+		made        bool // the child, for this generation
+	}
+	known := map[string]past{}
+	return func() error {
+		var problem error
+		for p, err := range client.List[*page](context.Background(), w.Client()) {
+			if err != nil {
+				continue
+			}
+			child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
+			is := past{page: string(p.UID), generation: p.Generation}
+			if w.Get(child) && metav1.IsControlledBy(child, p) {
+				is.child = string(child.UID)
+			}
+			if was := known[p.Name]; was.page == is.page && was.generation == is.generation {
+				is.made = is.child == was.child && was.made || is.child != "" && is.child != was.child && child.Data["flavor"] == p.Spec.Flavor
+				if was.made && is.child != was.child {
+					problem = errors.Join(problem, fmt.Errorf("the child of %s was deleted though it was made for what is wanted", p.Name))
+				}
+			}
+			known[p.Name] = is
+		}
+		return problem
+	}
+}
