@@ -348,8 +348,8 @@ func (c *costClient) watchAll() {
 		})
 	}
 	c.each(costChanges, func(i int) {
-		path := fmt.Sprintf("%s/p%06d", costPath, i)
-		c.drop(c.do("PATCH", path, "application/merge-patch+json", protobuf, []byte(`{"metadata":{"annotations":{"changed":"yes"}}}`)))
+		path := fmt.Sprintf("%s/p%06d", costPath, i%c.pods)
+		c.drop(c.do("PATCH", path, "application/merge-patch+json", protobuf, fmt.Appendf(nil, `{"metadata":{"annotations":{"changed":"%d"}}}`, i)))
 	})
 	watching.Wait()
 }
