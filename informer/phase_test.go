@@ -76,6 +76,7 @@ func TestPhase_Next(t *testing.T) {
 		{"breaks for longer", unused(cutFor), outcome{result: resultCut, lived: time.Minute, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"ends at the timeout, and has said nothing", unused(cutFor), outcome{result: resultEnded, lived: cutFor}, "watch 100 none - -"},
 		{"ends at the timeout for long, and has said nothing", unused(mutedFor), outcome{result: resultEnded, lived: cutFor}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"ends at the timeout for long, and need not say anything", with(unused(mutedFor), func(p *progress) { p.foreign = true }), outcome{result: resultEnded, lived: cutFor}, "watch 100 none - -"},
 		{"no answer for long", unused(refusedFor), outcome{result: resultUnreachable}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"403 for long", unused(refusedFor), outcome{result: resultForbidden}, "list 100/NotOlderThan none Forbidden watches of no use"},
 		{"opened again", with(watching, func(p *progress) { p.instead = true }), outcome{result: resultOpened}, "watch 100 none - -"},

@@ -51,13 +51,19 @@ type watchRecord struct {
 // useful says whether the watch that o ended was of use.
 func (o outcome) useful() bool { return o.moved || o.spoke && o.lived >= brief }
 
+// ofUse says whether the watch that o ended was of use. A source that is no API
+// server need not send bookmarks: its watch is sound if it lasts to its end.
+func (p progress) ofUse(o outcome) bool {
+	return o.useful() || p.foreign && o.result == resultEnded && !o.early && o.lived >= brief
+}
+
 // watched is p with what o says of a watch.
 func (p progress) watched(o outcome) progress {
 	w := &p.watching
 	switch {
 	case o.result == resultOpened, o.result == resultHeld:
 		return p
-	case o.useful():
+	case p.ofUse(o):
 		*w = watchRecord{listed: w.listed}
 		p.instead, p.trouble = false, time.Time{}
 		return p
@@ -157,7 +163,7 @@ func (o outcome) patience() time.Duration {
 // follow each other as slowly as the watches do.
 func (d decision) orList(p progress, o outcome) decision {
 	patience, w := o.patience(), &d.next.watching
-	if patience == 0 || o.useful() {
+	if patience == 0 || p.ofUse(o) {
 		return d
 	}
 	if w.due(patience, o.now) {
