@@ -131,8 +131,8 @@ func (c *cluster) story(t *testing.T) {
 			return r.Method == http.MethodPut && strings.Contains(r.URL.Path, "/replicasets/")
 		})
 		c.rollOut(t, "shop:4")
-		// A controller that swallows such a refusal goes on when it is given the
-		// object again, which the next list after the outage does.
+		// What a controller gives up after such refusals, it takes up again with its
+		// retries or with what the list after the outage gives it.
 		NewWithT(t).Eventually(c.front.refusals).WithTimeout(long).Should(BeNumerically(">=", 8*shops))
 		c.restart(t)
 		c.front.refuse(nil)
