@@ -6,6 +6,7 @@ package kit
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -82,6 +83,10 @@ func (w *World) open(t *testing.T) error {
 	}
 	if w.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.scheme, client.Options{}); err != nil {
 		return err
+	}
+	for _, obj := range w.server.Objects(schema.GroupResource{Resource: "services"}) { // of the cluster's own, from before anybody was told
+		v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
+		w.note(Event{What: Changed, Who: "cluster", Kind: "Service", Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
 	}
 	for _, crd := range w.cfg.definitions {
 		text, err := crd.MarshalJSON()
