@@ -108,6 +108,10 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 		writer, err = client.New(env.Config(), scheme, client.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(writer.Create(ctx, &turned{ObjectMeta: dialOf("stored"), Turns: 2})).To(Succeed())
+		// With an object that only this manager converts, no API server that is started later serves the kind.
+		DeferCleanup(func(ctx context.Context) {
+			Expect(writer.Delete(ctx, &turned{ObjectMeta: dialOf("stored")})).To(Succeed())
+		})
 
 		m, err = manager.New(manager.Options{
 			Config: env.Config(), Scheme: scheme, Logger: quiet(), HealthAddress: "127.0.0.1:0", MetricsAddress: "0",
