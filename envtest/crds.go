@@ -10,15 +10,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
 const (
@@ -30,7 +28,8 @@ const (
 // InstallCRDs applies the CustomResourceDefinitions in paths and returns when each of their versions serves and is
 // listed by discovery. A path is a file of YAML or JSON, or a directory, of which the files ending in .yaml, .yml and
 // .json count, not those in directories below. What else is in the files is left alone; a path without any
-// CustomResourceDefinition is an error. One that is there already is changed to what is given.
+// CustomResourceDefinition is an error. One that is there already is changed to what is given. A conversion webhook that
+// is reached by a Service is called at the address of Webhooks instead.
 func (e *Environment) InstallCRDs(ctx context.Context, paths ...string) error {
 	crds, err := readCRDs(paths)
 	if err != nil {
@@ -51,86 +50,38 @@ func (e *Environment) InstallCRDObjects(ctx context.Context, objects ...runtime.
 // ParseCRDs reads the CustomResourceDefinitions of one or more documents of YAML or JSON, those in Lists too, and
 // passes over other objects.
 func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
-	var crds []runtime.Object
-	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
-	for {
-		var document json.RawMessage
-		err := decoder.Decode(&document)
-		if errors.Is(err, io.EOF) {
-			return crds, nil
-		}
-		if err == nil && len(document) == 0 {
-			continue // nothing but comments between two separators
-		}
-		object := &unstructured.Unstructured{}
-		if err == nil {
-			err = utiljson.Unmarshal(document, &object.Object)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read CRDs: %w", err)
-		}
-		items := []unstructured.Unstructured{*object}
-		if object.IsList() {
-			list, err := object.ToList()
-			if err != nil {
-				return nil, fmt.Errorf("read CRDs: %w", err)
-			}
-			items = list.Items
-		}
-		for _, item := range items {
-			switch {
-			case item.GetKind() != crdKind:
-			case item.GetAPIVersion() != crdAPIVersion:
-				return nil, fmt.Errorf("read the CRD %q: its version is %s, want %s", item.GetName(), item.GetAPIVersion(), crdAPIVersion)
-			default:
-				crds = append(crds, &item)
-			}
-		}
+	objects, err := manifest.Parse(r)
+	if err != nil {
+		return nil, fmt.Errorf("read CRDs: %w", err)
 	}
+	return currentCRDs(slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return !isCRD(object) }))
 }
 
 // readCRDs reads the CRDs of files and directories.
 func readCRDs(paths []string) ([]*unstructured.Unstructured, error) {
-	var all []runtime.Object
-	for _, path := range paths {
-		files, err := crdFiles(path)
-		if err != nil {
-			return nil, fmt.Errorf("read CRDs: %w", err)
-		}
-		before := len(all)
-		for _, name := range files {
-			file, err := os.Open(name)
-			if err != nil {
-				return nil, fmt.Errorf("read CRDs: %w", err)
-			}
-			crds, err := ParseCRDs(file)
-			file.Close()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			all = append(all, crds...)
-		}
-		if len(all) == before {
-			return nil, fmt.Errorf("read CRDs: %q has no %s of %s", path, crdKind, crdAPIVersion)
-		}
+	objects, err := manifest.Read(paths, crdKind+" of "+crdAPIVersion, isCRD)
+	if err != nil {
+		return nil, fmt.Errorf("read CRDs: %w", err)
 	}
-	return crdsOf(all)
+	crds, err := currentCRDs(objects)
+	if err != nil {
+		return nil, err
+	}
+	return crdsOf(crds)
 }
 
-// crdFiles returns path itself, or the manifests in it where it is a directory.
-func crdFiles(path string) ([]string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, err
-	}
-	entries, err := os.ReadDir(path)
-	var files []string
-	for _, entry := range entries {
-		if slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) && !entry.IsDir() {
-			files = append(files, filepath.Join(path, entry.Name()))
+func isCRD(object *unstructured.Unstructured) bool { return object.GetKind() == crdKind }
+
+// currentCRDs returns objects, which are CRDs, unless one has a version that is no longer served.
+func currentCRDs(objects []*unstructured.Unstructured) ([]runtime.Object, error) {
+	crds := make([]runtime.Object, 0, len(objects))
+	for _, object := range objects {
+		if object.GetAPIVersion() != crdAPIVersion {
+			return nil, fmt.Errorf("read the CRD %q: its version is %s, want %s", object.GetName(), object.GetAPIVersion(), crdAPIVersion)
 		}
+		crds = append(crds, object)
 	}
-	return files, err
+	return crds, nil
 }
 
 // crdsOf turns objects into what can be applied: named, with their kind, which typed objects may lack, and without status.
@@ -151,21 +102,37 @@ func crdsOf(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 		crd.SetAPIVersion(crdAPIVersion)
 		crd.SetKind(crdKind)
 		unstructured.RemoveNestedField(crd.Object, "status")
-		unstructured.RemoveNestedField(crd.Object, "metadata", "creationTimestamp")
-		unstructured.RemoveNestedField(crd.Object, "metadata", "managedFields")
+		removeServerFields(crd)
 		crds = append(crds, crd)
 	}
 	return crds, nil
 }
 
+// removeServerFields removes what an apply may not name.
+func removeServerFields(object *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
+}
+
+// apply creates or changes an object of the collection, whose path ends in a slash.
+func (e *Environment) apply(ctx context.Context, collection string, object *unstructured.Unstructured) error {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	path := collection + object.GetName() + "?fieldManager=envtest&force=true"
+	_, err = e.api.do(ctx, http.MethodPatch, path, "application/apply-patch+yaml", body)
+	return err
+}
+
 // installCRDs applies crds and waits until they serve.
 func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
-		body, err := json.Marshal(crd)
-		if err != nil {
-			return fmt.Errorf("install the CRD %q: %w", crd.GetName(), err)
+		err := e.webhooks.redirect(crd)
+		if err == nil {
+			err = e.apply(ctx, crdPath, crd)
 		}
-		if _, err := e.api.do(ctx, http.MethodPatch, crdPath+crd.GetName()+"?fieldManager=envtest&force=true", "application/apply-patch+yaml", body); err != nil {
+		if err != nil {
 			return fmt.Errorf("install the CRD %q: %w", crd.GetName(), err)
 		}
 	}

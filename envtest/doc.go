@@ -3,12 +3,12 @@
 
 // Package envtest runs a real etcd and kube-apiserver for tests and for trying things out.
 //
-//	           Start                       KillAPIServer, StartAPIServer, Compact                Stop
-//	             │                                           │                                    │
-//	Binaries ──▶ etcd ──▶ kube-apiserver ──▶ CRDs ──▶ Config, Kubeconfig, User, TokenUser ──▶ nothing left
-//	   ▲                                                     ▲
-//	   │ built once from the embedded recipe                 │ your code, kubectl
-//	user's cache                                        guard: ends it all if the tests die without Stop
+//	           Start                                 KillAPIServer, StartAPIServer, Compact                Stop
+//	             │                                                     │                                    │
+//	Binaries ──▶ etcd ──▶ kube-apiserver ──▶ CRDs, webhooks ──▶ Config, Kubeconfig, User, TokenUser ──▶ nothing left
+//	   ▲                                                               ▲
+//	   │ built once from the embedded recipe                           │ your code, kubectl
+//	user's cache                                                  guard: ends it all if the tests die without Stop
 //
 // A test needs this much:
 //
@@ -25,6 +25,12 @@
 // the environment can log in to. Nothing else: no scheduler, no controllers, so a Deployment gets no Pods, a namespace
 // under deletion stays, nobody collects garbage, and nobody makes service accounts (TokenUser does).
 //
+// # Webhooks
+//
+// Options.Webhooks and InstallWebhooks take the manifests of a cluster. Webhooks that are reached by a Service, those for
+// the conversion of a CRD too, are called on 127.0.0.1 instead: Webhooks says where to listen and which certificate to
+// serve.
+//
 // # Binaries
 //
 // They come from the directory that Options.Assets or the environment variable KUBEBUILDER_ASSETS names. Where neither is
@@ -34,7 +40,8 @@
 //
 // # Promises
 //
-//   - E1 What Start returns is ready: requests are answered, and every CRD given serves and is listed by discovery.
+//   - E1 What Start returns is ready: requests are answered, every CRD given serves and is listed by discovery, and every
+//     webhook given is called.
 //   - E2 The API server comes back from a kill on the same port with the same data, certificates and CRDs.
 //   - E3 After Stop, or after a Start that returns an error, no process and no file of the environment is left.
 //   - E4 So it is, within seconds, when the process of the tests is killed.

@@ -39,6 +39,10 @@ type Options struct {
 	// CRDObjects are CustomResourceDefinitions to install, as InstallCRDObjects does; ParseCRDs reads them from elsewhere.
 	CRDObjects []runtime.Object
 
+	// Webhooks are files, or directories with files, of MutatingWebhookConfigurations and ValidatingWebhookConfigurations
+	// to install, as InstallWebhooks does.
+	Webhooks []string
+
 	// APIServerArgs sets flags of kube-apiserver, named without dashes. A flag's values replace the environment's own;
 	// no values take the flag away. Zero: the environment's own.
 	APIServerArgs map[string][]string
@@ -46,7 +50,7 @@ type Options struct {
 	// EtcdArgs sets flags of etcd, as APIServerArgs does.
 	EtcdArgs map[string][]string
 
-	// StartTimeout bounds the wait for each server and for the CRDs. Zero: two minutes. Building binaries is not counted.
+	// StartTimeout bounds the wait for each server, for the CRDs and for the webhooks. Zero: two minutes. Building binaries is not counted.
 	StartTimeout time.Duration
 
 	// Output is told how the building of missing binaries goes. Zero: os.Stderr.
@@ -67,6 +71,7 @@ type Environment struct {
 	port     int // of the API server, for life
 	admin    *rest.Config
 	adminCfg string // path of the administrator's kubeconfig
+	webhooks WebhookServing
 
 	// turn is held, by filling it, while a server is started or stopped; it guards what follows.
 	turn      chan struct{}
@@ -80,7 +85,7 @@ type Environment struct {
 	}
 }
 
-// Start starts etcd and kube-apiserver, installs the CRDs of opts, and returns when all of that serves. It builds the
+// Start starts etcd and kube-apiserver, installs the CRDs and webhooks of opts, and returns when all of that serves. It builds the
 // binaries first where there are none, see Binaries. The context bounds the start alone. On an error nothing is left.
 func Start(ctx context.Context, opts Options) (*Environment, error) {
 	opts.StartTimeout = cmp.Or(opts.StartTimeout, defaultStartTimeout)
@@ -89,6 +94,10 @@ func Start(ctx context.Context, opts Options) (*Environment, error) {
 		return nil, fmt.Errorf("start the control plane: %w", err)
 	}
 	objects, err := crdsOf(opts.CRDObjects)
+	if err != nil {
+		return nil, fmt.Errorf("start the control plane: %w", err)
+	}
+	webhooks, err := readWebhooks(opts.Webhooks)
 	if err != nil {
 		return nil, fmt.Errorf("start the control plane: %w", err)
 	}
@@ -105,14 +114,18 @@ func Start(ctx context.Context, opts Options) (*Environment, error) {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	e := &Environment{opts: opts, assets: assets, dir: dir, guard: guard, turn: make(chan struct{}, 1)}
-	if err := e.start(ctx, append(crds, objects...)); err != nil {
+	if err := e.start(ctx, append(crds, objects...), webhooks); err != nil {
 		return nil, errors.Join(fmt.Errorf("start the control plane: %w", err), e.Stop())
 	}
 	return e, nil
 }
 
-func (e *Environment) start(ctx context.Context, crds []*unstructured.Unstructured) error {
-	if err := e.writeIdentities(time.Now()); err != nil {
+func (e *Environment) start(ctx context.Context, crds, webhooks []*unstructured.Unstructured) error {
+	now := time.Now()
+	if err := e.writeIdentities(now); err != nil {
+		return err
+	}
+	if err := e.writeWebhookServing(now); err != nil {
 		return err
 	}
 	if err := e.startEtcd(ctx); err != nil {
@@ -121,7 +134,10 @@ func (e *Environment) start(ctx context.Context, crds []*unstructured.Unstructur
 	if err := e.startAPIServer(ctx); err != nil {
 		return err
 	}
-	return e.installCRDs(ctx, crds)
+	if err := e.installCRDs(ctx, crds); err != nil {
+		return err
+	}
+	return e.installWebhooks(ctx, webhooks)
 }
 
 // writeIdentities makes the authorities and writes what the servers need of them.
