@@ -42,16 +42,16 @@ test: need-cc control-plane ## run every test with the race detector; sets up wh
 dashboards: ## hold the dashboard and the alerts of hack/observability against what a manager exposes
 	cd hack/observability && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...
 
-# Seeds beyond those that make test runs with the race detector. Two replicas take
-# ten times as long as one process, so they get a tenth. What searches hundreds of
+# Seeds beyond those that make test runs with the race detector. Two replicas, and
+# webhooks, take ten times as long as one process, so they get a tenth. What searches hundreds of
 # seeds by itself runs here alone.
 SEEDS ?= 200
 SEEDED := ^TestSimulation_FindsALostWrite
 .PHONY: simulation
 simulation: ## run the example under SEEDS seeds, each with other faults (SEEDS=n)
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' -skip '^TestSimulation_Replicas' ./examples/website -sim.seeds=$(SEEDS)
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation' -skip '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$(SEEDS)
 	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestKit_Swarm' ./simulate/kit -sim.seeds=$$(($(SEEDS) / 10 + 1))
-	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_Replicas' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
+	$(GO) test -count=1 -timeout $(TIMEOUT) -run '^TestSimulation_(Replicas|Webhooks)' ./examples/website -sim.seeds=$$(($(SEEDS) / 10 + 1))
 
 # Starting seeds, and at most how many seeds from each.
 ZOO_STARTS ?= 7

@@ -64,11 +64,6 @@ func (l *leadership) take(e Event) {
 	}
 }
 
-// standsBy reports whether who has never led, so that it has yet to begin.
-func (l *leadership) standsBy(who string) bool {
-	return l.since[who] < 0
-}
-
 func (l *leadership) String() string {
 	if l.leader == "" {
 		return "nobody's"

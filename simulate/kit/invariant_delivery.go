@@ -59,7 +59,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 		}
 	}
 	for l, i := range owed {
-		if alive[l.who] && (begun[worker{l.who, l.controller}] || !led.standsBy(l.who)) {
+		if alive[l.who] && (begun[worker{l.who, l.controller}] || led.leader == l.who) {
 			out = append(out, violated(i, "%s was added and never reconciled after it", l))
 		}
 	}
