@@ -44,7 +44,9 @@ type panel struct {
 // notShown are metrics of ours that the dashboard leaves out, each for its reason.
 var notShown = map[string]string{
 	"flyball_informer_audits_total":                  "audits are asked for; what they find is an alert",
+	"flyball_informer_handler_backlog_bytes":         "the oldest event says it sooner; the log says when it is past its bound",
 	"flyball_informer_handler_events_total":          "the sources' events are shown",
+	"flyball_informer_handler_merged_updates_total":  "only handlers of every event that fall far behind, and the log says it",
 	"flyball_informer_handler_panics_total":          "an alert, and in the log with the stack",
 	"flyball_informer_handler_running_seconds":       "the oldest event says it sooner",
 	"flyball_informer_index_panics_total":            "an alert, and in the log with the stack",
