@@ -168,9 +168,8 @@ func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 	for {
 		round, end := context.WithCancelCause(ctx)
 		e.lease.begin(end)
-		stop := e.alarm()
+		e.alarm(round)
 		le.Run(round)
-		stop()
 		cause := context.Cause(round)
 		end(nil)
 		switch {
@@ -186,15 +185,22 @@ func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 	}
 }
 
-// alarm has a simulation decide when a standby looks again. client-go leaves it to
-// chance, and to a later time.
-func (e *elector) alarm() (stop func()) {
+// alarm has a simulation decide when a standby looks again, for as long as the round
+// lasts: a claim that is under way when it rings is not disturbed, and may fail after
+// that. client-go leaves the time to chance, and waits longer.
+func (e *elector) alarm(round context.Context) {
 	if e.sim == nil {
-		return func() {}
+		return
 	}
 	half := e.opts.RetryPeriod / 2
-	timer := time.AfterFunc(half+simhook.Duration(e.sim, "leader election retry", half), e.lease.wake)
-	return func() { timer.Stop() }
+	time.AfterFunc(half+simhook.Duration(e.sim, "leader election retry", half), func() {
+		if round.Err() == nil {
+			e.lease.wake()
+		}
+		if round.Err() == nil {
+			e.alarm(round)
+		}
+	})
 }
 
 // retire gives the lease back, unless what it guards may go on.

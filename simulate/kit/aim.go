@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -207,11 +208,20 @@ func programOf(process string) string { return process[:max(strings.LastIndex(pr
 
 // met counts a request for each operation that waits for it, carries out those whose
 // turn has come, and reports whether one breaks the connection that it is to be sent on.
+// The request goes on at another instant than what follows from the faults.
 func (w *World) met(r simulate.Request, what meeting) (broken bool) {
+	fired := false
 	for _, op := range w.history.Plan {
-		if op.meets(r, what) && w.turn(op) && w.fire(op, 0, &r) && what == leaving {
+		if !op.meets(r, what) || !w.turn(op) || !w.fire(op, 0, &r) {
+			continue
+		}
+		fired = true
+		if what == leaving {
 			broken = broken || op.Verb == cut || op.Verb == crash || op.Verb == timeTravel
 		}
+	}
+	if fired {
+		w.rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
 	}
 	return broken
 }

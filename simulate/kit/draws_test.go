@@ -5,6 +5,7 @@ package kit
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -58,6 +59,36 @@ func TestInstants_AreEachGivenOnce_K1(t *testing.T) {
 			seen[at] = true
 		}
 	})
+}
+
+// Which sleeper gets which moment follows from their names, and not from who was first.
+func TestInstants_WhoAsksFirstDecidesNothing_K1(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		type ask struct {
+			name string
+			at   time.Time
+		}
+		asks := make([]ask, 1+random.IntN(30))
+		for n := range asks {
+			asks[n] = ask{fmt.Sprintf("step %d", n), now.Add(time.Duration(1 + random.IntN(12)))}
+		}
+		moments := func() string {
+			i, placed := newInstants(), map[string]*sleeper{}
+			for _, n := range random.Perm(len(asks)) {
+				placed[asks[n].name] = i.place(now, asks[n].at, asks[n].name)
+			}
+			text := ""
+			for _, a := range asks {
+				text += fmt.Sprintln(a.name, i.momentOf(placed[a.name]).Sub(now))
+			}
+			return text
+		}
+		if first, second := moments(), moments(); first != second {
+			t.Fatalf("seed %d: asked in one order the moments are\n%sand in another\n%s", seed, first, second)
+		}
+	}
 }
 
 // complaints take what a test is told.

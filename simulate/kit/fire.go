@@ -262,10 +262,11 @@ func (w *World) lasting(draw string, d time.Duration, over func()) {
 
 // faultyFor returns what blocks until d from now has passed, or until the faults end.
 func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
-	at := w.instants.take(time.Now(), time.Now().Add(d+w.draws.upTo(draw+" over", time.Millisecond)))
+	now := time.Now()
+	over := w.instants.place(now, now.Add(d+w.draws.upTo(draw+" over", time.Millisecond)), draw+" over")
 	return func() {
-		if !w.sleepUntil(w.faulty, at) { // all end at once, but one after the other
-			w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(draw+" healed", time.Millisecond))))
+		if !w.sleepAs(w.faulty, over) { // all end at once, but one after the other
+			w.rest(w.ctx, draw+" healed", w.draws.upTo(draw+" healed", time.Millisecond))
 		}
 	}
 }
@@ -279,7 +280,7 @@ func (w *World) schedule(op Op) {
 		w.group.Go(func() {
 			for nth := 0; ; nth++ {
 				gap := time.Duration(-math.Log(1-w.draws.float(op.id+" gap")) / op.When.Rate * float64(time.Second))
-				if !w.sleepUntil(w.faulty, w.instants.take(time.Now(), time.Now().Add(gap))) {
+				if !w.rest(w.faulty, op.id, gap) {
 					return
 				}
 				w.fire(op, nth, nil)
@@ -287,7 +288,7 @@ func (w *World) schedule(op Op) {
 		})
 	default:
 		w.group.Go(func() {
-			if w.sleepUntil(w.faulty, w.instants.take(time.Now(), w.start.Add(op.When.At))) {
+			if w.rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
 				w.fire(op, 0, nil)
 			}
 		})

@@ -25,7 +25,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 		return
 	}
 	if d := p.nextStall(); d > 0 {
-		p.w.sleepUntil(ctx, p.Instant(p.w.within(d)))
+		p.w.rest(ctx, name, time.Until(p.w.within(d)))
 		p.step(ctx, name)
 	}
 }
@@ -36,8 +36,8 @@ func (p *process) step(ctx context.Context, name string) {
 		if until := p.heldUntil(); until.After(from) {
 			from = until
 		}
-		at := p.w.instants.take(time.Now(), from.Add(p.w.draws.upTo(name, stepping)))
-		if !p.w.sleepUntil(ctx, at) || !p.heldUntil().After(time.Now()) {
+		step := p.w.instants.place(time.Now(), from.Add(p.w.draws.upTo(name, stepping)), name)
+		if !p.w.sleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
 			return
 		}
 	}
@@ -75,16 +75,18 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	case m.panics:
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
-		p.w.sleepUntil(ctx, p.Instant(p.w.within(m.hangs)))
-		p.apart(ctx, "reconcile "+controller+" "+key)
+		p.w.rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
+		if ctx.Err() != nil {
+			p.apart("reconcile " + controller + " " + key)
+		}
 	}
 }
 
-// apart gives what ends with ctx while the process stops an instant of its own: when
-// the time to drain is over, many things end at once.
-func (p *process) apart(ctx context.Context, name string) {
-	if ctx.Err() != nil && p.stops() {
-		p.w.sleepUntil(p.w.ctx, p.Instant(time.Now().Add(p.w.draws.upTo(p.name+" end of "+name, stepping))))
+// apart gives what ends while the process stops an instant of its own: when the time to
+// drain is over, many things end at once.
+func (p *process) apart(name string) {
+	if p.stops() {
+		p.w.rest(p.w.ctx, p.name+" end of "+name, p.w.draws.upTo(p.name+" end of "+name, stepping))
 	}
 }
 

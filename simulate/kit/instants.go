@@ -11,40 +11,65 @@ import (
 
 // instants gives each step a moment that no other has. The bubble's clock moves
 // only when everything waits, so each step then runs to its end before the next
-// one begins. Safe for concurrent use.
+// one begins. Of two sleepers that ask for one moment at the same time, the one
+// whose name is the smaller gets it, whichever asked first: the scheduler does not
+// decide. Safe for concurrent use.
 type instants struct {
 	count *atomic.Uint64 // of those that were taken
 	mu    struct {
 		sync.Mutex
-		taken map[int64]struct{} // nanoseconds since 1970
+		taken map[int64]*sleeper // by nanoseconds since 1970
 		limit int                // of taken, before those that are past are dropped
 	}
 }
 
+// sleeper has a moment, until one with a smaller name asks for it.
+type sleeper struct {
+	name string // empty: it keeps the moment that it was given
+	at   int64
+}
+
 func newInstants() *instants {
 	i := &instants{count: new(atomic.Uint64)}
-	i.mu.taken = map[int64]struct{}{}
+	i.mu.taken = map[int64]*sleeper{}
 	i.mu.limit = 1024
 	return i
 }
 
-// take is at, or the first moment after it, and after now, that nobody has.
+// take is at, or the first moment after it, and after now, that is to be had for good.
 func (i *instants) take(now, at time.Time) time.Time {
+	return time.Unix(0, i.place(now, at, "").at)
+}
+
+// place gives a new sleeper the moment at, or the first one after it, and after now,
+// that no sleeper with a smaller name has. Who had it moves on.
+func (i *instants) place(now, at time.Time, name string) *sleeper {
 	i.count.Add(1)
+	placed := &sleeper{name: name}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	n := max(at.UnixNano(), now.UnixNano()+1)
-	for {
-		if _, ok := i.mu.taken[n]; !ok {
+	moving := placed
+	for n := max(at.UnixNano(), now.UnixNano()+1); ; n++ {
+		there := i.mu.taken[n]
+		if there != nil && there.name <= moving.name {
+			continue
+		}
+		i.mu.taken[n], moving.at = moving, n
+		if there == nil {
 			break
 		}
-		n++
+		moving = there
 	}
-	i.mu.taken[n] = struct{}{}
 	if len(i.mu.taken) > i.mu.limit {
 		i.sweepLocked(now.UnixNano())
 	}
-	return time.Unix(0, n)
+	return placed
+}
+
+func (i *instants) momentOf(s *sleeper) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return time.Unix(0, s.at)
 }
 
 func (i *instants) sweepLocked(now int64) {

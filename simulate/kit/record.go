@@ -21,6 +21,7 @@ type record struct {
 		violations []Violation
 		moved      time.Time // when something last happened that is no rest
 		asked      int       // requests under way, watches not among them
+		numbers    numbers
 		healed     bool
 		met        map[string]int // how often a trigger's kind came, by operation
 		mirror     mirror
@@ -34,6 +35,7 @@ func (r *record) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.met = map[string]int{}
+	r.mu.numbers.open = map[int]int{}
 	r.mu.mirror, r.mu.ofUser = newMirror(), map[string]bool{}
 }
 
@@ -185,7 +187,7 @@ func (t tracer) Asked(r simulate.Request) {
 	}
 	t.w.note(Event{
 		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
-		Request: r.Number + 1, Text: pathText(r),
+		Request: t.w.numbered(r), Text: pathText(r),
 	})
 	if r.Verb != "watch" {
 		t.w.under(1)
@@ -223,11 +225,14 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	if looksOn(r) {
 		return
 	}
-	t.w.claim(r.Client)
+	if r.Writes() {
+		t.w.claim(r.Client)
+	}
 	if r.Verb == "watch" {
 		t.w.alone(r)
 	}
-	t.w.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: r.Number + 1, Code: code})
+	t.w.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.numbered(r), Code: code})
+	t.w.forget(r)
 	if r.Verb != "watch" {
 		t.w.under(-1)
 	}
@@ -245,11 +250,35 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 		t.w.met(r, sending)
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
-	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: r.Number + 1})
+	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.numbered(r)})
 }
 
 // looksOn reports whether r is a look of the scenario, which nobody notices.
 func looksOn(r simulate.Request) bool { return r.Client == "user" && !r.Writes() }
+
+// numbers are the requests that are noted, from 1 in the order in which they arrived. The
+// server's own numbers count looks too, and how often a check looks is left to chance.
+type numbers struct {
+	open map[int]int // by the server's
+	last int
+}
+
+func (w *World) numbered(r simulate.Request) int {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	n := &w.record.mu.numbers
+	if _, ok := n.open[r.Number]; !ok {
+		n.last++
+		n.open[r.Number] = n.last
+	}
+	return n.open[r.Number]
+}
+
+func (w *World) forget(r simulate.Request) {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	delete(w.record.mu.numbers.open, r.Number)
+}
 
 // under counts the requests under way.
 func (w *World) under(n int) {
@@ -261,8 +290,8 @@ func (w *World) under(n int) {
 // alone waits for an instant at which nothing else happens. Watches do: several
 // are told of one change, and end with one fault.
 func (w *World) alone(r simulate.Request) {
-	name := fmt.Sprintf("watch %d", r.Number)
-	w.sleepUntil(w.serving, w.instants.take(time.Now(), time.Now().Add(w.draws.upTo(name, stepping))))
+	name := fmt.Sprintf("watch %d", w.numbered(r))
+	w.rest(w.serving, name, w.draws.upTo(name, stepping))
 }
 
 func kindText(r simulate.Request) string {

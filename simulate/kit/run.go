@@ -42,7 +42,7 @@ func (w *World) probe(scenario func(*World)) {
 	})
 	<-done
 	for end := w.start.Add(w.cfg.FaultPhase); !w.failed() && time.Now().Before(end) && w.restless() != ""; {
-		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(polling)))
+		w.rest(w.ctx, "poll", polling)
 	}
 }
 
@@ -128,6 +128,7 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 // the healing, the coming to rest, and time alone.
 func (w *World) play(scenario func(*World)) {
 	known := w.server.Kinds()
+	healing := w.instants.place(w.start, w.start.Add(w.cfg.FaultPhase), "heal")
 	for _, op := range w.history.Plan {
 		w.schedule(op)
 	}
@@ -137,7 +138,7 @@ func (w *World) play(scenario func(*World)) {
 		scenario(w)
 	})
 	w.group.Go(func() { w.watchNever() })
-	w.sleepUntil(w.ctx, w.start.Add(w.cfg.FaultPhase))
+	w.sleepAs(w.ctx, healing)
 	w.heal()
 	<-done
 	if w.failed() {
@@ -155,7 +156,7 @@ func (w *World) play(scenario func(*World)) {
 		return
 	}
 	if w.comeToRest() {
-		w.sleepUntil(w.ctx, time.Now().Add(w.cfg.Stay))
+		w.rest(w.ctx, "stay", w.cfg.Stay)
 		w.check(true)
 		w.note(Event{What: Finished})
 	}
@@ -189,7 +190,7 @@ func (w *World) comeToRest() bool {
 		if moved := w.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
-		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(wait)))
+		w.rest(w.ctx, "poll", wait)
 	}
 }
 
@@ -261,6 +262,27 @@ func (w *World) leave() {
 	w.endServing()
 	w.group.Wait()
 	w.close()
+}
+
+// rest blocks for d and until a moment that nothing else has, or until ctx ends, and
+// reports whether it is that moment. name tells it from what rests at the same time.
+func (w *World) rest(ctx context.Context, name string, d time.Duration) bool {
+	now := time.Now()
+	return w.sleepAs(ctx, w.instants.place(now, now.Add(d), name))
+}
+
+// sleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether it
+// is that moment.
+func (w *World) sleepAs(ctx context.Context, s *sleeper) bool {
+	for {
+		at := w.instants.momentOf(s)
+		if !w.sleepUntil(ctx, at) {
+			return false
+		}
+		if w.instants.momentOf(s).Equal(at) {
+			return true
+		}
+	}
 }
 
 // sleepUntil blocks until at or until ctx ends, and reports whether it is at.

@@ -71,13 +71,13 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 		err = s.p.leaves(r)
 	}
 	if err != nil {
-		s.p.apart(r.Context(), what)
+		s.p.apart(what)
 		return nil, err
 	}
 	answer, err := s.next.RoundTrip(r)
 	s.p.asked(r, answer, err)
-	if err != nil {
-		s.p.apart(r.Context(), what)
+	if err != nil { // of the context or of the client's own timer, whichever was the quicker
+		s.p.apart(what)
 	}
 	return answer, err
 }

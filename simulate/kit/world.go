@@ -147,7 +147,7 @@ func (w *World) heal() {
 
 // pause is the shortest time, in which all that can go on does.
 func (w *World) pause() {
-	w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now()))
+	w.rest(w.ctx, "pause", 0)
 }
 
 // hold has everything stand still for a time.
@@ -217,7 +217,7 @@ func (w *World) Draw(name string, n int) int {
 // Sleep lets virtual time pass.
 func (w *World) Sleep(d time.Duration) {
 	if !w.ended() {
-		w.sleepUntil(w.ctx, w.instants.take(time.Now(), time.Now().Add(d)))
+		w.rest(w.ctx, "user", d)
 	}
 }
 
