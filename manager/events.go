@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/reference"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // maxNote is what the server takes as an Event's note, in bytes.
@@ -79,7 +81,7 @@ func (r recorder) event(regarding, related runtime.Object, eventtype, reason, ac
 		Type:                eventtype,
 		Reason:              reason,
 		Action:              action,
-		Note:                shorten(note, maxNote),
+		Note:                shorten(textlog.VisibleLines(strings.ToValidUTF8(note, "?")), maxNote), // people read it in terminals
 		Regarding:           *about,
 	}
 	event.Namespace = about.Namespace

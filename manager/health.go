@@ -11,6 +11,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // check is one question that a probe asks.
@@ -132,7 +134,7 @@ func (p probe) answer(ctx context.Context, checks []check, leaveOut []string) (t
 	} else {
 		fmt.Fprintf(&b, "%s check passed\n", p.name)
 	}
-	return b.String(), failed == 0
+	return textlog.VisibleLines(b.String()), failed == 0
 }
 
 // askGuarded asks c; a panic is a no.

@@ -33,7 +33,7 @@ func main() {
 
 func exitOn(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "configmapsync:", err)
+		fmt.Fprintln(os.Stderr, "configmapsync:", manager.Printable(err))
 		os.Exit(1)
 	}
 }

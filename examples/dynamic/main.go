@@ -37,7 +37,7 @@ func main() {
 
 func exitOn(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "dynamic:", err)
+		fmt.Fprintln(os.Stderr, "dynamic:", manager.Printable(err))
 		os.Exit(1)
 	}
 }

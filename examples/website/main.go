@@ -105,7 +105,7 @@ Flags:
 
 func exitOn(err error) {
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "website:", err)
+		fmt.Fprintln(os.Stderr, "website:", manager.Printable(err))
 		os.Exit(1)
 	}
 }

@@ -42,7 +42,7 @@ func (s sink) asJSON(importance Level, msg string, values []any) []byte {
 		}
 	}
 	line.WriteString("}\n")
-	return line.Bytes()
+	return visibleJSON(line.Bytes())
 }
 
 // plain is a value as JSON can show it: what has words of its own is text.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package textlog is a logr.Logger that writes lines for people: when, how
-// important, what, and the values as key=value. A value of several lines, as a
-// stack, follows beneath, indented.
+// important, what, and the values as key=value. A stack follows beneath, indented; all
+// else is on one line, and what could control a terminal is escaped.
 //
 //	2026-01-02T15:04:05.678Z INFO  manager runs server=https://127.0.0.1:6443
 //	2026-01-02T15:04:05.678Z DEBUG Watching kind=Pod scope="in all namespaces"
@@ -20,12 +20,15 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 )
 
 const layout = "2006-01-02T15:04:05.000Z"
+
+// stackKey is the key of a value that is shown in lines of its own.
+const stackKey = "stack"
 
 // Form says what a logger shows, and how. The zero value shows text for people, and
 // leaves out V(1) and beyond.
@@ -117,20 +120,21 @@ func (s sink) asText(importance Level, msg string, values []any) []byte {
 	var line, beneath bytes.Buffer
 	fmt.Fprintf(&line, "%s %-5s ", time.Now().UTC().Format(layout), importance)
 	if s.name != "" {
-		line.WriteString(s.name + ": ")
+		line.WriteString(Visible(s.name) + ": ")
 	}
-	line.WriteString(strings.ReplaceAll(msg, "\n", " "))
+	line.WriteString(Visible(strings.ReplaceAll(msg, "\n", " ")))
 	for _, pairs := range [][]any{s.values, values} {
 		for i := 0; i < len(pairs); i += 2 {
 			key, value := fmt.Sprint(pairs[i]), "(missing)"
 			if i+1 < len(pairs) {
 				value = text(pairs[i+1])
 			}
-			if strings.Contains(value, "\n") {
-				fmt.Fprintf(&beneath, "\t%s:\n\t\t%s\n", key, strings.ReplaceAll(strings.TrimSpace(value), "\n", "\n\t\t"))
+			if key == stackKey && strings.Contains(value, "\n") {
+				value = VisibleLines(strings.TrimSpace(value))
+				fmt.Fprintf(&beneath, "\t%s:\n\t\t%s\n", key, strings.ReplaceAll(value, "\n", "\n\t\t"))
 				continue
 			}
-			fmt.Fprintf(&line, " %s=%s", key, quoted(value))
+			fmt.Fprintf(&line, " %s=%s", quoted(key), quoted(value))
 		}
 	}
 	line.WriteByte('\n')
@@ -161,8 +165,8 @@ func marshalled(v logr.Marshaler) (value any) {
 
 // quoted where the value's end would not be seen.
 func quoted(value string) string {
-	odd := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if value == "" || strings.ContainsFunc(value, odd) {
+	odd := func(r rune) bool { return r == '"' || r == ' ' || isHidden(r) }
+	if value == "" || !utf8.ValidString(value) || strings.ContainsFunc(value, odd) {
 		return strconv.Quote(value)
 	}
 	return value
