@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // core is the one informer of a kind that all its handles share: one
@@ -83,7 +84,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		object:           object,
 		kind:             kind,
 		opts:             opts,
-		log:              opts.Logger.WithValues("kind", kind.Kind),
+		log:              textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
 		ended:            make(chan struct{}),
 		indexer:          NewIndexer[Object](kind),
 		newListerWatcher: lw,

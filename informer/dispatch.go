@@ -52,10 +52,11 @@ func (c *core) reportUndecodable(deltas []Delta[Object]) {
 		return
 	}
 	log := c.log.WithValues("key", first.Key.String(), "objects", n)
+	var stack []any
 	if p, ok := errors.AsType[*panicError](first.Err); ok {
-		log = log.WithValues("stack", p.stack)
+		stack = []any{"stack", p.stack}
 	}
-	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions; what the transform refuses is given to it again")
+	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions; what the transform refuses is given to it again", stack...)
 }
 
 // store runs apply in the critical section: first the Indexer, then the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // member is a handler that has joined by a handle, whose scopes it sees.
@@ -44,7 +45,7 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	opts.Name = cmp.Or(opts.Name, fmt.Sprintf("handler %d", id))
 	log := c.log
 	if opts.Logger.GetSink() != nil {
-		log = opts.Logger.WithValues("kind", c.kind.Kind)
+		log = textlog.Throttled(opts.Logger).WithValues("kind", c.kind.Kind)
 	}
 	m := &member{listener: newListener(id, handle, opts, scopesOf(), log), of: h, gone: make(chan struct{})}
 	m.guard, m.gvk = c.guard, c.gvk

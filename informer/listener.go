@@ -238,15 +238,16 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 		if ok {
 			return
 		}
-		log := l.log.WithValues("handler", l.name, "key", e.Key.String(), "event", e.Type.String(), "stack", string(debug.Stack()))
+		log := l.log.WithValues("handler", l.name, "key", e.Key.String(), "event", e.Type.String())
+		stack := string(debug.Stack())
 		l.panicked()
 		if p == nil { // nothing can stop a Goexit
 			l.remove()
-			log.Error(errors.New("runtime.Goexit"), "Handler ended its goroutine; it is given no more events")
+			log.Error(errors.New("runtime.Goexit"), "Handler ended its goroutine; it is given no more events", "stack", stack)
 			return
 		}
 		ok = true
-		log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event")
+		log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event", "stack", stack)
 	}()
 	if l.guard != nil {
 		v := l.guard.begin(handlerName{l.name, l.guard.kind().Kind}, e.Old, e.New)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/deque"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -70,7 +71,7 @@ func newMutationDetector(opts Options) *MutationDetector {
 	if !(detection.Rate > 0) {
 		return nil
 	}
-	d := &MutationDetector{detection: detection, log: opts.Logger}
+	d := &MutationDetector{detection: detection, log: textlog.Throttled(opts.Logger)}
 	d.clock.Store(1)
 	d.mu.said = make(map[string]bool)
 	return d

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -122,7 +123,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if err != nil {
 		log = r.opts.Logger
 	}
-	r.status.logTo(log)
+	r.status.logTo(textlog.Throttled(log))
 	defer r.status.stopped()
 	r.simulated(simhook.Of(ctx))
 

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // relistSpread is the time over which the lists of a change are spread, since
@@ -59,7 +60,7 @@ type schemaScope struct {
 }
 
 func newSchemaWatch(server *apiServer, log logr.Logger) *schemaWatch {
-	w := &schemaWatch{server: server, log: log, woken: make(chan struct{}, 1)}
+	w := &schemaWatch{server: server, log: textlog.Throttled(log), woken: make(chan struct{}, 1)}
 	w.mu.scopes = make(map[*schemaScope]struct{})
 	w.mu.hashes = make(map[string]fingerprint)
 	return w

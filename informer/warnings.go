@@ -36,7 +36,7 @@ func (w *warnings) tell(ctx context.Context, header http.Header) {
 	parsed, _ := utilnet.ParseWarningHeaders(headers)
 	for _, warning := range parsed {
 		if warning.Code == 299 && warning.Text != "" && w.isNew(warning.Text) {
-			textlog.Warn(logr.FromContextOrDiscard(ctx), nil, "The server warns: "+shorten([]byte(warning.Text)))
+			textlog.Warn(textlog.Throttled(logr.FromContextOrDiscard(ctx)), nil, "The server warns: "+shorten([]byte(warning.Text)))
 		}
 	}
 }

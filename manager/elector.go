@@ -109,7 +109,7 @@ func (e *elector) Started() <-chan struct{} { return e.started }
 // Run takes part in the election until ctx ends, then gives the lease back if it
 // holds it. It returns ErrLeadershipLost as soon as the lease is lost.
 func (e *elector) Run(ctx context.Context) error {
-	log := logr.FromContextOrDiscard(ctx).WithValues("lease", e.lease.key.String())
+	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("lease", e.lease.key.String())
 	e.prepare(simhook.Of(ctx))
 	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          e.lease,

@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -69,7 +70,7 @@ func New(opts Options) (*Manager, error) {
 	}
 	m := &Manager{
 		scheme:   opts.Scheme,
-		log:      opts.Logger,
+		log:      textlog.Throttled(opts.Logger),
 		grace:    opts.GracePeriod,
 		registry: prometheus.NewRegistry(),
 		requests: newRequests(),
@@ -247,7 +248,7 @@ func (m *Manager) Elected() <-chan struct{} {
 }
 
 // Logger of the manager. What it runs finds it in its context.
-func (m *Manager) Logger() logr.Logger { return m.log }
+func (m *Manager) Logger() logr.Logger { return textlog.Unthrottled(m.log) }
 
 // Metrics is the registry that /metrics shows, for metrics of one's own.
 func (m *Manager) Metrics() *prometheus.Registry { return m.registry }

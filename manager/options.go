@@ -147,6 +147,7 @@ func (o *Options) complete() error {
 		misuse = append(misuse, err)
 		o.Logger = form.Logger(os.Stderr)
 	}
+	o.Logger = textlog.Guard(o.Logger) // one throttle for all parts
 	if o.Informers.Logger.IsZero() {
 		o.Informers.Logger = o.Logger
 	}

@@ -47,7 +47,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	if err := m.begin(fail); err != nil {
 		return err
 	}
-	ctx = logr.NewContext(ctx, m.log)
+	ctx = logr.NewContext(ctx, m.Logger())
 
 	var all sync.WaitGroup
 	var started []running

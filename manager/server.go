@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -72,7 +73,7 @@ func (s *server) Run(ctx context.Context) error {
 	s.mu.Lock()
 	s.mu.addr = listener.Addr().String()
 	s.mu.Unlock()
-	logger := logr.FromContextOrDiscard(ctx).WithValues("server", s.name)
+	logger := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("server", s.name)
 	srv := s.server(logger)
 	serve := func() error { return srv.Serve(listener) }
 	g, ctx := errgroup.WithContext(ctx)

@@ -69,7 +69,8 @@ type Controller[K comparable] struct {
 	loggerKey    any // of contexts
 	soft, hard   time.Duration
 	drain        time.Duration
-	log          logr.Logger // of Options, until Run
+	log          logr.Logger // of Options, until Run; then what contexts carry
+	own          logr.Logger // from then on; for the controller's own lines
 	crashOnPanic bool
 	prepared     sync.Once     // when the first of Run and Standby begins
 	witness      Witness       // from then on; nil: none
@@ -231,7 +232,7 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	}
 	var err error
 	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
-		c.log.Error(p, "source panicked", "source", s.String(), "stack", p.Stack)
+		c.own.Error(p, "source panicked", "source", s.String(), "stack", p.Stack)
 		return fmt.Errorf("source %s: %w", s, p)
 	}
 	if ctx.Err() != nil {
@@ -272,7 +273,7 @@ func (c *Controller[K]) awaitSources(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
-			textlog.Warn(c.log, nil, "the workers have not started: sources are not synced", "sources", names(behind))
+			textlog.Warn(c.own, nil, "the workers have not started: sources are not synced", "sources", names(behind))
 			wait *= 2
 			timer.Reset(wait)
 		}

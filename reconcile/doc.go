@@ -43,6 +43,8 @@
 //	    read, with the set's labels, that is not wanted, after all that is wanted
 //	    has been applied; and it takes nothing over that is another's
 //	R10 a ChildSet deletes all children only if it is asked to in so many words
+//	R11 a failure that repeats is logged in full once, then at a falling rate for each
+//	    key and message, each line with the number of those left out before it
 //
 // What Reconcile returns is explained at Func. An error wins over a Result; the
 // backoff grows with each Retry, error and conflict of a key, and ends with Done,

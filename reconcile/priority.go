@@ -152,7 +152,7 @@ func (c *Controller[K]) priority(key K, cause source.Cause) (p int) {
 // caught is deferred around functions of the user that must not end a source.
 func (c *Controller[K]) caught(what string, key K) {
 	if v := recover(); v != nil {
-		c.log.Error(&PanicError{Value: v}, what, "key", keyText(key))
+		c.own.Error(&PanicError{Value: v}, what, "key", keyText(key))
 	}
 }
 

@@ -3,7 +3,11 @@
 
 package reconcile
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
 
 // report logs how a reconcile ended: what a person must see at level 0, the rest at
 // V(1). An error's own method that panics costs only its text.
@@ -11,7 +15,7 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 	if level := a.outcome.verbosity(); level > 0 && !c.log.V(level).Enabled() {
 		return // without asking for the run's logger
 	}
-	log, key := r.logger().V(a.outcome.verbosity()), r.key
+	log, key := textlog.Throttled(r.logger()).V(a.outcome.verbosity()), r.key
 	failure := guarded(func() {
 		switch a.outcome {
 		case OutcomePanic:

@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // part is what of a controller has begun; a set of parts is their sum.
@@ -76,7 +77,8 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	if log.IsZero() {
 		log = logr.FromContextOrDiscard(ctx)
 	}
-	c.log = log.WithValues("controller", c.name)
+	c.log = textlog.Unthrottled(log).WithValues("controller", c.name)
+	c.own = textlog.Throttled(c.log)
 	c.sim = simhook.Of(ctx)
 	c.prepareOrder()
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // KindSource is the source of an informer's events. Make it with Kind or Mapped.
@@ -61,7 +62,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
+	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
 	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
 		if ctx.Err() != nil {

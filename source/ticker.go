@@ -14,6 +14,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // TickerOptions of a Ticker.
@@ -62,7 +63,7 @@ func (s *TickerSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	log := logr.FromContextOrDiscard(ctx).WithValues("source", s.name)
+	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)
 	s.tick(log, add)
 	close(s.synced)
 	sim := simhook.Of(ctx)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -87,7 +88,7 @@ func (s *Server) begin(ctx context.Context) error {
 	}
 	s.mu.ran = true
 	if s.mu.log.IsZero() {
-		s.mu.log = logr.FromContextOrDiscard(ctx)
+		s.mu.log = textlog.Throttled(logr.FromContextOrDiscard(ctx))
 	}
 	return nil
 }

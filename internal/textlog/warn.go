@@ -20,8 +20,13 @@ type warner interface {
 // to a logger of this package and to one that stands on log/slog, as an error to any
 // other. A filter by level finds it either way. err may be nil.
 func Warn(log logr.Logger, err error, msg string, values ...any) {
-	switch sink := log.GetSink().(type) {
-	case nil:
+	if log.GetSink() != nil {
+		warn(log.GetSink(), err, msg, values)
+	}
+}
+
+func warn(sink logr.LogSink, err error, msg string, values []any) {
+	switch sink := sink.(type) {
 	case warner:
 		sink.Warn(err, msg, values...)
 	case logr.Underlier:
@@ -36,6 +41,6 @@ func Warn(log logr.Logger, err error, msg string, values ...any) {
 		}
 		_ = handler.Handle(ctx, record) // there is nobody to tell
 	default:
-		log.Error(err, msg, values...)
+		sink.Error(err, msg, values...)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
 )
 
@@ -68,7 +69,7 @@ func (s *InformerSource[K]) Run(ctx context.Context, add func(K, source.Cause)) 
 	case !s.begun.CompareAndSwap(false, true):
 		return s.errorf("run: it runs or has run already; make a new one")
 	}
-	f := feed[K]{source: s, over: func() bool { return ctx.Err() != nil }, add: add, log: logr.FromContextOrDiscard(ctx).WithValues("source", s.name)}
+	f := feed[K]{source: s, over: func() bool { return ctx.Err() != nil }, add: add, log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
 	handle, err := s.informer.AddEventHandler(f)
 	if err != nil {
 		return s.errorf("add handler: %w", err)

@@ -1,0 +1,294 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package textlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	mostText  = 8 << 10  // bytes of a value in a throttled line
+	mostStack = 64 << 10 // bytes of a stack
+	// bodies are what client-go logs from this level on.
+	bodies = 8
+)
+
+// partKeys and keyKeys are the keys of the values that say what a line is about: which
+// part of the program, and what in it.
+var (
+	partKeys = []string{"controller", "kind", "server", "webhook", "resource", "type", "lease"}
+	keyKeys  = []string{"key", "keys", "scope", "source", "handler", "object", "secret", "target", "dir", "group", "request", "groupVersion"}
+)
+
+// Guard returns log without the bodies of requests and answers that client-go logs at
+// V(8), which may hold Secrets and tokens. Loggers made of it share a throttle, for
+// those that Throttled returns. Guarding a guarded logger changes nothing.
+func Guard(log logr.Logger) logr.Logger {
+	switch log.GetSink().(type) {
+	case nil, guard, slogGuard:
+		return log
+	}
+	return log.WithSink(guarded(log.GetSink(), &shared{seed: maphash.MakeSeed()}))
+}
+
+// Throttled returns a guarded log for the program's own lines: those that repeat are
+// counted, and shown ever more rarely. V(1) and beyond is not throttled.
+func Throttled(log logr.Logger) logr.Logger { return throttled(log, true) }
+
+// Unthrottled returns log for what is not ours to leave out: the lines of code that
+// users write. It is the opposite of Throttled.
+func Unthrottled(log logr.Logger) logr.Logger { return throttled(log, false) }
+
+func throttled(log logr.Logger, rare bool) logr.Logger {
+	log = Guard(log)
+	switch sink := log.GetSink().(type) {
+	case guard:
+		sink.rare = rare
+		return log.WithSink(sink)
+	case slogGuard:
+		sink.rare = rare
+		return log.WithSink(sink)
+	}
+	return log
+}
+
+// shared is what all loggers of one origin have in common.
+type shared struct {
+	seed maphash.Seed
+	mu   struct {
+		sync.Mutex
+		throttle throttle
+	}
+}
+
+// guard is a value: what With… adds, the copy has.
+type guard struct {
+	next   logr.LogSink
+	shared *shared
+	rare   bool
+	name   string
+	part   string // values of partKeys
+	key    string // values of keyKeys
+}
+
+// slogGuard is a guard of a logger that stands on log/slog, and stays one for package slog.
+type slogGuard struct {
+	guard
+	handler slog.Handler
+}
+
+// guarded is a guard of next, which this guard's methods call.
+func guarded(next logr.LogSink, s *shared) logr.LogSink {
+	g := guard{shared: s}
+	u, isSlog := next.(logr.Underlier)
+	if deep, ok := next.(logr.CallDepthLogSink); ok {
+		next = deep.WithCallDepth(1)
+	}
+	if g.next = next; isSlog {
+		return slogGuard{g, u.GetUnderlying()}
+	}
+	return g
+}
+
+func (g guard) Init(logr.RuntimeInfo) {} // next has been made ready by its own logger
+
+func (g guard) Enabled(level int) bool { return g.next.Enabled(level) }
+
+func (g guard) Info(level int, msg string, values ...any) {
+	if level >= bodies && (msg == "Request Body" || msg == "Response Body") {
+		values = []any{"body", "not shown, since it may hold a secret"}
+	}
+	if level <= 0 && g.rare {
+		var show bool
+		if _, values, show = g.judged(nil, msg, values); !show {
+			return
+		}
+	}
+	g.next.Info(level, msg, values...)
+}
+
+func (g guard) Error(err error, msg string, values ...any) {
+	if g.rare {
+		var show bool
+		if err, values, show = g.judged(err, msg, values); !show {
+			return
+		}
+	}
+	g.next.Error(err, msg, values...)
+}
+
+// Warn is the function of that name for a guarded logger.
+func (g guard) Warn(err error, msg string, values ...any) {
+	if g.rare {
+		var show bool
+		if err, values, show = g.judged(err, msg, values); !show {
+			return
+		}
+	}
+	warn(g.next, err, msg, values)
+}
+
+func (g guard) WithName(name string) logr.LogSink {
+	g.next, g.name = g.next.WithName(name), g.name+"."+name
+	return g
+}
+
+func (g guard) WithValues(values ...any) logr.LogSink {
+	g.next = g.next.WithValues(values...)
+	g.part, g.key = g.about(values)
+	return g
+}
+
+// WithCallDepth implements logr.CallDepthLogSink.
+func (g guard) WithCallDepth(depth int) logr.LogSink {
+	if deep, ok := g.next.(logr.CallDepthLogSink); ok {
+		g.next = deep.WithCallDepth(depth)
+	}
+	return g
+}
+
+func (g slogGuard) WithName(name string) logr.LogSink {
+	return g.with(g.guard.WithName(name).(guard))
+}
+
+func (g slogGuard) WithValues(values ...any) logr.LogSink {
+	return g.with(g.guard.WithValues(values...).(guard))
+}
+
+func (g slogGuard) WithCallDepth(depth int) logr.LogSink {
+	return g.with(g.guard.WithCallDepth(depth).(guard))
+}
+
+func (g slogGuard) with(changed guard) logr.LogSink {
+	if u, ok := changed.next.(logr.Underlier); ok {
+		g.handler = u.GetUnderlying()
+	}
+	g.guard = changed
+	return g
+}
+
+// Handle implements logr.SlogSink, as the next two do.
+func (g slogGuard) Handle(ctx context.Context, record slog.Record) error {
+	return g.handler.Handle(ctx, record)
+}
+
+func (g slogGuard) WithAttrs(attrs []slog.Attr) logr.SlogSink {
+	return g.on(g.handler.WithAttrs(attrs))
+}
+
+func (g slogGuard) WithGroup(name string) logr.SlogSink { return g.on(g.handler.WithGroup(name)) }
+
+func (g slogGuard) on(handler slog.Handler) logr.SlogSink {
+	again := guarded(logr.FromSlogHandler(handler).GetSink(), g.shared).(slogGuard)
+	again.rare, again.name, again.part, again.key = g.rare, g.name, g.part, g.key
+	return again
+}
+
+// about is what values, after those of g, say a line is about.
+func (g guard) about(values []any) (part, key string) {
+	part, key = g.part, g.key
+	for i := 0; i+1 < len(values); i += 2 {
+		name, ok := values[i].(string)
+		switch {
+		case !ok:
+		case slices.Contains(partKeys, name):
+			part += "\x00" + cut(text(values[i+1]), 256)
+		case slices.Contains(keyKeys, name):
+			key += "\x00" + cut(text(values[i+1]), 1024)
+		}
+	}
+	return part, key
+}
+
+// judged says whether a line is shown now, and what of it.
+func (g guard) judged(err error, msg string, values []any) (error, []any, bool) {
+	part, key := g.about(values)
+	cause := ""
+	if err != nil {
+		cause = text(err)
+	}
+	s := subject{
+		text:  g.shared.hash("text", g.name, msg),
+		part:  g.shared.hash("part", g.name, msg, part),
+		key:   g.shared.hash("key", g.name, msg, part, key),
+		cause: g.shared.hash("cause", cause),
+	}
+	now := time.Now()
+	g.shared.mu.Lock()
+	defer g.shared.mu.Unlock() // a line that is shown next says how many came before it
+	show, omitted, forgotten := g.shared.mu.throttle.judge(now, s)
+	if !show {
+		return nil, nil, false
+	}
+	if len(cause) > mostText {
+		err = errors.New(cut(cause, mostText))
+	}
+	values = slices.Clone(values)
+	for i := 0; i+1 < len(values); i += 2 {
+		value, ok := values[i+1].(string)
+		switch {
+		case !ok:
+		case values[i] != stackKey:
+			values[i+1] = cut(value, mostText)
+		case g.shared.mu.throttle.stack(now, g.shared.hash("stack", frames(value))):
+			values[i+1] = cut(value, mostStack)
+		default:
+			values[i+1] = "as logged before"
+		}
+	}
+	if omitted > 0 {
+		values = append(values, "omitted", omitted)
+	}
+	if forgotten > 0 {
+		values = append(values, "omittedOfOthers", forgotten)
+	}
+	return err, values, true
+}
+
+func (s *shared) hash(parts ...string) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	for _, part := range parts {
+		_, _ = h.WriteString(part)
+		_ = h.WriteByte(0)
+	}
+	return h.Sum64()
+}
+
+// frames is a stack without what differs from one goroutine and call to the next.
+func frames(stack string) string {
+	var b strings.Builder
+	for line := range strings.Lines(stack) {
+		switch {
+		case strings.HasPrefix(line, "goroutine "), strings.HasPrefix(line, "created by "):
+			continue
+		case strings.HasPrefix(line, "\t"):
+			line, _, _ = strings.Cut(line, " ")
+		default:
+			if i := strings.LastIndexByte(line, '('); i > 0 {
+				line = line[:i]
+			}
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// cut leaves of a text its first bytes, and says how many there were.
+func cut(value string, most int) string {
+	if len(value) <= most {
+		return value
+	}
+	return strings.ToValidUTF8(value[:most], "") + fmt.Sprintf("… (%d bytes in all)", len(value))
+}
