@@ -17,8 +17,12 @@ type waiting[T Object] interface {
 	// mark adds a mark behind everything that waits.
 	mark()
 	// take appends the next events to buf: none when there is nothing, or when
-	// the mark is reached.
+	// the mark is reached. Where buf is empty, the events may be shared with other
+	// handlers: nobody changes them.
 	take(buf []Event[T]) (events []Event[T], marked bool)
+	// begin says that the call for the next of the taken events begins. Until
+	// then it counts as waiting.
+	begin()
 	len() int
 	// size is what waits in bytes, and how many updates have merged, of an
 	// EveryEvent handler.
@@ -229,6 +233,10 @@ func (b *backlog[T]) recycle(p *pending[T]) {
 }
 
 func (b *backlog[T]) mark() { b.append(&pending[T]{how: isMark, at: b.time}) }
+
+// begin does nothing: a key no longer waits once it is taken, since what comes
+// later is given in a later turn.
+func (b *backlog[T]) begin() {}
 
 func (b *backlog[T]) clock(now uint32) { b.time = now }
 

@@ -60,7 +60,8 @@ func tell(events []Event[thing]) (out []string) {
 
 func drain(w waiting[thing]) (events []Event[thing]) {
 	for w.len() > 0 {
-		events, _ = w.take(events)
+		told, _ := w.take(nil)
+		events = append(events, told...)
 	}
 	return events
 }

@@ -59,6 +59,7 @@ type core struct {
 		ended   []*watched // something may still speak of their numbers
 		handles []*handle
 		members []*member
+		every   int // of members, those that ask for every event
 		waits   []*syncWait
 		over    bool          // the run has ended
 		closed  bool          // the last handle is released

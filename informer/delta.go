@@ -4,6 +4,8 @@
 package informer
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -53,4 +55,9 @@ type Delta[T Object] struct {
 	Metadata *metav1.PartialObjectMetadata
 	// original as in Item.
 	original T
+}
+
+// weight is what a delta takes while it waits, in the terms of an eventStream.
+func (d *Delta[T]) weight() int64 {
+	return eventBytes + int64(cmp.Or(d.Bytes, unknownBytes))
 }

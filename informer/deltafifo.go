@@ -66,7 +66,8 @@ func NewDeltaFIFO[T Object](known Known[T]) *DeltaFIFO[T] {
 
 // Push appends a delta of a watch: Added, Updated or Deleted. Two deletions of
 // a key in a row become one, the one that knows the final state. Above a
-// backlog of some thousand deltas, an update goes into the key's last one.
+// backlog of some thousand deltas, an update goes into the key's last one, unless
+// a handler asks for every event.
 func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -74,6 +75,14 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 		f.mu.log.push(d)
 		f.woken.Signal()
 	}
+}
+
+// keep every update, until what waits takes so many bytes. Negative: always. 0:
+// nobody asks for every update.
+func (f *DeltaFIFO[T]) keep(bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.keep = bytes
 }
 
 // Bookmark notes that scope has reached v.

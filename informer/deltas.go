@@ -14,7 +14,8 @@ const (
 	// batchLimit of deltas that a batch takes, save for a list or a merged
 	// backlog, which is never split.
 	batchLimit = 1024
-	// mergeAbove so many waiting deltas, consecutive updates of a key merge.
+	// mergeAbove so many waiting deltas, consecutive updates of a key merge, unless
+	// they are kept.
 	mergeAbove = 4096
 )
 
@@ -42,6 +43,8 @@ type Batch[T Object] struct {
 	// Epochs are the scopes that begin anew with this batch: the server's
 	// revisions went back, and versions from before mean nothing.
 	Epochs []ScopeID
+	// merged is how many deltas went into an earlier one since the last batch.
+	merged uint64
 }
 
 // place is one place of the log: a delta, or a mark of a scope.
@@ -74,7 +77,10 @@ type deltaLog[T Object] struct {
 	indexed bool
 	scopes  []scopeLog
 	live    int    // deltas that wait
+	bytes   int64  // that they take
+	keep    int64  // as DeltaFIFO.keep
 	merged  uint64 // deltas that went into an earlier one
+	said    uint64 // of merged, by batches
 	whole   uint64 // places below belong to one batch: updates merged across them
 	barrier uint64 // nothing merges with places below: a list comes between
 	flight  Batch[T]
@@ -99,7 +105,7 @@ func (l *deltaLog[T]) push(d Delta[T]) {
 	if l.scope(d.Scope).ended {
 		return
 	}
-	if d.Type == Deleted || l.live >= mergeAbove {
+	if d.Type == Deleted || l.long() {
 		l.index() // nothing else merges
 	}
 	if l.merge(d) {
@@ -107,6 +113,11 @@ func (l *deltaLog[T]) push(d Delta[T]) {
 		return
 	}
 	l.add(place[T]{Delta: d})
+}
+
+// long: updates merge.
+func (l *deltaLog[T]) long() bool {
+	return l.live >= mergeAbove && (l.keep == 0 || l.keep > 0 && l.bytes >= l.keep)
 }
 
 func (l *deltaLog[T]) add(p place[T]) {
@@ -120,6 +131,7 @@ func (l *deltaLog[T]) add(p place[T]) {
 		l.enter(at)
 	}
 	l.live++
+	l.bytes += p.weight()
 }
 
 // index makes the index by key, if anything waits. It then lasts until the log
@@ -169,10 +181,13 @@ func (l *deltaLog[T]) merge(d Delta[T]) bool {
 		}
 		if p.FinalStateUnknown && !d.FinalStateUnknown {
 			d.UID = cmp.Or(d.UID, p.UID)
+			l.bytes += d.weight() - p.weight()
 			p.Delta = d
 		}
 		return true
-	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.live >= mergeAbove:
+	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.long():
+		l.bytes += d.weight() - p.weight()
+		p.Bytes = d.Bytes
 		p.Object, p.Version, p.Err, p.Metadata, p.original = d.Object, d.Version, d.Err, d.Metadata, d.original
 		if p.Type == Sync {
 			p.Type = Updated
@@ -286,6 +301,7 @@ func (l *deltaLog[T]) release() {
 func (l *deltaLog[T]) batch(limit int) Batch[T] {
 	l.release()
 	b := &l.flight
+	b.merged, l.said = l.merged-l.said, l.merged
 	joined := false
 	if l.places.Front() < l.whole {
 		b.Deltas = slices.Grow(b.Deltas, min(l.live, int(l.whole-l.places.Front())))
@@ -330,6 +346,7 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 			return
 		}
 		l.live--
+		l.bytes -= p.weight()
 		b.Deltas = append(b.Deltas, p.Delta)
 		// What a list finds missing reaches nothing before the list's end. The watch
 		// tells of an end by its version, be the object readable or not.
@@ -361,6 +378,7 @@ func (l *deltaLog[T]) key() (deltas []Delta[T], synced []ScopeID) {
 			l.flight.Deltas = append(l.flight.Deltas, p.Delta)
 			p.gone = true
 			l.live--
+			l.bytes -= p.weight()
 			i = p.earlier
 		}
 		slices.Reverse(l.flight.Deltas)

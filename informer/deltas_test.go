@@ -145,6 +145,43 @@ func TestDeltaFIFO_UpdatesMergeOnlyInABacklog(t *testing.T) {
 	}
 }
 
+func TestDeltaFIFO_KeepsUpdatesThatAHandlerAsksFor(t *testing.T) {
+	f, _ := newStore(t)
+	const kept = 2 * mergeAbove
+	update := func(v int) {
+		d := delta(Updated, "a", "u", Version(v))
+		d.Bytes = 1000
+		f.Push(d)
+	}
+	f.keep(kept * (eventBytes + 1000))
+	for v := range kept {
+		update(v + 1)
+	}
+	if got := f.Snapshot(); got.Deltas != kept || got.Merged != 0 {
+		t.Fatalf("%d updates wait, %d merged; want %d and none below the bound", got.Deltas, got.Merged, kept)
+	}
+	for v := range 10 {
+		update(kept + v + 1)
+	}
+	if got := f.Snapshot(); got.Deltas != kept || got.Merged != 10 {
+		t.Errorf("%d updates wait, %d merged; want %d and 10: a bound in bytes is one", got.Deltas, got.Merged, kept)
+	}
+	b := popBatch(t, f)
+	if b.merged != 10 || len(b.Deltas) != kept {
+		t.Errorf("a batch of %d says that %d merged, want %d and 10", len(b.Deltas), b.merged, kept)
+	}
+	if f.mu.log.bytes != 0 {
+		t.Errorf("an empty log counts %d bytes", f.mu.log.bytes)
+	}
+	f.keep(-1)
+	for v := range kept + 10 {
+		update(kept + 10 + v + 1)
+	}
+	if got := f.Snapshot(); got.Deltas != kept+10 || got.Merged != 10 {
+		t.Errorf("%d updates wait, %d merged; want all %d where there is no bound", got.Deltas, got.Merged-10, kept+10)
+	}
+}
+
 // A watch's DELETED whose object cannot be decoded comes without a final state.
 func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
 	f, x := newStore(t)

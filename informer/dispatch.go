@@ -69,8 +69,9 @@ func (c *core) store(lists Batch[Object], own bool, apply func() ([]change[Objec
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
 	}
+	shared := share(changes, c.critical.every, lists.merged)
 	for _, l := range c.critical.members {
-		l.push(changes)
+		l.push(changes, shared)
 	}
 	c.giveAgainLocked(lists.Relisted, changes)
 	if c.guard != nil {

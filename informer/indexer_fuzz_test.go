@@ -416,7 +416,13 @@ func (d *dull) tell(changes []change[thing], err error) {
 	for _, do := range d.store.passed() {
 		do()
 	}
+	shared := &sharing[thing]{changes: changes, off: slices.ContainsFunc(changes, func(c change[thing]) bool { return c.resync })}
 	for _, r := range d.readers {
+		if s, ok := r.queue.(*eventStream[thing]); ok {
+			if c := shared.events(r.filter, r.asks, false); c != nil && s.join(c) {
+				continue
+			}
+		}
 		for _, c := range changes {
 			r.queue.push(c, r.filter, false)
 		}

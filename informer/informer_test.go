@@ -441,6 +441,7 @@ func TestInformer_ReadsBeforeSyncSaySo(t *testing.T) {
 		}
 		s.Fail(nil)
 		<-i.Synced() // it heals by itself
+		synctest.Wait()
 		if got := i.Snapshot().Scopes[0]; got.State != informer.StateLive || got.Reason != "" {
 			t.Errorf("state after the right was granted = %v, want Live", got)
 		}

@@ -78,6 +78,7 @@ func (c *core) enter(m *member) error {
 		m.mark()
 	}
 	c.critical.members = append(c.critical.members, m)
+	c.recountLocked()
 	return nil
 }
 
@@ -86,6 +87,27 @@ func (c *core) leave(m *member) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member) bool { return other == m })
+	c.recountLocked()
+}
+
+// recountLocked counts who asks for every event, and has the DeltaFIFO keep
+// every event for them, up to the bound of the most patient.
+func (c *core) recountLocked() {
+	n, bound := 0, int64(0)
+	for _, m := range c.critical.members {
+		if !m.every {
+			continue
+		}
+		n++
+		switch b := m.bytes; {
+		case b < 0 || bound < 0:
+			bound = -1
+		default:
+			bound = max(bound, b)
+		}
+	}
+	c.critical.every = n
+	c.fifo.keep(bound)
 }
 
 // end has the goroutines of m end. It does not wait.

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ type listener[T Object] struct {
 	woken  *sync.Cond // on mu: something waits, or the run is to end
 	ready  chan struct{}
 	made   time.Time
-	every  bool // event is given, so that the backlog has no bound
+	every  bool  // event is given, so that the backlog has no bound
+	bytes  int64 // that bound what waits, if every event is given; negative: none
 	// relists: what a list has unchanged is given again.
 	relists bool
 	mu      struct {
@@ -54,6 +56,7 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 	l := &listener[T]{
 		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
+		bytes: cmp.Or(opts.BacklogBytes, defaultBacklogBytes),
 	}
 	l.woken = sync.NewCond(&l.mu)
 	l.mu.filter = filter
@@ -67,23 +70,24 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 	return l
 }
 
-// push adds changes, those that the handler sees. It never blocks.
-func (l *listener[T]) push(changes []change[T]) {
-	if len(changes) == 0 {
+// push adds changes, those that the handler sees. It never blocks. shared has
+// the same changes; nil: they are for this handler alone.
+func (l *listener[T]) push(changes []change[T], shared *sharing[T]) {
+	if len(changes) == 0 && (shared == nil || shared.merged == 0) {
 		return
 	}
-	n, over := l.add(changes)
+	n, over := l.add(changes, shared)
 	if n > 0 {
 		textlog.Warn(l.log, nil, "Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
 	}
 	if over > 0 {
-		textlog.Warn(l.log, nil, "Handler's backlog has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
+		textlog.Warn(l.log, nil, "What waits for the handler has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
 	}
 }
 
 // add returns the size of the backlog, in events and in bytes, where that is to
 // be logged, else 0.
-func (l *listener[T]) add(changes []change[T]) (behind int, over int64) {
+func (l *listener[T]) add(changes []change[T], shared *sharing[T]) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,11 +95,13 @@ func (l *listener[T]) add(changes []change[T]) (behind int, over int64) {
 		return 0, 0
 	}
 	l.mu.waiting.clock(millis(now))
-	for i := range changes {
-		if c := &changes[i]; c.resync && c.handler != l.id {
-			continue
+	if !l.joinLocked(shared) {
+		for i := range changes {
+			if c := &changes[i]; c.resync && c.handler != l.id {
+				continue
+			}
+			l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
 		}
-		l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
 	}
 	l.woken.Signal()
 	if n := l.mu.waiting.len(); l.every && l.mu.tempo.behind(n, l.oldestLocked(now)) {
@@ -105,6 +111,20 @@ func (l *listener[T]) add(changes []change[T]) (behind int, over int64) {
 		over = bytes
 	}
 	return behind, over
+}
+
+// joinLocked adds the events that the handler has in common with others, if it
+// can.
+func (l *listener[T]) joinLocked(shared *sharing[T]) bool {
+	stream, ok := l.mu.waiting.(*eventStream[T])
+	if !ok {
+		return false
+	}
+	if shared != nil {
+		stream.merged += shared.merged
+	}
+	c := shared.events(l.mu.filter, stream.undecodable, !l.mu.marked)
+	return c != nil && stream.join(c)
 }
 
 // oldestLocked is how long the first that waits has been waiting.
@@ -186,7 +206,8 @@ func (l *listener[T]) run(ctx context.Context) error {
 		if !ok {
 			return nil
 		}
-		for i, e := range events {
+		for i := range events {
+			e := events[i]
 			if sim != nil && !l.atOnesOwnInstant(ctx, sim, e) {
 				return nil
 			}
@@ -273,6 +294,7 @@ func (l *listener[T]) begin(key Key) bool {
 
 func (l *listener[T]) beginLocked(key Key, now time.Duration) {
 	l.mu.delivered++
+	l.mu.waiting.begin()
 	l.mu.tempo.begin(key, now)
 	if !l.mu.armed && l.mu.alarm != nil {
 		l.mu.armed = true

@@ -42,11 +42,11 @@ func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 		stop := listening(t, l)
 		defer stop()
 		l.look(nil, slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
-		l.push([]change[thing]{became("c", "", "w@3")})
+		l.push([]change[thing]{became("c", "", "w@3")}, nil)
 		l.mark()
 		l.mark()
 		synctest.Wait() // it holds a
-		l.push([]change[thing]{became("d", "", "x@4"), became("a", "u@1", "u@5")})
+		l.push([]change[thing]{became("d", "", "x@4"), became("a", "u@1", "u@5")}, nil)
 		time.Sleep(2900 * time.Millisecond)
 		if isClosed(l.synced()) {
 			t.Error("synced while the handler has not returned from an object that was there")
@@ -80,7 +80,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		}, HandlerOptions{Name: "mine"}, nil, log)
 		stop := listening(t, l)
 		defer stop()
-		l.push([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")})
+		l.push([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")}, nil)
 		l.mark()
 		synctest.Wait()
 		if !slices.Equal(got, []string{"a", "c"}) || !isClosed(l.synced()) {
@@ -101,7 +101,7 @@ func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
 		l := newListener(0, func(Event[thing]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		for i := range 10 {
-			l.push([]change[thing]{became(fmt.Sprint(i), "", "u@1")})
+			l.push([]change[thing]{became(fmt.Sprint(i), "", "u@1")}, nil)
 			synctest.Wait()
 		}
 		if s := l.snapshot(); s.Backlog != 0 || s.Delivered != 1 || s.Panics != 1 {
@@ -119,12 +119,12 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 		l = newListener(0, func(Event[thing]) {
 			if calls++; calls == 2 {
 				r.Remove() // of itself
-				l.push([]change[thing]{became("z", "", "z@9")})
+				l.push([]change[thing]{became("z", "", "z@9")}, nil)
 			}
 		}, HandlerOptions{}, nil, logr.Discard())
 		r = newRegistration(l, func() { left++ })
 		for i := range 10 {
-			l.push([]change[thing]{became(fmt.Sprint(i), "u@1", "v@2")}) // two events each
+			l.push([]change[thing]{became(fmt.Sprint(i), "u@1", "v@2")}, nil) // two events each
 		}
 		if err := l.run(t.Context()); err != nil {
 			t.Errorf("run = %v, want nil", err)
@@ -145,8 +145,8 @@ func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
 		stopSlow, stopFast := listening(t, slow), listening(t, fast)
 		for i := range 1000 {
 			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))
-			slow.push([]change[thing]{c})
-			fast.push([]change[thing]{c})
+			slow.push([]change[thing]{c}, nil)
+			fast.push([]change[thing]{c}, nil)
 			synctest.Wait()
 		}
 		if told != 1000 || slow.snapshot().Backlog > 1 {

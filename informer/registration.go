@@ -29,8 +29,9 @@ type HandlerOptions struct {
 	// objects. An event counts for itself and for the state that it replaces or
 	// ends, which only backlogs hold: by the size in which the server sent it, or
 	// 4 KiB where that is unknown. The decoded state takes more, a Pod about four
-	// times as much. 0: 64 MiB. Negative: no bound. A handler that is not
-	// EveryEvent ignores it.
+	// times as much. What waits to be stored is counted by itself, and merges above
+	// the highest bound of the kind's EveryEvent handlers. 0: 64 MiB. Negative: no
+	// bound. A handler that is not EveryEvent ignores it.
 	BacklogBytes int64
 	// Relists also gives the objects that a list has unchanged, as an update from
 	// a state to itself with Event.Relisted, for code that goes on only when it
@@ -54,7 +55,7 @@ type HandlerSnapshot struct {
 	// them.
 	BacklogBytes int64
 	// Merged is how many updates of an EveryEvent handler went into an earlier one,
-	// because its backlog had passed its bound.
+	// because its backlog, or what waited to be stored, had passed its bound.
 	Merged    uint64
 	Delivered uint64 // events given to the handler
 	Panics    uint64 // calls that panicked or ended their goroutine

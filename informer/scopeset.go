@@ -86,6 +86,11 @@ func (s *scopeSet) seenBy(filter *scopeSet) bool {
 	return false
 }
 
+// equal says whether both are the same set, or filter.
+func (s *scopeSet) equal(other *scopeSet) bool {
+	return s == other || s != nil && other != nil && slices.Equal(s.words, other.words)
+}
+
 // all yields the scopes in ascending order.
 func (s *scopeSet) all() iter.Seq[ScopeID] {
 	return func(yield func(ScopeID) bool) {

@@ -21,37 +21,43 @@ const (
 // eventStream is what waits for a handler of every event: the events in their
 // order. Additions and deletions are never dropped, so it grows with them.
 type eventStream[T Object] struct {
-	events deque.Deque[told[T]]
-	limit  int64 // of bytes; 0: defaultBacklogBytes, negative: none
-	bytes  int64 // of events
+	parts deque.Deque[part[T]]
+	taken part[T] // is being given
+	begun int     // events of taken whose calls have begun
+	spare part[T] // memory for a part
+	count int     // events that wait
+	limit int64   // of bytes; 0: defaultBacklogBytes, negative: none
+	bytes int64   // of events
+	// merged is how many updates went into an earlier one, here or before the store.
 	merged uint64
-	// update has the number of a key's last event when that is an update or
+	// update has the place of a key's last event when that is an update or
 	// tells of an undecodable version, for what was pushed above the limit.
-	update map[Key]uint64
+	update map[Key]eventPlace
 	// undecodable: the handler asks for what cannot be decoded.
 	undecodable bool
 	time        uint32 // as in backlog
 }
 
-// told is an event that waits.
-type told[T Object] struct {
-	Event[T]
-	isMark bool
-	at     uint32
-	bytes  uint32
+// eventPlace is an event in an eventStream: the number of its part, and its
+// position there.
+type eventPlace struct {
+	part uint64
+	at   int
 }
 
 func newEventStream[T Object](opts HandlerOptions) *eventStream[T] {
 	return &eventStream[T]{limit: opts.BacklogBytes, undecodable: opts.Undecodable}
 }
 
-func (s *eventStream[T]) len() int { return s.events.Len() }
+func (s *eventStream[T]) len() int { return s.count }
 
 func (s *eventStream[T]) size() (bytes int64, merged uint64) { return s.bytes, s.merged }
 
 func (s *eventStream[T]) full() bool {
-	return s.limit >= 0 && s.bytes >= cmp.Or(s.limit, defaultBacklogBytes)
+	return s.limit >= 0 && s.bytes >= s.bound()
 }
+
+func (s *eventStream[T]) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes) }
 
 func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
@@ -107,9 +113,13 @@ func (s *eventStream[T]) cameOrWent(c *change[T], was, is bool, wasBad, isBad *U
 	}
 }
 
-func (s *eventStream[T]) add(e Event[T], bytes uint32) uint64 {
+func (s *eventStream[T]) add(e Event[T], bytes uint32) eventPlace {
+	p := s.open()
+	p.events = append(p.events, e)
+	p.costs = append(p.costs, cost{bytes: bytes, at: s.time})
+	s.count++
 	s.bytes += eventBytes + int64(bytes)
-	return s.events.Push(told[T]{Event: e, at: s.time, bytes: bytes})
+	return eventPlace{s.parts.Back() - 1, len(p.events) - 1}
 }
 
 // mergeable adds an update or an undecodable version, or lets it go into one of
@@ -120,46 +130,24 @@ func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
 		s.add(e, bytes)
 		return
 	}
-	if n, ok := s.update[e.Key]; ok && n >= s.events.Front() && s.events.At(n).Type == e.Type {
-		at := s.events.At(n)
-		if at.Relisted && !e.Relisted {
-			// What it gave again is now the state that the update replaces.
-			at.bytes += bytes
-			s.bytes += int64(bytes)
+	if n, ok := s.update[e.Key]; ok && n.part >= s.parts.Front() {
+		p := s.parts.At(n.part)
+		if at := &p.events[n.at]; at.Type == e.Type {
+			if at.Relisted && !e.Relisted {
+				// What it gave again is now the state that the update replaces.
+				p.costs[n.at].bytes += bytes
+				s.bytes += int64(bytes)
+			}
+			at.New, at.Undecodable, at.Resync, at.Healed = e.New, e.Undecodable, false, at.Healed || e.Healed
+			at.Relisted = at.Relisted && e.Relisted
+			s.merged++
+			return
 		}
-		at.New, at.Undecodable, at.Resync, at.Healed = e.New, e.Undecodable, false, at.Healed || e.Healed
-		at.Relisted = at.Relisted && e.Relisted
-		s.merged++
-		return
 	}
 	if s.update == nil {
-		s.update = make(map[Key]uint64)
+		s.update = make(map[Key]eventPlace)
 	}
 	s.update[e.Key] = s.add(e, bytes)
 }
 
-func (s *eventStream[T]) mark() { s.events.Push(told[T]{isMark: true, at: s.time}) }
-
 func (s *eventStream[T]) clock(now uint32) { s.time = now }
-
-func (s *eventStream[T]) oldest() (at uint32, ok bool) {
-	if s.events.Len() == 0 {
-		return 0, false
-	}
-	return s.events.At(s.events.Front()).at, true
-}
-
-func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
-	if s.events.Len() == 0 {
-		return buf, false
-	}
-	e := s.events.Pop()
-	if s.events.Len() == 0 {
-		s.update = nil
-	}
-	if e.isMark {
-		return buf, true
-	}
-	s.bytes -= eventBytes + int64(e.bytes)
-	return append(buf, e.Event), false
-}

@@ -26,7 +26,7 @@ func object[T Object](obj T) Object {
 func eventAs[T Object](e Event[Object]) Event[T] {
 	return Event[T]{
 		Type: e.Type, Key: e.Key, Old: as[T](e.Old), New: as[T](e.New), Undecodable: e.Undecodable,
-		Initial: e.Initial, Resync: e.Resync, Healed: e.Healed, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
+		Initial: e.Initial, Resync: e.Resync, Relisted: e.Relisted, Healed: e.Healed, FinalStateUnknown: e.FinalStateUnknown, LeftScope: e.LeftScope,
 	}
 }
 

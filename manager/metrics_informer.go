@@ -42,7 +42,7 @@ func newInformerMetrics() informerMetrics {
 		watches:      desc("watches_total", "Watches opened."),
 		backlog:      desc("handler_backlog", "Keys (or events) that wait for a handler.", "handler"),
 		backlogBytes: desc("handler_backlog_bytes", "About how much the events that wait for a handler of every event take.", "handler"),
-		merged:       desc("handler_merged_updates_total", "Updates that went into an earlier one because the backlog of a handler of every event had reached its bound.", "handler"),
+		merged:       desc("handler_merged_updates_total", "Updates that a handler of every event was not given singly, because what waited for it, or to be stored, had reached its bound.", "handler"),
 		delivered:    desc("handler_events_total", "Events given to a handler.", "handler"),
 		running:      desc("handler_running_seconds", "Seconds that the present call of a handler has been running.", "handler"),
 		oldest:       desc("handler_oldest_event_seconds", "Seconds that the first event which waits for a handler has waited.", "handler"),

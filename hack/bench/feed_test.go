@@ -25,6 +25,7 @@ type feed struct {
 	list    *corev1.PodList    // for client-go, made beforehand
 	changes chan []*corev1.Pod // what the watch tells of after the list
 	paged   bool               // lists instead of streaming lists
+	backlog int64              // bound in bytes of our handlers of every event, as in informer.HandlerOptions
 }
 
 func newFeed(pods []*corev1.Pod, paged bool) *feed {

@@ -106,8 +106,10 @@ func BenchmarkInformer_Updates(b *testing.B) {
 	}{{"1", 1}, {"10", 10}} {
 		b.Run(workload.name, func(b *testing.B) {
 			forInformers(b, func(b *testing.B, newInformer func(testing.TB, *feed) contestant) {
-				updates(b, newFeed(pods, false), newInformer, workload.handlers)
-			}, "flyball", "flyball-every", "flyball-channel", "flyball-clientgo", "client-go", "controller-runtime")
+				f := newFeed(pods, false)
+				f.backlog = -1 // as with the peers
+				updates(b, f, newInformer, workload.handlers)
+			}, "flyball", "flyball-every", "flyball-channel", "flyball-channel-every", "flyball-clientgo", "client-go", "controller-runtime")
 		})
 	}
 	runtime.KeepAlive(pods)

@@ -60,17 +60,21 @@ type contestant interface {
 func onFeed(names ...string) map[string]func(testing.TB, *feed) contestant {
 	all := map[string]func(testing.TB, *feed) contestant{
 		// A level-triggered handler, as a source is one.
-		"flyball": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f.paged, false) },
+		"flyball": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f, false) },
 		// A handler of every event.
-		"flyball-every": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f.paged, true) },
+		"flyball-every": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f, true) },
 		// The peers' own source, over its channel.
 		"flyball-channel": func(b testing.TB, f *feed) contestant {
-			return newFlyballInformer(b, clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), f.paged, false)
+			return newFlyballInformer(b, clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), f, false)
+		},
+		// The peers' own source and a handler of every event: what the peers do.
+		"flyball-channel-every": func(b testing.TB, f *feed) contestant {
+			return newFlyballInformer(b, clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), f, true)
 		},
 		// client-go's interfaces on both sides, flyball between them.
 		"flyball-clientgo": func(b testing.TB, f *feed) contestant {
 			i := informer.New(clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), podKind, informer.Options{PagedLists: f.paged})
-			return newClientGo(b, clientgo.NewSharedIndexInformer(i, clientgo.Options{}))
+			return newClientGo(b, clientgo.NewSharedIndexInformer(i, clientgo.Options{BacklogBytes: f.backlog}))
 		},
 		"client-go": func(b testing.TB, f *feed) contestant {
 			return newClientGo(b, cache.NewSharedIndexInformer(f.listWatch(), &corev1.Pod{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
@@ -104,21 +108,21 @@ func started(i contestant) (stop func()) {
 }
 
 type flyballInformer struct {
-	b     testing.TB
-	pods  *informer.SharedInformer[*corev1.Pod]
-	every bool
+	b    testing.TB
+	pods *informer.SharedInformer[*corev1.Pod]
+	opts informer.HandlerOptions
 }
 
-func newFlyballInformer(b testing.TB, lw informer.ListerWatcher[*corev1.Pod], paged, every bool) contestant {
-	pods := informer.New(lw, podKind, informer.Options{PagedLists: paged})
+func newFlyballInformer(b testing.TB, lw informer.ListerWatcher[*corev1.Pod], f *feed, every bool) contestant {
+	pods := informer.New(lw, podKind, informer.Options{PagedLists: f.paged})
 	if err := pods.AddIndex(byNode, nodeOf); err != nil {
 		b.Fatal(err)
 	}
-	return &flyballInformer{b: b, pods: pods, every: every}
+	return &flyballInformer{b: b, pods: pods, opts: informer.HandlerOptions{EveryEvent: every, BacklogBytes: f.backlog}}
 }
 
 func (f *flyballInformer) handle(h handler) <-chan struct{} {
-	r, err := f.pods.AddHandler(func(e informer.Event[*corev1.Pod]) { h(e.Latest()) }, informer.HandlerOptions{EveryEvent: f.every})
+	r, err := f.pods.AddHandler(func(e informer.Event[*corev1.Pod]) { h(e.Latest()) }, f.opts)
 	if err != nil {
 		f.b.Fatal(err)
 	}

@@ -135,7 +135,7 @@ func wired(b testing.TB, w *wire, name string) contestant {
 		if err != nil {
 			b.Fatal(err)
 		}
-		return newFlyballInformer(b, lw, false, false)
+		return newFlyballInformer(b, lw, &feed{}, false)
 	case "client-go":
 		clients, err := kubernetes.NewForConfig(cfg)
 		if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo"
 )
 
-// updates wait, and with them the mark that ends the first list.
+// updates wait.
 const updates = 5000
 
 // stalled has an object updated updates times while its handler does not
@@ -73,7 +73,7 @@ func TestInformer_EachEventIsGivenToAHandlerThatStalled_G10(t *testing.T) {
 			t.Fatalf("event %d is %q, want %q", n+1, line, want)
 		}
 	}
-	if full.Merged != 0 || full.Backlog != updates+1 || full.BacklogBytes < updates*4096 {
+	if full.Merged != 0 || full.Backlog != updates || full.BacklogBytes < updates*4096 {
 		t.Errorf("the backlog was %d events of %d bytes, %d merged; want %d events with the states that they alone hold", full.Backlog, full.BacklogBytes, full.Merged, updates)
 	}
 }
@@ -81,7 +81,7 @@ func TestInformer_EachEventIsGivenToAHandlerThatStalled_G10(t *testing.T) {
 func TestInformer_BacklogOfAHandlerIsBoundedAndReported_G10(t *testing.T) {
 	const bound = 1 << 20
 	told, logged, full := stalled(t, clientgo.Options{BacklogBytes: bound})
-	if full.BacklogBytes > bound+8192 || full.Merged == 0 || full.Backlog+int(full.Merged) != updates+1 {
+	if full.BacklogBytes > bound+8192 || full.Merged == 0 || full.Backlog+int(full.Merged) != updates {
 		t.Errorf("the backlog was %d events of %d bytes, %d merged; want about %d bytes, and each update waiting or merged", full.Backlog, full.BacklogBytes, full.Merged, bound)
 	}
 	last := told[len(told)-1]
@@ -99,5 +99,63 @@ func TestInformer_BacklogOfAHandlerIsBoundedAndReported_G10(t *testing.T) {
 	}
 	if got := strings.Count(strings.Join(logged, "\n"), "reached its bound"); got != 1 {
 		t.Errorf("the handler's logger was told %d times that updates merge, want once in these seconds:\n%s", got, strings.Join(logged, "\n"))
+	}
+}
+
+// hurried has an object updated faster than the informer stores it, whose index
+// function does not return, and gives what handlers were told.
+func hurried(t *testing.T, opts clientgo.Options) (told []string, after informer.HandlerSnapshot) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, configMap("a", "0"))
+		flyball := informer.New(clientgo.NewListerWatcher[cmap](s), configMaps, informer.Options{})
+		i := clientgo.NewSharedIndexInformer(flyball, opts)
+		hold, held := make(chan struct{}), false
+		if err := i.AddIndexers(cache.Indexers{"slow": func(obj any) ([]string, error) {
+			if obj.(cmap).Data["v"] == "1" && !held {
+				held = true
+				<-hold
+			}
+			return nil, nil
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		l := &log{}
+		join(t, i, l, cache.HandlerOptions{})
+		join(t, i, &log{}, cache.HandlerOptions{})
+		run(t, i)
+		synctest.Wait()
+		for n := range updates {
+			s.Modify(configMap("a", strconv.Itoa(n+1)))
+			if n%50 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		close(hold)
+		synctest.Wait()
+		told, after = l.take(), flyball.Snapshot().Handlers[0]
+	})
+	return told, after
+}
+
+func TestInformer_EventsThatComeFasterThanTheyAreStoredAreAllGiven_G15(t *testing.T) {
+	told, after := hurried(t, clientgo.Options{})
+	if len(told) != updates+1 || after.Merged != 0 {
+		t.Fatalf("told of %d events, %d merged; want %d: each one", len(told), after.Merged, updates+1)
+	}
+	for n, line := range told[1:] {
+		if want := fmt.Sprintf("update a %d>%d", n, n+1); line != want {
+			t.Fatalf("event %d is %q, want %q", n+1, line, want)
+		}
+	}
+}
+
+func TestInformer_WhatWaitsToBeStoredIsBoundedAndReported_G15(t *testing.T) {
+	told, after := hurried(t, clientgo.Options{BacklogBytes: 1 << 20})
+	if after.Merged == 0 || len(told)+int(after.Merged) != updates+1 {
+		t.Errorf("told of %d events, %d merged; want each update told or counted as merged", len(told), after.Merged)
+	}
+	if last := told[len(told)-1]; !strings.HasSuffix(last, ">"+strconv.Itoa(updates)) {
+		t.Errorf("the last event is %q, want the present state", last)
 	}
 }

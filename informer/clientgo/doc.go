@@ -35,6 +35,8 @@
 //	G11 RunWithContext returns when its context has ended, and the informer is
 //	    stopped then, be it of a factory; a transform can be set until the
 //	    informer has started, whatever else runs
+//	G15 nor is an update merged before it is stored, while what waits for that
+//	    takes less than the same bound
 //
 // An object that was deleted and made anew is a delete and an add, never an
 // update between two UIDs. The namespace index, cache.NamespaceIndex, is always there. A panic of a handler,

@@ -5,7 +5,7 @@ package clientgo
 
 import (
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -100,11 +100,13 @@ type registration struct {
 	name     string
 	handler  *informer.Registration
 	shutdown chan struct{}
-	mu       struct {
-		sync.Mutex
-		calling, removed bool
-	}
+	state    atomic.Uint32 // of calling and removed
 }
+
+const (
+	calling uint32 = 1 << iota
+	removed
+)
 
 // HasSynced reports whether the handler has returned from the initial objects.
 func (r *registration) HasSynced() bool { return isClosed(r.handler.Synced()) }
@@ -119,31 +121,17 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 // has returned. cache.ShutDownEventHandler waits for it.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.shutdown }
 
-func (r *registration) enter() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.calling = !r.mu.removed
-	return r.mu.calling
-}
+func (r *registration) enter() bool { return r.state.CompareAndSwap(0, calling) }
 
 func (r *registration) leave() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.calling = false
-	if r.mu.removed {
-		close(r.shutdown)
+	if !r.state.CompareAndSwap(calling, 0) {
+		close(r.shutdown) // it has been removed meanwhile
 	}
 }
 
 func (r *registration) remove() {
 	r.handler.Remove()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.mu.removed {
-		return
-	}
-	r.mu.removed = true
-	if !r.mu.calling {
+	if r.state.Or(removed) == 0 {
 		close(r.shutdown)
 	}
 }

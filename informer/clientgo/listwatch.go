@@ -122,16 +122,41 @@ type stream[T informer.Object] struct {
 }
 
 func (s *stream[T]) Next() (informer.Frame[T], error) {
+	// What is there is looked at first, each channel alone: that takes no lock,
+	// where a select takes those of all three.
+	events := s.watch.ResultChan()
+	switch {
+	case over(s.ended), over(s.closed):
+		return informer.Frame[T]{}, context.Canceled
+	}
 	select {
-	case e, ok := <-s.watch.ResultChan():
-		if !ok {
-			return informer.Frame[T]{}, io.EOF
-		}
-		return frameOf[T](e)
+	case e, ok := <-events:
+		return next[T](e, ok)
+	default:
+	}
+	select {
+	case e, ok := <-events:
+		return next[T](e, ok)
 	case <-s.ended:
 	case <-s.closed:
 	}
 	return informer.Frame[T]{}, context.Canceled
+}
+
+func over(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func next[T informer.Object](e watch.Event, ok bool) (informer.Frame[T], error) {
+	if !ok {
+		return informer.Frame[T]{}, io.EOF
+	}
+	return frameOf[T](e)
 }
 
 func (s *stream[T]) Close() error {

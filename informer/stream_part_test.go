@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func updatesOf(n int) (changes []change[thing], want []string) {
+	for i := range n {
+		name := fmt.Sprint("object-", i)
+		changes = append(changes, became(name, "u@1", "u@2"))
+		want = append(want, "updated "+name+" from u@1 to u@2")
+	}
+	return changes, want
+}
+
+// Handlers that see the same of a batch have its events in common, and each is
+// where it is for itself.
+func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
+	changes, want := updatesOf(3*partEvents + 1)
+	shared := share(changes, 3, 0)
+	var streams [3]*eventStream[thing]
+	for i := range streams {
+		streams[i] = newEventStream[thing](HandlerOptions{})
+		streams[i].clock(uint32(10 * i))
+		c := shared.events(scopesOf(0), false, false) // of another handle, hence another set of the same scopes
+		if c == nil || !streams[i].join(c) {
+			t.Fatal("the events of a whole batch are not shared")
+		}
+	}
+	if len(shared.made) != 1 {
+		t.Errorf("the events were made %d times, want once for all three", len(shared.made))
+	}
+	first, _ := streams[0].take(nil)
+	if other, _ := streams[1].take(nil); &first[0] != &other[0] || len(first) != partEvents {
+		t.Errorf("two handlers were given different memory, or not a part of %d but %d", partEvents, len(first))
+	}
+	later, _ := updatesOf(1)
+	streams[2].push(later[0], nil, false)
+	for i, s := range streams {
+		if at, ok := s.oldest(); !ok || at != uint32(10*i) {
+			t.Errorf("handler %d: the oldest is of %d (%v), want %d: it has waited since this handler got it", i, at, ok, 10*i)
+		}
+		told := tell(drain(s))
+		if i < 2 {
+			told = append(tell(first), told...)
+		} else if told = told[:len(told)-1]; s.len() != 0 {
+			t.Errorf("%d wait after all was given", s.len())
+		}
+		if !slices.Equal(told, want) {
+			t.Errorf("handler %d was told %d events, want the %d of the batch in their order", i, len(told), len(want))
+		}
+		if bytes, _ := s.size(); bytes != 0 {
+			t.Errorf("handler %d: %d bytes wait after all was given", i, bytes)
+		}
+	}
+}
+
+// Whoever sees something else, or may have to merge, has events of its own.
+func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
+	changes, want := updatesOf(sharedFrom)
+	shared := share(changes, 2, 0)
+	all := shared.events(nil, false, false)
+	for _, other := range []*common[thing]{shared.events(scopesOf(1), false, false), shared.events(nil, true, false), shared.events(nil, false, true)} {
+		if other == all {
+			t.Error("handlers share events though they see through another filter, ask for what cannot be decoded, or are still at the initial objects")
+		}
+	}
+	if c := share(changes[1:], 2, 0).events(nil, false, false); c != nil {
+		t.Error("a few events are shared, which costs more than copies")
+	}
+	if c := share(changes, 1, 0).events(nil, false, false); c != nil {
+		t.Error("a lone handler shares")
+	}
+	changes[3].resync = true
+	if c := share(changes, 2, 0).events(nil, false, false); c != nil {
+		t.Error("what is given again to one handler is shared with all")
+	}
+
+	bound := newEventStream[thing](HandlerOptions{BacklogBytes: 4 * (eventBytes + unknownBytes)})
+	if bound.join(all) {
+		t.Error("a batch was taken whole that passes the bound")
+	}
+	for range 3 {
+		for _, c := range changes[:3] {
+			bound.push(c, nil, false)
+		}
+	}
+	if bound.limit = -1; bound.join(all) {
+		t.Error("a batch was taken though updates of its keys wait that merge")
+	}
+	drain(bound)
+	if bound.take(nil); !bound.join(all) || !slices.Equal(tell(drain(bound)), want) {
+		t.Error("a handler that has caught up does not share again")
+	}
+}
+
+func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
+	changes, _ := updatesOf(batchLimit)
+	for _, handlers := range []int{2, 10, 100} {
+		streams := make([]*eventStream[thing], handlers)
+		for i := range streams {
+			streams[i] = newEventStream[thing](HandlerOptions{})
+		}
+		got := testing.AllocsPerRun(20, func() {
+			shared := share(changes, handlers, 0)
+			for _, s := range streams {
+				s.join(shared.events(nil, false, false))
+			}
+			for _, s := range streams {
+				for s.len() > 0 {
+					s.take(nil)
+				}
+			}
+		})
+		// Two for a part, for which the first grows; some for all parts.
+		if most := float64(2*batchLimit/partEvents + 16); got > most {
+			t.Errorf("%d handlers: %.0f allocations for %d events, want at most %.0f whatever the number of handlers", handlers, got, batchLimit, most)
+		}
+	}
+}
+
+// A lone handler that keeps up costs no memory per event.
+func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
+	changes, _ := updatesOf(partEvents)
+	s := newEventStream[thing](HandlerOptions{})
+	got := testing.AllocsPerRun(20, func() {
+		for _, c := range changes {
+			s.push(c, nil, false)
+		}
+		for s.len() > 0 {
+			s.take(nil)
+		}
+	})
+	if got != 0 {
+		t.Errorf("%.0f allocations for %d events, want none", got, len(changes))
+	}
+}
+
+func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold, n := make(chan struct{}), 0
+		l := newListener(0, func(Event[thing]) {
+			if n++; n == 3 {
+				<-hold
+			}
+		}, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
+		defer listening(t, l)()
+		changes, _ := updatesOf(10)
+		l.push(changes, share(changes, 2, 0))
+		synctest.Wait()
+		if s := l.snapshot(); s.Backlog != 7 || s.Delivered != 3 || s.BacklogBytes != 7*(eventBytes+unknownBytes) {
+			t.Errorf("the third of ten calls runs; the backlog is %d of %d bytes, %d delivered, want 7 and 3", s.Backlog, s.BacklogBytes, s.Delivered)
+		}
+		l.remove()
+		close(hold)
+		synctest.Wait()
+		if s := l.snapshot(); n != 3 || s.Backlog != 0 {
+			t.Errorf("%d calls, backlog %d; want no call after the removal, and nothing that waits", n, s.Backlog)
+		}
+	})
+}
+
+// Each field of an event reaches who handles it as its own type.
+func TestEventAs_LosesNothing(t *testing.T) {
+	var e Event[Object]
+	v := reflect.ValueOf(&e).Elem()
+	for i := range v.NumField() {
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Uint8:
+			f.SetUint(uint64(EventUpdated))
+		case reflect.Interface:
+			f.Set(reflect.ValueOf(&unstructured.Unstructured{}))
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+		case reflect.Struct:
+			f.Set(reflect.ValueOf(named("a")))
+		}
+	}
+	got := reflect.ValueOf(eventAs[*unstructured.Unstructured](e))
+	for i := range got.NumField() {
+		if got.Field(i).IsZero() {
+			t.Errorf("%s is lost", got.Type().Field(i).Name)
+		}
+	}
+}
