@@ -76,6 +76,7 @@ var snippetImports = map[string]string{
 	"flag":    "flag",
 	"fmt":     "fmt",
 	"os":      "os",
+	"x509":    "crypto/x509",
 	"strings": "strings",
 	"testing": "testing",
 	"time":    "time",

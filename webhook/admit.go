@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"reflect"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
 // Validate has s ask f of each request for an object of T that is sent to path. An
@@ -34,7 +36,8 @@ func Validate[T informer.Object](s *Server, path string, f func(ctx context.Cont
 		s.remember(fmt.Errorf("validate %v: %w", typeOf[T](), err))
 		return
 	}
-	s.register(path, PurposeValidate, kind, admission(func(ctx context.Context, req *Request) ([]byte, error) {
+	plan := objectPlan[T]("object").With(jsonweight.Of(typeOf[T]()), "request", "oldObject")
+	s.register(path, PurposeValidate, kind, admission(plan, toValidate, func(ctx context.Context, req *Request) ([]byte, error) {
 		old, err := decode[T](req, kind, "oldObject", req.OldObject)
 		if err != nil {
 			return nil, err
@@ -64,7 +67,7 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		s.remember(fmt.Errorf("mutate %v: %w", typeOf[T](), err))
 		return
 	}
-	s.register(path, PurposeMutate, kind, admission(func(ctx context.Context, req *Request) ([]byte, error) {
+	s.register(path, PurposeMutate, kind, admission(objectPlan[T]("object"), toMutate, func(ctx context.Context, req *Request) ([]byte, error) {
 		if !present(req.Object) {
 			return nil, nil // a deletion: there is nothing that could be changed
 		}
@@ -85,6 +88,11 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		}
 		return patch(req.Object.Raw, before, after)
 	}))
+}
+
+// objectPlan is how an AdmissionReview is decoded whose object is read as T.
+func objectPlan[T informer.Object](field string) *jsonweight.Plan {
+	return jsonweight.Of(reflect.TypeFor[admissionv1.AdmissionReview]()).With(jsonweight.Of(typeOf[T]()), "request", field)
 }
 
 // decode reads one object of req into a new T; nil if there is none.

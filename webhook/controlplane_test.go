@@ -40,7 +40,7 @@ var env *envtest.Environment
 var _ = BeforeSuite(func(ctx context.Context) {
 	crds, err := envtest.ParseCRDs(strings.NewReader(siteCRD))
 	Expect(err).NotTo(HaveOccurred())
-	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crds})
+	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crds, APIServerArgs: showsCertificate()})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 })
@@ -76,11 +76,15 @@ func freeAddress() string {
 }
 
 // hooks is a server that judges ConfigMaps and converts Sites, at an address.
-func hooks(address string, managed webhook.Managed) *webhook.Server {
+func hooks(address string, managed webhook.Managed, options ...func(*webhook.Options)) *webhook.Server {
 	managed.Namespace, managed.Service = "default", "hooks"
 	managed.Names = []string{"127.0.0.1"}
 	managed.Validating, managed.Mutating, managed.CRDs = []string{"hooks"}, []string{"hooks"}, []string{"sites.example.dev"}
-	s := webhook.New(env.Config(), testScheme(), webhook.Options{Address: address, Managed: &managed, DrainDelay: -1})
+	opts := webhook.Options{Address: address, Managed: &managed, DrainDelay: -1}
+	for _, set := range options {
+		set(&opts)
+	}
+	s := webhook.New(env.Config(), testScheme(), opts)
 	webhook.Validate(s, "", func(_ context.Context, req *webhook.Request, old, obj *corev1.ConfigMap) error {
 		switch {
 		case obj == nil && old.Data["keep"] != "":

@@ -44,14 +44,27 @@ type conversions map[schema.GroupKind]map[string]version
 
 // conversion answers ConversionReviews by what kinds returns.
 func conversion(kinds func() conversions) hook {
-	return func(ctx context.Context, body []byte) ([]byte, outcome, error) {
+	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
+		if err := isReview(body, conversionKind(), "conversionReviewVersions"); err != nil {
+			return nil, failed, err
+		}
+		known := kinds()
+		bytes, err := known.weigh(body, room)
+		if err != nil {
+			return nil, failed, err
+		}
+		leave, err := room.enter(ctx, bytes)
+		if err != nil {
+			return nil, failed, err
+		}
+		defer leave()
 		req, err := decodeConversion(body)
 		if err != nil {
 			return nil, failed, err
 		}
 		response := conversionResponse{UID: req.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
 		end := passed
-		response.ConvertedObjects, err = kinds().all(ctx, req.Objects, req.DesiredAPIVersion)
+		response.ConvertedObjects, err = known.all(ctx, req.Objects, req.DesiredAPIVersion)
 		if err != nil {
 			end, response.Result = failed, metav1.Status{Status: metav1.StatusFailure, Message: err.Error()}
 		}
@@ -68,9 +81,6 @@ func conversion(kinds func() conversions) hook {
 
 // decodeConversion reads the body of a ConversionReview.
 func decodeConversion(body []byte) (*conversionRequest, error) {
-	if err := isReview(body, conversionKind(), "conversionReviewVersions"); err != nil {
-		return nil, err
-	}
 	var review conversionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
 		return nil, badRequest("decode ConversionReview: %w", err)
@@ -82,6 +92,20 @@ func decodeConversion(body []byte) (*conversionRequest, error) {
 		return nil, badRequest("the request of the ConversionReview has no uid, so that no answer could be told to be its")
 	}
 	return review.Request, nil
+}
+
+// weigh is what a body takes if its objects are of the version that takes the most.
+func (c conversions) weigh(body []byte, room *decoding) (most int64, err error) {
+	for _, versions := range c {
+		for _, v := range versions {
+			bytes, err := room.weigh(body, v.plan, toConvert)
+			if err != nil {
+				return 0, err
+			}
+			most = max(most, bytes)
+		}
+	}
+	return most, nil
 }
 
 // all converts objects to a version, or none of them.

@@ -7,8 +7,10 @@
 //	API server
 //	   │  HTTPS: AdmissionReview, ConversionReview
 //	   ▼
-//	handler.go       bounds: time; share.go: bytes at once     one goroutine per request
+//	handler.go       bounds: who, time; share.go: bytes at once   one goroutine per request
 //	   │  body
+//	   ▼
+//	decoding.go      what it becomes in memory, before it does
 //	   ▼
 //	review.go        decode, call, answer                      pure but for your function
 //	   ├──▶ Validate   your function says no, or nothing
@@ -36,6 +38,11 @@
 //	    a rotation; replicas that act at once agree on one Secret
 //	H6  a stop ends nothing that is under way, and new requests are answered until
 //	    Options.DrainDelay has passed
+//	H7  a review is weighed before it is decoded: one that would allocate more than
+//	    Options.MaxDecoded is refused with its size, and large ones are decoded one
+//	    at a time
+//	H8  with Options.ClientCAs nobody has an admission answered who does not show a
+//	    certificate that they have signed, for a name that is allowed
 //
 // # Verdicts and faults
 //

@@ -103,6 +103,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // respond reads the body within its bounds and has it answered.
 func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Request, h *served) ([]byte, outcome, error) {
+	if err := s.callers().check(h.purpose, r.TLS); err != nil {
+		return nil, failed, err
+	}
 	if err := acceptable(r); err != nil {
 		return nil, failed, err
 	}
@@ -115,7 +118,7 @@ func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Req
 	if err != nil {
 		return nil, failed, err
 	}
-	return h.answer(ctx, body)
+	return h.answer(ctx, body, s.room)
 }
 
 // acceptable refuses what is no request of an API server.

@@ -6,6 +6,7 @@ package webhook
 import (
 	"cmp"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -31,7 +32,8 @@ func DefaultCertDir() string {
 }
 
 const (
-	defaultMaxBody           = 32 << 20
+	defaultMaxBody           = 3<<20 + 64<<10
+	defaultMaxDecoded        = 192 << 20
 	defaultLifetime          = 90 * 24 * time.Hour
 	defaultAuthorityLifetime = 365 * 24 * time.Hour
 )
@@ -53,11 +55,29 @@ type Options struct {
 	// the time that a Service's other side needs to learn that this pod is going.
 	// 0: 10 seconds. Below 0: none.
 	DrainDelay time.Duration
-	// MaxBody is the size of the largest body that is read, in bytes; four times as
-	// much is read at once. 0: 32 MiB, an update of two objects of the largest size
-	// that a server takes, and a conversion of a page of a list.
+	// MaxBody is the size of the largest body that is read, in bytes; sixteen times as
+	// much is read at once. 0: 3 MiB, which is two objects of the largest size that
+	// etcd takes as a server configures it (1.5 MiB), since the review of an update has
+	// the object as it is and as it is to be; and 64 KiB for what else a review says.
+	// A server whose etcd takes more needs more here.
 	MaxBody int64
-	// TLS may change how is served, such as to ask for the API server's certificate.
+	// MaxDecoded is how much memory decoding one review may allocate, in bytes. It is
+	// estimated before anything is decoded, from the review and the Go type; a review
+	// beyond it is answered with 413. Reviews of more than an eighth of it are
+	// answered one at a time, and the others share as much again. 0: 192 MiB, or 16
+	// times MaxBody if that is more.
+	MaxDecoded int64
+	// ClientCAs sign the certificate that an API server shows when it calls the
+	// webhooks of Validate and Mutate; a request without one is answered with 401. An
+	// API server shows none unless it is configured to, and never when it asks for a
+	// conversion, so conversions are answered without: see docs/webhooks.md for what
+	// each distribution can do. Nil: whoever reaches the port is answered.
+	ClientCAs *x509.CertPool
+	// ClientNames are those that the certificate may be made for: its common name, or
+	// one of its DNS names. Empty: any that ClientCAs have signed. The authority of a
+	// cluster signs certificates of kubelets and users too, so name the API server's.
+	ClientNames []string
+	// TLS may change how is served.
 	// It is called once, by Run. Nil: TLS 1.2 or newer.
 	TLS func(*tls.Config)
 	// Logger of the server. Zero: that of the context of Run.
@@ -105,6 +125,13 @@ func (o *Options) complete() error {
 		misuse = append(misuse, fmt.Errorf("MaxBody is %d; give a number of bytes, or 0 for %d", o.MaxBody, int64(defaultMaxBody)))
 	}
 	o.MaxBody = cmp.Or(max(o.MaxBody, 0), defaultMaxBody)
+	if o.MaxDecoded < 0 {
+		misuse = append(misuse, fmt.Errorf("MaxDecoded is %d; give a number of bytes, or 0 for %d", o.MaxDecoded, int64(defaultMaxDecoded)))
+	}
+	o.MaxDecoded = cmp.Or(max(o.MaxDecoded, 0), max(defaultMaxDecoded, 16*o.MaxBody))
+	if len(o.ClientNames) > 0 && o.ClientCAs == nil {
+		misuse = append(misuse, errors.New("ClientNames are given without ClientCAs; a name counts where an authority vouches for it"))
+	}
 	if o.Managed != nil {
 		managed, err := o.Managed.complete()
 		o.Managed = &managed

@@ -6,7 +6,6 @@ package webhook
 import (
 	"encoding/json"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +39,36 @@ func treeOf(obj any) (any, error) {
 	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
 }
 
+// equal compares two trees of JSON values. It allocates nothing, as reflect.DeepEqual
+// does for each entry of a map.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, value := range a {
+			if other, there := b[name]; !there || !equal(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	}
+	switch b.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return a == b
+}
+
 // carry is original with the change from before to after. Nothing of the arguments
 // is changed; the result may share with them.
 func carry(original, before, after any) any {
-	if reflect.DeepEqual(before, after) {
+	if equal(before, after) {
 		return original
 	}
 	switch after := after.(type) {
@@ -74,7 +99,7 @@ func carryMap(original, before, after map[string]any) map[string]any {
 		was, known := before[name]
 		has, there := original[name]
 		switch {
-		case known && reflect.DeepEqual(was, value):
+		case known && equal(was, value):
 			// Nobody touched it: it stays as it is written, or left out.
 		case known && there:
 			out[name] = carry(has, was, value)
@@ -117,13 +142,13 @@ func origins(before, after []any) []int {
 	match := func(i, j int) { from[i], taken[j] = j, true }
 
 	start := 0
-	for start < min(len(before), len(after)) && reflect.DeepEqual(before[start], after[start]) {
+	for start < min(len(before), len(after)) && equal(before[start], after[start]) {
 		match(start, start)
 		start++
 	}
 	for end := 1; end <= min(len(before), len(after))-start; end++ {
 		i, j := len(after)-end, len(before)-end
-		if !reflect.DeepEqual(before[j], after[i]) {
+		if !equal(before[j], after[i]) {
 			break
 		}
 		match(i, j)
@@ -140,7 +165,7 @@ func origins(before, after []any) []int {
 			}
 		}
 	}
-	pair(reflect.DeepEqual)
+	pair(equal)
 	pair(func(a, b any) bool { return nameIn(a) != "" && nameIn(a) == nameIn(b) })
 	if len(before) == len(after) {
 		for i := range after {
@@ -198,7 +223,7 @@ func (ops *operations) difference(path string, from, to any) {
 			return
 		}
 	}
-	if !reflect.DeepEqual(from, to) {
+	if !equal(from, to) {
 		ops.add("replace", path, to)
 	}
 }
@@ -210,7 +235,9 @@ func (ops *operations) differenceMap(path string, from, to map[string]any) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
-		if was, known := from[name]; known {
+		if was, known := from[name]; known && equal(was, to[name]) {
+			continue // most of an object; no path is made for it
+		} else if known {
 			ops.difference(path+"/"+escape(name), was, to[name])
 		} else {
 			ops.add("add", path+"/"+escape(name), to[name])
@@ -222,11 +249,14 @@ func (ops *operations) differenceMap(path string, from, to map[string]any) {
 // others has the list written whole.
 func (ops *operations) differenceList(path string, from, to []any) {
 	shared := min(len(from), len(to))
-	if len(from) != len(to) && !reflect.DeepEqual(from[:shared], to[:shared]) {
+	if len(from) != len(to) && !equal(from[:shared], to[:shared]) {
 		ops.add("replace", path, to)
 		return
 	}
 	for i := range shared {
+		if equal(from[i], to[i]) {
+			continue
+		}
 		ops.difference(path+"/"+strconv.Itoa(i), from[i], to[i])
 	}
 	for i := len(from) - 1; i >= shared; i-- {
@@ -239,5 +269,5 @@ func (ops *operations) differenceList(path string, from, to []any) {
 
 // escape writes a field's name as a part of a JSON pointer (RFC 6901).
 func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

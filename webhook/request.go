@@ -45,9 +45,10 @@ func (r *Request) Audit(key, value string) {
 	r.annotations[key] = value
 }
 
-// hook answers the body of one kind of review. It returns the answer, how the
-// request ended, and an *httpError when there is no answer.
-type hook func(ctx context.Context, body []byte) (answer []byte, end outcome, err error)
+// hook answers the body of one kind of review, in the room that there is to decode it.
+// It returns the answer, how the request ended, and an *httpError when there is no
+// answer.
+type hook func(ctx context.Context, body []byte, room *decoding) (answer []byte, end outcome, err error)
 
 // outcome is how a request ended, as it is counted.
 type outcome int

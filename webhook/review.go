@@ -15,15 +15,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
 // judge is a function of Validate or Mutate with its types taken off: the patch that
 // it asks for, or why it denies the request.
 type judge func(ctx context.Context, req *Request) (patch []byte, err error)
 
-// admission answers AdmissionReviews by what j says.
-func admission(j judge) hook {
-	return func(ctx context.Context, body []byte) ([]byte, outcome, error) {
+// admission answers AdmissionReviews by what j says. plan and cost say what that takes.
+func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judge) hook {
+	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
+		if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
+			return nil, failed, err
+		}
+		bytes, err := room.weigh(body, plan, cost)
+		if err != nil {
+			return nil, failed, err
+		}
+		leave, err := room.enter(ctx, bytes)
+		if err != nil {
+			return nil, failed, err
+		}
+		defer leave()
 		req, err := decodeAdmission(body)
 		if err != nil {
 			return nil, failed, err
@@ -56,9 +70,6 @@ func admission(j judge) hook {
 
 // decodeAdmission reads the body of an AdmissionReview.
 func decodeAdmission(body []byte) (*Request, error) {
-	if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
-		return nil, err
-	}
 	var review admissionv1.AdmissionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
 		return nil, badRequest("decode AdmissionReview: %w", err)

@@ -231,9 +231,9 @@ func TestReview_LargeObjectsAreTaken(t *testing.T) {
 		size = len(old.Data["a"]) + len(obj.Data["a"])
 		return nil
 	})
-	large := `{"data":{"a":"` + strings.Repeat("x", 3<<20) + `"}}`
-	if got := admit(t, s, configMapPath, ofConfigMap(admissionv1.Update, large, large)); !got.Allowed || size != 6<<20 {
-		t.Errorf("allowed %v with %d bytes, want all 6 MiB", got.Allowed, size)
+	large := `{"data":{"a":"` + strings.Repeat("x", 3<<19-100) + `"}}`
+	if got := admit(t, s, configMapPath, ofConfigMap(admissionv1.Update, large, large)); !got.Allowed || size != 3<<20-200 {
+		t.Errorf("allowed %v with %d bytes, want all 3 MiB", got.Allowed, size)
 	}
 }
 
@@ -311,8 +311,10 @@ func TestServer_MisuseIsRemembered(t *testing.T) {
 		}
 	}
 	for want, opts := range map[string]webhook.Options{
-		`Address "here"`: {Address: "here"},
-		"MaxBody is -1":  {MaxBody: -1},
+		`Address "here"`:   {Address: "here"},
+		"MaxBody is -1":    {MaxBody: -1},
+		"MaxDecoded is -1": {MaxDecoded: -1},
+		"ClientNames are given without ClientCAs": {ClientNames: []string{"a"}},
 		"no Namespace is given, and this is no pod that has one; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
 		`Service ""`:                                      {Managed: &webhook.Managed{Namespace: "a"}},
 		"neither an IP address nor a DNS":                 {Managed: &webhook.Managed{Namespace: "a", Service: "b", Names: []string{"a b"}}},

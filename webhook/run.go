@@ -111,6 +111,7 @@ func (s *Server) keep(ctx context.Context, log logr.Logger) {
 // server is what serves until serving ends, which is later than the context of Run.
 func (s *Server) server(serving context.Context, logger logr.Logger) *http.Server {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.held.Serve}
+	s.callers().ask(config)
 	if s.opts.TLS != nil {
 		s.opts.TLS(config)
 	}

@@ -313,7 +313,7 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 				stop := run(t, s)
 				roots := pool(t, bundle)
 				var slow sync.WaitGroup
-				for range 8 { // more than there is room for, if what they announce counts
+				for range 32 { // more than there is room for, if what they announce counts
 					slow.Go(func() {
 						answer, took, err := network.halfSent(t.Context(), roots, configMapPath, 1<<20, begun)
 						// Some have waited until it was seen that the first ones are slow.
@@ -377,7 +377,7 @@ func TestRun_FloodIsReadWithinTheBudget_H1(t *testing.T) {
 		large := review(t, ofConfigMap(admissionv1.Create, "null", `{"data":{"a":"`+strings.Repeat("x", 256<<10-1000)+`"}}`))
 		codes := map[int]int{}
 		var flood sync.WaitGroup
-		for range 200 {
+		for range 400 {
 			flood.Go(func() {
 				code, _ := post(t, s, configMapPath+"?timeout=10s", large)
 				mu.Lock()
@@ -386,8 +386,8 @@ func TestRun_FloodIsReadWithinTheBudget_H1(t *testing.T) {
 			})
 		}
 		flood.Wait()
-		if most != 4 || codes[200] < 40 || codes[200] > 44 || codes[200]+codes[429] != 200 {
-			t.Errorf("%d at once at most, answers %v; want 4 at once, so about 40 in ten seconds, and 429 for the rest", most, codes)
+		if most != 16 || codes[200] < 160 || codes[200] > 176 || codes[200]+codes[429] != 400 {
+			t.Errorf("%d at once at most, answers %v; want 16 at once, so about 160 in ten seconds, and 429 for the rest", most, codes)
 		}
 	})
 }

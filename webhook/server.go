@@ -30,14 +30,18 @@ import (
 // convertPath is where conversions are asked for, as kubebuilder has it.
 const convertPath = "/convert"
 
+// bodiesAtOnce of the largest size are read at the same time.
+const bodiesAtOnce = 16
+
 // Server serves webhooks. Make it with New, give it functions by Validate, Mutate
 // and Convert, and have a manager run it, or call Run.
 type Server struct {
 	opts    Options
 	scheme  *runtime.Scheme
 	held    *keypair.Holder
-	managed *managed // nil: certificates come from files
-	budget  *semaphore.Weighted
+	managed *managed            // nil: certificates come from files
+	budget  *semaphore.Weighted // bytes that are read at once
+	room    *decoding
 	started chan struct{}
 	listen  func(ctx context.Context, address string) (net.Listener, error)
 
@@ -68,7 +72,8 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 	}
 	err := opts.complete()
 	s.opts, s.mu.log = opts, opts.Logger
-	s.budget = semaphore.NewWeighted(4 * opts.MaxBody)
+	s.budget = semaphore.NewWeighted(bodiesAtOnce * opts.MaxBody)
+	s.room = newDecoding(opts.MaxDecoded)
 	s.mu.kinds = conversions{}
 	if err == nil && opts.Managed != nil {
 		s.managed, err = newManaged(*opts.Managed, s.held, cfg)
@@ -78,6 +83,8 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 	}
 	return s
 }
+
+func (s *Server) callers() callers { return callers{s.opts.ClientCAs, s.opts.ClientNames} }
 
 // Name is how a manager calls the server.
 func (s *Server) Name() string { return "webhook server" }

@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
 // SpokeOf is one version of a kind, and how it becomes the hub and comes of it. Make
@@ -56,6 +57,7 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 	}
 	versions := map[string]version{hub.Version: {
 		made:    typeOf[Hub](),
+		plan:    conversionPlan(typeOf[Hub]()),
 		toHub:   func(obj informer.Object) (informer.Object, error) { return obj, nil },
 		fromHub: func(obj informer.Object) (informer.Object, error) { return obj, nil },
 	}}
@@ -79,10 +81,16 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 // version is one version of a kind, with its types taken off.
 type version struct {
 	made           reflect.Type
+	plan           *jsonweight.Plan // of a review of its objects
 	toHub, fromHub func(informer.Object) (informer.Object, error)
 }
 
 func (v version) zero() bool { return v.made == nil }
+
+// conversionPlan is how a ConversionReview is decoded whose objects are read as t.
+func conversionPlan(t reflect.Type) *jsonweight.Plan {
+	return jsonweight.Of(reflect.TypeFor[conversionReview]()).With(jsonweight.Of(t), "request", "objects")
+}
 
 // new is an empty object of the version.
 func (v version) new() informer.Object {
@@ -90,7 +98,7 @@ func (v version) new() informer.Object {
 }
 
 func (spoke SpokeOf[Hub]) erase() version {
-	v := version{made: spoke.version}
+	v := version{made: spoke.version, plan: conversionPlan(spoke.version)}
 	v.toHub = func(obj informer.Object) (informer.Object, error) {
 		hub := reflect.New(typeOf[Hub]().Elem()).Interface().(Hub)
 		copyMetadata(obj, hub)

@@ -1,0 +1,375 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonweight
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Unlimited weighs a text to its end.
+const Unlimited = math.MaxInt64
+
+// MaxDepth is how many objects and lists may stand within each other. Decoding
+// descends by calls, and objects of an API are some dozens of levels deep.
+const MaxDepth = 1000
+
+// ofDecoder is what any text takes.
+const ofDecoder = 1024
+
+// Weight is what a text takes, in bytes that are allocated in all. Where a plan was made
+// by With, Tree, Filled and Encoded are those of what is decoded later.
+type Weight struct {
+	// Decoded into the plan's type.
+	Decoded int64
+	// Tree: decoded into maps and slices.
+	Tree int64
+	// Filled: what the fields add to a tree that a typed value has and the text has
+	// not, when it is encoded and decoded again.
+	Filled int64
+	// Encoded is the length of the text that the typed value is encoded as.
+	Encoded int64
+	// Depth of what stands within each other, and the number of Values.
+	Depth, Values int
+}
+
+// ErrTooDeep is what Weigh returns for a text deeper than MaxDepth.
+var ErrTooDeep = fmt.Errorf("more than %d levels of objects and lists", MaxDepth)
+
+// ErrTooHeavy is what Weigh returns when the cost passes the limit. The weight is then
+// that of the text so far.
+var ErrTooHeavy = errors.New("too much memory when decoded")
+
+var errNotJSON = errors.New("not a JSON text")
+
+// level is an object or list that has begun.
+type level struct {
+	plan    *Plan // of what it is decoded into
+	list    bool
+	copied  bool  // its bytes are kept, or given to the type's own decoding
+	started int   // where
+	members int64 // so far
+	room    int64 // elements of the typed list or map that are allocated
+	tree    int64 // the same of the tree
+	later   bool  // it is kept raw, and decoded later
+}
+
+// scale weighs one text.
+type scale struct {
+	Weight
+	text    []byte
+	at      int
+	levels  []level
+	nothing Plan // of what no field takes
+	typed   bool // Tree, Filled and Encoded do not count here
+}
+
+// Weigh weighs the text, whose values are decoded as p says, until cost passes limit. A
+// nil cost is that of decoding. It reads the text once and allocates little. It does not
+// check the text beyond what it needs to find its values: of what it takes for JSON, some
+// is none.
+func (p *Plan) Weigh(text []byte, limit int64, cost func(Weight) int64) (Weight, error) {
+	if cost == nil {
+		cost = func(w Weight) int64 { return w.Decoded }
+	}
+	s := scale{text: text, levels: make([]level, 0, 16), typed: p.partly}
+	s.Decoded = ofDecoder
+	s.trees(ofDecoder, 0, 0)
+	err := s.run(p, limit, cost)
+	return s.Weight, err
+}
+
+// trees counts what is not the typed value's.
+func (s *scale) trees(tree, filled, encoded int64) {
+	if !s.typed {
+		s.Tree += tree
+		s.Filled += filled
+		s.Encoded += encoded
+	}
+}
+
+func (s *scale) run(p *Plan, limit int64, cost func(Weight) int64) error {
+	if err := s.value(p); err != nil {
+		return err
+	}
+	for len(s.levels) > 0 {
+		if cost(s.Weight) > limit {
+			return ErrTooHeavy
+		}
+		if err := s.member(); err != nil {
+			return err
+		}
+	}
+	if s.space() < len(s.text) {
+		return fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+	}
+	return nil
+}
+
+// member reads the next member of the innermost level, or its end.
+func (s *scale) member() error {
+	in := &s.levels[len(s.levels)-1]
+	end := byte('}')
+	if in.list {
+		end = ']'
+	}
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	if c == end {
+		s.at++
+		s.leave(in)
+		return nil
+	}
+	if in.members > 0 {
+		if c != ',' {
+			return fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+		}
+		s.at++
+		if _, err = s.next(); err != nil {
+			return err
+		}
+	}
+	in.members++
+	if in.list {
+		return s.value(s.element(in))
+	}
+	key, err := s.quoted()
+	if err != nil {
+		return err
+	}
+	if c, err = s.next(); err != nil || c != ':' {
+		return fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+	}
+	s.at++
+	return s.value(s.field(in, key))
+}
+
+// element counts the place of one more element and returns its plan.
+func (s *scale) element(in *level) *Plan {
+	s.trees(grow(&in.tree, in.members, 16), 0, 1)
+	switch in.plan.shape {
+	case shapeAny:
+		s.Decoded += grow(&in.room, in.members, 16)
+		return in.plan
+	case shapeOpaque:
+		s.Decoded += grow(&in.room, in.members, max(in.plan.elem.size, 16))
+		s.fill(in.plan.elem)
+		return in.plan
+	case shapeList, shapeBytes:
+		s.Decoded += grow(&in.room, in.members, in.plan.elem.size)
+		s.fill(in.plan.elem)
+		return in.plan.elem
+	}
+	return &s.nothing
+}
+
+// field counts the place of one more member of an object and returns its plan.
+func (s *scale) field(in *level, key text) *Plan {
+	s.trees(growMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
+	switch in.plan.shape {
+	case shapeAny:
+		s.Decoded += growMap(&in.room, in.members, 32) + key.kept()
+		return in.plan
+	case shapeOpaque:
+		s.Decoded += growMap(&in.room, in.members, 32) + key.kept() + in.plan.elem.size
+		s.fill(in.plan.elem)
+		return in.plan
+	case shapeMap:
+		elem, slot := in.plan.elem, in.plan.elem.size
+		if slot > 128 { // a map holds what is larger by a pointer
+			s.Decoded += slot
+			slot = 8
+		}
+		s.Decoded += growMap(&in.room, in.members, 16+slot) + 3*key.kept() + 16
+		s.fill(elem)
+		return elem
+	case shapeStruct:
+		s.Decoded += key.unescaped()
+		if p := in.plan.fields[key.plain()]; p != nil {
+			return p
+		}
+	}
+	return &s.nothing
+}
+
+// fill counts the fields that an empty value of p has when it is encoded.
+func (s *scale) fill(p *Plan) {
+	s.trees(0, p.zero.tree, p.zero.text)
+}
+
+// value reads a value, or the beginning of an object or list.
+func (s *scale) value(p *Plan) error {
+	c, err := s.next()
+	if err != nil {
+		return err
+	}
+	s.Values++
+	if c != 'n' {
+		s.Decoded += p.behind
+		if p.behind > 0 {
+			s.fill(p)
+		}
+	}
+	for p.shape == shapePointer {
+		if p = p.elem; c != 'n' && p.behind > 0 {
+			s.Decoded += p.behind
+			s.fill(p)
+		}
+	}
+	switch c {
+	case '{', '[':
+		return s.enter(p, c == '[')
+	case '"':
+		str, err := s.quoted()
+		if err != nil {
+			return err
+		}
+		// What was written as one byte may be read as an escape.
+		s.trees(16+str.kept(), 7*str.longer, str.encoded())
+		s.Decoded += p.scalar(str)
+		return nil
+	}
+	begun := s.at
+	for s.at < len(s.text) && bytes.IndexByte([]byte(" \n\r\t,:{}[]\""), s.text[s.at]) < 0 {
+		s.at++
+	}
+	if s.at == begun {
+		return fmt.Errorf("offset %d: %w", begun, errNotJSON)
+	}
+	literal := text{raw: s.text[begun:s.at], number: true}
+	// A number may be written longer than it was.
+	s.trees(16+literal.kept(), 0, int64(len(literal.raw))+24)
+	s.Decoded += p.scalar(literal)
+	return nil
+}
+
+// enter begins an object or list.
+func (s *scale) enter(p *Plan, list bool) error {
+	if len(s.levels) == MaxDepth {
+		return fmt.Errorf("offset %d: %w", s.at, ErrTooDeep)
+	}
+	in := level{plan: p, list: list, started: s.at}
+	if p.shape == shapeOpaque {
+		in.copied = p.nests || len(s.levels) == 0 || s.levels[len(s.levels)-1].plan != p
+	}
+	in.copied = in.copied || p.shape == shapeRaw
+	s.at++
+	if p.shape == shapeRaw {
+		in.plan = &s.nothing
+		if p.also != nil {
+			in.plan, in.later, s.typed = p.also, true, false
+		}
+		for in.plan.shape == shapePointer {
+			s.Decoded += in.plan.behind
+			in.plan = in.plan.elem
+		}
+	}
+	s.trees(48, 0, 2) // the map, or the slice behind its interface
+	switch shape := in.plan.shape; {
+	case shape == shapeSkipped:
+	case shape == shapeAny:
+		s.Decoded += 48
+	case shape == shapeMap && !list:
+		s.Decoded += 48 + in.plan.elem.size // what its values are decoded into
+	case shape == shapeOpaque:
+		s.fill(in.plan.elem)
+		if s.Decoded += 48 + in.plan.elem.size; in.copied {
+			s.Decoded += 512 // a decoder
+		}
+	case (shape == shapeList || shape == shapeBytes) && list, shape == shapeStruct && !list:
+	default:
+		s.Decoded += 192 // an error
+		in.plan = &s.nothing
+	}
+	s.levels = append(s.levels, in)
+	if len(s.levels) > s.Depth {
+		s.Depth++
+		s.Decoded += 48 // what a decoder remembers of each level
+		s.trees(48, 0, 0)
+	}
+	return nil
+}
+
+// leave ends the innermost object or list.
+func (s *scale) leave(in *level) {
+	if in.copied {
+		s.Decoded += int64(s.at - in.started)
+	}
+	if in.later {
+		s.typed = true
+	}
+	s.levels = s.levels[:len(s.levels)-1]
+}
+
+// space passes over white space and returns where it is then.
+func (s *scale) space() int {
+	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\r' || s.text[s.at] == '\t') {
+		s.at++
+	}
+	return s.at
+}
+
+// next is the next byte that is no white space.
+func (s *scale) next() (byte, error) {
+	if s.space() == len(s.text) {
+		return 0, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+	}
+	return s.text[s.at], nil
+}
+
+// quoted reads a string.
+func (s *scale) quoted() (text, error) {
+	if s.text[s.at] != '"' {
+		return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+	}
+	out, begun := text{}, s.at+1
+	for i := begun; i < len(s.text); i++ {
+		switch c := s.text[i]; {
+		case c == '"':
+			s.at, out.raw = i+1, s.text[begun:i]
+			return out, nil
+		case c == '\\':
+			out.escapes = true
+			i++
+		case c >= 0x80:
+			out.wide = true
+			out.longer++
+		case c < ' ' || c == '<' || c == '>' || c == '&':
+			out.longer++
+		}
+	}
+	return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
+}
+
+// grow is what a slice allocates for its member number n, of which room are there.
+func grow(room *int64, n, size int64) int64 {
+	if n <= *room {
+		return 0
+	}
+	switch {
+	case *room == 0:
+		*room = 1
+	case *room < 256:
+		*room *= 2
+	default:
+		*room += (*room + 3*256) / 4
+	}
+	return *room*size + *room*size*3/8 + 16 // the allocator rounds up
+}
+
+// growMap is what a map allocates for its member number n, in slots of so many bytes.
+func growMap(room *int64, n, slot int64) int64 {
+	if n <= *room-*room/8 {
+		return 0
+	}
+	*room = max(8, 2**room)
+	if *room == 8 {
+		return 8*slot + 8 + 32
+	}
+	return *room*(slot+1) + *room*slot/8 + 128
+}

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonweight_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/jsonweight"
+)
+
+// schema has decoding of its own, and leads to itself, as schemas of CRDs do.
+type schema struct {
+	Name, Title, Pattern, Format, Type, Ref, Version string
+	Properties                                       map[string]schema
+	Items                                            *orBool
+	Enum                                             []json.RawMessage
+}
+
+type orBool struct {
+	Allows bool
+	Schema *schema
+}
+
+func (o *orBool) UnmarshalJSON(text []byte) error { return json.Unmarshal(text, &o.Schema) }
+
+// odd has a field of each shape.
+type odd struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	*corev1.PodIP
+	Pods     []corev1.Pod                   `json:"pods"`
+	Pointers []**corev1.Container           `json:"pointers"`
+	Map      map[string]corev1.Container    `json:"map"`
+	Maps     map[string]map[string][]string `json:"maps"`
+	Numbers  map[int]corev1.Container       `json:"numbers"`
+	Array    [4]corev1.Container            `json:"array"`
+	Any      any                            `json:"any"`
+	Ports    []intstr.IntOrString           `json:"ports"`
+	Times    map[string]metav1.Time         `json:"times"`
+	Schema   *schema                        `json:"schema"`
+	Schemas  []orBool                       `json:"schemas"`
+	Quoted   int64                          `json:"quoted,string"`
+	Bytes    []byte                         `json:"bytes"`
+	Self     *odd                           `json:"self"`
+	Hidden   []corev1.Pod                   `json:"-"`
+}
+
+const head = `"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"b"}`
+
+var kinds = []struct {
+	name  string
+	empty func() any
+	paths []string
+}{
+	{"Pod", func() any { return &corev1.Pod{} }, []string{
+		"spec.containers", "spec.containers[].env", "spec.containers[].resources.limits", "spec.nodeSelector", "spec.volumes", "metadata.annotations",
+		"metadata.managedFields", "metadata.managedFields[].fieldsV1", "status.conditions", "unknown", "spec",
+	}},
+	{"ConfigMap", func() any { return &corev1.ConfigMap{} }, []string{"data", "binaryData", "data.a", "immutable"}},
+	{"Deployment", func() any { return &appsv1.Deployment{} }, []string{"spec.template.spec.initContainers", "spec.selector.matchExpressions"}},
+	{"Ingress", func() any { return &networkingv1.Ingress{} }, []string{"spec.rules", "spec.rules[].http.paths"}},
+	{"odd", func() any { return &odd{} }, []string{
+		"pods", "pointers", "map", "maps", "maps.a", "numbers", "array", "any", "ports", "times", "schema.Properties", "schema.items", "schema", "schemas",
+		"quoted", "bytes", "self.self.self", "self.any", "self.map", "ip", "hidden", "schema.Enum",
+	}},
+	{"unstructured", func() any { return &unstructured.Unstructured{} }, []string{"spec", "spec.a"}},
+	{"map", func() any { return &map[string]any{} }, []string{"spec"}},
+}
+
+// allocated is what f allocates, of which others in the process may be a little.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// noise is what others in the process may allocate meanwhile, and what decoding
+// allocates for any text.
+const noise = 16 << 10
+
+func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
+	const size = 20 << 10
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			into := kind.empty()
+			plan := jsonweight.Of(reflect.TypeOf(into))
+			_ = kjson.UnmarshalCaseSensitivePreserveInts([]byte("{"+head+"}"), kind.empty()) // reads the type's fields once
+			for _, input := range hostile.Objects(size, head, kind.paths...) {
+				w, err := plan.Weigh(input.Text, jsonweight.Unlimited, nil)
+				if errors.Is(err, jsonweight.ErrTooDeep) {
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %v, want a weight", input.Name, err)
+				}
+				var decoded any
+				took := allocated(func() {
+					decoded = kind.empty()
+					_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, decoded)
+				})
+				if took > w.Decoded+noise {
+					t.Errorf("%s: %d bytes are allocated for %d, and it weighs %d", input.Name, took, len(input.Text), w.Decoded)
+				}
+				if took > 128<<10 && w.Decoded > 40*took {
+					t.Errorf("%s: %d bytes are allocated, and it weighs %d, which refuses what is harmless", input.Name, took, w.Decoded)
+				}
+				var tree any
+				if took := allocated(func() { _ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &tree) }); took > w.Tree+noise {
+					t.Errorf("%s: the tree takes %d bytes, and it weighs %d", input.Name, took, w.Tree)
+				}
+				text, err := json.Marshal(decoded)
+				if err != nil {
+					continue // the type itself refuses what it holds
+				}
+				if int64(len(text)) > w.Encoded+noise/32 {
+					t.Errorf("%s: it is encoded in %d bytes, and %d are estimated", input.Name, len(text), w.Encoded)
+				}
+				tree = nil
+				if took := allocated(func() { _ = kjson.UnmarshalCaseSensitivePreserveInts(text, &tree) }); took > w.Tree+w.Filled+noise {
+					t.Errorf("%s: what it is encoded as takes %d bytes, and %d are estimated", input.Name, took, w.Tree+w.Filled)
+				}
+			}
+		})
+	}
+}
+
+func TestPlan_StopsAtTheLimit_H7(t *testing.T) {
+	const limit = 1 << 20
+	plan := jsonweight.Of(reflect.TypeFor[*corev1.Pod]())
+	bomb := `{"spec":{"containers":[{}` + strings.Repeat(",{}", 1<<20) + `]}}`
+	took := allocated(func() {
+		w, err := plan.Weigh([]byte(bomb), limit, nil)
+		if !errors.Is(err, jsonweight.ErrTooHeavy) || w.Values > 10_000 {
+			t.Errorf("weighed %+v, %v; want an end soon after %d bytes", w, err, limit)
+		}
+	})
+	if took > 4*int64(len(bomb)) {
+		t.Errorf("weighing allocates %d bytes", took)
+	}
+}
+
+func TestPlan_DecodesRawValuesAlso(t *testing.T) {
+	type envelope struct {
+		Request *struct {
+			Object json.RawMessage `json:"object"`
+		} `json:"request"`
+	}
+	plain := jsonweight.Of(reflect.TypeFor[envelope]())
+	text := []byte(`{"request":{"object":{"spec":{"containers":[{},{},{},{},{},{},{},{}]}}}}`)
+	before, err := plain.Weigh(text, jsonweight.Unlimited, nil)
+	if err != nil || before.Decoded > 3000 {
+		t.Errorf("raw: %+v, %v; want the bytes alone", before, err)
+	}
+	pod := jsonweight.Of(reflect.TypeFor[*corev1.Pod]())
+	after, err := plain.With(pod, "request", "object").Weigh(text, jsonweight.Unlimited, nil)
+	if size := int64(reflect.TypeFor[corev1.Container]().Size()); err != nil || after.Decoded < before.Decoded+8*size {
+		t.Errorf("with the type: %+v, %v; want more than eight containers of %d bytes", after, err, size)
+	}
+	again, _ := plain.Weigh(text, jsonweight.Unlimited, nil)
+	if again != before {
+		t.Errorf("the plan that it was made of has changed: %+v, was %+v", again, before)
+	}
+}
+
+func TestPlan_WhatIsNoJSONHasNoWeight(t *testing.T) {
+	for _, input := range hostile.Garbage() {
+		_, err := jsonweight.Any().Weigh(input.Text, jsonweight.Unlimited, nil)
+		if json.Valid(input.Text) && err != nil {
+			t.Errorf("%s: %v, want a weight", input.Name, err)
+		}
+	}
+	for _, text := range []string{"", "{", "[", `{"a"`, `{"a":`, `{"a":1`, `{"a":1,`, `[1`, `[1 2]`, `{1:2}`, `"`, `"\`, "{}{}", "}", `{"a" 1}`} {
+		if _, err := jsonweight.Any().Weigh([]byte(text), jsonweight.Unlimited, nil); err == nil {
+			t.Errorf("%q has a weight", text)
+		}
+	}
+}
+
+// Whatever a decoder takes has a weight, of which its memory is a part.
+func FuzzPlan_Weighs(f *testing.F) {
+	for _, input := range append(hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array"), hostile.Garbage()...) {
+		f.Add(input.Text)
+	}
+	plan := jsonweight.Of(reflect.TypeFor[*odd]())
+	for _, input := range hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array", "schemas", "ports") {
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &odd{}) // reads the types' fields once
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		w, err := plan.Weigh(text, jsonweight.Unlimited, nil)
+		if json.Valid(text) && err != nil && !errors.Is(err, jsonweight.ErrTooDeep) {
+			t.Fatalf("%q: %v, and it is JSON", text, err)
+		}
+		if err != nil {
+			return
+		}
+		took := allocated(func() { _ = kjson.UnmarshalCaseSensitivePreserveInts(text, &odd{}) })
+		if took > w.Decoded+noise {
+			t.Errorf("%q: %d bytes are allocated, and it weighs %d", text, took, w.Decoded)
+		}
+	})
+}

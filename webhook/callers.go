@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package webhook
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// callers are those whose requests are answered.
+type callers struct {
+	authorities *x509.CertPool // nil: all are
+	names       []string       // empty: all that the authorities have signed
+}
+
+// ask has clients show their certificates, if they have any: those who ask for a
+// conversion have none.
+func (c callers) ask(config *tls.Config) {
+	if c.authorities != nil {
+		config.ClientCAs, config.ClientAuth = c.authorities, tls.VerifyClientCertIfGiven
+	}
+}
+
+// check refuses who may not ask for an admission.
+func (c callers) check(purpose Purpose, state *tls.ConnectionState) error {
+	if c.authorities == nil || purpose == PurposeConvert {
+		return nil
+	}
+	cause := errors.New("the client has shown no certificate that webhook.Options.ClientCAs have signed")
+	if state != nil && len(state.VerifiedChains) > 0 {
+		leaf := state.VerifiedChains[0][0]
+		if len(c.names) == 0 || slices.Contains(c.names, leaf.Subject.CommonName) ||
+			slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return slices.Contains(c.names, name) }) {
+			return nil
+		}
+		cause = fmt.Errorf("the client's certificate is made for %q, which is none of webhook.Options.ClientNames", leaf.Subject.CommonName)
+	}
+	return &httpError{code: http.StatusUnauthorized, reason: metav1.StatusReasonUnauthorized, cause: cause}
+}
