@@ -30,6 +30,10 @@
 //	M6  what is guarded answers only who may ask, as the API server says; nobody when
 //	    it cannot be asked
 //	M7  events told before the stop are sent before it ends, within the grace period
+//	M8  no client made of Config writes past the gate, however its configuration was
+//	    copied, wrapped or stripped: one that has lost the gate gets no connection
+//	M9  servers on loopback answer only requests for this machine's own hosts and for
+//	    those that Options.AllowedHosts name
 //
 // A stop is what follows when the context of Run ends or when something that
 // runs returns an error, whose reason then is what Run returns. From that

@@ -105,6 +105,16 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.HealthAddress, defaultHealthAddress) },
 		set:   func(o *Options, text string) error { o.HealthAddress = text; return nil },
 	}, {
+		name:  "allowed-hosts",
+		env:   "ALLOWED_HOSTS",
+		usage: "further `hosts` that servers on loopback answer for, separated by commas; *: any (default: localhost and loopback addresses)",
+		list:  true,
+		get:   func(o *Options) string { return strings.Join(o.AllowedHosts, ",") },
+		set: func(o *Options, text string) error {
+			o.AllowedHosts = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+			return nil
+		},
+	}, {
 		name:  "webhook-bind-address",
 		env:   "WEBHOOK_BIND_ADDRESS",
 		usage: "`address` to serve webhooks on, if there are any",
@@ -243,7 +253,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //
 //	-kubeconfig, -context, -as, -as-group, -user-agent
 //	-metrics-bind-address, -metrics-secure, -metrics-cert-path, -metrics-guard, -profiling
-//	-health-probe-bind-address
+//	-health-probe-bind-address, -allowed-hosts
 //	-webhook-bind-address, -webhook-cert-path, -webhook-drain-delay
 //	-watch-namespaces
 //	-leader-elect, -leader-election-id, -leader-election-namespace

@@ -113,18 +113,27 @@ func (w *watched) end() {
 	w.cancel(nil)
 }
 
-func (g *gate) wrap(next http.RoundTripper) http.RoundTripper { return fenced{next, g} }
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper { return fenced{next: next, gate: g} }
+
+// wrapMarked is wrap for a configuration whose Dial is the gate's: see given.
+func (g *gate) wrapMarked(next http.RoundTripper) http.RoundTripper {
+	return fenced{next: next, gate: g, marks: true}
+}
 
 // fenced is a transport behind the gate.
 type fenced struct {
-	next http.RoundTripper
-	gate *gate
+	next  http.RoundTripper
+	gate  *gate
+	marks bool // requests, for the gate's Dial
 }
 
 // RoundTrip implements http.RoundTripper. A write that may pass is given up when the
 // term ends without having been renewed, and is looked at once more when the last of
 // its body is read: a server acts on no write before it has the whole.
 func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
+	if f.marks {
+		req = req.WithContext(context.WithValue(req.Context(), passedKey{}, f.gate))
+	}
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return f.next.RoundTrip(req)

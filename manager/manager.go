@@ -27,6 +27,7 @@ import (
 // it with New. All methods are safe for concurrent use, and only Run blocks.
 type Manager struct {
 	config    *rest.Config // of controllers: with leader election behind the gate
+	given     *rest.Config // config for the hands of users
 	standby   *rest.Config // of what runs on every replica
 	scheme    *runtime.Scheme
 	log       logr.Logger
@@ -121,12 +122,13 @@ func (m *Manager) connect(opts Options) error {
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
 	}
-	m.config, m.standby = cfg, cfg
+	m.config, m.given, m.standby = cfg, cfg, cfg
 	var err error
 	if opts.LeaderElection != nil {
 		if m.elector, err = newElector(*opts.LeaderElection, cfg, opts.Logger); err != nil {
 			return err
 		}
+		m.given = m.elector.lease.gate.given(cfg)
 		m.config = rest.CopyConfig(cfg)
 		m.config.Wrap(m.elector.lease.gate.wrap)
 		if err := m.AddTo(StageLeadership, m.elector); err != nil {
@@ -167,6 +169,7 @@ func (sharedInformers) Name() string { return "shared informers" }
 func (m *Manager) serve(opts Options) error {
 	if opts.HealthAddress != off {
 		m.health = newServer("health", opts.HealthAddress, "health-probe-bind-address", m.healthHandler())
+		m.health.hosts = opts.AllowedHosts
 		if err := m.AddTo(StageServers, m.health); err != nil {
 			return err
 		}
@@ -177,6 +180,7 @@ func (m *Manager) serve(opts Options) error {
 			return err
 		}
 		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", handler)
+		m.metrics.hosts = opts.AllowedHosts
 		if opts.MetricsServing.Secure {
 			m.metrics.secure = opts.MetricsServing.certificates(&m.metrics.shown)
 			m.metrics.tls = opts.MetricsServing.TLS
@@ -230,8 +234,10 @@ func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
 // Config is a copy of the connection's configuration, for clients of other
 // kinds. Their requests are counted in the manager's metrics, and with leader
 // election their writes pass the gate as those of Client do; to it, each POST is a
-// write, also one that only asks, such as an access review.
-func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.config) }
+// write, also one that only asks, such as an access review. The gate is part of
+// WrapTransport: add to that by Wrap. A client whose configuration has lost it gets
+// ErrGateLost, see there.
+func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.given) }
 
 // StandbyConfig is Config for what runs on every replica, without the gate.
 func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.standby) }

@@ -68,6 +68,12 @@ type Options struct {
 	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string
+	// AllowedHosts are further names by which servers on loopback may be asked, without
+	// ports: those of metrics and health answer there only requests whose Host is
+	// localhost, a loopback address or the host of their own address, so that a page in
+	// a browser cannot read them by a name that it resolves to loopback. A proxy in the
+	// same Pod that keeps the Host header needs its own names here. "*" allows all.
+	AllowedHosts []string
 	// Webhooks of the manager, for those who ask for its Webhooks. An empty Namespace of
 	// Managed there is the pod's own, as LeaderElection says. DrainDelay counts from the
 	// beginning of the stop and is part of GracePeriod.

@@ -32,7 +32,8 @@ const (
 type server struct {
 	name    string
 	address string
-	flag    string // that changes the address
+	flag    string   // that changes the address
+	hosts   []string // for which it answers on loopback, beside this machine's own
 	handler http.Handler
 	secure  certificates      // that shown keeps; nil: no TLS
 	tls     func(*tls.Config) // changes how is served; nil: nobody does
@@ -75,6 +76,9 @@ func (s *server) Run(ctx context.Context) error {
 	s.mu.Unlock()
 	logger := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("server", s.name)
 	srv := s.server(logger)
+	if onLoopback(listener.Addr()) {
+		srv.Handler = forLocalHosts(append([]string{hostOf(s.address)}, s.hosts...), srv.Handler)
+	}
 	serve := func() error { return srv.Serve(listener) }
 	g, ctx := errgroup.WithContext(ctx)
 	if s.secure != nil {

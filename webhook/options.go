@@ -25,10 +25,19 @@ const (
 	DefaultDrainDelay = 10 * time.Second
 )
 
-// DefaultCertDir is the directory of Options.CertDir where that is empty: the one where
-// kubebuilder's manifests have the certificates mounted.
+// DefaultCertDir is the directory of Options.CertDir where that is empty:
+// k8s-webhook-server/serving-certs, in a Pod in the directory for temporary files, where
+// kubebuilder's manifests have the certificates mounted, and elsewhere in the user's own
+// directory for caches, since other users of a machine can write to /tmp. What is there
+// and belongs to another user than root or this process's is not served.
 func DefaultCertDir() string {
-	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+	parent := os.TempDir()
+	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
+		if own, err := os.UserCacheDir(); err == nil {
+			parent = own
+		}
+	}
+	return filepath.Join(parent, "k8s-webhook-server", "serving-certs")
 }
 
 const (
@@ -44,9 +53,7 @@ type Options struct {
 	// Address to serve on. Empty: ":9443".
 	Address string
 	// CertDir has tls.crt and tls.key, as a mounted Secret of type kubernetes.io/tls
-	// does. They are read again every few seconds. Empty: where kubebuilder has
-	// them mounted, k8s-webhook-server/serving-certs in the directory for temporary
-	// files.
+	// does. They are read again every few seconds. Empty: DefaultCertDir.
 	CertDir string
 	// Managed has the server make and renew its certificates itself. Nil: they come
 	// from CertDir.

@@ -45,7 +45,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	logger := s.logger()
 	if s.managed == nil {
-		keypair.Files{Dir: s.opts.CertDir, Held: s.held}.Look(logger)
+		s.files().Look(logger)
 	}
 	s.opened(listener)
 	close(s.started)
@@ -105,7 +105,7 @@ func (s *Server) keep(ctx context.Context, log logr.Logger) {
 		s.managed.keep(ctx, log)
 		return
 	}
-	keypair.Files{Dir: s.opts.CertDir, Held: s.held}.Keep(ctx, log)
+	s.files().Keep(ctx, log)
 }
 
 // server is what serves until serving ends, which is later than the context of Run.
@@ -163,4 +163,9 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 	}
 	log.Info("webhooks are served until nobody sends new requests here", "for", wait.String())
 	linger.For(serving, wait)
+}
+
+// files are where certificates come from that the server does not manage.
+func (s *Server) files() keypair.Files {
+	return keypair.Files{Dir: s.opts.CertDir, Held: s.held, OwnOnly: s.opts.CertDir == DefaultCertDir()}
 }

@@ -6,6 +6,7 @@ package keypair
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,6 +22,9 @@ const period = 5 * time.Second
 type Files struct {
 	Dir  string
 	Held *Holder
+	// OwnOnly refuses a directory or a file that belongs to another user than root and
+	// this process's: what nobody has named may lie where others can put things.
+	OwnOnly bool
 }
 
 // Look reads the files once.
@@ -42,11 +46,16 @@ func (f Files) Look(log logr.Logger) {
 }
 
 func (f Files) read() (*Pair, error) {
-	certificate, err := os.ReadFile(filepath.Join(f.Dir, "tls.crt"))
+	if info, err := os.Stat(f.Dir); f.OwnOnly && err == nil {
+		if err := strange(f.Dir, info, os.Geteuid()); err != nil {
+			return nil, fmt.Errorf("read certificate: %w; name the directory in so many words if it is meant", err)
+		}
+	}
+	certificate, err := f.readFile("tls.crt")
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
 	}
-	key, err := os.ReadFile(filepath.Join(f.Dir, "tls.key"))
+	key, err := f.readFile("tls.key")
 	if err != nil {
 		return nil, fmt.Errorf("read key of the certificate: %w", err)
 	}
@@ -55,6 +64,25 @@ func (f Files) read() (*Pair, error) {
 		return nil, fmt.Errorf("read certificate of %s: %w", f.Dir, err)
 	}
 	return found, nil
+}
+
+// readFile looks at the owner of the very file that it reads.
+func (f Files) readFile(name string) ([]byte, error) {
+	file, err := os.Open(filepath.Join(f.Dir, name))
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if f.OwnOnly {
+		if err := strange(file.Name(), info, os.Geteuid()); err != nil {
+			return nil, fmt.Errorf("%w; name the directory in so many words if it is meant", err)
+		}
+	}
+	return io.ReadAll(file)
 }
 
 // Keep reads the files until ctx ends.
