@@ -305,7 +305,7 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state State, reason str
 		s.mu.state.State, s.mu.state.Since = state, now
 	}
 	warned := false
-	if state.isTrouble() {
+	if state.isTrouble() && !s.queuesLocked(state) {
 		warned = s.nagLocked(state).due(now)
 		s.mu.complained = s.mu.complained || warned
 	}
@@ -340,6 +340,12 @@ func (s State) isTrouble() bool {
 		return false
 	}
 	return true
+}
+
+// queuesLocked reports whether the first list only waits for its turn behind other
+// lists, and not because the server has asked for it.
+func (s *reflectorStatus) queuesLocked(state State) bool {
+	return state == StateWaiting && s.mu.state.NextTry.IsZero()
 }
 
 func (s *reflectorStatus) nagLocked(state State) *nag {
