@@ -75,6 +75,9 @@ type sharedInformers struct {
 	}
 }
 
+// starter is what flyball's informers are beside client-go's interface.
+type starter interface{ Start() error }
+
 // entry is the informer of a type. The factory's lock guards all but once.
 type entry struct {
 	once     sync.Once
@@ -113,8 +116,10 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 	if flyball {
 		i = k.informer(f.flyball, f.opts.Scope, f.optionsOf(k))
 	} else {
-		f.opts.Logger.Info("This kind is watched by client-go's own informer: flyball does not know its function or its type", "type", t.String())
 		i = newFunc(f.opts.Client, f.opts.Resync)
+		if _, flyballs := i.(starter); !flyballs {
+			f.opts.Logger.Info("This kind is watched by client-go's own informer: flyball does not know its function or its type", "type", t.String())
+		}
 	}
 	if f.opts.Transform == nil {
 		return i
@@ -205,7 +210,7 @@ func (f *sharedInformers) StartWithContext(ctx context.Context) {
 	}
 	defer f.running.Done()
 	for _, i := range waiting {
-		if own, ok := i.(interface{ Start() error }); ok {
+		if own, ok := i.(starter); ok {
 			_ = own.Start() // RunWithContext says what is wrong
 		}
 		f.running.Go(func() { i.RunWithContext(ctx) })

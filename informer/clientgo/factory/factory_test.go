@@ -6,9 +6,11 @@ package factory_test
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -117,6 +119,23 @@ func TestFactory_ForeignFunctionIsClientGosOwnInformer(t *testing.T) {
 	f.Shutdown()
 	if !i.IsStopped() {
 		t.Error("Shutdown returned before the informer had ended")
+	}
+}
+
+func TestFactory_FunctionMayGiveAnInformerOfFlyballs(t *testing.T) {
+	var lines []string
+	flyball := newFlyball(t, clientscheme.Scheme)
+	f := factory.New(flyball, factory.Options{Logger: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})})
+	own := clientgo.NewSharedIndexInformer(informer.For[*corev1.Pod](flyball, informer.Scope{LabelSelector: "a=b"}), clientgo.Options{})
+	i := f.InformerFor(&corev1.Pod{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return own })
+	if i != cache.SharedIndexInformer(own) || len(lines) != 0 {
+		t.Errorf("got %T and %d lines of log, want what the function gives and no line:\n%s", i, len(lines), strings.Join(lines, "\n"))
+	}
+	f.InformerFor(&corev1.Node{}, func(c kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewNodeInformer(c, resync, cache.Indexers{})
+	})
+	if len(lines) != 1 || !strings.Contains(lines[0], "v1.Node") {
+		t.Errorf("an informer of client-go's: got %d lines of log, want one that names the type:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 }
 
