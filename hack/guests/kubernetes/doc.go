@@ -3,6 +3,8 @@
 
 // Package kubernetes runs Kubernetes' own Deployment and ReplicaSet controllers,
 // taken as libraries and left as they are, on flyball's informers: through create,
-// rollout, scale and delete, and through outages of a real and of a simulated server. It is a module of its own,
-// since k8s.io/kubernetes is heavy, and has tests alone.
+// rollout, scale and delete, and through outages of a real and of a simulated server.
+// It also builds kube-controller-manager and kube-scheduler with flyball's informer
+// factories underneath and runs them through the same. It is a module of its own,
+// since k8s.io/kubernetes is heavy.
 package kubernetes

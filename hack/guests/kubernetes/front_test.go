@@ -11,10 +11,12 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -29,6 +31,7 @@ type front struct {
 		to      *httputil.ReverseProxy
 		refuses func(*http.Request) bool
 		refused int
+		writes  int
 		conns   map[net.Conn]bool
 	}
 }
@@ -79,6 +82,9 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if refuse {
 		f.mu.refused++
 	}
+	if r.Method != http.MethodGet {
+		f.mu.writes++
+	}
 	f.mu.Unlock()
 	if refuse {
 		w.Header().Set("Content-Type", "application/json")
@@ -101,6 +107,27 @@ func (f *front) refusals() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.refused
+}
+
+// rest waits until nothing has been written, or tried to be, for three polls in
+// a row.
+func (f *front) rest(t *testing.T) {
+	t.Helper()
+	last, same := -1, 0
+	NewWithT(t).Eventually(func() int {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if same++; f.mu.writes != last {
+			last, same = f.mu.writes, 0
+		}
+		return same
+	}).WithTimeout(long).WithPolling(time.Second).Should(BeNumerically(">=", 3))
+}
+
+// scales is whether a request sets how many Pods a ReplicaSet is to have.
+func scales(r *http.Request) bool {
+	parts := strings.Split(r.URL.Path, "/")
+	return r.Method == http.MethodPut && parts[len(parts)-2] == "replicasets"
 }
 
 // cut ends every connection.
