@@ -61,6 +61,10 @@
 //     read from.
 //   - C11 A call that would change an object of the cache, by filling it with the
 //     server's answer, is an error that names informer.Copy, and nothing is sent.
+//   - C12 No answer of more than 128 MiB is read into memory, counted after it was
+//     decompressed, nor a frame of a watch: it is a *TooLargeError with the size. One
+//     answer of more than 16 MiB is read at a time, and eight of more than 1 MiB. A
+//     List whose page is too large goes on in smaller ones.
 //
 // # Concurrency
 //

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/answers"
 )
 
 // ConflictError: the write named a resourceVersion, and the object has changed
@@ -34,6 +35,10 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string { return e.err.Error() }
+
+// TooLargeError: the server's answer is larger than what is read into memory, after it
+// has been decompressed. A List has asked for smaller pages before it returns one.
+type TooLargeError = answers.TooLargeError
 
 // SharedObjectError: the object that was passed is the one in the cache of an
 // informer, which all readers share, and the call would fill it with the server's

@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,10 @@ func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) ite
 			if apierrors.IsResourceExpired(err) && token != "" && given == 0 && restarts < maxRestarts {
 				token = ""
 				restarts++
+				continue
+			}
+			if _, large := errors.AsType[*TooLargeError](err); large && at.limit != 1 {
+				at.limit = max(cmp.Or(at.limit, pageSize)/4, 1)
 				continue
 			}
 			if err != nil {
@@ -124,11 +129,7 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	if err != nil {
 		return listPage{}, at.wrap(err)
 	}
-	limit := at.limit
-	if limit == 0 {
-		limit = pageSize
-	}
-	req = selectParams(req, at).Param("limit", fmt.Sprint(limit))
+	req = selectParams(req, at).Param("limit", fmt.Sprint(cmp.Or(at.limit, pageSize)))
 	if token != "" {
 		req = req.Param("continue", token)
 	}

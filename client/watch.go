@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/answers"
 )
 
 // Since begins a watch after a resourceVersion, that of a list or of the last
@@ -80,7 +81,8 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 			return
 		}
 		defer stream.Close()
-		s := watchStream{frames: json.NewDecoder(stream), version: at.since}
+		frame := &frameBound{Reader: stream, what: at.String(), limit: answers.LimitOf(ctx)}
+		s := watchStream{bound: frame, frames: json.NewDecoder(frame), version: at.since}
 		for {
 			kind, item, err := s.next()
 			if err != nil {
@@ -128,8 +130,25 @@ func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) 
 	return stream, err
 }
 
+// frameBound is a stream of which no frame is larger than an answer may be.
+type frameBound struct {
+	io.Reader
+	what  string
+	limit int64
+	read  int64 // of the frame that is read
+}
+
+func (f *frameBound) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if f.read += int64(n); f.read > f.limit {
+		return 0, &TooLargeError{Limit: f.limit, Request: "a frame of " + f.what}
+	}
+	return n, err
+}
+
 // watchStream reads frames, and how far they have come.
 type watchStream struct {
+	bound   *frameBound
 	frames  *json.Decoder
 	version string
 }
@@ -141,6 +160,7 @@ func (s *watchStream) next() (watch.EventType, answer, error) {
 			Type   watch.EventType `json:"type"`
 			Object json.RawMessage `json:"object"`
 		}
+		s.bound.read = 0
 		if err := s.frames.Decode(&frame); errors.Is(err, io.EOF) {
 			return "", answer{}, &WatchEndedError{Version: s.version}
 		} else if err != nil {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
@@ -51,7 +52,9 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
 	}
-	server, err := newAPIServer(cfg, httpClient, opts.concurrentLists())
+	bounded := *httpClient // it may be http.DefaultClient
+	bounded.Transport = answers.Ensure(bounded.Transport)
+	server, err := newAPIServer(cfg, &bounded, opts.concurrentLists())
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/answers"
 )
 
 const (
@@ -223,15 +225,16 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 	setIf(q, "continue", opts.Continue)
 	setIf(q, "resourceVersion", opts.ResourceVersion)
 	setIf(q, "resourceVersionMatch", opts.ResourceVersionMatch)
-	answer, decoder, err := lw.get(ctx, "list", q)
-	if err != nil {
-		return Page[T]{}, err
-	}
-	defer answer.Body.Close()
 	limit := int64(maxFrame)
 	if opts.Limit == 0 || opts.ResourceVersion == "0" {
 		limit = maxWholeList
 	}
+	// The body's reader keeps to the limit; the transport has it wait its turn.
+	answer, decoder, err := lw.get(answers.WithLimit(ctx, limit+1), "list", q)
+	if err != nil {
+		return Page[T]{}, err
+	}
+	defer answer.Body.Close()
 	body, err := readBody(speaking{answer.Body, alarm, passOf(ctx)}, limit, lw.pageSize.Load())
 	if err != nil {
 		return Page[T]{}, fmt.Errorf("read list: %w", err)

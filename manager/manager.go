@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/webhook"
 )
@@ -118,6 +119,7 @@ func (m *Manager) connect(opts Options) error {
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
+	cfg.Wrap(answers.NewBudget().Wrap) // one for all clients
 	cfg.Wrap(m.requests.wrap)
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)

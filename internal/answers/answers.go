@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package answers bounds what is read into memory of a server's answers. It counts
+// bytes as the reader gets them, after the transport has decompressed them: 2 MB on
+// the wire can be gigabytes.
+//
+//	up to 1 MiB     any number of answers at once
+//	up to 16 MiB    eight
+//	up to the limit one
+//
+// An answer that passes a line waits for its place. Whoever waits for a higher place
+// holds none that a holder of that place needs, so that nobody waits for ever.
+package answers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Limit of one answer, in bytes, where the request's context names no other.
+const Limit = 128 << 20
+
+const (
+	small, middle  = 1 << 20, 16 << 20
+	middleAtOnce   = 8
+	largeAtOnce    = 1
+	longestWaiting = 30 * time.Second
+)
+
+// TooLargeError says that an answer is larger than what is read into memory.
+type TooLargeError struct {
+	Limit      int64  // in bytes, after decompression
+	Request    string // method and path
+	Compressed bool   // the server sent it compressed
+}
+
+func (e *TooLargeError) Error() string {
+	how := ""
+	if e.Compressed {
+		how = " when decompressed"
+	}
+	return fmt.Sprintf("the answer to %s is larger than %d bytes%s, which is more than is read into memory; ask for less at a time", e.Request, e.Limit, how)
+}
+
+// Budget is what the answers of one process may take. Make it with NewBudget; it is
+// safe for concurrent use.
+type Budget struct {
+	middle, large *semaphore.Weighted
+}
+
+// NewBudget is a budget of which nothing is taken.
+func NewBudget() *Budget {
+	return &Budget{middle: semaphore.NewWeighted(middleAtOnce), large: semaphore.NewWeighted(largeAtOnce)}
+}
+
+type limitKey struct{}
+
+// WithLimit is ctx for requests whose answers may have limit bytes.
+func WithLimit(ctx context.Context, limit int64) context.Context {
+	return context.WithValue(ctx, limitKey{}, limit)
+}
+
+// LimitOf is the limit of requests with ctx.
+func LimitOf(ctx context.Context) int64 {
+	if limit, given := ctx.Value(limitKey{}).(int64); given {
+		return limit
+	}
+	return Limit
+}
+
+// Wrap bounds the answers that come through next.
+func (b *Budget) Wrap(next http.RoundTripper) http.RoundTripper { return bounded{next, b} }
+
+// Ensure is transport if it is bounded already, and else bounds it by a budget of its
+// own. Nil stands for the default transport.
+func Ensure(transport http.RoundTripper) http.RoundTripper {
+	for t := transport; t != nil; {
+		if _, is := t.(bounded); is {
+			return transport
+		}
+		wrapper, wraps := t.(interface{ WrappedRoundTripper() http.RoundTripper })
+		if !wraps {
+			break
+		}
+		t = wrapper.WrappedRoundTripper()
+	}
+	if transport == nil {
+		transport = http.DefaultTransport
+	}
+	return NewBudget().Wrap(transport)
+}
+
+type bounded struct {
+	next   http.RoundTripper
+	budget *Budget
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.next.RoundTrip(req)
+	if err != nil || resp.StatusCode == http.StatusSwitchingProtocols || streams(req) {
+		return resp, err
+	}
+	ctx, cancel := context.WithCancel(req.Context())
+	resp.Body = &body{
+		ReadCloser: resp.Body, budget: b.budget, ctx: ctx, cancel: cancel,
+		tooLarge: TooLargeError{Limit: LimitOf(req.Context()), Request: req.Method + " " + req.URL.Path, Compressed: resp.Uncompressed},
+	}
+	return resp, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
+
+// streams says whether the answer to a request is read as it comes, and not into
+// memory: a watch, a log, what is proxied.
+func streams(req *http.Request) bool {
+	query := req.URL.Query()
+	if watch := query.Get("watch"); watch != "" && watch != "false" && watch != "0" || req.Header.Get("Upgrade") != "" {
+		return true
+	}
+	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	for i, part := range parts {
+		named := i >= 2 && (parts[i-2] == "pods" || parts[i-2] == "services" || parts[i-2] == "nodes")
+		switch part {
+		case "watch":
+			if i >= 2 && parts[i-2] == "api" || i >= 3 && parts[i-3] == "apis" {
+				return true // the watches of old: /api/v1/watch, /apis/group/version/watch
+			}
+		case "proxy":
+			if named {
+				return true
+			}
+		case "log", "exec", "attach", "portforward":
+			if named && i == len(parts)-1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// body is the body of an answer. One goroutine reads it; any may close it.
+type body struct {
+	io.ReadCloser
+	budget   *Budget
+	ctx      context.Context // of the waiting for a place
+	cancel   context.CancelFunc
+	tooLarge TooLargeError
+	read     int64
+	failed   error
+
+	mu struct {
+		sync.Mutex
+		held  []*semaphore.Weighted
+		ended bool
+	}
+}
+
+// Read reads on, as far as the limit and the places let it.
+func (b *body) Read(p []byte) (int, error) {
+	if b.failed != nil {
+		return 0, b.failed
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.tooLarge.Limit-b.read+1)])
+	before := b.read
+	b.read += int64(n)
+	switch {
+	case b.read > b.tooLarge.Limit:
+		b.failed = &b.tooLarge
+	case before <= small && b.read > small:
+		b.failed = b.enter(b.budget.middle)
+	}
+	if b.failed == nil && before <= middle && b.read > middle {
+		b.failed = b.enter(b.budget.large)
+	}
+	if b.failed != nil {
+		_ = b.Close()
+		return 0, b.failed
+	}
+	if err != nil {
+		b.leave()
+	}
+	return n, err
+}
+
+// enter waits for a place.
+func (b *body) enter(places *semaphore.Weighted) error {
+	ctx, cancel := context.WithTimeout(b.ctx, longestWaiting)
+	defer cancel()
+	if err := places.Acquire(ctx, 1); err != nil {
+		if b.ctx.Err() == nil {
+			err = fmt.Errorf("the process has read other large answers for %s", longestWaiting)
+		}
+		return fmt.Errorf("read more than %d bytes of the answer to %s: %w", b.read, b.tooLarge.Request, err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.ended {
+		places.Release(1)
+		return errors.New("read of a body that is closed")
+	}
+	b.mu.held = append(b.mu.held, places)
+	return nil
+}
+
+// leave gives the places back.
+func (b *body) leave() {
+	b.cancel()
+	b.mu.Lock()
+	held := b.mu.held
+	b.mu.held, b.mu.ended = nil, true
+	b.mu.Unlock()
+	for _, places := range held {
+		places.Release(1)
+	}
+}
+
+// Close ends the reading, also of whoever waits for a place.
+func (b *body) Close() error {
+	b.leave()
+	return b.ReadCloser.Close()
+}
