@@ -108,6 +108,8 @@
 //	    in parts: it takes no memory as a whole
 //	S30 the Service default/kubernetes, by which Pods reach a server, is there
 //	    from the start, and again after one
+//	S31 parts that the objects of a list have in common are encoded once, and
+//	    what is kept of encoded forms is bounded, however long lists are
 //
 // # What it is not
 //

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,6 +25,8 @@ type encoder struct {
 	include        metav1.IncludeObjectPolicy // what a row of a table has of its object
 	unacceptable   bool                       // no form was asked for that there is
 	cache          *encodings
+	fragments      *fragments // of the many objects that are being encoded; nil: they are few
+	passing        bool       // they are too many to be kept
 }
 
 func (e encoder) contentType() string {
@@ -72,54 +75,111 @@ func (e encoder) object(obj *object) ([]byte, error) {
 
 // single is one object with its kind. Nobody but the caller has the bytes.
 func (e encoder) single(obj *object) ([]byte, error) {
-	content, err := e.content(obj)
-	switch {
-	case err != nil:
-		return nil, err
-	case e.as != "" && e.protobuf:
-		return envelope(e.metaVersion(), asMetadata, content)
-	case e.protobuf:
-		return envelope(e.kind.GroupVersion().String(), e.kind.Kind, content)
-	case e.as != "":
-		return bytes.Clone(content), nil
+	var to []byte
+	if known := obj.encoded.Load().in(e.kind, e.form()); known != nil && !e.protobuf {
+		to = make([]byte, 0, known.size+len(e.kind.Kind)+len(e.kind.Group)+64)
 	}
-	return e.withKind(make([]byte, 0, len(content)+len(e.kind.Kind)+len(e.kind.Group)+64), content), nil
+	return e.appendSingle(to, obj)
 }
 
-// withKind appends the content of an object with its kind in front.
-func (e encoder) withKind(to, content []byte) []byte {
+// appendSingle appends one object with its kind.
+func (e encoder) appendSingle(to []byte, obj *object) ([]byte, error) {
+	switch {
+	case e.protobuf:
+		content, err := e.content(obj)
+		if err != nil {
+			return to, err
+		}
+		version, kind := e.kind.GroupVersion().String(), e.kind.Kind
+		if e.as != "" {
+			version, kind = e.metaVersion(), asMetadata
+		}
+		before, after, err := envelopeAround(version, kind, len(content))
+		to = slices.Grow(to, len(before)+len(content)+len(after))
+		return append(append(append(to, before...), content...), after...), err
+	case e.as != "":
+		return e.appendContent(to, obj)
+	}
+	return e.appendWithKind(to, obj)
+}
+
+// appendWithKind appends the JSON of an object with its kind in front.
+func (e encoder) appendWithKind(to []byte, obj *object) ([]byte, error) {
 	to = append(to, `{"kind":"`...)
 	to = append(to, e.kind.Kind...)
 	to = append(to, `","apiVersion":"`...)
 	to = append(to, e.kind.GroupVersion().String()...)
 	to = append(to, '"')
-	if len(content) > len("{}") {
-		to = append(to, ',')
+	brace := len(to)
+	to, err := e.appendContent(to, obj)
+	switch {
+	case err != nil:
+	case len(to) == brace+len("{}"):
+		to = append(to[:brace], '}')
+	default:
+		to[brace] = ','
 	}
-	return append(to, content[1:]...)
+	return to, err
 }
 
 // content is an object without its kind: in protobuf the message alone. It is
 // shared.
 func (e encoder) content(obj *object) ([]byte, error) {
-	cache := e.cache
+	return e.keeps().encoded(obj, e.kind, e.form(), func() ([]byte, error) { return e.appendAnew(nil, obj) })
+}
+
+func (e encoder) form() contentForm { return contentForm{e.protobuf, e.as, e.version} }
+
+// keeps is where the forms of e's objects are kept; nil: nowhere.
+func (e encoder) keeps() *encodings {
 	if f := e.kind.family; f != nil && f.asked && f.storage != e.kind {
-		cache = nil // the webhook may say something else the next time
+		return nil // the webhook may say something else the next time
 	}
-	return cache.encoded(obj, e.kind, contentForm{e.protobuf, e.as, e.version}, func() ([]byte, error) {
-		if e.as != "" {
-			return e.metadata(obj)
-		}
-		obj, err := e.kind.of(obj)
-		if err != nil {
-			return nil, err
-		}
-		obj = e.kind.shown(obj)
-		if e.protobuf {
-			return e.message(obj)
-		}
-		return appendFields(nil, obj.fields, "kind", "apiVersion")
-	})
+	return e.cache
+}
+
+// appendContent appends the content of an object. What is encoded for it is
+// kept unless there is too much of it.
+func (e encoder) appendContent(to []byte, obj *object) ([]byte, error) {
+	if !e.passing || e.keeps() == nil {
+		content, err := e.content(obj)
+		return append(to, content...), err
+	}
+	if content := obj.encoded.Load().in(e.kind, e.form()).kept(); content != nil {
+		return append(to, content...), nil
+	}
+	return e.appendAnew(to, obj)
+}
+
+func (e encoder) appendAnew(to []byte, obj *object) ([]byte, error) {
+	if e.as != "" {
+		content, err := e.metadata(obj)
+		return append(to, content...), err
+	}
+	obj, err := e.kind.of(obj)
+	if err != nil {
+		return to, err
+	}
+	obj = e.kind.shown(obj)
+	known := e.fragments.tryOpen()
+	defer known.close()
+	if e.protobuf {
+		return e.appendMessage(to, obj, known)
+	}
+	return e.cache.appendText(to, obj, known)
+}
+
+// forMany is e for so many objects, of which one is first, to encode one after
+// the other.
+func (e encoder) forMany(objects int, first func() *object) encoder {
+	if e.keeps() == nil || objects < fragmentsFrom || e.as == asTable {
+		return e
+	}
+	e.fragments = &e.cache.fragments
+	if content, err := e.content(first()); err == nil {
+		e.passing = objects*len(content) > e.cache.bound()/2
+	}
+	return e
 }
 
 // status is a Status.
@@ -135,46 +195,48 @@ func (e encoder) status(status metav1.Status) ([]byte, error) {
 	return e.spelled(json.Marshal(status))
 }
 
-// event is one frame of a watch: its length in front, or a line.
-func (e encoder) event(f frame, first bool) ([]byte, error) {
-	content, err := e.eventObject(f, first)
-	if err != nil {
-		return nil, err
-	}
+// event appends one frame of a watch: its length in front, or a line.
+func (e encoder) event(to []byte, f frame, first bool) ([]byte, error) {
 	if e.protobuf {
-		event := metav1.WatchEvent{Type: f.typ, Object: runtime.RawExtension{Raw: content}}
-		raw, err := event.Marshal()
+		content, err := e.eventObject(nil, f, first)
 		if err != nil {
-			return nil, err
+			return to, err
 		}
-		return append(binary.BigEndian.AppendUint32(nil, uint32(len(raw))), raw...), nil
+		event := metav1.WatchEvent{Type: f.typ, Object: runtime.RawExtension{Raw: content}}
+		size := event.Size()
+		from := len(to)
+		to = binary.BigEndian.AppendUint32(to, uint32(size))
+		to = slices.Grow(to, size)[:from+4+size]
+		_, err = event.MarshalToSizedBuffer(to[from+4:])
+		return to, err
 	}
-	line := make([]byte, 0, len(content)+len(f.typ)+32)
-	line = append(line, `{"type":"`...)
-	line = append(line, f.typ...)
-	line = append(line, `","object":`...)
-	line = append(line, bytes.TrimRight(content, "\n")...)
-	return append(line, '}', '\n'), nil
+	to = append(to, `{"type":"`...)
+	to = append(to, f.typ...)
+	to = append(to, `","object":`...)
+	to, err := e.eventObject(to, f, first)
+	return append(bytes.TrimRight(to, "\n"), '}', '\n'), err
 }
 
-func (e encoder) eventObject(f frame, first bool) ([]byte, error) {
+func (e encoder) eventObject(to []byte, f frame, first bool) ([]byte, error) {
 	e.pretty = false // a frame is a line
 	switch {
 	case f.typ == frameError:
-		return e.status(*f.status)
+		body, err := e.status(*f.status)
+		return append(to, body...), err
 	case e.as == asTable:
-		return e.table([]*object{f.obj}, metav1.ListMeta{ResourceVersion: f.obj.meta().GetResourceVersion()}, first)
+		body, err := e.table([]*object{f.obj}, metav1.ListMeta{ResourceVersion: f.obj.meta().GetResourceVersion()}, first)
+		return append(to, body...), err
 	case f.typ == frameBookmark:
-		e.cache = nil
+		e.cache, e.passing = nil, false
 	}
-	return e.single(f.obj)
+	return e.appendSingle(to, f.obj)
 }
 
-// message is obj in protobuf, without an envelope.
-func (e encoder) message(obj *object) ([]byte, error) {
+// appendMessage appends obj in protobuf, without an envelope.
+func (e encoder) appendMessage(to []byte, obj *object, known *openFragments) ([]byte, error) {
 	if e.cache != nil && !obj.poison {
-		if raw := e.cache.messages.written(e.kind, obj.fields); raw != nil {
-			return raw, nil
+		if out, ok := e.cache.messages.append(to, e.kind, obj.fields, known); ok {
+			return out, nil
 		}
 	}
 	fields := obj.fields
@@ -183,21 +245,21 @@ func (e encoder) message(obj *object) ([]byte, error) {
 	}
 	typed, err := goTypes().New(e.kind.GroupVersionKind)
 	if err != nil {
-		return nil, err
+		return to, err
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed); err != nil {
-		return nil, err
+		return to, err
 	}
 	message, ok := typed.(interface{ Marshal() ([]byte, error) })
 	if !ok {
-		return nil, fmt.Errorf("%s has no protobuf form", e.kind.Kind)
+		return to, fmt.Errorf("%s has no protobuf form", e.kind.Kind)
 	}
 	raw, err := message.Marshal()
 	if obj.poison {
 		// Field 2 is a message or a map in every kind; here it is a number.
 		raw = append(raw, 2<<3, 1)
 	}
-	return raw, err
+	return append(to, raw...), err
 }
 
 func envelope(apiVersion, kind string, raw []byte) ([]byte, error) {

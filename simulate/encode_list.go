@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,6 +44,7 @@ func (e encoder) listMeta(meta metav1.ListMeta) any {
 
 // eachPart has send called with a page, part by part. send may not keep them.
 func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
+	e = e.forMany(len(items), func() *object { return items[0] })
 	switch {
 	case e.as == asMetadata:
 		return errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is a list (%sList)", e.as, e.kind.internalType()))
@@ -66,17 +68,16 @@ func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byt
 	}
 	part := append(head[:len(head)-1], `,"items":[`...)
 	for i, obj := range items {
-		content, err := e.content(obj)
-		if err != nil {
-			return err
-		}
 		if i > 0 {
 			part = append(part, ',')
 		}
 		if e.kind.builtin || e.as != "" {
-			part = append(part, content...)
+			part, err = e.appendContent(part, obj)
 		} else {
-			part = e.withKind(part, content)
+			part, err = e.appendWithKind(part, obj)
+		}
+		if err != nil {
+			return err
 		}
 		if len(part) >= answerAtOnce {
 			if err := send(part); err != nil {
@@ -105,20 +106,21 @@ func (e encoder) listKind() (kind, version string) {
 	return e.kind.listKind, e.kind.GroupVersion().String()
 }
 
-// messages has send called with a page in protobuf. The length of the list comes first, so its items are made before the first
-// is sent; none of them is copied into a whole.
+// messages has send called with a page in protobuf. The length of the list comes first: what each item takes is known
+// before the first is sent. None of them is copied into a whole, and of many not even the items are kept until then.
 func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
 		return err
 	}
 	head = appendField(nil, 1, head)
-	contents, size := make([][]byte, len(items)), len(head)
+	contents, sizes, size := make([][]byte, len(items)), make([]int, len(items)), len(head)
+	var scratch []byte
 	for i, obj := range items {
-		if contents[i], err = e.content(obj); err != nil {
+		if scratch, contents[i], err = e.measured(scratch, obj, &sizes[i]); err != nil {
 			return err
 		}
-		size += fieldSize(len(contents[i]))
+		size += fieldSize(sizes[i])
 	}
 	kind, version := e.listKind()
 	before, after, err := envelopeAround(version, kind, size)
@@ -126,9 +128,15 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byt
 		return err
 	}
 	part := append(before, head...)
-	for i, content := range contents {
-		part = appendField(part, 2, content)
-		contents[i] = nil
+	for i, obj := range items {
+		part = append(part, 2<<3|wireBytes)
+		part = binary.AppendUvarint(part, uint64(sizes[i]))
+		if contents[i] != nil {
+			part = append(part, contents[i]...)
+			contents[i] = nil
+		} else if part, err = e.appendContent(part, obj); err != nil {
+			return err
+		}
 		if len(part) >= answerAtOnce {
 			if err := send(part); err != nil {
 				return err
@@ -137,6 +145,24 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byt
 		}
 	}
 	return send(append(part, after...))
+}
+
+// measured says how long the content of an object is, and returns it unless there are too many to hold them all. Then it is
+// written into scratch only if its size is not known.
+func (e encoder) measured(scratch []byte, obj *object, size *int) (_, content []byte, err error) {
+	if cache := e.keeps(); e.passing && cache != nil {
+		if known := obj.encoded.Load().in(e.kind, e.form()); known != nil {
+			*size = known.size
+			return scratch, nil, nil
+		}
+		scratch, err = e.appendAnew(scratch[:0], obj)
+		*size = len(scratch)
+		cache.measured(obj, e.kind, e.form(), *size)
+		return scratch, nil, err
+	}
+	content, err = e.content(obj)
+	*size = len(content)
+	return scratch, content, err
 }
 
 // parts sends an answer, at once while it is small.

@@ -17,8 +17,10 @@ import (
 
 // backward is a message that is written from its end, so that each length is known when it is written.
 type backward struct {
-	buf []byte
-	at  int // where the message begins
+	buf   []byte
+	at    int // where the message begins
+	known *openFragments
+	json  jsonWriter // of values of any form
 }
 
 // room makes place for n bytes before what is written.
@@ -45,6 +47,11 @@ func (b *backward) varint(v uint64) {
 func (b *backward) text(s string) {
 	b.room(len(s))
 	copy(b.buf[b.at:], s)
+}
+
+func (b *backward) bytes(raw []byte) {
+	b.room(len(raw))
+	copy(b.buf[b.at:], raw)
 }
 
 // length writes how long what was written since end is; end is what left returned before.
@@ -88,17 +95,32 @@ func (m *protoMessage) put(b *backward, value any) bool {
 	return true
 }
 
+// write writes the field, or copies what was written of its value before.
 func (f *protoField) write(b *backward, value any) bool {
-	switch {
-	case value == nil && !f.always:
+	if value == nil || f.name == "" {
+		return value == nil && !f.always || f.writeAnew(b, value)
+	}
+	raw, p := b.known.find(value, f)
+	if raw != nil {
+		b.bytes(raw)
 		return true
+	}
+	end := b.written()
+	ok := f.writeAnew(b, value)
+	if ok {
+		b.known.end(p, b.buf[b.at:len(b.buf)-end])
+	}
+	return ok
+}
+
+func (f *protoField) writeAnew(b *backward, value any) bool {
+	switch {
 	case f.each:
 		list, ok := value.([]any)
 		for _, item := range slices.Backward(list) {
-			if !ok || item == nil || !f.put(b, item) {
+			if !f.writeItem(b, item) {
 				return false
 			}
-			b.varint(f.tag)
 		}
 		return ok
 	case f.entries:
@@ -108,6 +130,21 @@ func (f *protoField) write(b *backward, value any) bool {
 		return false
 	}
 	b.varint(f.tag)
+	return true
+}
+
+func (f *protoField) writeItem(b *backward, item any) bool {
+	raw, p := b.known.find(item, f)
+	if raw != nil {
+		b.bytes(raw)
+		return true
+	}
+	end := b.written()
+	if item == nil || !f.put(b, item) {
+		return false
+	}
+	b.varint(f.tag)
+	b.known.end(p, b.buf[b.at:len(b.buf)-end])
 	return true
 }
 
@@ -154,7 +191,7 @@ func putString(b *backward, value any) bool {
 func putBytes(b *backward, value any) bool {
 	s, ok := value.(string)
 	raw, err := base64.StdEncoding.DecodeString(s)
-	b.text(string(raw))
+	b.bytes(raw)
 	b.varint(uint64(len(raw)))
 	return ok && err == nil
 }
@@ -264,9 +301,10 @@ func putRaw(b *backward, value any) bool {
 	if value == nil {
 		return true
 	}
-	raw, err := appendJSON(nil, value)
-	b.text(string(raw))
-	b.varint(uint64(len(raw)))
+	b.json.to, b.json.known = b.json.to[:0], b.known
+	err := b.json.value(value)
+	b.bytes(b.json.to)
+	b.varint(uint64(len(b.json.to)))
 	b.varint(1<<3 | wireBytes)
 	return err == nil
 }
@@ -280,25 +318,26 @@ type protoMessages struct {
 	}
 }
 
-// written is the message of a built-in kind's fields. It is nil if the Go type has to write it: one with rules of its own, and
-// where a value is not of the type that its field has.
-func (p *protoMessages) written(kind *Kind, fields map[string]any) []byte {
+// append appends the message of a built-in kind's fields. It is false if the Go type has to write it: one with rules of its
+// own, and where a value is not of the type that its field has.
+func (p *protoMessages) append(to []byte, kind *Kind, fields map[string]any, known *openFragments) ([]byte, bool) {
 	t := goTypes().AllKnownTypes()[kind.GroupVersionKind]
 	if t == nil {
-		return nil
+		return to, false
 	}
 	m := p.get(t)
 	if m == nil {
-		return nil
+		return to, false
 	}
 	b, ok := p.scratch.Get().(*backward)
 	if !ok {
 		b = &backward{buf: make([]byte, 16<<10)}
 	}
 	defer p.scratch.Put(b)
-	b.at = len(b.buf)
+	b.at, b.known = len(b.buf), known
+	defer func() { b.known = nil; b.json.clear() }()
 	if !m.put(b, fields) {
-		return nil
+		return to, false
 	}
-	return append(make([]byte, 0, b.written()), b.buf[b.at:]...)
+	return append(to, b.buf[b.at:]...), true
 }

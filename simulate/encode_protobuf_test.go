@@ -87,11 +87,11 @@ func compareMessages(t *testing.T, messages *protoMessages, kind *Kind, typed ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := messages.written(kind, fields)
-	if got == nil && hasNull(fields) {
+	got, ok := messages.append(nil, kind, fields, nil)
+	if !ok && hasNull(fields) {
 		return
 	}
-	if got == nil {
+	if !ok {
 		t.Fatalf("%s: a value was not taken: %v", kind.Kind, fields)
 	}
 	if !bytes.Equal(got, want) {
@@ -134,7 +134,7 @@ func TestMessages_LeaveOtherValuesToTheGoType_S28(t *testing.T) {
 		{"overhead": map[string]any{"cpu": "1000m"}}, // written as 1
 		{"readinessGates": []any{nil}},
 	} {
-		if raw := messages.written(pod, map[string]any{"spec": spec}); raw != nil {
+		if raw, ok := messages.append(nil, pod, map[string]any{"spec": spec}, nil); ok {
 			t.Errorf("%v: %d bytes were written, want none", spec, len(raw))
 		}
 	}

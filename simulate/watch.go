@@ -215,8 +215,13 @@ func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout tim
 			frames = s.heartbeat(w)
 			next = nextBookmark(now, end)
 		}
+		encoder, line := c.encoder, []byte(nil)
+		if len(frames) > 0 && frames[0].typ != frameError {
+			encoder = encoder.forMany(len(frames), func() *object { return frames[0].obj })
+		}
 		for _, f := range frames {
-			if !s.send(answer, c, f, first) {
+			var goesOn bool
+			if line, goesOn = s.send(answer, c, encoder, line[:0], f, first); !goesOn {
 				return
 			}
 			first = false
@@ -262,25 +267,26 @@ func (s *Server) heartbeat(w *watch) []frame {
 }
 
 // send writes one frame, and reports whether the stream goes on. first: there
-// was none before.
-func (s *Server) send(answer http.ResponseWriter, c *call, f frame, first bool) bool {
-	raw, err := c.encoder.event(f, first)
+// was none before. It makes the frame in line, which it returns to be used
+// again.
+func (s *Server) send(answer http.ResponseWriter, c *call, e encoder, line []byte, f frame, first bool) ([]byte, bool) {
+	raw, err := e.event(line, f, first)
 	if err != nil {
 		status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err)}
-		raw, err = c.encoder.event(frame{typ: frameError, status: &status}, first)
+		raw, err = e.event(line, frame{typ: frameError, status: &status}, first)
 	}
 	if err != nil {
-		return false
+		return raw, false
 	}
 	if s.tracer != nil {
 		s.tracer.Sending(c.traced, f.traced())
 	}
 	if spoil := s.frameSpoilage(c.kind.resource(), f); spoil != "" {
-		return spoilFrame(answer, c.encoder, spoil, raw)
+		return raw, spoilFrame(answer, e, spoil, raw)
 	}
 	if _, err := answer.Write(raw); err != nil {
-		return false
+		return raw, false
 	}
 	flush(answer)
-	return true
+	return raw, true
 }

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// manyPods are stored Pods of a few templates.
+func manyPods(t *testing.T, count int) (*Kind, []*object) {
+	t.Helper()
+	kind := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true, builtin: true}
+	kind = kind.completed()
+	log := newRevisionLog()
+	var items []*object
+	for i := range count {
+		name, app := fmt.Sprintf("p%d", i), fmt.Sprintf("app-%d", i%3)
+		env := map[string]any{"name": "ADDRESS", "value": strings.Repeat("<"+app+">", 30)}
+		owned := map[string]any{"manager": "m", "operation": "Update", "time": fmt.Sprintf("2026-01-01T00:00:%02dZ", i%60),
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{"f:" + strings.Repeat("x", 200): map[string]any{}}}}}
+		obj := &object{fields: map[string]any{
+			"apiVersion": "v1", "kind": "Pod",
+			"metadata": map[string]any{"name": name, "namespace": "default", "managedFields": []any{owned}},
+			"spec": map[string]any{"nodeName": name, "containers": []any{
+				map[string]any{"name": "main", "image": app, "env": []any{env}, "resources": map[string]any{}},
+			}},
+		}}
+		items = append(items, log.put(schema.GroupResource{Resource: "pods"}, types.NamespacedName{Namespace: "default", Name: name}, obj))
+	}
+	return kind, items
+}
+
+// TestEncoder_EqualPartsAreEncodedOnce_S31: what is copied from another object of the list is what encoding would give, in each
+// form, for lists that are kept and for those that are too long for it.
+func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
+	kind, items := manyPods(t, 200)
+	for _, protobuf := range []bool{false, true} {
+		for _, atMost := range []int{0, 10_000} {
+			cache := &encodings{atMost: atMost}
+			e := encoder{kind: kind, protobuf: protobuf, cache: cache}
+			for _, obj := range items {
+				obj.encoded.Store(nil)
+			}
+			for round := range 2 {
+				got, err := e.list(metav1.ListMeta{}, items)
+				if err != nil {
+					t.Fatal(err)
+				}
+				plain := encoder{kind: kind, protobuf: protobuf} // without anything to remember
+				want, err := plain.list(metav1.ListMeta{}, items)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got, want) {
+					t.Fatalf("S31: protobuf %t, at most %d bytes, round %d:\ngot  %.600q\nwant %.600q", protobuf, atMost, round, got, want)
+				}
+			}
+			if cache.mu.bytes > cache.bound() {
+				t.Errorf("S31: protobuf %t: %d bytes are kept, want at most %d", protobuf, cache.mu.bytes, cache.bound())
+			}
+			if n := len(cache.fragments.mu.young); n == 0 {
+				t.Fatalf("S31: protobuf %t: no part is kept", protobuf)
+			}
+			for key, known := range cache.fragments.mu.young {
+				cache.fragments.mu.young[key] = fragment{known.part, bytes.Repeat([]byte{'#'}, len(known.text))}
+			}
+			for _, obj := range items {
+				obj.encoded.Store(nil)
+			}
+			got, err := e.list(metav1.ListMeta{}, items)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if copied := bytes.Count(got, []byte{'#'}); copied < len(items)*300 {
+				t.Errorf("S31: protobuf %t: %d bytes of %d objects were copied: equal parts are encoded again", protobuf, copied, len(items))
+			}
+		}
+	}
+}
+
+// TestEncoder_LongListsAreNotKept_S31: a list of more than half of what is kept pushes nothing out, and leaves no more than its
+// first object.
+func TestEncoder_LongListsAreNotKept_S31(t *testing.T) {
+	kind, items := manyPods(t, 200)
+	for _, protobuf := range []bool{false, true} {
+		cache := &encodings{atMost: 50_000}
+		e := encoder{kind: kind, protobuf: protobuf, cache: cache}
+		hot := items[len(items)-1]
+		if _, err := e.content(hot); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.list(metav1.ListMeta{}, items); err != nil {
+			t.Fatal(err)
+		}
+		if n := cache.mu.held.Len(); n != 2 {
+			t.Errorf("S31: protobuf %t: %d encodings are kept, want 2", protobuf, n)
+		}
+		if hot.encoded.Load().in(kind, e.form()).kept() == nil {
+			t.Errorf("S31: protobuf %t: the list has pushed out what was kept", protobuf)
+		}
+		for _, obj := range items {
+			obj.encoded.Store(nil)
+		}
+	}
+}
+
+func TestFragments_AreBounded_S31(t *testing.T) {
+	known := &fragments{atMost: 100_000}
+	for i := range 5000 {
+		value := map[string]any{"text": strings.Repeat(string(rune('a'+i%26)), 200), "n": int64(i)}
+		for range 2 { // the second time it is kept
+			open := known.tryOpen()
+			w := jsonWriter{known: open}
+			if err := w.value(value); err != nil {
+				t.Fatal(err)
+			}
+			open.close()
+		}
+	}
+	size := 0
+	for _, all := range []map[fragmentKey]fragment{known.mu.young, known.mu.old} {
+		for _, f := range all {
+			size += len(f.text)
+		}
+	}
+	if size == 0 || size > 2*known.atMost {
+		t.Errorf("S31: %d bytes are kept, want some, and at most %d", size, 2*known.atMost)
+	}
+	if open := known.tryOpen(); known.tryOpen() != nil {
+		t.Error("S31: two encoders have the fragments at once")
+	} else {
+		open.close()
+	}
+}
