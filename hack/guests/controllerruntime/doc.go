@@ -3,7 +3,8 @@
 
 // Package controllerruntime runs controller-runtime's own test suites, unchanged
 // and from the module proxy, against the simulated API server and against a real
-// one. It is a module of its own and has tests alone.
+// one, and with them the suites of two operators. It also builds some of them with
+// flyball's informers under controller-runtime's cache. It is a module of its own.
 //
 // The suites start an API server through envtest, from the binaries in
 // KUBEBUILDER_ASSETS. For the simulated server the test puts itself there, under

@@ -18,6 +18,10 @@ import (
 	_ "sigs.k8s.io/controller-runtime/pkg/envtest/komega"
 	_ "sigs.k8s.io/controller-runtime/pkg/log/zap"
 	_ "sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	_ "sigs.k8s.io/jobset/pkg/controllers"
+	_ "sigs.k8s.io/jobset/test/util"
+	_ "sigs.k8s.io/lws/pkg/controllers"
+	_ "sigs.k8s.io/lws/test/testutils"
 	_ "sigs.k8s.io/randfill"
 	_ "sigs.k8s.io/yaml"
 )

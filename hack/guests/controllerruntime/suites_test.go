@@ -36,6 +36,7 @@ const (
 )
 
 func TestSuites(t *testing.T) {
+	t.Parallel()
 	simulated := simulatedBinaries(t)
 	differ := differences(t)
 	all := suites(t)
@@ -46,15 +47,18 @@ func TestSuites(t *testing.T) {
 		t.Run(strings.ReplaceAll(s.name, "/", "."), func(t *testing.T) {
 			s.compile(t)
 			t.Run("simulated", func(t *testing.T) { hold(t, s.run(t, simulated), differ[s.name]) })
-			t.Run("real", func(t *testing.T) {
-				real, err := envtest.Binaries(t.Context(), envtest.BinariesOptions{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				hold(t, s.run(t, real), nil)
-			})
+			t.Run("real", func(t *testing.T) { hold(t, s.run(t, realBinaries(t)), nil) })
 		})
 	}
+}
+
+func realBinaries(t *testing.T) string {
+	t.Helper()
+	real, err := envtest.Binaries(t.Context(), envtest.BinariesOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return real
 }
 
 // hold fails for each spec that has failed and is not among those that are known
@@ -80,9 +84,11 @@ func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
 	t.Logf("%d specs pass, %d are known to fail", passed, len(differ))
 }
 
-// suite is one of their packages that start a server.
+// suite is a package of tests that start a server.
 type suite struct {
 	name, dir, binary string
+	assets            bool   // the suite looks for the binaries in a directory of its own
+	leaveOut          string // a regular expression of specs that are not run
 }
 
 // suites finds them.
@@ -138,6 +144,12 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 		"-test.skip="+downloads)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), envtest.AssetsVariable+"="+binaries, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "USE_EXISTING_CLUSTER=")
+	if s.leaveOut != "" {
+		cmd.Args = append(cmd.Args, "-ginkgo.skip="+s.leaveOut)
+	}
+	if s.assets {
+		cmd.Env = append(cmd.Env, "TEST_ASSET_ETCD="+filepath.Join(binaries, "etcd"), "TEST_ASSET_KUBE_APISERVER="+filepath.Join(binaries, "kube-apiserver"))
+	}
 	said, failed := cmd.CombinedOutput()
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package controllerruntime_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// operators are the suites of two operators.
+var operators = []struct{ module, pkg, leaveOut string }{
+	{"sigs.k8s.io/jobset", "test/integration/controller", ""},
+	{"sigs.k8s.io/jobset", "test/integration/webhook", ""},
+	{"sigs.k8s.io/lws", "test/integration/controllers", chance},
+	{"sigs.k8s.io/lws", "test/integration/webhooks", ""},
+}
+
+// chance are two specs that pass if the operator reconciles between two writes of
+// one request: a Pod without a node is marked as being deleted, and then removed.
+const chance = "Pod restart will delete the pod group when restart policy is RecreateGroupOnPodRestart$|only gets restarted once during rolling update$"
+
+// noMetrics has a suite's manager not listen for metrics, for which all suites
+// would take one port.
+const noMetrics = "-X sigs.k8s.io/controller-runtime/pkg/metrics/server.DefaultBindAddress=0"
+
+// The suites are built in their own modules, with the older client-go and
+// controller-runtime that these name.
+func TestOperators(t *testing.T) {
+	t.Parallel()
+	simulated := simulatedBinaries(t)
+	for _, o := range operators {
+		name := filepath.Base(o.module) + "." + filepath.Base(o.pkg)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			module := strings.TrimSpace(output(t, "go", "list", "-m", "-f", "{{.Dir}}", o.module))
+			s := &suite{name: name, dir: filepath.Join(module, o.pkg), binary: filepath.Join(t.TempDir(), "suite"), assets: true, leaveOut: o.leaveOut}
+			build := exec.CommandContext(t.Context(), "go", "test", "-mod=readonly", "-vet=off", "-c", "-ldflags=-s -w "+noMetrics, "-o", s.binary, "./"+o.pkg)
+			build.Dir, build.Env = module, append(os.Environ(), "GOWORK=off")
+			if said, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("build %s: %v\n%s", name, err, said)
+			}
+			hold(t, s.run(t, simulated), nil)
+		})
+	}
+}
