@@ -46,6 +46,8 @@ type core struct {
 	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
 	schemas          *schemaWatch                                                         // nil: nobody looks after them
 	auditList        auditLists
+	roster           roster
+	storing          *hand // of dispatch
 	refusals         refusals
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
@@ -106,6 +108,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.fifo = NewDeltaFIFO[Object](c.indexer)
 	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched)
+	c.storing = c.roster.take(newHand("store a batch"))
 	_ = c.group.Go(c.dispatch)
 	c.guarded()
 	return c

@@ -19,6 +19,7 @@ type watched struct {
 	reflector *Reflector[Object]
 	member    *nursery.Member // the Reflector's run; nil: it never runs
 	lw        ListerWatcher[Object]
+	decoding  *hand // calls of the transform
 	holders   int
 	synced    bool
 }
@@ -65,7 +66,8 @@ func (c *core) openLocked(w *watched) {
 	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
 	screened := screening[Object]{ListerWatcher: told, of: c.screen(w)}
-	w.reflector = newReflector(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw)}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
+	w.reflector = newReflector(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.objects = c.object.String()
 	w.reflector.at(w.lw)
 	w.reflector.borrow = c.borrower(w.scope, w.id)
@@ -121,6 +123,7 @@ func (c *core) endLocked(w *watched) {
 	c.critical.byID[w.id] = nil
 	c.critical.ended = append(c.critical.ended, w)
 	w.reflector = nil
+	c.roster.drop(w.decoding)
 	c.fifo.end(w.id)
 	c.indexer.end(w.id, c.mayHoldLocked)
 }

@@ -23,6 +23,7 @@ func (c *core) dispatch(ctx context.Context) error {
 			return nil // ctx has ended
 		}
 		began := time.Now()
+		c.storing.begin()
 		offered := c.offer(batch.Deltas)
 		changes := c.store(batch, false, func() ([]change[Object], error) {
 			c.touchLocked(batch.Deltas)
@@ -32,6 +33,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		c.reportBatch(len(batch.Deltas), began)
 		c.reportUndecodable(batch.Deltas)
 		c.retryRefused(batch.Deltas)
+		c.storing.end()
 	}
 }
 

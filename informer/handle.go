@@ -243,6 +243,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	})
 	for _, m := range left {
 		m.remove()
+		c.roster.leave(m)
 	}
 	c.critical.handles = slices.DeleteFunc(c.critical.handles, func(other *handle) bool { return other == h })
 	if !c.critical.over {

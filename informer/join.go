@@ -79,11 +79,13 @@ func (c *core) enter(m *member) error {
 	}
 	c.critical.members = append(c.critical.members, m)
 	c.recountLocked()
+	c.roster.join(m)
 	return nil
 }
 
 func (c *core) leave(m *member) {
 	m.end()
+	c.roster.leave(m)
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(other *member) bool { return other == m })

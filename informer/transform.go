@@ -17,6 +17,7 @@ type transforming[T Object] struct {
 	// again is an item's object as it came, since a transform that fails may have
 	// changed it; nil: the ListerWatcher cannot say, and objects are copied before.
 	again func(Item[T]) (T, error)
+	hand  *hand // notes the calls; nil: nobody asks
 }
 
 // decodingAgain is a ListerWatcher that can decode an item once more, before the
@@ -73,6 +74,10 @@ func (s transformingStream[T]) Next() (Frame[T], error) {
 // item's own.
 func (t transforming[T]) item(transform func(T) (T, error), item Item[T]) Item[T] {
 	if transform != nil && item.Err == nil && item.stranger != otherKind && item.stranger != otherNamespace {
+		if t.hand != nil {
+			t.hand.begin()
+			defer t.hand.end()
+		}
 		item = transformItem(transform, t.again, item)
 	}
 	item.raw = nil // which holds a whole page

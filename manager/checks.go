@@ -49,6 +49,9 @@ func (m *Manager) readyChecks() []check {
 				c.passing = "it waits to lead"
 			}
 			checks = append(checks, c)
+			if c, ok := r.runnable.(controller); ok {
+				checks = append(checks, m.saturationCheck(c, c.Snapshot()))
+			}
 		}
 	}
 	if hooks != nil {
@@ -166,44 +169,34 @@ func behind(s reconcile.Snapshot) []source.Snapshot {
 	return slices.DeleteFunc(slices.Clone(s.Sources), func(s source.Snapshot) bool { return s.Synced || s.Optional })
 }
 
-// liveChecks are what alive means: no worker is lost.
+// liveChecks are what alive means: what must progress does, and no worker is lost.
 func (m *Manager) liveChecks() []check {
-	checks := []check{answered("ping", nil)}
-	for _, r := range m.members() {
-		if c, ok := r.runnable.(controller); ok {
-			s := c.Snapshot()
-			checks = append(checks, check{name: "controller/" + s.Name, ask: func(context.Context) error { return stuck(c, s, time.Now()) }})
-		}
-	}
+	checks := append([]check{answered("ping", nil)}, m.progressChecks()...)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append(checks, m.mu.live...)
 }
 
-// stuck names the reconciles of c, which stands at s, that ignore their cancelled
-// context, and says where they are.
-func stuck(c controller, s reconcile.Snapshot, now time.Time) error {
-	if s.HardDeadline <= 0 {
-		return nil
-	}
-	var lost []string
+// lostText says of reconciles of c, which stands at s, that they ignore their
+// cancelled context, and where they are.
+func lostText(c controller, s reconcile.Snapshot, lost []reconcile.Running) string {
+	return fmt.Sprintf("%d of %d workers are lost: the reconcile ignores its context, cancelled at the hard deadline of %v: %s",
+		len(lost), s.Workers, s.HardDeadline, describe(c, lost, time.Now().Add(-s.HardDeadline)))
+}
+
+// describe lists reconciles of c that have begun before a time, the first with their stacks.
+func describe(c controller, running []reconcile.Running, before time.Time) string {
 	var stacks map[string]string
-	for _, r := range s.Running {
-		if now.Sub(r.Since) < s.HardDeadline+patience {
-			continue
-		}
-		if asked, ok := c.(stacked); ok && stacks == nil {
-			stacks = asked.Stacks(now.Add(-s.HardDeadline))
-		}
+	if asked, ok := c.(stacked); ok {
+		stacks = asked.Stacks(before)
+	}
+	var all []string
+	for _, r := range running {
 		text := fmt.Sprintf("%s (reconcileID %s, since %s)", r.Key, r.ID, r.Since.Format(time.RFC3339))
-		if stack := stacks[r.ID]; stack != "" && len(lost) < mostStacks {
+		if stack := stacks[r.ID]; stack != "" && len(all) < mostStacks {
 			text += "\n" + stack[:min(len(stack), longestStack)] + "\n"
 		}
-		lost = append(lost, text)
+		all = append(all, text)
 	}
-	if len(lost) == 0 {
-		return nil
-	}
-	return fmt.Errorf("%d of %d workers are lost: the reconcile ignores its context, cancelled at the hard deadline of %v: %s",
-		len(lost), s.Workers, s.HardDeadline, strings.Join(lost, ", "))
+	return strings.Join(all, ", ")
 }

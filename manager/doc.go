@@ -34,6 +34,9 @@
 //	    copied, wrapped or stripped: one that has lost the gate gets no connection
 //	M9  servers on loopback answer only requests for this machine's own hosts and for
 //	    those that Options.AllowedHosts name
+//	M10 what must progress and stands still for Options.StuckAfter, while work waits for
+//	    it, fails /livez under its name; a process that was frozen, slow reconciles that
+//	    may be slow and a server that does not answer do not
 //
 // A stop is what follows when the context of Run ends or when something that
 // runs returns an error, whose reason then is what Run returns. From that
@@ -66,14 +69,21 @@
 //
 // /readyz answers 200 when every informer and every controller has synced, and
 // 503 otherwise, naming each scope that has not, its state, since when, and the
-// server's reason. /livez (and /healthz) answers 500 for one reason alone: a
-// reconcile that goes on long after its context was cancelled at its hard
-// deadline, so that a worker is lost; it is named by controller and key, and the
-// answer shows the stack of that worker. A
+// server's reason. /livez (and /healthz) answers 500 in two cases. A reconcile goes on
+// for a minute after its context was cancelled at its hard deadline, so that a worker
+// is lost. Or something has stood still for Options.StuckAfter while work waits for it:
+// a handler with its mappers and predicates, the store or the transform of an informer,
+// all workers of a controller, the elector. The answer names it, and shows the stacks of
+// workers. Only the time in which the process ran counts, by a clock that nobody sets:
+// what was frozen with the process is not stuck. A request that a reconcile makes shows
+// that its worker moves, so a
 // server that cannot be reached, slow reconciles and errors never count as
 // dead, since a restart heals none of them. All three take ?verbose and
 // ?exclude=check, and one check alone as /readyz/check, as Kubernetes'
 // components do.
+//
+// The check saturation:CONTROLLER of /readyz fails when all workers have stood still for
+// half of StuckAfter while keys wait. Options.ReadyWhenSaturated has it not count.
 //
 // What waits for a kind that this very process converts by webhook does not count
 // for /readyz, and ?verbose says so: nobody asks a process that is not ready to

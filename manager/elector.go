@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -45,6 +46,8 @@ type elector struct {
 	started chan struct{}
 	once    sync.Once     // closes started
 	sim     simhook.Hooks // from Run on; nil: none
+
+	campaigning atomic.Bool
 }
 
 // newElector sends nothing yet. cfg is a connection that no gate guards.
@@ -165,6 +168,8 @@ func (e *elector) prepare(sim simhook.Hooks) {
 // campaign runs le, again and again where the watch has woken it, until ctx ends or
 // the lease is lost.
 func (e *elector) campaign(ctx context.Context, le *leaderelection.LeaderElector) error {
+	e.campaigning.Store(true)
+	defer e.campaigning.Store(false)
 	for {
 		round, end := context.WithCancelCause(ctx)
 		e.lease.begin(end)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -35,6 +36,7 @@ type lease struct {
 	reconnect func() // has the next request make a connection of its own
 	key       informer.Key
 	gate      *gate
+	tries     atomic.Uint64 // requests that were begun or have ended
 	mu        struct {
 		sync.Mutex
 		identity string                  // empty: the elector does not run yet
@@ -80,7 +82,9 @@ func (l *lease) begin(end context.CancelCauseFunc) {
 // Get implements resourcelock.Interface. A Lease that was deleted while another
 // held it counts as one that is no longer renewed: who held it may still write.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	l.tries.Add(1)
 	got, err := l.client.Get(ctx, l.key.Name, metav1.GetOptions{})
+	l.tries.Add(1)
 	switch {
 	case apierrors.IsNotFound(err):
 		if got = l.missing(); got == nil {
@@ -209,7 +213,9 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 		return err
 	}
 	sent := l.gate.now()
+	l.tries.Add(1)
 	got, err := write()
+	l.tries.Add(1)
 	if err != nil {
 		err = l.unheard(err)
 	}

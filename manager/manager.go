@@ -46,6 +46,9 @@ type Manager struct {
 	metrics, health *server // nil: none
 	hooks           webhook.Options
 
+	pulse              *pulse
+	readyWhenSaturated bool
+
 	mail     *eventMail
 	mailOnce sync.Once // adds it
 
@@ -77,6 +80,9 @@ func New(opts Options) (*Manager, error) {
 		registry: prometheus.NewRegistry(),
 		requests: newRequests(),
 		hooks:    opts.Webhooks,
+		pulse:    newPulse(opts.StuckAfter),
+
+		readyWhenSaturated: opts.ReadyWhenSaturated,
 	}
 	if !isNil(opts.TracerProvider) {
 		m.traces = opts.TracerProvider

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/internal/lifesign"
 )
 
 // requests counts what the manager's configuration sends, in the transport:
@@ -96,7 +98,9 @@ type counted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
+	lifesign.Moved(req.Context()) // of the reconcile that sends it, if one does
 	resp, err := c.next.RoundTrip(req)
+	lifesign.Moved(req.Context())
 	code := "<error>" // as client-go's own metric says
 	if resp != nil {
 		code = strconv.Itoa(resp.StatusCode)

@@ -74,6 +74,19 @@ type Options struct {
 	// a browser cannot read them by a name that it resolves to loopback. A proxy in the
 	// same Pod that keeps the Host header needs its own names here. "*" allows all.
 	AllowedHosts []string
+	// StuckAfter is how long something may stand still while work waits for it before
+	// /livez fails and the kubelet restarts the process: a handler with its mappers and
+	// predicates, an informer's store and its transform, all workers of a controller, the
+	// elector. Of workers a reconcile that begins or ends counts as a move, and so does
+	// each request that a reconcile makes by the manager's configuration. A controller
+	// whose own HardDeadline is longer has that and a minute more; one without a hard
+	// deadline is never stuck. 0: 2 minutes. Negative: for ever; a reconcile that
+	// ignores its context still counts a minute after its hard deadline.
+	StuckAfter time.Duration
+	// ReadyWhenSaturated has the checks saturation:CONTROLLER of /readyz not count. They
+	// fail when all workers have stood still for half of StuckAfter while keys wait, and
+	// with them the pod's webhooks get no requests.
+	ReadyWhenSaturated bool
 	// Webhooks of the manager, for those who ask for its Webhooks. An empty Namespace of
 	// Managed there is the pod's own, as LeaderElection says. DrainDelay counts from the
 	// beginning of the stop and is part of GracePeriod.
@@ -128,6 +141,7 @@ func (o *Options) complete() error {
 		misuse = append(misuse, fmt.Errorf("GracePeriod is %v; give a time above zero, or 0 for %v", o.GracePeriod, defaultGracePeriod))
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
+	o.StuckAfter = cmp.Or(o.StuckAfter, defaultStuckAfter)
 	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
 		misuse = append(misuse, errors.New("no UserName is given to Impersonate, and without it no server takes the groups, extra and UID that are; give -as too"))
 	}

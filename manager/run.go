@@ -50,6 +50,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, m.Logger())
 
 	var all sync.WaitGroup
+	all.Go(func() { m.watchProgress(ctx) })
 	var started []running
 	for _, g := range m.groups {
 		// A stage ends when its turn comes, not when ctx does.

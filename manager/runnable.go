@@ -39,6 +39,7 @@ import (
 //	                               of the reconciles that run since before then, by
 //	                               their ID: the answer of /livez shows them
 //	Snapshot() informer.Snapshot   an informer that nobody shares
+//	Progress() informer.Progress   what it has in hand, for /livez
 //	ReportTo(reconcile.Witness)    is given the informers' mutation detector,
 //	                               where that is on
 //	TraceTo(trace.TracerProvider)  is given Options.TracerProvider, if there is one
@@ -65,6 +66,7 @@ type (
 		Stacks(before time.Time) map[string]string
 	}
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
+	progressing    interface{ Progress() informer.Progress }
 	reporter       interface{ ReportTo(w reconcile.Witness) }
 	traceable      interface {
 		TraceTo(provider trace.TracerProvider)

@@ -68,6 +68,7 @@ type Controller[K comparable] struct {
 	watchdog     watchdog
 	loggerKey    any // of contexts
 	soft, hard   time.Duration
+	hardChosen   bool
 	drain        time.Duration
 	log          logr.Logger // of Options, until Run; then what contexts carry
 	own          logr.Logger // from then on; for the controller's own lines
@@ -109,6 +110,7 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		loggerKey:    loggerKey(),
 		soft:         orDefault(opts.SoftDeadline, defaultSoftDeadline),
 		hard:         orDefault(opts.HardDeadline, defaultHardDeadline),
+		hardChosen:   opts.HardDeadline != 0,
 		drain:        orDefault(opts.DrainTimeout, defaultDrainTimeout),
 		log:          opts.Logger,
 		crashOnPanic: opts.CrashOnPanic,

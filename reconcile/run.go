@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/flyball-dev/flyball/internal/lifesign"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -72,8 +73,12 @@ func (r *run[K]) Err() error {
 	return err
 }
 
-// Value answers for the logger, and tells a simulation which reconcile this is.
+// Value answers for the logger and for who sees the reconcile move, and tells a
+// simulation which reconcile this is.
 func (r *run[K]) Value(key any) any {
+	if key == (lifesign.Key{}) {
+		return &r.controller.counters
+	}
 	if key == r.controller.loggerKey {
 		return r.logger()
 	}

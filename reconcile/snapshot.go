@@ -22,6 +22,8 @@ type Snapshot struct {
 	Workers, Active int
 	// HardDeadline at which a reconcile's context is cancelled. Negative: never.
 	HardDeadline time.Duration
+	// HardDeadlineChosen: the options give it, and it is not the default.
+	HardDeadlineChosen bool
 	// Sources in the order of their Watch.
 	Sources []source.Snapshot
 	// Queue in numbers, as far as the queue knows them.
@@ -32,6 +34,10 @@ type Snapshot struct {
 	Overdue uint64
 	// ReconcileTime is how long the reconciles took that have ended.
 	ReconcileTime Histogram
+	// Moves counts the signs that the workers move: reconciles that have begun or
+	// ended, and requests that a reconcile has sent through the manager's
+	// configuration or had answered.
+	Moves uint64
 	// LastEnded is when a reconcile has last ended; zero: none has.
 	LastEnded time.Time
 	// Running reconciles, the longest first.
@@ -71,6 +77,9 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		Overdue:       c.counters.overdue.Load(),
 		ReconcileTime: c.counters.histogram(),
 		Running:       c.running(),
+		Moves:         c.counters.moves.Load(),
+
+		HardDeadlineChosen: c.hardChosen,
 	}
 	s.Active = len(s.Running)
 	select {
@@ -126,10 +135,14 @@ var bounds = [...]time.Duration{
 type counters struct {
 	outcome [len(outcomes)]atomic.Uint64
 	overdue atomic.Uint64
+	moves   atomic.Uint64
 	bucket  [len(bounds) + 1]atomic.Uint64
 	sum     atomic.Int64 // nanoseconds
 	last    atomic.Int64 // nanoseconds since 1970
 }
+
+// Moved counts a sign that a worker moves. It implements lifesign.Taker.
+func (c *counters) Moved() { c.moves.Add(1) }
 
 func (c *counters) add(o Outcome) { c.outcome[slices.Index(outcomes[:], o)].Add(1) }
 

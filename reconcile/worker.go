@@ -92,6 +92,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 		defer c.witness.Begin(runName{c.name, key})() // after all else
 	}
 	w.hold(r)
+	c.counters.Moved()
 	c.watchdog.expect()
 	res, err, returned := Result{}, error(nil), false
 	defer func() {
@@ -99,6 +100,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 			err = &PanicError{Stack: string(debug.Stack())}
 		}
 		w.hold(nil)
+		c.counters.Moved()
 		c.counters.observe(time.Since(r.since))
 		c.settle(r, res, err)
 		r.cancel(nil)

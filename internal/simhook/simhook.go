@@ -30,6 +30,8 @@ type Hooks interface {
 	// Wall is the time on the clock of the process. It can be stepped, back too, and
 	// has no monotonic reading.
 	Wall() time.Time
+	// Stands reports whether the process stands still, so that none of its time counts.
+	Stands() bool
 	// Random is a number in [0, 1). It follows from what it is for and from how
 	// often that came.
 	Random(what string) float64

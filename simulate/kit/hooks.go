@@ -53,6 +53,9 @@ func (p *process) Wall() time.Time {
 	return time.Now().Round(0).Add(p.mu.wrong)
 }
 
+// Stands reports whether the process is held, as a paused one is.
+func (p *process) Stands() bool { return p.heldUntil().After(time.Now()) }
+
 // stepClock has the clock be wrong by so much.
 func (p *process) stepClock(by time.Duration) {
 	p.mu.Lock()
