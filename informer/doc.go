@@ -70,20 +70,25 @@
 //
 // # Manners towards the server
 //
-// A factory has one gate for its server. A Retry-After of 429 or 503 holds the
-// requests of all its kinds, for a minute those of API groups that were not
-// refused themselves, and then they follow by and by: watches first, then
-// relists, then first lists. Options.ConcurrentLists bounds the lists under
-// way; the smallest relist goes first, and a list that the server says nothing
-// of for a second holds up no other. What waits says so in its ScopeState.
-// Writes and leases go through other clients, which this gate does not hold.
+// A factory has one gate for its server. A kind that is refused by 429 or 503
+// waits for its Retry-After, and no other kind waits with it. When several are
+// refused and none is served, or there is no connection, the gate paces all
+// requests: less than ten a second, until answers come. Of a priority level that
+// the server names in the refusal, it paces the kinds of that level. Watches go
+// first, then relists, then first lists. Options.ConcurrentLists bounds the lists
+// under way; the smallest relist goes first, and a list that the server says
+// nothing of for a second holds up no other. Kinds whose last request failed
+// list beside the others. What waits says so in its ScopeState. Writes and
+// leases go through other clients, which this gate does not hold.
 //
 // # Watches of no use
 //
-// A watch that brings nothing, whatever the reason, is opened again with backoff,
-// and after a time lists stand in for it: the cache follows by lists alone, and
-// the ScopeState says why. A list that is older than what was asked for is
-// refused. Each list comes to an end: its deadline moves with the objects that
+// A watch that ends cleanly and has brought something new, or has lived for two
+// seconds, is opened again at once from its last version, ten times in a row and
+// then once a second. One that brings nothing is opened again with backoff,
+// whatever the reason, and after a time lists stand in for it: the cache follows
+// by lists alone, and the ScopeState says why. A list that is older than what was
+// asked for is refused. Each list comes to an end: its deadline moves with the objects that
 // arrive, not with the bytes.
 //
 // # Quarantine

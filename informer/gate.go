@@ -9,21 +9,20 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
 	// defaultConcurrentLists is Options.ConcurrentLists of zero.
 	defaultConcurrentLists = 4
 	// unheard for so long, a request no longer holds up others: neither its place
-	// among the lists nor its part of the window.
+	// among the lists nor its turn.
 	unheard = time.Second
-	// strangerWait bounds how long an API group waits for the Retry-After of
-	// another one, which may be another server's behind the same host.
-	strangerWait = time.Minute
-	// fullyOpen is how wide the window gets before it has no bound.
-	fullyOpen = 32
 	// promoteAfter is how long a request waits before it is one rank more urgent.
 	promoteAfter = time.Minute
+	// illFor bounds how long a kind counts as ill that sends no more requests.
+	illFor = 10 * time.Minute
 )
 
 // rank is how urgent a request is: the lower goes first. It follows what a
@@ -42,14 +41,17 @@ const (
 	// rankOther is what nobody waits for: audits, and what the server has
 	// refused before (no right, no such kind).
 	rankOther
+	// ranks is their number: any request to an API group without trouble goes
+	// before any to one that has refused.
+	ranks
 )
 
 // ask is one request that wants to pass the gate.
 type ask struct {
 	rank  rank
-	group string // API group
-	list  bool   // takes a place among the lists
-	size  int    // objects that the list had before; 0: unknown
+	kind  schema.GroupVersionKind // what the request is about; of discovery, the group alone
+	list  bool                    // takes a place among the lists
+	size  int                     // objects that the list had before; 0: unknown
 	since time.Time
 	// contact is when the server last sent something of the list, nanoseconds
 	// since 1970. nil: nobody tells.
@@ -59,92 +61,197 @@ type ask struct {
 // ticket numbers who wants to pass, and what has passed.
 type ticket uint64
 
-// gateState says which requests may be sent to a server. Not safe for
+// gateState says which requests may be sent to a server, given how earlier
+// ones were answered. A refusal holds up the kind that was refused. The rest of
+// its priority level, and of the host, is paced by turns. Not safe for
 // concurrent use; time comes as an argument.
 type gateState struct {
-	places  int                  // for lists
-	closed  time.Time            // until then for all
-	groups  map[string]time.Time // until then for the API group
-	why     string               // the last refusal
-	window  int                  // unanswered requests at a time; 0: any number
+	places  int // for lists, of well kinds and of ill ones
+	host    domain
+	levels  map[string]*domain // by the UID of the priority level
+	kinds   map[schema.GroupVersionKind]*asked
+	groups  map[string]*int // ill kinds of the API group
 	waiting []queued
-	sent    map[ticket]time.Time // not answered
-	lists   map[ticket]listing   // hold a place
+	sent    map[ticket]sending // not answered
+	lists   map[ticket]listing // hold a place
+}
+
+// asked is what is known of a kind that was asked about.
+type asked struct {
+	level    *domain   // priority level that the server has named last; nil: none
+	groupIll *int      // ill kinds of its API group
+	ill      bool      // its last request was refused or failed
+	at       time.Time // of the last refusal
+	until    time.Time // the end of the server's Retry-After
+	why      string
 }
 
 type queued struct {
 	ticket
 	ask
+	*asked
+}
+
+type sending struct {
+	at    time.Time
+	class class
+	level *domain // nil: not known
 }
 
 type listing struct {
 	since   time.Time
+	class   class
 	contact *atomic.Int64
 }
 
 func newGateState(places int) *gateState {
-	return &gateState{places: places, groups: map[string]time.Time{}, sent: map[ticket]time.Time{}, lists: map[ticket]listing{}}
+	return &gateState{
+		places: places, host: newDomain(), levels: map[string]*domain{},
+		kinds: map[schema.GroupVersionKind]*asked{}, groups: map[string]*int{},
+		sent: map[ticket]sending{}, lists: map[ticket]listing{},
+	}
 }
 
 // arrive: t wants to send what a says.
-func (g *gateState) arrive(t ticket, a ask) { g.waiting = append(g.waiting, queued{t, a}) }
+func (g *gateState) arrive(t ticket, a ask) {
+	g.waiting = append(g.waiting, queued{t, a, g.of(a.kind)})
+}
+
+// of is what is known of kind.
+func (g *gateState) of(kind schema.GroupVersionKind) *asked {
+	k := g.kinds[kind]
+	if k == nil {
+		if g.groups[kind.Group] == nil {
+			g.groups[kind.Group] = new(int)
+		}
+		k = &asked{groupIll: g.groups[kind.Group]}
+		g.kinds[kind] = k
+	}
+	return k
+}
 
 // leave: t wants nothing any more and holds nothing.
 func (g *gateState) leave(t ticket) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return w.ticket == t })
-	delete(g.sent, t)
+	g.release(t)
 	delete(g.lists, t)
 }
 
 // admit are those who may send now, the most urgent first.
 func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	g.settle(now)
-	slices.SortStableFunc(g.waiting, func(a, b queued) int { return a.compare(b.ask, now) })
-	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool {
+	var able []queued
+	noPlace := g.crowded(fresh) && g.crowded(retried)
+	for _, w := range g.waiting {
+		if !(w.list && noPlace) && g.mayPass(w, now) {
+			able = append(able, w)
+		}
+	}
+	if len(able) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(able, func(a, b queued) int { return a.compare(b, now) })
+	passed := make(map[ticket]bool, len(able))
+	for _, w := range able {
 		if !g.mayPass(w, now) {
-			return false
+			continue // those before it have taken its turn, or its place
 		}
-		g.sent[w.ticket] = now
+		g.send(w.ticket, w.kind, now)
 		if w.list {
-			g.lists[w.ticket] = listing{since: now, contact: w.contact}
+			g.lists[w.ticket] = listing{since: now, class: w.class(), contact: w.contact}
 		}
+		passed[w.ticket] = true
 		admitted = append(admitted, w.ticket)
-		return true
-	})
+	}
+	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return passed[w.ticket] })
 	return admitted
 }
 
 func (g *gateState) mayPass(w queued, now time.Time) bool {
-	return !now.Before(g.closedFor(w.group)) && !g.windowFull() && !(w.list && g.crowded())
+	return !now.Before(w.until) && !(w.list && g.crowded(w.class())) && g.full(w.asked, now) == nil
 }
 
-func (g *gateState) windowFull() bool { return g.window > 0 && len(g.sent) >= g.window }
-
-func (g *gateState) crowded() bool { return len(g.lists) >= g.places }
-
-// closedFor is until when requests to group wait.
-func (g *gateState) closedFor(group string) time.Time {
-	if own := g.groups[group]; own.After(g.closed) {
-		return own
+// send notes that a request of t about kind is sent.
+func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) {
+	g.release(t)
+	k := g.of(kind)
+	s := sending{at: now, class: k.class(), level: k.level}
+	g.sent[t] = s
+	g.host.turns[s.class].under++
+	if s.level != nil {
+		s.level.turns[s.class].under++
 	}
-	return g.closed
+}
+
+// release: t has no unanswered request any more.
+func (g *gateState) release(t ticket) {
+	s, ok := g.sent[t]
+	if !ok {
+		return
+	}
+	delete(g.sent, t)
+	g.host.turns[s.class].under--
+	if s.level != nil {
+		s.level.turns[s.class].under--
+	}
+}
+
+// full is the domain that lets no further request about k pass; nil: none.
+func (g *gateState) full(k *asked, now time.Time) *domain {
+	c := k.class()
+	if !g.host.turns[c].room(now) {
+		return &g.host
+	}
+	if k.level != nil && !k.level.turns[c].room(now) {
+		return k.level
+	}
+	return nil
+}
+
+func (k *asked) class() class {
+	if k.ill {
+		return retried
+	}
+	return fresh
+}
+
+// crowded: ill kinds have places of their own, so that those of which the
+// server says nothing hold up no other.
+func (g *gateState) crowded(c class) bool { return g.underWay(c) >= g.places }
+
+func (g *gateState) underWay(c class) (n int) {
+	for _, l := range g.lists {
+		if l.class == c {
+			n++
+		}
+	}
+	return n
 }
 
 // compare orders by urgency, then the smallest list, then who came first.
-func (a ask) compare(b ask, now time.Time) int {
+func (w queued) compare(b queued, now time.Time) int {
 	return cmp.Or(
-		cmp.Compare(a.rank-rank(now.Sub(a.since)/promoteAfter), b.rank-rank(now.Sub(b.since)/promoteAfter)),
-		cmp.Compare(a.size, b.size),
-		a.since.Compare(b.since),
+		cmp.Compare(w.urgency(now), b.urgency(now)),
+		cmp.Compare(w.size, b.size),
+		w.since.Compare(b.since),
 	)
 }
 
-// settle lets go of what has been silent for too long, and opens the groups
-// whose time has come.
+// urgency is the rank of w, each minute of waiting one less. An API group that
+// has ill kinds goes behind all others.
+func (w queued) urgency(now time.Time) rank {
+	r := w.rank - rank(now.Sub(w.since)/promoteAfter)
+	if *w.groupIll > 0 {
+		r += ranks
+	}
+	return r
+}
+
+// settle lets go of what has been silent for too long.
 func (g *gateState) settle(now time.Time) {
-	for t, at := range g.sent {
-		if now.Sub(at) >= unheard {
-			g.answered(t)
+	for t, s := range g.sent {
+		if now.Sub(s.at) >= unheard {
+			g.release(t)
 		}
 	}
 	for t, l := range g.lists {
@@ -152,10 +259,9 @@ func (g *gateState) settle(now time.Time) {
 			delete(g.lists, t)
 		}
 	}
-	for group, until := range g.groups {
-		if !now.Before(until) {
-			delete(g.groups, group)
-			g.window = 1
+	for _, k := range g.kinds {
+		if k.ill && now.Sub(k.at) >= illFor && now.Sub(k.until) >= illFor {
+			k.cure()
 		}
 	}
 }
@@ -169,29 +275,24 @@ func (l listing) heard() time.Time {
 	return l.since
 }
 
-// answered: the server has answered t, or the request has failed. What was
-// sent since the gate opened widens the window.
-func (g *gateState) answered(t ticket) {
-	at, ok := g.sent[t]
-	delete(g.sent, t)
-	if ok && g.window > 0 && !at.Before(g.closed) {
-		if g.window++; g.window > fullyOpen {
-			g.window = 0
-		}
+// sicken: a request was refused or has failed.
+func (k *asked) sicken(at, until time.Time, why string) {
+	if !k.ill {
+		k.ill = true
+		*k.groupIll++
+	}
+	k.at = at
+	if until.After(k.until) {
+		k.until, k.why = until, why
 	}
 }
 
-// refused: the server wants no requests until the given time, for the reason
-// why. It has said so to t, a request to group.
-func (g *gateState) refused(t ticket, group string, now, until time.Time, why string) {
-	delete(g.sent, t)
-	if until.After(g.groups[group]) {
-		g.groups[group] = until
+// cure: a request was answered.
+func (k *asked) cure() {
+	if k.ill {
+		*k.groupIll--
 	}
-	if all := now.Add(min(until.Sub(now), strangerWait)); all.After(g.closed) {
-		g.closed = all
-	}
-	g.window, g.why = 1, why
+	k.ill, k.at, k.until, k.why = false, time.Time{}, time.Time{}, ""
 }
 
 // next is when admit may admit somebody without anything else happening; zero:
@@ -205,12 +306,17 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 			at = t
 		}
 	}
-	sooner(g.closed)
-	for _, until := range g.groups {
-		sooner(until)
+	for _, k := range g.kinds {
+		sooner(k.until)
 	}
-	for _, sent := range g.sent {
-		sooner(sent.Add(unheard))
+	for c := range g.host.turns {
+		sooner(g.host.turns[c].next())
+		for _, level := range g.levels {
+			sooner(level.turns[c].next())
+		}
+	}
+	for _, s := range g.sent {
+		sooner(s.at.Add(unheard))
 	}
 	for _, l := range g.lists {
 		sooner(l.heard().Add(unheard))
@@ -226,11 +332,15 @@ type hold struct {
 
 // hold says why a waits at now.
 func (g *gateState) hold(a ask, now time.Time) hold {
-	if until := g.closedFor(a.group); until.After(now) {
-		return hold{until: until, why: fmt.Sprintf("waits for the server's Retry-After until %s: %s", until.Format(time.RFC3339), g.why)}
+	k := g.of(a.kind)
+	if k.until.After(now) {
+		return hold{until: k.until, why: fmt.Sprintf("waits for the server's Retry-After until %s: %s", k.until.Format(time.RFC3339), k.why)}
 	}
-	if a.list && g.crowded() {
-		return hold{why: fmt.Sprintf("waits for its turn: %d other lists are under way", len(g.lists))}
+	if c := k.class(); a.list && g.crowded(c) {
+		return hold{why: fmt.Sprintf("waits for its turn: %d other lists are under way", g.underWay(c))}
+	}
+	if d := g.full(k, now); d != nil && d.why != "" {
+		return hold{why: "waits for its turn: the server refuses requests: " + d.why}
 	}
 	return hold{}
 }

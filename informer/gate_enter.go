@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -41,6 +43,7 @@ type pass struct {
 	gate   *gate
 	ticket ticket
 	ask    ask
+	sent   time.Time     // the last request
 	sim    simhook.Hooks // nil: none
 }
 
@@ -133,35 +136,33 @@ func (p *pass) begin() bool {
 	g, now := p.gate, time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.mu.state.closedFor(p.ask.group).After(now) {
+	if g.mu.state.of(p.ask.kind).until.After(now) {
 		return false
 	}
-	g.mu.state.sent[p.ticket] = now
+	g.mu.state.send(p.ticket, p.ask.kind, now)
+	p.sent = now
 	return true
 }
 
-// answered: the server has answered, or the request has failed.
-func (p *pass) answered() {
-	g := p.gate
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.mu.state.answered(p.ticket)
-	g.lookLocked()
-}
-
-// refused: the server wants no requests for retryAfter.
-func (p *pass) refused(retryAfter time.Duration, why error) {
-	retryAfter = min(retryAfter, longestRetryAfter)
-	// A little later, so that processes which were told the same do not come
-	// back together.
-	retryAfter += simhook.Duration(p.sim, "gate "+p.ask.group, retryAfter/10)
+// replied: the server has answered as r says, or the request has failed.
+// retryAfter is what a refusal asks for.
+func (p *pass) replied(r reply, retryAfter time.Duration) {
 	now := time.Now()
+	r.sent = p.sent
+	if retryAfter = min(retryAfter, longestRetryAfter); retryAfter > 0 {
+		// A little later, so that processes which were told the same do not come
+		// back together.
+		retryAfter += simhook.Duration(p.sim, "gate "+p.ask.kind.GroupKind().String(), retryAfter/10)
+		r.until = now.Add(retryAfter)
+	}
 	g := p.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.mu.state.refused(p.ticket, p.ask.group, now, now.Add(retryAfter), why.Error())
-	for _, look := range g.mu.looks {
-		poke(look)
+	g.mu.state.replied(p.ticket, p.ask.kind, r, now)
+	if r.verdict != verdictServed && r.verdict != verdictGaveUp {
+		for _, look := range g.mu.looks {
+			poke(look)
+		}
 	}
 	g.lookLocked()
 }
@@ -179,11 +180,11 @@ func (p *pass) done() {
 	g.lookLocked()
 }
 
-// closedFor is until when requests to group wait; in the past: they do not.
-func (g *gate) closedFor(group string) time.Time {
+// closedFor is until when requests about kind wait; in the past: they do not.
+func (g *gate) closedFor(kind schema.GroupVersionKind) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.mu.state.closedFor(group)
+	return g.mu.state.of(kind).until
 }
 
 func (g *gate) look() {

@@ -80,9 +80,10 @@ type request struct {
 // with the pass that ctx carries, or waits there for one, until ctx ends.
 func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) {
 	p := passOf(ctx)
+	aside := p != nil && r.verb == verbDiscover
 	if p == nil {
 		var err error
-		if p, err = s.gate.enter(ctx, ask{rank: rankOther, group: r.group()}, func(hold) {}); err != nil {
+		if p, err = s.gate.enter(ctx, ask{rank: rankOther, kind: schema.GroupVersionKind{Group: r.group()}}, func(hold) {}); err != nil {
 			return nil, fmt.Errorf("%s: %w", r.verb, err)
 		}
 		defer p.done()
@@ -92,21 +93,17 @@ func (s *apiServer) get(ctx context.Context, r request) (*http.Response, error) 
 	}
 	answer, err := s.authorized(ctx, r)
 	if err != nil {
-		p.answered()
+		p.replied(unanswered(ctx, err, aside), 0)
 		return nil, err
 	}
 	s.warnings.tell(ctx, answer.Header)
 	if answer.StatusCode == http.StatusOK {
-		p.answered()
+		p.replied(judged(answer, nil, aside), 0)
 		return answer, nil
 	}
 	defer answer.Body.Close()
 	err = errorOf(answer, r.verb, r.resource)
-	if retryAfter := askedToWait(err); retryAfter > 0 {
-		p.refused(retryAfter, err)
-	} else {
-		p.answered()
-	}
+	p.replied(judged(answer, err, aside), askedToWait(err))
 	return nil, err
 }
 
@@ -151,18 +148,6 @@ func (r request) group() string {
 		return parts[1]
 	}
 	return ""
-}
-
-// askedToWait is the Retry-After of a 429 or 503.
-func askedToWait(err error) time.Duration {
-	status, ok := errors.AsType[*apierrors.StatusError](err)
-	if !ok || status.ErrStatus.Details == nil {
-		return 0
-	}
-	if code := status.ErrStatus.Code; code != http.StatusTooManyRequests && code != http.StatusServiceUnavailable {
-		return 0
-	}
-	return time.Duration(max(status.ErrStatus.Details.RetryAfterSeconds, 0)) * time.Second
 }
 
 // restListerWatcher lists and watches one kind in one scope.

@@ -30,7 +30,8 @@ type Options struct {
 	PageSize int64
 	// ConcurrentLists bounds how many lists the factory's informers have under way
 	// at a time, streaming ones among them; the smallest go first. A list that the
-	// server says nothing of for a second counts no more. 0: 4.
+	// server says nothing of for a second counts no more. Kinds whose last request
+	// was refused or failed have as many places of their own. 0: 4.
 	ConcurrentLists int
 	// ListFromCache lets the first list be any state that the server has at
 	// hand (resourceVersion 0), as older clients do. It may be older than what

@@ -43,7 +43,7 @@ func (r *Reflector[T]) admitted(ctx context.Context, p progress) (context.Contex
 
 // ask is what the next step of p wants of the gate.
 func (r *Reflector[T]) ask(p progress) ask {
-	a := ask{group: r.kind.Group, list: p.phase != phaseWatch, contact: &r.status.contact}
+	a := ask{kind: r.kind, list: p.phase != phaseWatch, contact: &r.status.contact}
 	switch {
 	case p.refusals > 0:
 		a.rank = rankOther
@@ -62,10 +62,11 @@ func (r *Reflector[T]) nextPage(ctx context.Context, pass *pass) error {
 	return r.status.waiting(phaseList, func(show func(hold)) error { return pass.again(ctx, show) })
 }
 
-// heldUntil is until when the gate is closed for the kind; zero: it is open.
+// heldUntil is until when the server wants no requests about the kind; zero: it
+// has not said so.
 func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
 	if r.server != nil {
-		if until = r.server.gate.closedFor(r.kind.Group); !until.After(now) {
+		if until = r.server.gate.closedFor(r.kind); !until.After(now) {
 			return time.Time{}
 		}
 	}

@@ -220,7 +220,7 @@ func (s *apiServer) resources(ctx context.Context, gv schema.GroupVersion) (serv
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
 	var list metav1.APIResourceList
-	if err := s.getJSON(ctx, request{verb: "discover", path: groupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
+	if err := s.getJSON(ctx, request{verb: verbDiscover, path: groupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
 		return served{}, err
 	}
 	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}
