@@ -77,6 +77,8 @@ func (d decision) pause(random float64) time.Duration {
 		return awayBackoff.share(d.away, random)
 	case paceAnew:
 		return anewBackoff.delay(d.next.expiries, random)
+	case paceReopen:
+		return d.within + time.Duration(random*float64(d.within/4))
 	case paceSlow:
 		return slowBackoff.delay(max(d.next.refusals, d.next.oversized), random)
 	}

@@ -46,8 +46,9 @@ const (
 	// healthy is how long a watch must live for refusals and oversized frames to
 	// be forgotten.
 	healthy = 2 * time.Minute
-	// brief is a clean end so early that one after the other is trouble.
-	brief = 10 * time.Second
+	// brief is an end so early that one after the other is trouble. A clean end is
+	// trouble only when it comes before lively.
+	brief, lively = 10 * time.Second, 2 * time.Second
 	// streamRetry is how long streaming lists are not asked for again after the
 	// server has refused one or has not ended it.
 	streamRetry = time.Hour
@@ -98,6 +99,8 @@ type progress struct {
 	failures, refusals, briefs, silences, expiries, restarts, slows, tries int
 	// away: since when the server gives no answer. Zero: it does.
 	away time.Time
+	// reopens bounds how often watches are opened again without backoff.
+	reopens reopens
 	// trouble: since when the server answers and its answers are of no use.
 	trouble time.Time
 	// watching is what has come of the last watches.
@@ -140,6 +143,7 @@ const (
 	paceSlow
 	paceAway // by the time that the server has been away
 	paceAnew // by the watches in a row that could not go on
+	paceReopen
 )
 
 // decision is what to do next.
@@ -147,7 +151,7 @@ type decision struct {
 	next    progress
 	pace    pace
 	attempt int           // with paceBackoff: the failures in a row
-	within  time.Duration // with paceBackoff: how long they have lasted
+	within  time.Duration // with paceBackoff: how long they have lasted; with paceReopen: until points are there
 	atLeast time.Duration // the server's Retry-After
 	away    time.Duration // with paceAway
 	state   State         // to show; empty: no change

@@ -14,6 +14,9 @@ import (
 var unusedWatches = []outcome{
 	{result: resultEnded, early: true},
 	{result: resultEnded, early: true, lived: 2 * time.Second},
+	{result: resultEnded, early: true, lived: lively},
+	{result: resultEnded, early: true, lived: 5 * time.Second},
+	{result: resultEnded, early: true, spoke: true},
 	{result: resultEnded, early: true, lived: time.Minute},
 	{result: resultEnded, lived: longestWatch},
 	{result: resultEnded, lived: longestWatch + overdue},

@@ -43,6 +43,10 @@ func TestPhase_Next(t *testing.T) {
 		{"clean end at the timeout", watching, outcome{result: resultEnded, lived: 7 * time.Minute, spoke: true}, "watch 100 none - -"},
 		{"clean end, early, once", watching, outcome{result: resultEnded, lived: time.Second}, "watch 100 none - -"},
 		{"clean end, early, again", with(watching, func(p *progress) { p.briefs = 1 }), outcome{result: resultEnded, lived: time.Second, spoke: true}, "watch 100 backoff Stale -"},
+		{"clean end, early, with news", with(watching, func(p *progress) { p.briefs = 9 }), outcome{result: resultEnded, moved: true, spoke: true}, "watch 100 none - -"},
+		{"clean end, early, with a bookmark", with(watching, func(p *progress) { p.briefs = 9 }), outcome{result: resultEnded, lived: lively, spoke: true}, "watch 100 none - -"},
+		{"clean end, early, after a while", with(watching, func(p *progress) { p.briefs = 9 }), outcome{result: resultEnded, lived: lively}, "watch 100 none - -"},
+		{"clean end, early, with news, too often", with(watching, func(p *progress) { p.reopens = reopens{reopenBurst, now} }), outcome{result: resultEnded, moved: true, spoke: true}, "watch 100 reopen - -"},
 		{"unexpected end", watching, outcome{result: resultCut}, "watch 100 backoff Stale -"},
 		{"refused", watching, outcome{result: resultUnreachable}, "watch 100 away Stale -"},
 		{"429", watching, outcome{result: resultBusy, retryAfter: 7 * time.Second}, "watch 100 backoff>7s Stale -"},
@@ -72,6 +76,8 @@ func TestPhase_Next(t *testing.T) {
 		{"garbage often", with(watching, func(p *progress) { p.watching.vain = mostVain - 1 }), outcome{result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"503 for long", unused(failingFor), outcome{result: resultFailing, retryAfter: time.Second}, "list 100/NotOlderThan none>1s Stale watches of no use"},
 		{"early ends for long", unused(failingFor), outcome{result: resultEnded, lived: time.Second, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
+		{"early ends after a while, for long", unused(cutFor - time.Second), outcome{result: resultEnded, lived: lively, early: true}, "watch 100 none - -"},
+		{"early ends after a while, for longer", unused(cutFor), outcome{result: resultEnded, lived: lively, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"breaks for long", unused(cutFor - time.Second), outcome{result: resultCut, lived: time.Minute, early: true}, "watch 100 backoff Stale -"},
 		{"breaks for longer", unused(cutFor), outcome{result: resultCut, lived: time.Minute, early: true}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"ends at the timeout, and has said nothing", unused(cutFor), outcome{result: resultEnded, lived: cutFor}, "watch 100 none - -"},
@@ -159,7 +165,10 @@ func describe(d decision) string {
 	if p.whole {
 		version += " whole"
 	}
-	wait := []string{"none", "backoff", "slow", "away", "anew"}[d.pace]
+	wait := []string{"none", "backoff", "slow", "away", "anew", "reopen"}[d.pace]
+	if d.pace == paceReopen && d.within == 0 {
+		wait = "none"
+	}
 	if d.atLeast > 0 {
 		wait += ">" + d.atLeast.String()
 	}

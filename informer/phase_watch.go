@@ -49,7 +49,7 @@ type watchRecord struct {
 }
 
 // useful says whether the watch that o ended was of use.
-func (o outcome) useful() bool { return o.moved || o.spoke && o.lived >= brief }
+func (o outcome) useful() bool { return o.moved || o.spoke && o.lasted() }
 
 // ofUse says whether the watch that o ended was of use. A source that is no API
 // server need not send bookmarks: its watch is sound if it lasts to its end.
@@ -78,7 +78,7 @@ func (p progress) watched(o outcome) progress {
 		p.expiries >>= seconds
 		p.trouble = time.Time{}
 	}
-	if o.lived >= brief {
+	if o.lasted() {
 		p.instead, w.failing = false, time.Time{}
 	} else if w.failing.IsZero() {
 		w.failing = o.now
@@ -105,16 +105,7 @@ func opened(p progress) decision {
 func afterWatch(p progress, o outcome) decision {
 	switch o.result {
 	case resultEnded:
-		p.doubt = p.doubt || o.early
-		if o.lived >= brief {
-			p.briefs = 0
-			return decision{next: p}
-		}
-		// A changed schema ends every watch of its kind once.
-		if p.briefs++; p.briefs == 1 {
-			return decision{next: p}
-		}
-		return retry(p, o)
+		return cleanEnd(p, o)
 	case resultSilent:
 		if p.silences++; p.silences == 1 {
 			return decision{next: p, state: StateStale}
@@ -149,7 +140,7 @@ func (o outcome) patience() time.Duration {
 		return refusedFor
 	}
 	switch {
-	case o.lived < brief:
+	case !o.lasted():
 		return failingFor
 	case o.result == resultEnded && !o.early:
 		return mutedFor
@@ -209,7 +200,7 @@ func (d decision) orWatch(o outcome) decision {
 // words are what is known of how a step failed.
 func (o outcome) words() string {
 	switch {
-	case o.result == resultEnded && o.lived < brief:
+	case o.result == resultEnded && !o.lasted():
 		return "the server ended it at once"
 	case o.result == resultEnded:
 		return "the server ended it and had said nothing"
