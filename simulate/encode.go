@@ -170,7 +170,7 @@ func (e encoder) appendAnew(to []byte, obj *object) ([]byte, error) {
 }
 
 // forMany is e for so many objects, of which one is first, to encode one after
-// the other.
+// the other, in a list or in its pages.
 func (e encoder) forMany(objects int, first func() *object) encoder {
 	if e.keeps() == nil || objects < fragmentsFrom || e.as == asTable {
 		return e

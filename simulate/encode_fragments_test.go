@@ -106,6 +106,12 @@ func TestEncoder_LongListsAreNotKept_S31(t *testing.T) {
 		if hot.encoded.Load().in(kind, e.form()).kept() == nil {
 			t.Errorf("S31: protobuf %t: the list has pushed out what was kept", protobuf)
 		}
+		if _, err := e.list(metav1.ListMeta{RemainingItemCount: new(int64(len(items) - 50))}, items[1:51]); err != nil {
+			t.Fatal(err)
+		}
+		if n := cache.mu.held.Len(); n != 3 {
+			t.Errorf("S31: protobuf %t: %d encodings are kept after a page, want 3", protobuf, n)
+		}
 		for _, obj := range items {
 			obj.encoded.Store(nil)
 		}

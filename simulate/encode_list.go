@@ -44,7 +44,7 @@ func (e encoder) listMeta(meta metav1.ListMeta) any {
 
 // eachPart has send called with a page, part by part. send may not keep them.
 func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
-	e = e.forMany(len(items), func() *object { return items[0] })
+	e = e.forMany(len(items)+left(meta), func() *object { return items[0] })
 	switch {
 	case e.as == asMetadata:
 		return errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is a list (%sList)", e.as, e.kind.internalType()))
@@ -87,6 +87,14 @@ func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byt
 		}
 	}
 	return send(append(part, "]}\n"...))
+}
+
+// left is how many objects follow a page, as far as it says.
+func left(meta metav1.ListMeta) int {
+	if meta.RemainingItemCount == nil {
+		return 0
+	}
+	return int(*meta.RemainingItemCount)
 }
 
 func whole(send func([]byte) error) func([]byte, error) error {
