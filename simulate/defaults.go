@@ -48,6 +48,7 @@ func defaultTyped(obj runtime.Object) {
 			defaultLimits(&o.Spec.Limits[i])
 		}
 	case *corev1.Node:
+		defaultNodeRanges(&o.Spec)
 		if o.Status.Allocatable == nil {
 			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
 		}

@@ -42,6 +42,8 @@ func (s *Server) fill(q *writing, obj *object) error {
 		fillAPIService(obj)
 	case "nodes":
 		return fillNode(obj)
+	case "leases.coordination.k8s.io":
+		uncoordinated(obj)
 	case "daemonsets.apps":
 		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
 			setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
@@ -110,6 +112,13 @@ func fillAPIService(obj *object) {
 	}
 }
 
+// uncoordinated takes from a Lease what only a server with the feature gate CoordinatedLeaderElection stores.
+func uncoordinated(obj *object) {
+	spec, _ := obj.fields["spec"].(map[string]any)
+	delete(spec, "strategy")
+	delete(spec, "preferredHolder")
+}
+
 // fillUpdate gives an object that is written again what the server allots.
 func (s *Server) fillUpdate(q *writing, old, obj *object) error {
 	if q.kind.resource().String() == signingRequests {
@@ -122,6 +131,8 @@ func (s *Server) fillUpdate(q *writing, old, obj *object) error {
 	switch q.kind.resource().String() {
 	case "services":
 		return s.fillService(obj, old)
+	case "leases.coordination.k8s.io":
+		uncoordinated(obj)
 	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
 			setIn(obj.fields, finalizers, "spec", "finalizers")

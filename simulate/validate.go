@@ -25,6 +25,9 @@ func (k *Kind) validateCreate(obj *object) field.ErrorList {
 	if k.schema != nil && !obj.poison {
 		errs = k.schema.validate("", obj.fields, nil, errs)
 	}
+	if k.resource() == apiServices {
+		errs = append(errs, validateAPIService(obj)...)
+	}
 	return errs
 }
 

@@ -130,7 +130,7 @@ func validatePolicyCommon(match *admissionv1.MatchResources, failure *admissionv
 
 func expressed(expression string, path *field.Path) field.ErrorList {
 	if expression != "" {
-		return nil
+		return readable(expression, path)
 	}
 	return field.ErrorList{field.Required(path, "expression is not specified")}
 }

@@ -10,9 +10,11 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -25,7 +27,10 @@ var administered = []string{
 	"storageclasses.storage.k8s.io", "csidrivers.storage.k8s.io", "csinodes.storage.k8s.io", "csistoragecapacities.storage.k8s.io",
 	"volumeattachments.storage.k8s.io", "volumeattributesclasses.storage.k8s.io", "endpointslices.discovery.k8s.io",
 	"priorityclasses.scheduling.k8s.io", "runtimeclasses.node.k8s.io", "flowschemas.flowcontrol.apiserver.k8s.io",
-	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "limitranges", "nodes",
+	"prioritylevelconfigurations.flowcontrol.apiserver.k8s.io", "limitranges", "nodes", "resourcequotas",
+	"ipaddresses.networking.k8s.io", "servicecidrs.networking.k8s.io", "storageversionmigrations.storagemigration.k8s.io",
+	"deviceclasses.resource.k8s.io", "resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io",
+	"devicetaintrules.resource.k8s.io",
 	"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 	"mutatingadmissionpolicies.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.admissionregistration.k8s.io",
 }
@@ -36,7 +41,15 @@ func validateAdministered(obj runtime.Object) field.ErrorList {
 	case *corev1.LimitRange:
 		return validateLimitRange(o)
 	case *corev1.Node:
-		return validateTaints(o.Spec.Taints, field.NewPath("metadata", "taints")) // as a real server writes it
+		return validateNode(o)
+	case *corev1.ResourceQuota:
+		return validateQuota(o)
+	case *networkingv1.IPAddress:
+		return validateAddress(o)
+	case *networkingv1.ServiceCIDR:
+		return validateServiceRange(o)
+	case *storagemigrationv1.StorageVersionMigration:
+		return validateMigration(o)
 	case *admissionv1.ValidatingAdmissionPolicy:
 		return validatePolicy(o)
 	case *admissionv1.MutatingAdmissionPolicy:
@@ -68,7 +81,7 @@ func validateAdministered(obj runtime.Object) field.ErrorList {
 	case *nodev1.RuntimeClass:
 		return validateRuntimeClass(o)
 	}
-	return validateFlows(obj)
+	return append(validateFlows(obj), validateDevices(obj)...)
 }
 
 func validateStorageClass(o *storagev1.StorageClass) (errs field.ErrorList) {
