@@ -124,15 +124,14 @@ bench: ## run the benchmarks beside the peers' in turns, and print medians and r
 
 # Programs of others, each in a module of its own under hack/guests; its README says
 # what each does. They are run without the race detector, which would have all of
-# Kubernetes compiled a second time. Most suites spend their time waiting, so more of
-# them run at once than there are processors.
+# Kubernetes compiled a second time.
 GUESTS ?= $(notdir $(patsubst %/go.mod,%,$(sort $(wildcard hack/guests/*/go.mod))))
 GUESTTIMEOUT ?= 60m
 .PHONY: guests
 guests: control-plane ## run programs of others on flyball, on the simulated and on a real server (GUESTS="name ...")
 	@bad=; for guest in $(GUESTS); do \
 		echo "guest $$guest"; \
-		(cd hack/guests/$$guest && GOWORK=off $(GO) test -count=1 -parallel 6 -timeout $(GUESTTIMEOUT) ./...) || bad="$$bad $$guest"; \
+		(cd hack/guests/$$guest && GOWORK=off $(GO) test -count=1 -timeout $(GUESTTIMEOUT) ./...) || bad="$$bad $$guest"; \
 	done; if test -n "$$bad"; then echo "guests that failed:$$bad"; exit 1; fi
 
 # make test does the same with the programs of the first few seeds; this is for

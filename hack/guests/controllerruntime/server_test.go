@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -23,11 +24,19 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
+// atOnce is how many suites run at a time. They mostly wait, so that more of them
+// than there are processors do.
+const atOnce = "6"
+
 // TestMain runs the tests, or under the name of a control plane's binary that
 // binary's part.
 func TestMain(m *testing.M) {
 	run := map[string]func(context.Context, []string) error{"etcd": etcd, "kube-apiserver": apiserver}[filepath.Base(os.Args[0])]
 	if run == nil {
+		flag.Parse()
+		if err := flag.Set("test.parallel", atOnce); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		os.Exit(m.Run())
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
