@@ -37,6 +37,8 @@
 //	M10 what must progress and stands still for Options.StuckAfter, while work waits for
 //	    it, fails /livez under its name; a process that was frozen, slow reconciles that
 //	    may be slow and a server that does not answer do not
+//	M11 a stop gives the lease back after the last guarded write was answered; when it is
+//	    not known what became of one, the lease is kept until it expires
 //
 // A stop is what follows when the context of Run ends or when something that
 // runs returns an error, whose reason then is what Run returns. From that

@@ -208,13 +208,18 @@ func (e *elector) alarm(round context.Context) {
 	})
 }
 
-// retire gives the lease back, unless what it guards may go on.
+// retire gives the lease back, unless what it guards may go on: after the last write
+// under way has been answered, and not at all when it is not known what became of one.
 func (e *elector) retire(ctx context.Context, log logr.Logger) error {
 	if !e.lease.drop("this process has stopped leading") {
 		return nil
 	}
 	if errors.Is(context.Cause(ctx), errAbandoned) {
 		textlog.Warn(log, nil, "the lease is kept until it expires: what it guards has not ended")
+		return nil
+	}
+	if !e.lease.gate.writes.settle(writesTime, e.opts.LeaseDuration) {
+		textlog.Warn(log, nil, "the lease is kept until it expires: a write was cut off shortly before, and may still arrive")
 		return nil
 	}
 	if err := e.lease.release(context.WithoutCancel(ctx)); err != nil {

@@ -5,8 +5,10 @@ package manager_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -183,5 +185,100 @@ var _ = Describe("A leader whose connections fall silent", func() {
 		Expect(m.Snapshot().Leadership.Leading).To(BeTrue())
 		Expect(status(m, "/livez")(Default)).To(Equal(http.StatusOK))
 		stop()
+	})
+})
+
+// slowWire is a proxy in front of a server that holds back what clients send.
+type slowWire struct {
+	net.Listener
+	to    string
+	delay atomic.Int64  // nanoseconds
+	got   chan struct{} // closed when the first bytes have arrived that are held back
+	once  sync.Once
+	group sync.WaitGroup
+}
+
+func (w *slowWire) serve() {
+	for {
+		conn, err := w.Accept()
+		if err != nil {
+			return
+		}
+		w.group.Go(func() { w.join(conn) })
+	}
+}
+
+func (w *slowWire) join(conn net.Conn) {
+	defer conn.Close()
+	server, err := net.Dial("tcp", w.to)
+	if err != nil {
+		return
+	}
+	w.group.Go(func() {
+		defer conn.Close()
+		_, _ = io.Copy(conn, server)
+	})
+	defer server.Close()
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil {
+			return
+		}
+		if delay := time.Duration(w.delay.Load()); delay > 0 {
+			w.once.Do(func() { close(w.got) })
+			<-time.After(delay)
+		}
+		if _, err := server.Write(buf[:n]); err != nil {
+			return
+		}
+	}
+}
+
+var _ = Describe("A leader that stops while a write is under way", func() {
+	It("gives the lease back after the write, or keeps it", func(ctx context.Context) {
+		m, err := manager.New(manager.Options{
+			Config: env.Config(), Logger: quiet(), HealthAddress: "0", MetricsAddress: "0",
+			LeaderElection: &manager.LeaderElection{ID: "late", Namespace: "default"},
+		})
+		Expect(err).NotTo(HaveOccurred())
+		running, stop := context.WithCancel(ctx)
+		defer stop()
+		done := make(chan error, 1)
+		go func() { done <- m.Run(running) }()
+		Eventually(m.Elected()).WithTimeout(30 * time.Second).Should(BeClosed())
+
+		cfg := m.Config()
+		host, err := url.Parse(cfg.Host)
+		Expect(err).NotTo(HaveOccurred())
+		wire := &slowWire{to: host.Host, got: make(chan struct{})}
+		wire.Listener, err = net.Listen("tcp", "127.0.0.1:0")
+		Expect(err).NotTo(HaveOccurred())
+		wire.group.Go(wire.serve)
+		host.Host = wire.Addr().String()
+		cfg.Host = host.String()
+		behind, err := kubernetes.NewForConfig(cfg)
+		Expect(err).NotTo(HaveOccurred())
+		_, err = behind.CoreV1().Namespaces().Get(ctx, "default", metav1.GetOptions{}) // connects
+		Expect(err).NotTo(HaveOccurred())
+		wire.delay.Store(int64(time.Second))
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := behind.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "late"}}, metav1.CreateOptions{})
+			wrote <- err
+		}()
+		Eventually(wire.got).WithTimeout(30 * time.Second).Should(BeClosed())
+		stop()
+		Eventually(done).WithTimeout(30 * time.Second).Should(Receive(BeNil()))
+
+		api := kubernetes.NewForConfigOrDie(env.Config())
+		lease, err := api.CoordinationV1().Leases("default").Get(ctx, "late", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred())
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+			Expect(wrote).To(Receive(BeNil()), "the lease was given back while the write was under way")
+		} else {
+			Eventually(wrote).WithTimeout(30*time.Second).Should(Receive(HaveOccurred()), "the lease is kept because the write was cut off")
+		}
+		Expect(wire.Close()).To(Succeed())
 	})
 })

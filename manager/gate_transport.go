@@ -18,6 +18,7 @@ import (
 type gate struct {
 	span    time.Duration // of a term
 	refused atomic.Uint64 // writes
+	writes  writes
 
 	mu struct {
 		sync.Mutex
@@ -70,15 +71,13 @@ func (g *gate) ask() (time.Duration, error) {
 	return t.mayWrite(g.now())
 }
 
-// bound is ctx for a write, until end is called or the gate is shut when it is looked
-// at: after left, the rest of the term, and again as long as that was renewed.
-func (g *gate) bound(ctx context.Context, left time.Duration) (_ context.Context, end func()) {
+// begin has a write be under way. Its context ends when end is called, or the gate is
+// shut when it is looked at.
+func (g *gate) begin(ctx context.Context) (context.Context, *watched) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watched{gate: g, cancel: cancel}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.mu.timer = time.AfterFunc(left, w.look)
-	return ctx, w.end
+	g.writes.begin(w)
+	return ctx, w
 }
 
 // watched is a write that is under way.
@@ -90,6 +89,14 @@ type watched struct {
 		timer *time.Timer
 		ended bool
 	}
+}
+
+// bound has the write be looked at after left, the rest of the term, and again as long
+// as that was renewed.
+func (w *watched) bound(left time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer = time.AfterFunc(left, w.look)
 }
 
 func (w *watched) look() {
@@ -105,10 +112,16 @@ func (w *watched) look() {
 	}
 }
 
+// left has the write be under way no more; see writes.end.
+func (w *watched) left(sure bool) { w.gate.writes.end(w, sure) }
+
+// end gives the context back.
 func (w *watched) end() {
 	w.mu.Lock()
 	w.mu.ended = true
-	w.mu.timer.Stop()
+	if w.mu.timer != nil {
+		w.mu.timer.Stop()
+	}
 	w.mu.Unlock()
 	w.cancel(nil)
 }
@@ -138,8 +151,11 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return f.next.RoundTrip(req)
 	}
+	ctx, w := f.gate.begin(req.Context())
 	left, err := f.gate.ask()
 	if err != nil {
+		w.left(true)
+		w.end()
 		f.gate.refused.Add(1)
 		if req.Body != nil {
 			_ = req.Body.Close() // as a RoundTripper must
@@ -147,19 +163,22 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if req.Header.Get("Upgrade") != "" {
+		w.left(true)
+		w.end()
 		return f.next.RoundTrip(req) // a conversation, such as exec: it has no end that could be bounded
 	}
-	ctx, end := f.gate.bound(req.Context(), left)
+	w.bound(left)
 	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
+	w.left(answeredSurely(resp, err))
 	if err != nil {
-		end()
+		w.end()
 		if _, late := f.gate.ask(); late != nil && req.Context().Err() == nil {
 			f.gate.refused.Add(1)
 			err = fmt.Errorf("%w; the request had begun, and whether it was carried out is not known: %v", late, err)
 		}
 		return nil, err
 	}
-	resp.Body = answerBody{resp.Body, end}
+	resp.Body = answerBody{resp.Body, w.end}
 	return resp, nil
 }
 
