@@ -32,6 +32,7 @@ var starters = map[string]string{
 	"informer/answer_body.go":       "ends the answer with its context",
 	"informer/gate_enter.go":        "the alarm that lets pass who waited for a time",
 	"informer/listwatch_rest.go":    "the alarm that ends a list nobody answers",
+	"informer/garbled.go":           "a timer wants a list, once what has come counts",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
 	"informer/informertest/lister.go":         "the informer, until it is synced",

@@ -73,6 +73,7 @@ type frameReader struct {
 	buf      []byte
 	r, w     int // unread bytes are buf[r:w]
 	err      error
+	skipping bool // the rest of a line is garbled
 }
 
 func newFrameReader(src io.Reader, protobuf bool, limit int) *frameReader {
@@ -115,6 +116,11 @@ func (f *frameReader) lengthDelimited() ([]byte, error) {
 // jsonText reads one JSON object. The API server ends each with a new line and
 // has none inside; another form is read all the same, with a closer look.
 func (f *frameReader) jsonText() ([]byte, error) {
+	if f.skipping {
+		if err := f.skip(); err != nil {
+			return nil, err
+		}
+	}
 	for {
 		if err := f.need(1); err != nil {
 			return nil, err
@@ -124,14 +130,23 @@ func (f *frameReader) jsonText() ([]byte, error) {
 		}
 	}
 	if f.buf[f.r] != '{' {
-		return nil, fmt.Errorf("not a watch event: %w", errNotJSON)
+		return nil, f.garbled()
 	}
 	if line, err := f.line(); err != nil || line != nil {
 		return line, err
 	}
 	var scan textScan
 	for {
-		if end := scan.end(f.buf[f.r:f.w]); end > 0 {
+		end := scan.end(f.buf[f.r:f.w])
+		seen := f.buf[f.r:f.w]
+		if end > 0 {
+			seen = seen[:end]
+		}
+		if next := nextEvent(seen); next > 0 {
+			f.r += next
+			return nil, &garbledFrame{fmt.Errorf("the watch event does not end: %w", errNotJSON)}
+		}
+		if end > 0 {
 			f.r += end
 			return f.buf[f.r-end : f.r], nil
 		}

@@ -108,7 +108,11 @@ func (s *restStream[T]) Next() (Frame[T], error) {
 	raw, err := s.frames.next()
 	switch {
 	case err == nil:
-		return s.decoder.frame(s.frames.protobuf, raw)
+		frame, err := s.decoder.frame(s.frames.protobuf, raw)
+		if err != nil {
+			err = &garbledFrame{err} // where the next one begins is known
+		}
+		return frame, err
 	case s.ctx.Err() != nil:
 		return Frame[T]{}, context.Cause(s.ctx)
 	case errors.Is(err, io.EOF):
@@ -116,7 +120,11 @@ func (s *restStream[T]) Next() (Frame[T], error) {
 	case errors.Is(err, http.ErrBodyReadAfterClose):
 		return Frame[T]{}, errors.New("read watch: the stream is closed")
 	}
-	return Frame[T]{}, fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
+	wrapped := fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
+	if _, is := err.(*garbledFrame); is {
+		wrapped = &garbledFrame{wrapped}
+	}
+	return Frame[T]{}, wrapped
 }
 
 // Close ends the stream and frees its connection.

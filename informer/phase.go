@@ -70,6 +70,7 @@ const (
 	relistUseless   = "watches of no use"
 	relistOlder     = "older than demanded"
 	relistStuck     = "pages do not advance"
+	relistGarbled   = "garbled watch"
 )
 
 // progress is all that a Reflector knows when it decides.

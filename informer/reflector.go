@@ -87,6 +87,8 @@ type Reflector[T Object] struct {
 	size    int     // objects of the scope, as far as the stream has told
 	tee     *tee[T] // the sink, with a place for taps
 	wants   demands
+	garbled bool         // frames of a watch were, and no list has made up for them
+	madeUp  time.Time    // when one was wanted last
 	schema  *schemaScope // nil: nobody looks after it
 
 	borrow  func(from Version) *tap // a watch that has the objects in full; nil: never one

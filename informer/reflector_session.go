@@ -21,6 +21,8 @@ type session[T Object] struct {
 	until  time.Time // the server, which counts from when it was asked, ends it no sooner
 	spoke  bool
 	moved  bool // as outcome.moved
+	passes bool // garbled frames are passed over
+	garble garble
 }
 
 // open asks for a stream. The session ends with ctx, when it is silent for too
@@ -79,9 +81,16 @@ func (s *session[T]) rearm() {
 // Next is the stream's next frame, or why there is none.
 func (s *session[T]) Next() (Frame[T], error) {
 	frame, err := s.Stream.Next()
-	if err != nil {
-		return frame, s.because(err)
+	for err != nil && s.pass(err) {
+		frame, err = s.Stream.Next()
 	}
+	if err != nil {
+		if err = s.because(err); s.garble.last != nil && !errors.Is(err, errDemanded) && !errors.Is(err, context.Canceled) {
+			err = s.garble.last // it is why nothing came any more
+		}
+		return frame, err
+	}
+	s.sound()
 	s.spoke = true
 	s.rearm()
 	return frame, nil

@@ -487,7 +487,10 @@ func TestReflector_BadObjectOfAWatchGoesOn_I8(t *testing.T) {
 		nameless := Frame[*corev1.ConfigMap]{Type: FrameModified, Item: Item[*corev1.ConfigMap]{Err: errors.New("no name")}}
 		dead := frame(FrameDeleted, "b", "12")
 		dead.Item.Object, dead.Item.Err = nil, errors.New("poison")
-		lw := &script{steps: []act{pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, poison, nameless, dead, frame(FrameAdded, "c", "13"))}}
+		lw := &script{steps: []act{
+			pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, poison, nameless, dead, frame(FrameAdded, "c", "13")),
+			pageOf("13", "", item("a", "11"), item("c", "13")), frames(nil, nameless), // the list makes up for what had no name
+		}}
 		m, state := reflectFor(t, time.Minute, lw, Options{PagedLists: true})
 		if got, want := m.held(), "a@11 c@13"; got != want {
 			t.Errorf("got %q, want %q: %s", got, want, m.history())

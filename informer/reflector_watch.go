@@ -125,7 +125,9 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 		defer r.status.liveAfter(brief)()
 	}
 	before := p.last
+	s.passes = true
 	for {
+		r.makeUp(s)
 		frame, err := s.Next()
 		if err != nil {
 			return s.after(err)
@@ -144,6 +146,7 @@ func (r *Reflector[T]) watch(s *session[T], p *progress) outcome {
 		default:
 			if frame.Item.unreadable() {
 				r.status.unreadable(frame.Item.Err)
+				r.garbled = true
 				continue
 			}
 			typ, ok := deltaType(frame.Type)
