@@ -589,6 +589,7 @@ type fate struct {
 func (*fate) Step(context.Context, string, string)      {}
 func (*fate) Instant(at time.Time) time.Time            { return at }
 func (f *fate) Wall() time.Time                         { return time.Now().Round(0).Add(time.Duration(f.ahead.Load())) }
+func (*fate) Stands() bool                              { return false }
 func (*fate) Random(string) float64                     { return 0.5 }
 func (*fate) Reconcile(context.Context, string, string) {}
 func (*fate) Note(simhook.Note)                         {}
