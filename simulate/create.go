@@ -69,7 +69,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.meta().GetName(), errs)
 	}
 	q.advise(nil, obj)
-	if err := s.secured(q, obj); err != nil {
+	if err := s.secured(q, nil, obj); err != nil {
 		return nil, err
 	}
 	if err := s.validated(q, "CREATE", obj, nil); err != nil {

@@ -102,7 +102,8 @@
 //	S26 a manifest that somebody got wrong is refused with the status that a real
 //	    server answers, and for the same fields
 //	S27 a Pod that falls short of the Pod Security Standard of its namespace is
-//	    refused, and told what it lacks
+//	    refused, and told what it lacks; what falls short of the one that the
+//	    namespace warns about is warned of, and labels that name none are refused
 //	S28 the protobuf form of an object is, byte for byte, what its Go type writes
 //	S29 equal parts of stored objects are one piece of memory, and a list is sent
 //	    in parts: it takes no memory as a whole

@@ -4,10 +4,8 @@
 package simulate
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -17,8 +15,7 @@ import (
 )
 
 // What a real server's own admission plugins decide about Pods: the priority
-// that its class gives one, the class of its runtime, and whether it meets the
-// standard of its namespace.
+// that its class gives one, and the class of its runtime.
 
 var (
 	priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
@@ -103,42 +100,4 @@ func (s *Server) runnable(q *writing, pod *corev1.Pod) error {
 		return apierrors.NewForbidden(q.kind.resource(), pod.Name, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
 	}
 	return nil
-}
-
-const (
-	enforceLabel  = "pod-security.kubernetes.io/enforce"
-	enforceLatest = "latest"
-)
-
-// secured refuses a Pod that does not meet the standard which its namespace
-// enforces, whatever version of it.
-func (s *Server) secured(q *writing, obj *object) error {
-	if q.kind.resource().String() != "pods" || q.subresource != "" {
-		return nil
-	}
-	home := s.stored(namespaceResource, obj.meta().GetNamespace())
-	if home == nil {
-		return nil
-	}
-	labels := home.meta().GetLabels()
-	level := labels[enforceLabel]
-	demands := map[string][]standard{"baseline": baseline, "restricted": restricted}[level]
-	if demands == nil {
-		return nil
-	}
-	pod, err := typedOf[corev1.Pod](obj)
-	if err != nil {
-		return err
-	}
-	var short []string
-	for _, demand := range demands {
-		if reason, detail := demand(&pod.Spec); reason != "" {
-			short = append(short, fmt.Sprintf("%s (%s)", reason, detail))
-		}
-	}
-	if len(short) == 0 {
-		return nil
-	}
-	version := cmp.Or(labels[enforceLabel+"-version"], enforceLatest)
-	return apierrors.NewForbidden(q.kind.resource(), obj.meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", level+":"+version, strings.Join(short, ", ")))
 }

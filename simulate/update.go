@@ -126,6 +126,9 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 		return nil, apierrors.NewInvalid(q.kind.invalidKind(), q.name, errs)
 	}
 	q.advise(old, obj)
+	if err := s.secured(q, old, obj); err != nil {
+		return nil, err
+	}
 	return obj, s.validated(q, "UPDATE", obj, old)
 }
 
