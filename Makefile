@@ -64,6 +64,38 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 .PHONY: check
 check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house, snippets
 
+# The database is on the network. Without it the check is skipped and says so, or
+# fails where VULNCHECK_REQUIRED is set, as in continuous integration.
+GOVULNDB ?= https://vuln.go.dev
+.PHONY: vulncheck
+vulncheck: ## look for known vulnerabilities in what is called; skipped where the database cannot be had (GOVULNDB=url)
+	@out=$$(GOWORK=off $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod govulncheck -db '$(GOVULNDB)' ./... 2>&1); code=$$?; \
+	printf '%s\n' "$$out"; \
+	if [ $$code -eq 0 ] || [ $$code -eq 3 ]; then exit $$code; fi; \
+	case "$$out" in \
+	*"fetching vulnerabilities"* | *"unrecognized vulndb format"*) \
+		if [ -n "$(VULNCHECK_REQUIRED)" ]; then echo "vulncheck: $(GOVULNDB) cannot be had, and VULNCHECK_REQUIRED is set"; exit $$code; fi; \
+		echo "vulncheck: SKIPPED: $(GOVULNDB) cannot be had; nothing was checked";; \
+	*) exit $$code;; \
+	esac
+
+# What an image is released with. PROGRAM is the file in it, IMAGE its name with a
+# digest: a tag can be moved after it was signed.
+SBOM ?= sbom.spdx.json
+.PHONY: sbom
+sbom: ## write what a program was built of as SPDX 2.3 in JSON (PROGRAM=file SBOM=file)
+	@test -n "$(PROGRAM)" || { echo "sbom: give PROGRAM, a built Go program"; exit 2; }
+	$(GO) run ./hack/sbom -o '$(SBOM)' '$(PROGRAM)'
+
+.PHONY: sign
+sign: ## sign an image, and attest its SBOM, with cosign; skipped where there is none (IMAGE=name@sha256:… SBOM=file)
+	@case "$(IMAGE)" in *@sha256:*) ;; *) echo "sign: give IMAGE with its digest, such as registry.example/website@sha256:…"; exit 2;; esac
+	@if ! command -v cosign >/dev/null 2>&1; then \
+		if [ -n "$(SIGN_REQUIRED)" ]; then echo "sign: there is no cosign, and SIGN_REQUIRED is set"; exit 1; fi; \
+		echo "sign: SKIPPED: there is no cosign on this machine; the image is not signed"; exit 0; \
+	fi; \
+	cosign sign --yes '$(IMAGE)' && cosign attest --yes --type spdxjson --predicate '$(SBOM)' '$(IMAGE)'
+
 .PHONY: format
 format: ## fail where gofmt would change a file
 	@changed=$$(gofmt -l .) || exit 1; \
