@@ -35,9 +35,8 @@ var starters = map[string]string{
 	"informer/garbled.go":           "a timer wants a list, once what has come counts",
 	"informer/reflector_session.go": "the alarm that ends a watch nobody answers or feeds",
 
-	"informer/informertest/lister.go":         "the informer, until it is synced",
-	"informer/clientgo/factory/factory.go":    "client-go's Start runs informers, and its Shutdown waits for them",
-	"informer/clientgo/byresource/factory.go": "the same",
+	"informer/informertest/lister.go":                   "the informer, until it is synced",
+	"informer/clientgo/internal/lifecycle/lifecycle.go": "client-go's Start runs informers, and its Shutdown waits for them",
 
 	"source/debounce.go": "adds what falls due while the source runs",
 

@@ -4,14 +4,10 @@
 package byresource
 
 import (
-	"context"
-	"sync"
-
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/dynamic/dynamiclister"
 	"k8s.io/client-go/informers"
@@ -21,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/clientgo"
+	"github.com/flyball-dev/flyball/informer/clientgo/internal/lifecycle"
 )
 
 // Options of a factory. The zero value is fit for production.
@@ -77,30 +74,19 @@ type (
 
 // factory has the informers of one representation.
 type factory[T informer.Object] struct {
+	*lifecycle.Factory[schema.GroupVersionResource]
 	flyball     *informer.SharedInformerFactory
 	forResource forResource[T]
 	listerOf    listerOf
 	scope       informer.Scope
 	opts        Options
-	running     sync.WaitGroup // what Start started
-	mu          struct {
-		sync.Mutex
-		informers map[schema.GroupVersionResource]*entry
-		runs      bool // the flyball factory is run by a Start
-		ending    bool
-	}
-}
-
-// entry is the informer of a resource. The factory's lock guards all but once.
-type entry struct {
-	once    sync.Once
-	generic *generic // nil: it is being made
-	started bool
 }
 
 func newFactory[T informer.Object](f *informer.SharedInformerFactory, opts Options, of forResource[T], lister listerOf) *factory[T] {
-	out := &factory[T]{flyball: f, forResource: of, listerOf: lister, opts: opts}
-	out.mu.informers = make(map[schema.GroupVersionResource]*entry)
+	out := &factory[T]{
+		Factory: lifecycle.New[schema.GroupVersionResource](f, lifecycle.Options{RunOnStart: opts.RunOnStart, Name: opts.Name, Logger: opts.Logger}),
+		flyball: f, forResource: of, listerOf: lister, opts: opts,
+	}
 	scope, ignored := scopeOf(opts)
 	if len(ignored) > 0 {
 		opts.Logger.Info("The informers select by labels and fields alone: what else TweakListOptions sets has no effect", "ignored", ignored)
@@ -112,12 +98,11 @@ func newFactory[T informer.Object](f *informer.SharedInformerFactory, opts Optio
 
 // ForResource is the informer of resource. It is made by the first call.
 func (f *factory[T]) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
-	e := f.entry(resource)
-	e.once.Do(func() { f.made(e, f.make(resource)) })
-	return *e.generic
+	i := f.Informer(resource, func() cache.SharedIndexInformer { return f.make(resource) })
+	return generic{informer: i, lister: f.listerOf(i.GetIndexer(), resource)}
 }
 
-func (f *factory[T]) make(resource schema.GroupVersionResource) *generic {
+func (f *factory[T]) make(resource schema.GroupVersionResource) cache.SharedIndexInformer {
 	opts := f.opts.Informers
 	opts.Identifier = f.opts.Name.WithResource(resource)
 	i := clientgo.NewSharedIndexInformer(f.forResource(f.flyball, resource, f.scope), opts)
@@ -126,93 +111,13 @@ func (f *factory[T]) make(resource schema.GroupVersionResource) *generic {
 			f.opts.Logger.Error(err, "The objects are not transformed", "resource", resource.String())
 		}
 	}
-	return &generic{informer: i, lister: f.listerOf(i.GetIndexer(), resource)}
-}
-
-func (f *factory[T]) entry(resource schema.GroupVersionResource) *entry {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e := f.mu.informers[resource]
-	if e == nil {
-		e = &entry{}
-		f.mu.informers[resource] = e
-	}
-	return e
-}
-
-func (f *factory[T]) made(e *entry, g *generic) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e.generic = g
-}
-
-// Start is StartWithContext for a channel.
-func (f *factory[T]) Start(stop <-chan struct{}) { f.StartWithContext(wait.ContextForChannel(stop)) }
-
-// StartWithContext starts the informers that have been asked for and have not
-// been started. They end with ctx. It does not block. As in client-go, an
-// informer that is asked for later waits for the next Start.
-func (f *factory[T]) StartWithContext(ctx context.Context) {
-	if _, err := logr.FromContext(ctx); err != nil {
-		ctx = logr.NewContext(ctx, f.opts.Logger)
-	}
-	waiting, run, ok := f.begin()
-	if !ok {
-		return
-	}
-	defer f.running.Done()
-	for _, i := range waiting {
-		if own, ok := i.(interface{ Start() error }); ok {
-			_ = own.Start() // RunWithContext says what is wrong
-		}
-		f.running.Go(func() { i.RunWithContext(ctx) })
-	}
-	if run {
-		f.running.Go(func() { f.run(ctx) })
-	}
-}
-
-// begin takes the informers that are to be started, and whether the flyball
-// factory is to be run. Not ok: Shutdown has been called, which else waits until
-// running is done.
-func (f *factory[T]) begin() (waiting []cache.SharedIndexInformer, run, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.ending {
-		return nil, false, false
-	}
-	f.running.Add(1)
-	for _, e := range f.mu.informers {
-		if e.generic != nil && !e.started {
-			e.started = true
-			waiting = append(waiting, e.generic.informer)
-		}
-	}
-	run = f.opts.RunOnStart && !f.mu.runs
-	f.mu.runs = f.mu.runs || run
-	return waiting, run, true
-}
-
-func (f *factory[T]) run(ctx context.Context) {
-	if err := f.flyball.Run(ctx); err != nil {
-		f.opts.Logger.Error(err, "The flyball factory ended; with RunOnStart nobody else may run it")
-	}
-}
-
-// Shutdown waits for what Start started, whose channels must be closed for that;
-// nothing can be started any more. It releases the Name of the Options.
-func (f *factory[T]) Shutdown() {
-	f.mu.Lock()
-	f.mu.ending = true
-	f.mu.Unlock()
-	f.running.Wait()
-	f.opts.Name.Release()
+	return i
 }
 
 // WaitForCacheSync blocks until every informer that was started has synced, or
 // stop is closed. WaitForSync of the flyball factory also says why one has not.
 func (f *factory[T]) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
-	waited := f.started()
+	waited := f.Started()
 	synced := make(map[schema.GroupVersionResource]bool, len(waited))
 	for resource, i := range waited {
 		select {
@@ -222,18 +127,6 @@ func (f *factory[T]) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVers
 		synced[resource] = i.HasSynced()
 	}
 	return synced
-}
-
-func (f *factory[T]) started() map[schema.GroupVersionResource]cache.SharedIndexInformer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make(map[schema.GroupVersionResource]cache.SharedIndexInformer, len(f.mu.informers))
-	for resource, e := range f.mu.informers {
-		if e.started {
-			out[resource] = e.generic.informer
-		}
-	}
-	return out
 }
 
 // generic is an informer with its lister.

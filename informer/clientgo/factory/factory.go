@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/clientgo"
+	"github.com/flyball-dev/flyball/informer/clientgo/internal/lifecycle"
 )
 
 // Options of a factory. The zero value is fit for production.
@@ -58,31 +58,17 @@ type Options struct {
 // informer that was asked for is watched after the next Start, while f runs.
 // Kinds that are not in f's scheme are client-go's own informers.
 func New(f *informer.SharedInformerFactory, opts Options) informers.SharedInformerFactory {
-	s := &sharedInformers{flyball: f, opts: opts}
-	s.mu.informers = make(map[reflect.Type]*entry)
-	return s
-}
-
-type sharedInformers struct {
-	flyball *informer.SharedInformerFactory
-	opts    Options
-	running sync.WaitGroup // what Start started
-	mu      struct {
-		sync.Mutex
-		informers map[reflect.Type]*entry
-		runs      bool // the flyball factory is run by a Start
-		ending    bool
+	return &sharedInformers{
+		Factory: lifecycle.New[reflect.Type](f, lifecycle.Options{RunOnStart: opts.RunOnStart, Name: opts.Name, Logger: opts.Logger}),
+		flyball: f,
+		opts:    opts,
 	}
 }
 
-// starter is what flyball's informers are beside client-go's interface.
-type starter interface{ Start() error }
-
-// entry is the informer of a type. The factory's lock guards all but once.
-type entry struct {
-	once     sync.Once
-	informer cache.SharedIndexInformer // nil: it is being made
-	started  bool
+type sharedInformers struct {
+	*lifecycle.Factory[reflect.Type]
+	flyball *informer.SharedInformerFactory
+	opts    Options
 }
 
 // generated is the factory as client-go's generated accessors see it: the
@@ -103,12 +89,10 @@ func (f *sharedInformers) InformerFor(obj runtime.Object, newFunc internalinterf
 func (f *sharedInformers) informerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc, flyball bool) cache.SharedIndexInformer {
 	t := reflect.TypeOf(obj)
 	k, known := f.kindOf(t)
-	e := f.entry(t, known && flyball || newFunc != nil)
-	if e == nil {
-		return nil
+	if !(known && flyball) && newFunc == nil {
+		return f.Informer(t, nil)
 	}
-	e.once.Do(func() { f.made(e, f.make(t, k, known && flyball, newFunc)) })
-	return e.informer
+	return f.Informer(t, func() cache.SharedIndexInformer { return f.make(t, k, known && flyball, newFunc) })
 }
 
 // make makes the informer of a type: flyball's, or else what newFunc does.
@@ -117,7 +101,7 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 		i = k.informer(f.flyball, f.opts.Scope, f.optionsOf(k))
 	} else {
 		i = newFunc(f.opts.Client, f.opts.Resync)
-		if _, flyballs := i.(starter); !flyballs {
+		if _, flyballs := i.(lifecycle.Starter); !flyballs {
 			f.opts.Logger.Info("This kind is watched by client-go's own informer: flyball does not know its function or its type", "type", t.String())
 		}
 	}
@@ -128,24 +112,6 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 		f.opts.Logger.Error(err, "The objects are not transformed", "type", t.String())
 	}
 	return i
-}
-
-func (f *sharedInformers) made(e *entry, i cache.SharedIndexInformer) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e.informer = i
-}
-
-// entry is the one of a type; nil: there is none, and none is to be made.
-func (f *sharedInformers) entry(t reflect.Type, add bool) *entry {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e := f.mu.informers[t]
-	if e == nil && add {
-		e = &entry{}
-		f.mu.informers[t] = e
-	}
-	return e
 }
 
 // kindOf is the kind of a type, if flyball knows it.
@@ -192,71 +158,6 @@ func (g generic) Lister() cache.GenericLister {
 	return cache.NewGenericLister(g.informer.GetIndexer(), g.resource)
 }
 
-// Start is StartWithContext for a channel.
-func (f *sharedInformers) Start(stop <-chan struct{}) {
-	f.StartWithContext(wait.ContextForChannel(stop))
-}
-
-// StartWithContext starts the informers that have been asked for and have not
-// been started. They end with ctx. It does not block. As in client-go, an
-// informer that is asked for later waits for the next Start.
-func (f *sharedInformers) StartWithContext(ctx context.Context) {
-	if _, err := logr.FromContext(ctx); err != nil {
-		ctx = logr.NewContext(ctx, f.opts.Logger)
-	}
-	waiting, run, ok := f.begin()
-	if !ok {
-		return
-	}
-	defer f.running.Done()
-	for _, i := range waiting {
-		if own, ok := i.(starter); ok {
-			_ = own.Start() // RunWithContext says what is wrong
-		}
-		f.running.Go(func() { i.RunWithContext(ctx) })
-	}
-	if run {
-		f.running.Go(func() { f.run(ctx) })
-	}
-}
-
-// begin takes the informers that are to be started, and whether the flyball
-// factory is to be run. Not ok: Shutdown has been called, which else waits until
-// running is done.
-func (f *sharedInformers) begin() (waiting []cache.SharedIndexInformer, run, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.mu.ending {
-		return nil, false, false
-	}
-	f.running.Add(1)
-	for _, e := range f.mu.informers {
-		if e.informer != nil && !e.started {
-			e.started = true
-			waiting = append(waiting, e.informer)
-		}
-	}
-	run = f.opts.RunOnStart && !f.mu.runs
-	f.mu.runs = f.mu.runs || run
-	return waiting, run, true
-}
-
-func (f *sharedInformers) run(ctx context.Context) {
-	if err := f.flyball.Run(ctx); err != nil {
-		f.opts.Logger.Error(err, "The flyball factory ended; with RunOnStart nobody else may run it")
-	}
-}
-
-// Shutdown waits for what Start started, whose contexts must end for that;
-// nothing can be started any more. It releases the Name of the Options.
-func (f *sharedInformers) Shutdown() {
-	f.mu.Lock()
-	f.mu.ending = true
-	f.mu.Unlock()
-	f.running.Wait()
-	f.opts.Name.Release()
-}
-
 // WaitForCacheSync is WaitForCacheSyncWithContext for a channel.
 func (f *sharedInformers) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stop)).Synced
@@ -266,7 +167,7 @@ func (f *sharedInformers) WaitForCacheSync(stop <-chan struct{}) map[reflect.Typ
 // synced, or ctx ends. WaitForSync of the flyball factory also says why one has
 // not.
 func (f *sharedInformers) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
-	waited := f.started()
+	waited := f.Started()
 	var checkers []cache.DoneChecker
 	for _, i := range waited {
 		checkers = append(checkers, i.HasSyncedChecker())
@@ -280,18 +181,6 @@ func (f *sharedInformers) WaitForCacheSyncWithContext(ctx context.Context) cache
 		}
 	}
 	return result
-}
-
-func (f *sharedInformers) started() map[reflect.Type]cache.SharedIndexInformer {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := make(map[reflect.Type]cache.SharedIndexInformer, len(f.mu.informers))
-	for t, e := range f.mu.informers {
-		if e.started {
-			out[t] = e.informer
-		}
-	}
-	return out
 }
 
 var (
