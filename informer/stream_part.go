@@ -141,9 +141,12 @@ type common[T Object] struct {
 	stream  eventStream[T]
 }
 
-// share is for so many handlers of every event.
+// share is for so many handlers of every event. Nil: there is nothing to share.
 func share[T Object](changes []change[T], handlers int, merged uint64) *sharing[T] {
 	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c change[T]) bool { return c.resync })
+	if off && merged == 0 {
+		return nil
+	}
 	return &sharing[T]{changes: changes, merged: merged, off: off}
 }
 
