@@ -6,6 +6,7 @@ package bench
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -18,9 +19,11 @@ import (
 )
 
 const (
-	duePerSecond = 250_000
-	dueLead      = 10 * time.Second // time for all keys to be taken in first
-	dueWorkers   = 4
+	duePerSecond    = 250_000
+	dueLead         = 10 * time.Second // time for all keys to be taken in first
+	dueWorkers      = 4
+	withinKeys      = 200_000 // beside goroutines that spin
+	withinPerSecond = 50_000
 
 	spinning = "FLYBALL_BENCH_SPIN" // set: this process does nothing but take a processor's time
 )
@@ -49,24 +52,64 @@ func BenchmarkQueue_Lateness(b *testing.B) {
 		b.Run("beside-"+strconv.Itoa(load), func(b *testing.B) {
 			spin(b, load)
 			for _, p := range peers() {
-				b.Run(p.name, func(b *testing.B) { lateness(b, keys, p.make, workByGet) })
+				b.Run(p.name, func(b *testing.B) { lateness(b, keys, duePerSecond, p.make, workByGet) })
 				if p.name == "flyball" {
-					b.Run(p.name+"-keys", func(b *testing.B) { lateness(b, keys, p.make, workByKeys) })
+					b.Run(p.name+"-keys", func(b *testing.B) { lateness(b, keys, duePerSecond, p.make, workByKeys) })
 				}
 			}
 		})
 	}
 }
 
-func lateness(b *testing.B, keys []key, newQueue func() queue, work worker) {
+// BenchmarkQueue_LatenessWithin delays 200,000 keys that fall due at 50,000 a second, on two processors of which goroutines of
+// the same program take all the time that they are given, so that Go's scheduler decides when a worker or a timer runs.
+func BenchmarkQueue_LatenessWithin(b *testing.B) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	keys := newKeys(withinKeys)
+	for _, spinners := range []int{0, 2, 8} {
+		b.Run(strconv.Itoa(spinners), func(b *testing.B) {
+			for _, p := range peers() {
+				b.Run(p.name, func(b *testing.B) {
+					defer spinWithin(spinners)()
+					lateness(b, keys, withinPerSecond, p.make, workByGet)
+				})
+				if p.name == "flyball" {
+					b.Run(p.name+"-keys", func(b *testing.B) {
+						defer spinWithin(spinners)()
+						lateness(b, keys, withinPerSecond, p.make, workByKeys)
+					})
+				}
+			}
+		})
+	}
+}
+
+// spinWithin has n goroutines do nothing but take processor time, until stop is called.
+func spinWithin(n int) (stop func()) {
+	var over atomic.Bool
+	var wg sync.WaitGroup
+	for range n {
+		wg.Go(func() {
+			for !over.Load() {
+			}
+		})
+	}
+	return func() {
+		over.Store(true)
+		wg.Wait()
+	}
+}
+
+func lateness(b *testing.B, keys []key, perSecond int, newQueue func() queue, work worker) {
 	var used, took time.Duration
 	for b.Loop() {
 		q := newQueue()
 		start := time.Now().Add(dueLead)
-		due := func(i int) time.Duration { return time.Duration(i) * time.Second / duePerSecond }
+		due := func(i int) time.Duration { return time.Duration(i) * time.Second / time.Duration(perSecond) }
 		for i := range keys {
-			// In an order that is not that of the deadlines; 387,421 and a million have no common divisor.
-			j := i * 387_421 % million
+			// In an order that is not that of the deadlines; 387,421 has no divisor in common with a number of keys that is
+			// made of twos and fives.
+			j := i * 387_421 % len(keys)
 			q.AddAfter(keys[j], time.Until(start.Add(due(j))))
 		}
 		if time.Now().After(start) {
@@ -74,10 +117,10 @@ func lateness(b *testing.B, keys []key, newQueue func() queue, work worker) {
 		}
 		late := make([][]time.Duration, dueWorkers)
 		for w := range late {
-			late[w] = make([]time.Duration, 0, million)
+			late[w] = make([]time.Duration, 0, len(keys))
 		}
 		var left atomic.Int64
-		left.Store(million)
+		left.Store(int64(len(keys)))
 		time.Sleep(time.Until(start))
 		before := cputime.Used()
 		var wg sync.WaitGroup
@@ -97,13 +140,13 @@ func lateness(b *testing.B, keys []key, newQueue func() queue, work worker) {
 		took += time.Since(start)
 		all := slices.Concat(late...)
 		slices.Sort(all)
-		if len(all) != million || all[0] < 0 {
+		if len(all) != len(keys) || all[0] < 0 {
 			b.Fatalf("handed out %d keys, the earliest %v after its deadline", len(all), all[0])
 		}
 		b.ReportMetric(all[len(all)/2].Seconds()*1e3, "p50-ms")
 		b.ReportMetric(all[len(all)*99/100].Seconds()*1e3, "p99-ms")
 	}
-	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*million), "cpu-ns/item")
+	b.ReportMetric(float64(used.Nanoseconds())/float64(b.N*len(keys)), "cpu-ns/item")
 	b.ReportMetric(used.Seconds()/took.Seconds(), "processors")
 	b.ReportMetric(0, "ns/op")
 }
