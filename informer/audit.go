@@ -37,6 +37,7 @@ type Audits struct {
 	// Differences found, and of these Repaired by a list.
 	Differences, Repaired int
 	// Rewinds: the server's versions had gone back, and were past the scope's again.
+	// Lists that are no audits find them too.
 	Rewinds int
 	// Last is when the last one was done; zero: none was.
 	Last time.Time

@@ -3,7 +3,11 @@
 
 package informer
 
-import "github.com/flyball-dev/flyball/internal/deque"
+import (
+	"slices"
+
+	"github.com/flyball-dev/flyball/internal/deque"
+)
 
 // Replacement collects what a list of one scope changes, page by page, without
 // a copy of what it does not change. Nothing enters the log before Commit.
@@ -17,6 +21,7 @@ type Replacement[T Object] struct {
 	epoch   bool
 	content bool // compare it
 	keepAll bool
+	undone  map[Key]Version // what is known of objects that the list has in an older version
 }
 
 // Replace begins to collect a list of scope.
@@ -46,6 +51,7 @@ func (r *Replacement[T]) Keep(key Key) { r.seen[key] = struct{}{} }
 // nothing on its way for its key, is only noted as seen. Of two states of an
 // object the later one counts.
 func (r *Replacement[T]) Add(d Delta[T]) {
+	delete(r.undone, d.Key)
 	if r.unchanged(d) {
 		r.seen[d.Key] = struct{}{}
 		return
@@ -57,6 +63,7 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 // Remove notes the end of an object that a streaming list told of before its
 // own end: it leaves with the list, in its last known state.
 func (r *Replacement[T]) Remove(d Delta[T]) {
+	delete(r.undone, d.Key)
 	d.Type, d.Scope = Deleted, r.scope
 	r.deltas.Push(d)
 }
@@ -72,6 +79,12 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 		return false
 	}
 	k, held := r.fifo.known.knownAs(d.Key, r.scope)
+	if d.Version < k.Version || d.Version == k.Version && d.UID != k.UID {
+		if r.undone == nil {
+			r.undone = make(map[Key]Version)
+		}
+		r.undone[d.Key] = k.Version
+	}
 	// What is ahead enters all the same: an own write that is not in the list's
 	// batch is one that the list does not have.
 	if !held || k.Ahead || k.UID != d.UID || k.Version != d.Version {
@@ -84,6 +97,19 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 		return k.Bad
 	}
 	return !k.Bad && alike(k.Object, d.Object)
+}
+
+// Undone are the objects that the list, which is of version v, has in an older
+// version than was known before, though v is not older than that: a server whose
+// versions went back shows such.
+func (r *Replacement[T]) Undone(v Version) (keys []Key) {
+	for key, known := range r.undone {
+		if known <= v {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
 }
 
 // Commit ends the list, which is of version v. What the scope held and the
@@ -143,4 +169,4 @@ func (r *Replacement[T]) has(key Key) bool {
 }
 
 // Abort drops what was collected: the list failed half way.
-func (r *Replacement[T]) Abort() { r.deltas, r.seen = deque.Deque[Delta[T]]{}, nil }
+func (r *Replacement[T]) Abort() { r.deltas, r.seen, r.undone = deque.Deque[Delta[T]]{}, nil, nil }

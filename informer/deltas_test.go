@@ -182,6 +182,37 @@ func TestDeltaFIFO_KeepsUpdatesThatAHandlerAsksFor(t *testing.T) {
 	}
 }
 
+// A list that is newer than what is known of an object, and has it in an older
+// version, cannot be of the same history.
+func TestReplacement_FindsWhatWasUndone(t *testing.T) {
+	f, x := newStore(t)
+	f.Push(delta(Added, "a", "u", 5))
+	f.Push(delta(Added, "b", "v", 6))
+	applyBatch(t, f, x)
+	for _, test := range []struct {
+		name string
+		list []Delta[thing]
+		v    Version
+		want int
+	}{
+		{"older in a newer list", []Delta[thing]{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 6)}, 9, 1},
+		{"another object of that version", []Delta[thing]{delta(Replaced, "a", "u", 5), delta(Replaced, "b", "w", 6)}, 9, 1},
+		{"both", []Delta[thing]{delta(Replaced, "a", "w", 4), delta(Replaced, "b", "v", 2)}, 9, 2},
+		{"older in an older list", []Delta[thing]{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 2)}, 4, 0},
+		{"a stream that goes on to the newer state before its end", []Delta[thing]{delta(Replaced, "a", "u", 3), delta(Replaced, "a", "u", 5), delta(Replaced, "b", "v", 6)}, 9, 0},
+		{"newer", []Delta[thing]{delta(Replaced, "a", "u", 8), delta(Replaced, "b", "w", 9)}, 9, 0},
+	} {
+		r := f.Replace(0)
+		for _, d := range test.list {
+			r.Add(d)
+		}
+		if got := r.Undone(test.v); len(got) != test.want {
+			t.Errorf("%s: %v were undone, want %d", test.name, got, test.want)
+		}
+		r.Abort()
+	}
+}
+
 // A watch's DELETED whose object cannot be decoded comes without a final state.
 func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
 	f, x := newStore(t)

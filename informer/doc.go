@@ -122,7 +122,8 @@
 // again. Options.Audit has each scope compared with a list of the server's, now
 // and then, at that list's resourceVersion. What differs is counted and logged,
 // and the scope is listed anew, in a new epoch where the server has objects in
-// older versions than were seen. Own writes and whatever else is heard of during
+// older versions than were seen. Such objects show in any list, and lead there
+// without audits too, once a second list shows the like. Own writes and whatever else is heard of during
 // an audit are no differences; content of the same version is not compared.
 //
 // # Changed schemas

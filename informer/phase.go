@@ -69,6 +69,7 @@ const (
 	relistAudit     = "audit"
 	relistUseless   = "watches of no use"
 	relistOlder     = "older than demanded"
+	relistUndone    = "objects in older versions"
 	relistStuck     = "pages do not advance"
 	relistGarbled   = "garbled watch"
 )

@@ -25,6 +25,7 @@ func (p progress) listPhase(now time.Time) phase {
 func (p progress) demanded(d demand, now time.Time) progress {
 	p.consistent, p.content, p.repair = true, p.content || d.content, p.repair || d.repair
 	p.epoch, p.instead = p.epoch || d.epoch, false
+	p.elsewhere = p.elsewhere || d.elsewhere
 	p.phase = p.listPhase(now)
 	return p
 }

@@ -59,6 +59,7 @@ type replacement[T Object] interface {
 	Unreadable()
 	Epoch()
 	Recompare()
+	Undone(Version) []Key
 	Commit(Version)
 	Abort()
 }
@@ -89,6 +90,7 @@ type Reflector[T Object] struct {
 	wants   demands
 	garbled bool         // frames of a watch were, and no list has made up for them
 	madeUp  time.Time    // when one was wanted last
+	undone  int          // lists in a row that had objects in older versions; used by Run alone
 	schema  *schemaScope // nil: nobody looks after it
 
 	borrow  func(from Version) *tap // a watch that has the objects in full; nil: never one

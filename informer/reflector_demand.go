@@ -16,7 +16,9 @@ type demand struct {
 	reason  string // as ScopeState.Relists counts it; empty: none
 	content bool   // compare by content
 	repair  bool   // of differences that an audit has found
-	epoch   bool   // the audit has proved that the server's versions went back
+	epoch   bool   // it is proved that the server's versions went back
+	// elsewhere: over another connection.
+	elsewhere bool
 }
 
 // and is one list that serves both demands.
@@ -25,6 +27,7 @@ func (d demand) and(e demand) demand {
 		d.reason = e.reason
 	}
 	d.content, d.repair, d.epoch = d.content || e.content, d.repair || e.repair, d.epoch || e.epoch
+	d.elsewhere = d.elsewhere || e.elsewhere
 	return d
 }
 

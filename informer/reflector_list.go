@@ -55,6 +55,7 @@ func (r *Reflector[T]) list(ctx context.Context, p progress, pass *pass) outcome
 	}
 	done, r.size = true, size
 	version := pages.trail.version
+	r.contradicted(replace.Undone(ParseVersion(version)))
 	replace.Commit(ParseVersion(version))
 	r.status.listed(ParseVersion(version), unreadable)
 	return outcome{result: resultCompleted, version: version}
@@ -90,4 +91,18 @@ func (r *Reflector[T]) refuse(p progress, version string) error {
 		r.status.older(1)
 	}
 	return fmt.Errorf("list: the answer is of version %q, and %s was seen before: %w", version, p.last, errOlder)
+}
+
+// contradicted looks at the objects that a list had in older versions than were
+// seen, although the list is newer. Two lists in a row, by two connections,
+// prove that the server's versions went back and have passed the scope's again: the
+// next one is taken as it is.
+func (r *Reflector[T]) contradicted(keys []Key) {
+	if len(keys) == 0 {
+		r.undone = 0
+		return
+	}
+	r.undone++
+	r.status.undone(keys, r.undone > 1)
+	r.wants.add(demand{reason: relistUndone, elsewhere: true, epoch: r.undone > 1})
 }

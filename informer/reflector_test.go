@@ -94,6 +94,7 @@ func (l *memoryList) Keep(key Key)                      { l.objects[key] = l.m.o
 func (l *memoryList) Unreadable()                       { l.unreadable = true }
 func (l *memoryList) Recompare()                        {}
 func (l *memoryList) Epoch()                            { l.epoch = true }
+func (l *memoryList) Undone(Version) []Key              { return nil }
 func (l *memoryList) Abort()                            {}
 func (l *memoryList) Commit(v Version) {
 	l.m.Lock()

@@ -69,6 +69,7 @@ func (r *Reflector[T]) initial(s *session[T], p progress) outcome {
 			}
 			version := ParseVersion(frame.Item.ResourceVersion)
 			done, r.size = true, size
+			r.contradicted(replace.Undone(version))
 			replace.Commit(version)
 			r.status.listed(version, unreadable)
 			return outcome{result: resultCompleted, version: frame.Item.ResourceVersion}

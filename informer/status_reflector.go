@@ -223,16 +223,34 @@ func (s *reflectorStatus) audited(d finding, err error) {
 	case err != nil:
 		s.log.V(1).Info("The scope could not be compared with the server", "cause", err.Error())
 	case len(keys) > 0:
-		names := make([]string, 0, auditNames)
-		for _, key := range keys[:min(len(keys), auditNames)] {
-			names = append(names, key.String())
-		}
 		what := "Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew"
 		if len(d.rewound) > 0 {
 			what = "The server has objects in older versions than were seen, in a list that is newer: its versions went back and have passed the watch again; the scope is listed anew"
 		}
-		textlog.Warn(s.log, nil, what, "objects", len(keys), "keys", names)
+		textlog.Warn(s.log, nil, what, "objects", len(keys), "keys", namesOf(keys))
 	}
+}
+
+// undone: a list had keys in older versions than were seen. proved: it is the
+// second one in a row.
+func (s *reflectorStatus) undone(keys []Key, proved bool) {
+	if !proved {
+		textlog.Warn(s.log, nil, "A list has objects in older versions than were seen, although it is newer; the scope is listed again to see whether the server's versions went back",
+			"objects", len(keys), "keys", namesOf(keys))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.state.Audits.Rewinds++
+}
+
+// namesOf the first of keys, for the log.
+func namesOf(keys []Key) []string {
+	names := make([]string, 0, auditNames)
+	for _, key := range keys[:min(len(keys), auditNames)] {
+		names = append(names, key.String())
+	}
+	return names
 }
 
 // repaired: a list has made the differences good that were found.

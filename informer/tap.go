@@ -139,6 +139,7 @@ func (discarded) Keep(Key)             {}
 func (discarded) Unreadable()          {}
 func (discarded) Epoch()               {}
 func (discarded) Recompare()           {}
+func (discarded) Undone(Version) []Key { return nil }
 func (discarded) Commit(Version)       {}
 func (discarded) Abort()               {}
 

@@ -52,3 +52,36 @@ func TestInformer_AuditFindsARewindThatWasOvertaken_A20(t *testing.T) {
 		holds(t, i, "a=3 b=1", "the informer does not follow the restored store")
 	})
 }
+
+// Without audits the next list finds it, whatever it is asked for.
+func TestInformer_ListFindsARewindThatWasOvertaken_A28(t *testing.T) {
+	for _, paged := range []bool{false, true} {
+		simulated(t, informer.Options{PagedLists: paged}, func(t *testing.T, w *world) {
+			w.put(configMap("a", "1"), configMap("b", "1"))
+			i := informer.For[cmap](w.factory)
+			h := told(w, i)
+			start(w)
+			overtaken(t, w, i)
+			holds(t, i, "a=2 b=1 c=1", "the rewind shows without a list; this test tests nothing")
+			h.next()
+			w.network.Refuse(true)
+			w.network.Cut()
+			for n := range 10 {
+				w.put(newWidget("later", fmt.Sprint(n)))
+			}
+			w.Compact()
+			w.network.Refuse(false)
+			pass(2 * time.Minute)
+			holds(t, i, "a=1 b=1", "what was undone stays")
+			if got := h.next(); len(got) != len("updated a=1, updated b=1, deleted c=1") {
+				t.Errorf("told %q, want each object once", got)
+			}
+			if s := stateOf(i); s.Audits.Rewinds != 1 || s.Relists["objects in older versions"] != 2 || w.logged("went back") != 2 {
+				t.Errorf("got %+v, relists %v, log %q; want one rewind, proved by a second list and taken by a third", s.Audits, s.Relists, w.journal.lines)
+			}
+			w.put(configMap("a", "3"))
+			pass(time.Second)
+			holds(t, i, "a=3 b=1", "the informer does not follow the restored store")
+		})
+	}
+}
