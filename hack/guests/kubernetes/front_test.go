@@ -109,8 +109,8 @@ func (f *front) refusals() int {
 	return f.mu.refused
 }
 
-// rest waits until nothing has been written, or tried to be, for three polls in
-// a row.
+// rest waits until nothing has been written, or tried to be, for five polls in a
+// row.
 func (f *front) rest(t *testing.T) {
 	t.Helper()
 	last, same := -1, 0
@@ -121,7 +121,7 @@ func (f *front) rest(t *testing.T) {
 			last, same = f.mu.writes, 0
 		}
 		return same
-	}).WithTimeout(long).WithPolling(time.Second).Should(BeNumerically(">=", 3))
+	}).WithTimeout(long).WithPolling(time.Second).Should(BeNumerically(">=", 5))
 }
 
 // scales is whether a request sets how many Pods a ReplicaSet is to have.
