@@ -6,6 +6,7 @@ package kubernetes_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -48,6 +49,7 @@ type cluster struct {
 	server   server
 	front    *front
 	api      kubernetes.Interface
+	flyball  *informer.SharedInformerFactory
 	shops    int // Deployments
 	image    string
 	replicas int32
@@ -70,6 +72,7 @@ func (c *cluster) control(t *testing.T, informers clientgo.Options) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.flyball = flyball
 	shared := factory.New(flyball, factory.Options{Client: c.api, RunOnStart: true, Informers: informers})
 	ctx, cancel := context.WithCancel(context.Background())
 	deployments, err := deployment.NewDeploymentController(ctx, shared.Apps().V1().Deployments(), shared.Apps().V1().ReplicaSets(), shared.Core().V1().Pods(), c.api)
@@ -110,6 +113,18 @@ func (c *cluster) story(t *testing.T) {
 		})
 	}
 	chapter("create", func(t *testing.T) { c.create(t, "shop:1", 6) })
+	chapter("one informer of flyball's per kind", func(t *testing.T) {
+		handlers := map[string]int{}
+		for _, s := range c.flyball.Snapshot() {
+			if len(s.Scopes) != 1 {
+				t.Errorf("%s has %d scopes, want one", s.Kind, len(s.Scopes))
+			}
+			handlers[s.Kind.Kind] = len(s.Handlers)
+		}
+		if want := map[string]int{"Deployment": 1, "ReplicaSet": 2, "Pod": 2}; !maps.Equal(handlers, want) {
+			t.Errorf("flyball's informers have the handlers %v, want %v", handlers, want)
+		}
+	})
 	chapter("rollout while connections are cut", func(t *testing.T) {
 		c.rollOut(t, "shop:2")
 		for _, part := range []int{1, 2, 3} {
