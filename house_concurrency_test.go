@@ -16,6 +16,7 @@ import (
 // starters are the only library files in which a goroutine starts: in a group
 // whose Wait stands in the same function, or for a moment by AfterFunc.
 var starters = map[string]string{
+	"internal/canary/canary.go":   "tests alone: the managers whose words are searched",
 	"internal/nursery/nursery.go": "the group that can be joined during a run",
 
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",

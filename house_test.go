@@ -53,6 +53,9 @@ var arrows = map[string][]string{
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone
 
+	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
+		"manager", "reconcile", "source"}, // tests alone: a program to listen to
+
 	"simulate/embedded":            {"simulate"},
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone

@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 // answer is what the server sent back, not yet decoded.
@@ -26,6 +27,7 @@ type answer struct {
 	kind     schema.GroupVersionKind // as the answer says; may be empty
 	data     []byte                  // of the object, without envelope
 	protobuf bool
+	discreet bool // errors do not repeat what is in data
 }
 
 // protobufMessage is what the generated types of k8s.io/api have.
@@ -86,6 +88,9 @@ func (a answer) is(kind schema.GroupVersionKind) bool {
 // into decodes the answer into obj, which must be empty, and notes its kind.
 func (a answer) into(obj runtime.Object, kind schema.GroupVersionKind) error {
 	err := a.decode(obj)
+	if a.discreet {
+		err = confidential.Decoding(err)
+	}
 	if err != nil {
 		return fmt.Errorf("decode the answer into %T: %w", obj, err)
 	}

@@ -19,6 +19,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 // statusName is both the field and the subresource.
@@ -148,7 +149,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 	}
 	var tree map[string]any
 	if err := errors.Join(kjson.UnmarshalCaseSensitivePreserveInts(data, &named), kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)); err != nil {
-		return nil, fmt.Errorf("it does not marshal to an object: %w", err)
+		return nil, fmt.Errorf("it does not marshal to an object: %w", confidential.Decoding(err)) // of which kind is not known
 	}
 	at.kind = schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
 	at.key = informer.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}

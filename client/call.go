@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 // verb is one kind of call; a set of them is their sum.
@@ -174,6 +175,17 @@ func (at *call) wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", at, err)
+}
+
+// discreet reports whether nothing that the call sends or receives may be repeated.
+func (at *call) discreet() bool { return confidential.Kind(at.kind.GroupKind(), at.sub) }
+
+// answered is an error of the server, without what may not be repeated.
+func (at *call) answered(err error) error {
+	if err == nil || !at.discreet() {
+		return err
+	}
+	return confidential.Error(err)
 }
 
 // KindOf returns the kind of obj: as the scheme knows its Go type, or for

@@ -20,6 +20,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 const (
@@ -142,6 +143,9 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 		return listPage{}, err
 	}
 	page, err := a.page()
+	if a.discreet {
+		err = confidential.Decoding(err)
+	}
 	return page, at.wrap(err)
 }
 
@@ -166,7 +170,7 @@ func (a answer) page() (listPage, error) {
 	}
 	page := listPage{token: list.Metadata.Continue, items: make([]answer, len(list.Items))}
 	for i, raw := range list.Items {
-		page.items[i] = answer{data: raw}
+		page.items[i] = answer{data: raw, discreet: a.discreet}
 	}
 	return page, nil
 }
@@ -194,7 +198,7 @@ func (a answer) protobufPage() (listPage, error) {
 		}
 		rest = rest[n:]
 		if number == 2 {
-			page.items = append(page.items, answer{data: value, protobuf: true})
+			page.items = append(page.items, answer{data: value, protobuf: true, discreet: a.discreet})
 			continue
 		}
 		var metadata metav1.ListMeta

@@ -12,6 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // What a request accepts as its answer.
@@ -98,6 +100,9 @@ func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, e
 		return answer{}, at.wrap(err)
 	}
 	a, err := open(contentType, raw)
+	if a.discreet = at.discreet(); a.discreet {
+		err = confidential.Decoding(err)
+	}
 	return a, at.wrap(err)
 }
 
@@ -105,8 +110,8 @@ func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, e
 func (c *Client) result(ctx context.Context, at *call, req *rest.Request) (res rest.Result, err error) {
 	req = req.MaxRetries(0) // send judges by more than the status code
 	err = c.send(ctx, at, c.opts.Timeout, func(ctx context.Context) error {
-		res = req.Do(ctx)
-		return res.Error()
+		res = req.Do(textlog.Quiet(ctx))
+		return at.answered(res.Error())
 	})
 	return res, err
 }

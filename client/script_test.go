@@ -51,6 +51,9 @@ const (
 		{"name":"configmaps","namespaced":true,"kind":"ConfigMap"},
 		{"name":"pods","namespaced":true,"kind":"Pod"},
 		{"name":"pods/eviction","namespaced":true,"kind":"Eviction"},
+		{"name":"secrets","namespaced":true,"kind":"Secret"},
+		{"name":"serviceaccounts","namespaced":true,"kind":"ServiceAccount"},
+		{"name":"serviceaccounts/token","namespaced":true,"kind":"TokenRequest","group":"authentication.k8s.io","version":"v1"},
 		{"name":"namespaces","namespaced":false,"kind":"Namespace"}]}`
 	appsDiscovery = `{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[
 		{"name":"deployments","namespaced":true,"kind":"Deployment"},

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 // Since begins a watch after a resourceVersion, that of a list or of the last
@@ -89,9 +90,11 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 				if ctx.Err() != nil {
 					err = context.Cause(ctx)
 				}
+				err = at.answered(err)
 				yield(none, at.wrap(err))
 				return
 			}
+			item.discreet = at.discreet()
 			event := Event[T]{Type: kind, Object: empty(like)}
 			if err := item.into(event.Object, at.kind); err != nil {
 				if !yield(none, at.wrap(undecodable(at, item, err))) {
@@ -124,8 +127,8 @@ func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) 
 	req = req.SetHeader("Accept", accept).MaxRetries(0)
 	var stream io.ReadCloser
 	err = c.send(ctx, at, 0, func(ctx context.Context) (err error) {
-		stream, err = req.Stream(ctx)
-		return err
+		stream, err = req.Stream(textlog.Quiet(ctx))
+		return at.answered(err)
 	})
 	return stream, err
 }

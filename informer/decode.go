@@ -165,7 +165,7 @@ func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
 	if id.ResourceVersion == "" && idErr != nil {
 		id = identity{} // fields come in order: what was read may lack the namespace
 	}
-	item := broken[T](id, err, idErr)
+	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
 	item.Metadata = d.protobufMetadata(raw)
 	return item
 }
@@ -238,7 +238,7 @@ func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
 	if apiVersion, kind := jsonKind(raw); kind != "" && !d.isKind(apiVersion, kind) {
 		return d.stranger(id, apiVersion, kind, idErr)
 	}
-	item := broken[T](id, err, idErr)
+	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
 	item.Metadata = d.jsonMetadata(raw)
 	return item
 }

@@ -40,7 +40,7 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 		frame.Type = FrameBookmark
 		return d.bookmark(protobuf, object)
 	case FrameError:
-		return Frame[T]{Type: FrameError, Err: statusError(object)}, nil
+		return Frame[T]{Type: FrameError, Err: discreet(d.kind, statusError(object))}, nil
 	default:
 		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
 	}

@@ -199,7 +199,7 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts ListOptions) (Pag
 
 // errorf says what was being done to what.
 func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
-	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, err)
+	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, discreet(lw.of.named(), err))
 }
 
 func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alarm *time.Timer) (Page[T], error) {

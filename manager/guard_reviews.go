@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 const (
@@ -78,7 +80,11 @@ func (r *reviews) ask(ctx context.Context, group, resource string, review, answe
 	}
 	// client-go would log the body, and with it the token, to a logger that asks for much.
 	ctx = logr.NewContext(ctx, logr.Discard())
-	err := r.rest.Post().AbsPath("/apis", group, "v1", resource).Body(review).Do(ctx).Into(answer)
+	res := r.rest.Post().AbsPath("/apis", group, "v1", resource).Body(review).Do(ctx)
+	err := confidential.Error(res.Error())
+	if err == nil {
+		err = confidential.Decoding(res.Into(answer))
+	}
 	if apierrors.IsForbidden(err) {
 		return fmt.Errorf("create %s: %w; bind this program's ServiceAccount to the ClusterRole system:auth-delegator, "+
 			"or to one with the rule {apiGroups: [%s], resources: [%s], verbs: [create]}", resource, err, group, resource)

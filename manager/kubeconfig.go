@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/homedir"
+
+	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
 // ErrNoCluster is what FindConfig and New return where nobody has said anything
@@ -149,7 +151,7 @@ func load(context, by string, files ...string) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
 	merged, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or have it made anew", named, err)
+		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or have it made anew", named, confidential.Config(err))
 	}
 	if err := usable(merged, context); err != nil {
 		return nil, fmt.Errorf("read %s: %w", named, err)

@@ -19,9 +19,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/confidential"
 	"github.com/flyball-dev/flyball/internal/keypair"
 	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
 const (
@@ -261,7 +263,11 @@ func (m *managed) path() string { return "/api/v1/namespaces/" + m.Namespace + "
 // read returns the Secret; one that is not there is empty and has no version.
 func (m *managed) read(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
-	err := m.rest.Get().AbsPath(m.path(), m.Secret).Do(ctx).Into(secret)
+	res := m.rest.Get().AbsPath(m.path(), m.Secret).Do(textlog.Quiet(ctx))
+	err := confidential.Error(res.Error())
+	if err == nil {
+		err = confidential.Decoding(res.Into(secret))
+	}
 	if apierrors.IsNotFound(err) {
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Secret}, Type: corev1.SecretTypeTLS}
 		err = nil
@@ -279,5 +285,5 @@ func (m *managed) write(ctx context.Context, secret *corev1.Secret) error {
 	if secret.ResourceVersion != "" {
 		request = m.rest.Put().AbsPath(m.path(), m.Secret)
 	}
-	return request.Param("fieldManager", fieldManager).Body(secret).Do(ctx).Error()
+	return confidential.Error(request.Param("fieldManager", fieldManager).Body(secret).Do(textlog.Quiet(ctx)).Error())
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -40,6 +41,16 @@ func Guard(log logr.Logger) logr.Logger {
 		return log
 	}
 	return log.WithSink(guarded(log.GetSink(), &shared{seed: maphash.MakeSeed()}))
+}
+
+// Quiet is ctx with its logger guarded, klog's own where it has none: for requests by
+// client-go, which logs bodies at V(8).
+func Quiet(ctx context.Context) context.Context {
+	log := klog.FromContext(ctx)
+	if !log.V(bodies).Enabled() {
+		return ctx
+	}
+	return logr.NewContext(ctx, Guard(log))
 }
 
 // Throttled returns a guarded log for the program's own lines: those that repeat are

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package canary plays, for tests, a program that does with Secrets and tokens what
+// programs do, well and badly, and looks for their values in all that it says: the log
+// at V(10), klog, spans, events, metrics, probes and snapshots.
+package canary
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/spantest"
+	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// The values, and one that is a number.
+const (
+	value  = "canary-8213746"
+	number = 8213746550
+)
+
+// transcript is all that was said. It is safe for concurrent use.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
+}
+
+// Leaks runs the program in a namespace of the server of cfg, which it fills with
+// Secrets, and returns the lines that hold what must not be said. The error says
+// that the program could not do what it is for. While it runs, klog is the program's.
+func Leaks(ctx context.Context, cfg *rest.Config, namespace string) (lines []string, err error) {
+	said := &transcript{}
+	defer listen(said)()
+	p := &program{said: said, namespace: namespace, spans: &spantest.Recorder{}, done: make(chan struct{})}
+	if err := p.run(ctx, cfg); err != nil {
+		return nil, err
+	}
+	for _, span := range p.spans.Spans() {
+		fmt.Fprintf(said, "span %s: %+v %s\n", span.Name, span, span.Failure())
+	}
+	text := said.String()
+	for _, want := range append(p.wanted(), "Request Body", "Response Body") {
+		if !strings.Contains(text, want) {
+			return nil, fmt.Errorf("%q was not said, so that the search for leaks means nothing", want)
+		}
+	}
+	for line := range strings.Lines(text) {
+		for _, secret := range p.secrets() {
+			if strings.Contains(line, secret) {
+				lines = append(lines, line)
+				break
+			}
+		}
+	}
+	return lines, nil
+}
+
+// listen has klog write all that it can to w, until stop is called.
+func listen(w io.Writer) (stop func()) {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	set := func(values ...string) {
+		for i := 0; i < len(values); i += 2 {
+			_ = flags.Set(values[i], values[i+1]) // they are klog's own names
+		}
+	}
+	set("logtostderr", "false", "alsologtostderr", "false", "stderrthreshold", "FATAL", "v", "10")
+	klog.SetOutput(w)
+	return func() {
+		klog.Flush()
+		set("v", "0", "logtostderr", "true", "stderrthreshold", "ERROR")
+		klog.SetOutput(io.Discard)
+	}
+}
+
+// program is the operator that is listened to.
+type program struct {
+	said      *transcript
+	namespace string
+	spans     *spantest.Recorder
+	tokens    []string // that the server gave
+	once      sync.Once
+	done      chan struct{} // closed when all steps have been gone
+	err       error         // that ended them early
+}
+
+// secrets are what must not be said: the values, as they are sent, and bytes in hexadecimal.
+func (p *program) secrets() []string {
+	all := append([]string{value, fmt.Sprint(number), "00000000  "}, p.tokens...)
+	for _, text := range all[:2:2] {
+		for shift := range 3 { // wherever in the text it stands
+			encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
+			all = append(all, encoded[4:len(encoded)-4])
+		}
+	}
+	return all
+}
+
+// wanted are words without which the program has not done what it should.
+func (p *program) wanted() []string {
+	return []string{"reconcile met an error", "reconcile panicked", "Objects cannot be decoded", "flyball_reconcile_outcomes_total", "/readyz"}
+}
+
+func (p *program) run(ctx context.Context, cfg *rest.Config) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	mgr, err := manager.New(manager.Options{
+		Config: cfg, Logger: textlog.New(p.said, 10), TracerProvider: p.spans, MetricsAddress: "127.0.0.1:0", HealthAddress: "127.0.0.1:0",
+		Informers: informer.Options{Namespaces: []string{p.namespace}},
+	})
+	if err != nil {
+		return err
+	}
+	events := mgr.Events("canary")
+	secrets := informer.For[*corev1.Secret](mgr.Informers())
+	steps := p.steps(mgr)
+	c := reconcile.New("canary", func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+		if key.Name != firstSecret {
+			return reconcile.Result{}, nil
+		}
+		p.once.Do(func() {
+			defer close(p.done)
+			for _, step := range steps {
+				err := step.do(ctx)
+				fmt.Fprintf(p.said, "step %s: %v %+v %#v\n", step.name, err, err, err)
+				if (err != nil) != step.fails {
+					p.err = errors.Join(p.err, fmt.Errorf("step %q: %v; is it to fail? %v", step.name, err, step.fails))
+				}
+				if err != nil {
+					events.Eventf(&corev1.ConfigMap{ObjectMeta: metaOf(p.namespace, "web")}, nil, corev1.EventTypeWarning, "Failed", step.name, "%v", err)
+				}
+			}
+		})
+		return reconcile.Result{}, nil
+	}, reconcile.Options{Workers: 1})
+	c.Watch(source.Kind(secrets, source.Self))
+	for _, name := range []string{"panics", "fails"} {
+		other := reconcile.New(name, func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+			err := p.refused(ctx, mgr.Client())
+			if name == "panics" {
+				panic(err)
+			}
+			return reconcile.Result{}, err
+		}, reconcile.Options{Workers: 1})
+		other.Watch(source.Kind(secrets, source.Self))
+		if err := mgr.Add(other); err != nil {
+			return err
+		}
+	}
+	if err := mgr.Add(c); err != nil {
+		return err
+	}
+	if err := mgr.Client().Create(ctx, secretOf(p.namespace, firstSecret)); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { ended <- mgr.Run(ctx) })
+	select {
+	case <-p.done:
+	case err := <-ended:
+		return fmt.Errorf("the manager has ended: %w", err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := p.misread(ctx, cfg); err != nil {
+		return err
+	}
+	for _, path := range []string{mgr.MetricsAddr() + "/metrics", mgr.HealthAddr() + "/readyz?verbose", mgr.HealthAddr() + "/livez?verbose"} {
+		if err := p.fetch(ctx, "http://"+path); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(p.said, "%s %+v %+v %+v\n", mgr.Snapshot(), mgr.Snapshot(), c.Failures(), c.QueueSnapshot())
+	stop()
+	running.Wait()
+	return errors.Join(p.err, <-ended)
+}
+
+// misread has a manager of its own watch Secrets by a type that they do not fit.
+func (p *program) misread(ctx context.Context, cfg *rest.Config) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	scheme := runtime.NewScheme()
+	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &dated{})
+	mgr, err := manager.New(manager.Options{
+		Config: cfg, Scheme: scheme, Logger: textlog.New(p.said, 10), MetricsAddress: "0", HealthAddress: "127.0.0.1:0",
+		Informers: informer.Options{Namespaces: []string{p.namespace}},
+	})
+	if err != nil {
+		return err
+	}
+	read := make(chan struct{})
+	var once sync.Once
+	wrong := informer.For[*dated](mgr.Informers())
+	c := reconcile.New("misreads", func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+		_, err := wrong.Lister().Get(key)
+		live := mgr.Client().Get(ctx, key, &dated{})
+		fmt.Fprintf(p.said, "misread: %v %+v, %v %+v\n", err, err, live, live)
+		if key.Name == firstSecret && err != nil && live != nil {
+			once.Do(func() { close(read) })
+		}
+		return reconcile.Result{}, errors.Join(err, live)
+	}, reconcile.Options{Workers: 1})
+	c.Watch(source.Kind(wrong, source.Self))
+	if err := mgr.Add(c); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	var running sync.WaitGroup
+	running.Go(func() { ended <- mgr.Run(ctx) })
+	select {
+	case <-read:
+	case err := <-ended:
+		return fmt.Errorf("the manager that misreads has ended: %w", err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if err := p.fetch(ctx, "http://"+mgr.HealthAddr()+"/readyz?verbose"); err != nil {
+		return err
+	}
+	fmt.Fprintf(p.said, "%s %+v %+v\n", mgr.Snapshot(), mgr.Snapshot(), c.Failures())
+	stop()
+	running.Wait()
+	return <-ended
+}
+
+func (p *program) fetch(ctx context.Context, url string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	fmt.Fprintf(p.said, "GET %s\n", url)
+	_, err = io.Copy(p.said, resp.Body)
+	return err
+}
+
+// refused is an error of the server that repeats a value.
+func (p *program) refused(ctx context.Context, c *client.Client) error {
+	return c.Apply(ctx, looseSecret(p.namespace, "refused", map[string]any{"stringData": map[string]any{"password": map[string]any{"is": value}}}), client.FieldOwner("canary"))
+}
