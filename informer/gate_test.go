@@ -87,7 +87,7 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 		}
 		return all
 	}
-	sick, well := kinds("sick.example.com", 40), kinds("", 30)
+	sick, well := kinds("sick.example.com", 100), kinds("", 30)
 	refusal := reply{verdict: verdictRefused, until: at(30 * time.Second), why: "storage is (re)initializing"}
 	for _, c := range []struct {
 		name    string
@@ -105,12 +105,12 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 				sendAll(g, at(0), refusal, sick[:10]...)
 			}
 		}, well[:10], 10, 10},
-		{"forty others were refused", func(g *gateState) { sendAll(g, at(0), refusal, sick...) }, well, 0, 8},
-		{"forty others were refused, one was not", func(g *gateState) {
+		{"a hundred others were refused", func(g *gateState) { sendAll(g, at(0), refusal, sick...) }, well, 0, 8},
+		{"a hundred others were refused, one was not", func(g *gateState) {
 			sendAll(g, at(0), refusal, sick...)
 			sendAll(g, at(0), reply{}, well[0])
 		}, well, 2, 10},
-		{"forty others failed", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictFaulty}, sick...) }, well, 30, 30},
+		{"a hundred others failed", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictFaulty}, sick...) }, well, 30, 30},
 		{"the connection broke off, of another kind", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictLost}, sick[0]) }, well[:10], 10, 10},
 		{"there is no connection", func(g *gateState) { sendAll(g, at(0), reply{verdict: verdictDead}, sick[0]) }, well, 0, 8},
 		{"four others were turned away before their storage", func(g *gateState) {

@@ -25,15 +25,16 @@ const (
 	// refuses all of them.
 	turnEvery = 250 * time.Millisecond
 	// freshBurst and retriedBurst are the turns that time alone brings together.
-	// So many kinds may be refused before the others are paced.
-	freshBurst, retriedBurst = 20, 10
+	// So many kinds may be refused before the others are paced. A kind is refused
+	// as a fresh one only once, so many of them cost a server little.
+	freshBurst, retriedBurst = 60, 10
 	// perAnswer is how many turns each answer that is no refusal brings.
 	perAnswer = 2
 	// fullyOpen is how many turns end the pacing.
 	fullyOpen = 32
 	// unnamed is how many turns a refusal takes that comes from in front of the
 	// resource and names no priority level.
-	unnamed = 5
+	unnamed = 15
 	// mostLevels bounds how many priority levels are told apart.
 	mostLevels = 64
 )

@@ -7,8 +7,16 @@ import (
 	"net/http"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
 )
+
+// NewInformerCollector exposes what read returns, with series for the most scopes.
+func NewInformerCollector(read func() []informer.Snapshot, most int) prometheus.Collector {
+	return informerCollector{newInformerMetrics(), read, most}
+}
 
 // HealthHandler is what the health server serves, for tests that have no
 // network.

@@ -95,7 +95,7 @@ func New(opts Options) (*Manager, error) {
 	if err := m.connect(opts); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
 	}
-	if err := m.observe(); err != nil {
+	if err := m.observe(opts); err != nil {
 		return nil, fmt.Errorf("make manager: metrics: %w", err)
 	}
 	if err := m.serve(opts); err != nil {

@@ -14,7 +14,7 @@ import (
 )
 
 // observe registers all that the manager knows with its own registry.
-func (m *Manager) observe() error {
+func (m *Manager) observe(opts Options) error {
 	var failed []error
 	if m.elector != nil {
 		failed = append(failed, m.registry.Register(newLeaderCollector(m.elector.lease)))
@@ -25,7 +25,7 @@ func (m *Manager) observe() error {
 		m.requests.total,
 		newEventCollector(m.mail),
 		controllerCollector{newControllerMetrics(), m.allControllers},
-		informerCollector{newInformerMetrics(), m.allInformers},
+		informerCollector{newInformerMetrics(), m.allInformers, opts.MetricsScopes},
 		newWebhookCollector(m.webhookServer),
 	} {
 		failed = append(failed, m.registry.Register(c))
@@ -71,8 +71,13 @@ func errorsIn(v []any) []error {
 // become one, since Prometheus refuses twins: two informers of a kind, two
 // sources of a name.
 type samples struct {
-	values map[string]*sample
+	values map[sampleKey]*sample
 	order  []*sample
+}
+
+type sampleKey struct {
+	desc   *prometheus.Desc
+	labels string
 }
 
 type sample struct {
@@ -94,13 +99,13 @@ func (s *samples) peak(desc *prometheus.Desc, kind prometheus.ValueType, v float
 }
 
 func (s *samples) at(desc *prometheus.Desc, kind prometheus.ValueType, labels []string) *sample {
-	key := desc.String() + "\xff" + strings.Join(labels, "\xff")
+	key := sampleKey{desc, strings.Join(labels, "\xff")}
 	if x, ok := s.values[key]; ok {
 		return x
 	}
 	x := &sample{desc: desc, kind: kind, labels: labels}
 	if s.values == nil {
-		s.values = map[string]*sample{}
+		s.values = map[sampleKey]*sample{}
 	}
 	s.values[key] = x
 	s.order = append(s.order, x)

@@ -16,7 +16,8 @@ import (
 type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
 	bytes                                 *prometheus.Desc
-	state, contact, relists, watches      *prometheus.Desc
+	scopes, state, contact                *prometheus.Desc
+	relists, watches                      *prometheus.Desc
 	backlog, delivered, panics            *prometheus.Desc
 	backlogBytes, merged                  *prometheus.Desc
 	running, oldest, longest              *prometheus.Desc
@@ -36,8 +37,9 @@ func newInformerMetrics() informerMetrics {
 		undecodable:  desc("undecodable_objects", "Objects held of which only the metadata could be decoded."),
 		waiting:      desc("waiting_deltas", "Changes on their way into the store."),
 		synced:       desc("synced", "1 if the first list of every scope is stored."),
-		state:        desc("state", "1 for the state in which a scope's list and watch stands, 0 for the others.", "scope", "state"),
-		contact:      desc("last_contact_seconds", "Seconds since the server last sent anything to a scope.", "scope"),
+		scopes:       desc("scopes", "Scopes, each a list and watch of the kind, by the state in which they stand.", "state"),
+		state:        desc("state", "1 for the state of a scope that is in trouble: of the twenty that have been for the longest.", "scope", "state"),
+		contact:      desc("last_contact_seconds", "Seconds since the server last sent anything to the scope that has waited for the longest."),
 		relists:      desc("relists_total", "Lists after the first, by reason.", "reason"),
 		watches:      desc("watches_total", "Watches opened."),
 		backlog:      desc("handler_backlog", "Keys (or events) that wait for a handler.", "handler"),
@@ -66,12 +68,13 @@ func newInformerMetrics() informerMetrics {
 type informerCollector struct {
 	informerMetrics
 	read func() []informer.Snapshot
+	most int // Options.MetricsScopes
 }
 
 // Describe implements prometheus.Collector.
 func (c informerCollector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		c.objects, c.bytes, c.undecodable, c.waiting, c.synced, c.state, c.contact, c.relists, c.watches,
+		c.objects, c.bytes, c.undecodable, c.waiting, c.synced, c.scopes, c.state, c.contact, c.relists, c.watches,
 		c.backlog, c.backlogBytes, c.merged, c.delivered, c.panics, c.running, c.oldest, c.longest,
 		c.indexPanics, c.mutations, c.unreadable,
 		c.tombstones, c.forgotten, c.awaited, c.notOverlaid, c.anomalies, c.fallbacks, c.audits, c.differences,
@@ -98,9 +101,7 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		s.add(c.forgotten, prometheus.CounterValue, float64(i.Forgotten), kind)
 		s.add(c.awaited, prometheus.GaugeValue, float64(i.Awaiting), kind)
 		s.add(c.notOverlaid, prometheus.CounterValue, float64(i.NotOverlaid), kind)
-		for _, scope := range i.Scopes {
-			c.scope(&s, kind, scope, now)
-		}
+		c.scopesOf(&s, kind, i.Scopes, now)
 		for _, h := range i.Handlers {
 			s.add(c.backlog, prometheus.GaugeValue, float64(h.Backlog), kind, h.Name)
 			s.add(c.backlogBytes, prometheus.GaugeValue, float64(h.BacklogBytes), kind, h.Name)
@@ -116,37 +117,6 @@ func (c informerCollector) Collect(ch chan<- prometheus.Metric) {
 		s.add(c.synced, prometheus.GaugeValue, oneIf(!not), kind)
 	}
 	s.send(ch)
-}
-
-func (c informerCollector) scope(s *samples, kind string, x informer.ScopeState, now time.Time) {
-	scope := x.Scope.String()
-	choice := x.NamespaceSelector != ""
-	if choice {
-		scope = "in namespaces with labels " + x.NamespaceSelector
-	}
-	for _, state := range informer.States() {
-		s.peak(c.state, prometheus.GaugeValue, oneIf(state == x.State), kind, scope, string(state))
-	}
-	if choice {
-		return // the rest is counted with the kind Namespace
-	}
-	s.add(c.fallbacks, prometheus.CounterValue, float64(x.StreamFallbacks), kind)
-	s.add(c.audits, prometheus.CounterValue, float64(x.Audits.Done), kind, "done")
-	s.add(c.audits, prometheus.CounterValue, float64(x.Audits.Abandoned), kind, "abandoned")
-	s.add(c.differences, prometheus.CounterValue, float64(x.Audits.Differences), kind)
-	s.add(c.unreadable, prometheus.GaugeValue, float64(x.Unreadable), kind)
-	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Doubled), kind, "doubled")
-	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Late), kind, "late")
-	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.Disordered), kind, "disordered")
-	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.OtherKind), kind, "other_kind")
-	s.add(c.anomalies, prometheus.CounterValue, float64(x.Anomalies.OutOfScope), kind, "out_of_scope")
-	if !x.LastContact.IsZero() {
-		s.peak(c.contact, prometheus.GaugeValue, now.Sub(x.LastContact).Seconds(), kind, scope)
-	}
-	for reason, n := range x.Relists {
-		s.add(c.relists, prometheus.CounterValue, float64(n), kind, reason)
-	}
-	s.add(c.watches, prometheus.CounterValue, float64(x.Watches), kind)
 }
 
 func oneIf(yes bool) float64 {

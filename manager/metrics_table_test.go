@@ -94,15 +94,15 @@ func isTheTable(t *testing.T, exposed map[string]string) {
 	}
 }
 
-// states are the samples of flyball_informer_state of one ConfigMap informer.
+// states are the samples of flyball_informer_scopes of two ConfigMap informers.
 func states(one informer.State) string {
 	var lines []string
 	for _, s := range informer.States() {
 		value := 0
 		if s == one {
-			value = 1
+			value = 2
 		}
-		lines = append(lines, fmt.Sprintf("flyball_informer_state{kind=%q,scope=%q,state=%q} %d\n", "ConfigMap", "in all namespaces", string(s), value))
+		lines = append(lines, fmt.Sprintf("flyball_informer_scopes{kind=%q,state=%q} %d\n", "ConfigMap", string(s), value))
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "")

@@ -55,6 +55,7 @@ var wanted = []string{
 	"flyball_informer_own_writes_awaited",
 	"flyball_informer_own_writes_not_overlaid_total",
 	"flyball_informer_relists_total",
+	"flyball_informer_scopes",
 	"flyball_informer_state",
 	"flyball_informer_stream_fallbacks_total",
 	"flyball_informer_synced",
@@ -83,7 +84,7 @@ var wanted = []string{
 func TestMetrics_ShowWhatControllersAndInformersHaveDone(t *testing.T) {
 	beside := besideControllers(t)
 	synctest.Test(t, func(t *testing.T) {
-		m := newManager(t, manager.Options{})
+		m := newManager(t, manager.Options{MetricsScopes: -1})
 		server := &configMaps{allowed: true, expired: 1}
 		for _, name := range []string{"done", "later", "again", "broken", "hopeless", "panics", "slow"} {
 			server.items = append(server.items, newConfigMap(name))
@@ -185,12 +186,12 @@ flyball_informer_objects{kind="ConfigMap"} 14
 # HELP flyball_informer_synced 1 if the first list of every scope is stored.
 # TYPE flyball_informer_synced gauge
 flyball_informer_synced{kind="ConfigMap"} 1
-# HELP flyball_informer_state 1 for the state in which a scope's list and watch stands, 0 for the others.
-# TYPE flyball_informer_state gauge
+# HELP flyball_informer_scopes Scopes, each a list and watch of the kind, by the state in which they stand.
+# TYPE flyball_informer_scopes gauge
 `+states("Live")+``), "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
 			"controller_runtime_terminal_reconcile_errors_total", "controller_runtime_reconcile_panics_total",
 			"controller_runtime_max_concurrent_reconciles", "flyball_reconcile_outcomes_total", "flyball_reconcile_overdue_total", "workqueue_depth",
-			"workqueue_adds_total", "flyball_informer_objects", "flyball_informer_synced", "flyball_informer_state")
+			"workqueue_adds_total", "flyball_informer_objects", "flyball_informer_synced", "flyball_informer_scopes")
 		if err != nil {
 			t.Error(err)
 		}

@@ -65,6 +65,12 @@ type Options struct {
 	// MetricsServing says who may read the metrics, and over what. Zero: everybody who
 	// reaches the address, over plain HTTP.
 	MetricsServing Serving
+	// MetricsScopes bounds for how many scopes of a kind the metrics have series of
+	// their own: those that have been in trouble for the longest. All others are
+	// counted by kind and state. Zero: 20. Negative: every scope has series, in
+	// trouble or not; whoever creates namespaces that a selector chooses then
+	// decides on the number of series.
+	MetricsScopes int
 	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
 	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
 	HealthAddress string

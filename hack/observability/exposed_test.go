@@ -67,7 +67,7 @@ func runManager() (e exposition, err error) {
 		spans := tracetest.NewInMemoryExporter()
 		m, err := manager.New(manager.Options{
 			Config: c.Config, Logger: logr.FromSlogHandler(slog.DiscardHandler),
-			MetricsAddress: "127.0.0.1:0", HealthAddress: "0", TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
+			MetricsAddress: "127.0.0.1:0", HealthAddress: "0", MetricsScopes: -1, TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
 			LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "default"},
 			Webhooks:       webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1, Managed: &webhook.Managed{Namespace: "default", Service: "hooks"}},
 		})
