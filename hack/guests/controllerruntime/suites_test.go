@@ -32,7 +32,7 @@ const (
 	downloads = "^Test/^aggregatedDiscovery=false$"
 
 	// within bounds one suite.
-	within = 10 * time.Minute
+	within = 20 * time.Minute
 )
 
 func TestSuites(t *testing.T) {
@@ -143,7 +143,8 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	cmd := exec.CommandContext(ctx, s.binary, "-test.timeout="+within.String(), "-ginkgo.json-report="+file, "-ginkgo.flake-attempts=3", "-ginkgo.no-color",
 		"-test.skip="+downloads)
 	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), envtest.AssetsVariable+"="+binaries, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "USE_EXISTING_CLUSTER=")
+	cmd.Env = append(os.Environ(), envtest.AssetsVariable+"="+binaries, "GOMEGA_DEFAULT_EVENTUALLY_TIMEOUT=30s", "USE_EXISTING_CLUSTER=",
+		"KUBEBUILDER_CONTROLPLANE_START_TIMEOUT=5m", "KUBEBUILDER_CONTROLPLANE_STOP_TIMEOUT=5m")
 	if s.leaveOut != "" {
 		cmd.Args = append(cmd.Args, "-ginkgo.skip="+s.leaveOut)
 	}
