@@ -181,6 +181,12 @@ endif
 # The race detector is on; SEED repeats the choices of an earlier run.
 SOAK ?= 5m
 SEED ?= 0
+# The short form is in make test.
+HOSTILE ?= 2m
+.PHONY: hostile
+hostile: control-plane ## attack an operator on a real server for HOSTILE (2m): bombs and panics at its webhooks, compressed bombs, 429s and garbage from the server
+	$(GO) test -count=1 -timeout 30m -v ./hack/hostile -hostile.for $(HOSTILE)
+
 .PHONY: soak
 soak: need-cc control-plane ## kill, compact and cut a real server at random for SOAK (5m), then compare every informer with it (SEED=n)
 	CGO_ENABLED=1 $(GO) run -race ./hack/soak -for $(SOAK) -seed $(SEED)
