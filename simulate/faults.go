@@ -5,6 +5,7 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +18,9 @@ import (
 // the Server sets one, from plain values alone, so that a list of them is a
 // plan.
 type faults struct {
-	lag                      int64 // 0: none
+	lag                      int64                          // 0: none
+	behind                   map[schema.GroupResource]int64 // of resources that lag alone
+	late                     []change                       // of these, in the order of revisions
 	noEndBookmark, unwilling map[schema.GroupResource]bool
 	denied                   map[permission]bool
 	tokens                   map[string]bool // nil: whoever comes is let in
@@ -52,6 +55,7 @@ type rejection struct{ times, code int }
 
 func newFaults() faults {
 	return faults{
+		behind:        map[schema.GroupResource]int64{},
 		noEndBookmark: map[schema.GroupResource]bool{}, unwilling: map[schema.GroupResource]bool{},
 		denied: map[permission]bool{},
 		drop:   map[schema.GroupResource]int{}, duplicate: map[schema.GroupResource]int{},
@@ -211,6 +215,16 @@ func (s *Server) LagTo(revision int64) { s.fault(func(f *faults) { f.lag = revis
 // CatchUp ends LagTo.
 func (s *Server) CatchUp() { s.LagTo(0) }
 
+// LagKindTo is LagTo of one kind: the caches of the others go on. CatchUpKind ends it.
+func (s *Server) LagKindTo(r schema.GroupResource, revision int64) {
+	s.fault(func(f *faults) { f.behind[s.heldLocked(r)] = revision })
+}
+
+// CatchUpKind ends LagKindTo.
+func (s *Server) CatchUpKind(r schema.GroupResource) {
+	s.fault(func(f *faults) { delete(f.behind, s.heldLocked(r)) })
+}
+
 // DropEvent keeps the next so many changes of a kind from its open watches.
 func (s *Server) DropEvent(r schema.GroupResource, times int) {
 	s.fault(func(f *faults) { f.drop[r] = times })
@@ -303,6 +317,7 @@ func (s *Server) Rewind(n int) {
 	}
 	s.redefineLocked()
 	s.mu.told = min(s.mu.told, s.mu.log.revision)
+	s.mu.faults.late = slices.DeleteFunc(s.mu.faults.late, func(c change) bool { return c.revision > s.mu.log.revision })
 	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
 	s.mu.compaction.revision = min(s.mu.compaction.revision, s.mu.log.revision)
 	s.eachWatchLocked(func(w *watch) { w.over = true })

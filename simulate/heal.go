@@ -23,7 +23,8 @@ func (s *Server) Heal() {
 	old := s.mu.faults
 	s.mu.faults = newFaults()
 	maps.Copy(old.held, old.first)
-	late := slices.SortedFunc(maps.Values(old.held), func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
+	late := slices.AppendSeq(old.late, maps.Values(old.held))
+	slices.SortFunc(late, func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
 	for _, c := range late {
 		s.eachWatchLocked(func(w *watch) { w.tell(c) })
 	}

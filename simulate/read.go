@@ -152,7 +152,7 @@ func (s *Server) state(c *call, p page, most int) (objects []*object, count int,
 		s.mu.faults.expireContinue--
 		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
 	}
-	known := s.shownLocked
+	known := func() int64 { return s.shownOfLocked(c.kind.held()) }
 	if p.newest || p.follows {
 		known = func() int64 { return s.mu.log.revision }
 	}

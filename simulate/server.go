@@ -240,7 +240,13 @@ func (s *Server) waitOnLocked(ctx context.Context, told *sync.Cond, d time.Durat
 	return done()
 }
 
-// shownLocked is the revision that lists from the cache and watches know.
+// shownOfLocked is the revision that lists from the cache and watches of a resource know.
+func (s *Server) shownOfLocked(r schema.GroupResource) int64 {
+	return s.mu.faults.known(r, s.shownLocked())
+}
+
+// shownLocked is the revision that lists from the cache and watches know, but for
+// resources that lag behind the others.
 func (s *Server) shownLocked() int64 {
 	shown := s.mu.log.revision
 	if lag := s.mu.faults.lag; lag > 0 {
@@ -259,7 +265,10 @@ func (s *Server) tellLocked() {
 	if !ok && shown > s.mu.told { // compacted while the server lagged behind
 		s.eachWatchLocked(func(w *watch) { w.fail(errTooOld(s.mu.told, s.mu.log.compacted).ErrStatus) })
 	}
-	for _, c := range changes {
+	for _, c := range append(s.mu.faults.due(), changes...) {
+		if s.mu.faults.keep(c) {
+			continue
+		}
 		for _, c := range s.mu.faults.distort(c) {
 			for w := range s.mu.watches {
 				w.tell(c)

@@ -135,8 +135,8 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 	if !r.given {
 		at = s.mu.log.revision // consistent
 	}
-	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownLocked() >= at }) {
-		w.fail(errTooLarge(at, s.shownLocked()).ErrStatus)
+	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.held()) >= at }) {
+		w.fail(errTooLarge(at, s.shownOfLocked(c.kind.held())).ErrStatus)
 		return
 	}
 	s.mu.watches[w] = struct{}{}
@@ -144,7 +144,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		w.over = true // removed or changed meanwhile
 		return
 	}
-	shown := s.shownLocked()
+	shown := s.shownOfLocked(w.kind.held())
 	switch {
 	case r.initial:
 		w.from = shown
@@ -260,10 +260,11 @@ func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over 
 func (s *Server) heartbeat(w *watch) []frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !w.bookmarks || w.muted || len(w.queue) > 0 || s.mu.told < w.from {
+	told := s.mu.faults.known(w.kind.held(), s.mu.told)
+	if !w.bookmarks || w.muted || len(w.queue) > 0 || told < w.from {
 		return nil
 	}
-	return []frame{bookmark(s.mu.told, false)}
+	return []frame{bookmark(told, false)}
 }
 
 // send writes one frame, and reports whether the stream goes on. first: there

@@ -18,6 +18,12 @@ import (
 // that the one write that removes a finalizer is chosen as often as the many that update
 // a status.
 
+// probed is what a probe finds.
+type probed struct {
+	moments []moment
+	watched []string // kinds, by processes
+}
+
 // moment is a class of writes in the probe.
 type moment struct {
 	write string // as BeforeWrite takes it
@@ -29,7 +35,7 @@ type moment struct {
 // aimable reports whether the operation can be aimed at a write.
 func (o Op) aimable() bool {
 	switch o.Verb {
-	case crash, timeTravel, stop, pause, cut, partition, lag, loseResponse, reject:
+	case crash, timeTravel, stop, pause, cut, partition, lag, slow, loseResponse, reject:
 		return true
 	}
 	return false
@@ -59,11 +65,14 @@ const (
 const aimed = 0.85
 
 // aim has the operation happen at one of the moments, and reports whether it does.
-func (o *Op) aim(seed uint64, moments []moment) bool {
+func (o *Op) aim(seed uint64, found probed) bool {
 	if !o.aimable() || unit(drawn(seed, o.id, ofAiming)) >= aimed {
 		return false
 	}
-	fit := slices.DeleteFunc(slices.Clone(moments), func(m moment) bool {
+	if o.Verb == slow {
+		return o.slows(seed, found)
+	}
+	fit := slices.DeleteFunc(slices.Clone(found.moments), func(m moment) bool {
 		return m.user && !o.stretches() && o.Verb != timeTravel || o.Kind != "" && !ofKind(kindIn(m.write), o.Kind)
 	})
 	if len(fit) == 0 {
@@ -73,13 +82,31 @@ func (o *Op) aim(seed uint64, moments []moment) bool {
 	nth := pick(seed, o.id, ofNth, len(m.at))
 	o.When = Trigger{Before: m.write, Nth: nth + 1, User: m.user}
 	switch o.Verb {
-	case crash, timeTravel, stop, pause, cut, partition, lag:
+	case crash, timeTravel, stop, pause, cut, partition, lag, slow:
 		if m.user || pick(seed, o.id, ofPoint, 2) == 1 {
 			o.When.Before, o.When.After = "", m.write
 		}
 	}
 	if hold := m.holds[nth]; o.stretches() && hold > o.For && pick(seed, o.id, ofHold, 3) > 0 {
 		o.For = hold
+	}
+	return true
+}
+
+// slows chooses the kind that is slow, and whether it is from the start or from a write of
+// the user on, whatever kind that is of.
+func (o *Op) slows(seed uint64, found probed) bool {
+	users := slices.DeleteFunc(slices.Clone(found.moments), func(m moment) bool { return !m.user })
+	if len(found.watched) == 0 || len(users) == 0 {
+		return false
+	}
+	if o.Kind == "" {
+		o.Kind = found.watched[pick(seed, o.id, ofHold, len(found.watched))]
+	}
+	o.When = Trigger{At: time.Millisecond}
+	if pick(seed, o.id, ofPoint, 2) == 1 {
+		m := users[pick(seed, o.id, ofClass, len(users))]
+		o.When = Trigger{Before: m.write, Nth: 1 + pick(seed, o.id, ofNth, len(m.at)), User: true}
 	}
 	return true
 }
@@ -105,6 +132,18 @@ func spread(seed uint64, id string, sequence int) uint64 {
 // steps are 2⁶⁴ by the powers of the root of x⁷ = x + 1, which fill the space of six
 // sequences evenly.
 var steps = [...]uint64{0xe60e2b722b53a801, 0xcebd76d9edb6a001, 0xb9c9aa3a51d00001, 0xa6f5777f6f888801, 0x9609c71eb7d03001, 0x86d516e50b049801}
+
+// found is what a probe finds while faults would happen.
+func (h *History) found(phase time.Duration) (out probed) {
+	for _, e := range h.Events {
+		if e.What == Asked && e.Name == "watch" && !slices.Contains(out.watched, e.Kind) {
+			out.watched = append(out.watched, e.Kind)
+		}
+	}
+	slices.Sort(out.watched)
+	out.moments = momentsOf(h, phase)
+	return out
+}
 
 // momentsOf are the writes of a probe while faults would happen, in the order in which
 // each class first comes.

@@ -9,7 +9,7 @@
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
 //	     ▼ one program or several, each alive or between two lives program.go
-//	     │                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go
+//	     │                                   ┌─ faults by a Plan   plan.go, fault.go, fire.go, slow.go
 //	  process: manager + setup, its networks ┤                     process.go, webhooks.go
 //	     │                                   └─ instants, draws    hooks.go, wire.go, instants.go
 //	     ▼ what it does, as internal/simhook tells it
@@ -44,7 +44,8 @@
 //	    out, or right after it is carried out and before it is answered; a swarm aims
 //	    most of those that it can at writes that the same seed makes without faults
 //	K9  a plan that fails is printed as Go with no operation that can be left out
-//	K10 each bug of package zoo is found, within 50 seeds at the median
+//	K10 each bug of package zoo is found by one of the twenty seeds from the one that it
+//	    is pinned to; make zoo measures how many seeds that takes from other ones
 //	K11 the server calls the webhooks of a process over the simulated network: a fault
 //	    of the network or of the process reaches them too
 //	K12 a goroutine that waits for something outside of its bubble, so that virtual

@@ -14,10 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// somewhere are moments of a probe.
-var somewhere = []moment{
-	{write: "create ConfigMap", at: make([]time.Duration, 3), holds: make([]time.Duration, 3)},
-	{write: "update Pod/status", at: make([]time.Duration, 9), holds: make([]time.Duration, 9)},
+// somewhere is what a probe finds.
+var somewhere = probed{
+	moments: []moment{
+		{write: "create ConfigMap", at: make([]time.Duration, 3), holds: make([]time.Duration, 3)},
+		{write: "update Pod/status", at: make([]time.Duration, 9), holds: make([]time.Duration, 9)},
+		{write: "update Pod", user: true, at: make([]time.Duration, 2), holds: make([]time.Duration, 2)},
+	},
+	watched: []string{"ConfigMap", "Pod"},
 }
 
 // What one draws moves nobody else's, and an operation less in the plan leaves the

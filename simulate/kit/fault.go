@@ -12,7 +12,7 @@ type Verb string
 // the process, of the clock and of objects.
 const (
 	cut, blackHole, refuse, partition, delay, loseResponse              Verb = "cut", "black hole", "refuse", "partition", "delay", "lose response"
-	lag, dropEvent, duplicate, reorder, noEndBookmark                   Verb = "lag", "drop event", "duplicate", "reorder", "no end bookmark"
+	lag, slow, dropEvent, duplicate, reorder, noEndBookmark             Verb = "lag", "slow", "drop event", "duplicate", "reorder", "no end bookmark"
 	mute, closeWatches, compact, restartCache, rewind                   Verb = "mute", "close watches", "compact", "restart cache", "rewind"
 	overload, deny, expireTokens, spoilList, spoilEvent, expireContinue Verb = "overload", "deny", "expire tokens", "spoil list", "spoil event", "expire continue"
 	coalesce, reject, failConversion, changeSchema                      Verb = "coalesce", "reject", "fail conversion", "change schema"
@@ -46,6 +46,11 @@ func LoseResponse() Op { return Op{Verb: loseResponse, Amount: 1} }
 
 // Lag has watches and lists from the cache know nothing new for a time.
 func Lag(d time.Duration) Op { return Op{Verb: lag, For: d} }
+
+// Slow has watches of one kind, and lists of it from the cache, know of each change so
+// much later, for a time d. Those of other kinds go on, and the reconciles that follow from
+// them read a state of the past.
+func Slow(by, d time.Duration) Op { return Op{Verb: slow, Amount: int64(by), For: d} }
 
 // DropEvent keeps the next change of a kind from the watches that are open. What
 // it hides comes to light by an audit alone, see informer.Options.Audit: without
@@ -177,7 +182,7 @@ func Nasty() Op { return Op{Verb: nasty} }
 func bearable() []Op {
 	return []Op{
 		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
-		Lag(2 * time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
+		Lag(2 * time.Second), Slow(2*time.Second, 15*time.Second), Duplicate(), Reorder(), NoEndBookmark(5 * time.Second), Mute(), CloseWatches(), Compact(), RestartCache(),
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
 		Reject(2, 409), Reject(2, 422), Reject(2, 500), Reject(2, 503),
 		Crash(time.Second), TimeTravel(6, time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),

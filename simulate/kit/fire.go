@@ -77,6 +77,7 @@ var verbs = map[Verb]struct {
 		w.server.LagTo(w.server.Revision())
 		return w.server.CatchUp
 	}},
+	slow: {aKind, func(w *World, t target) func() { return w.slow(t.kind, time.Duration(t.op.Amount)) }},
 	dropEvent: {aKind, func(w *World, t target) func() {
 		w.server.DropEvent(t.kind, int(t.op.Amount))
 		if w.cfg.Manager.Informers.Audit == 0 {

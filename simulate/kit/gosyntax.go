@@ -28,11 +28,9 @@ func (p Plan) GoString() string {
 // constructors are how each fault is made.
 var constructors = map[Verb]func(Op) string{
 	cut: call("Cut"), blackHole: call("BlackHole"), refuse: lasting("Refuse"), partition: lasting("Partition"),
-	delay: func(o Op) string {
-		return fmt.Sprintf("Delay(%s, %s)", goDuration(time.Duration(o.Amount)), goDuration(o.For))
-	},
+	delay:        slowly("Delay"),
 	loseResponse: call("LoseResponse"),
-	lag:          lasting("Lag"), dropEvent: call("DropEvent"), duplicate: call("Duplicate"), reorder: call("Reorder"), noEndBookmark: lasting("NoEndBookmark"),
+	lag:          lasting("Lag"), slow: slowly("Slow"), dropEvent: call("DropEvent"), duplicate: call("Duplicate"), reorder: call("Reorder"), noEndBookmark: lasting("NoEndBookmark"),
 	mute: call("Mute"), closeWatches: call("CloseWatches"), compact: call("Compact"), restartCache: call("RestartCache"), coalesce: call("Coalesce"),
 	rewind:   func(o Op) string { return fmt.Sprintf("Rewind(%d)", o.Amount) },
 	overload: func(o Op) string { return fmt.Sprintf("Overload(%d, %d)", o.Amount, o.Code) },
@@ -50,6 +48,12 @@ func call(name string) func(Op) string { return func(Op) string { return name + 
 
 func lasting(name string) func(Op) string {
 	return func(o Op) string { return name + "(" + goDuration(o.For) + ")" }
+}
+
+func slowly(name string) func(Op) string {
+	return func(o Op) string {
+		return name + "(" + goDuration(time.Duration(o.Amount)) + ", " + goDuration(o.For) + ")"
+	}
 }
 
 // GoString is the operation as it is written in a test.

@@ -160,9 +160,9 @@ func (p Plan) Without(ops ...Op) Plan {
 }
 
 // drawn is the plan of one seed: what the seed decides is decided. Each operation
-// is drawn by what it is, so that none moves another. moments are the writes that it can
+// is drawn by what it is, so that none moves another. found is what it can
 // be aimed at.
-func (p Plan) drawn(seed uint64, moments []moment) Plan {
+func (p Plan) drawn(seed uint64, found probed) Plan {
 	out := Plan{}
 	for i, op := range p {
 		op.id = fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
@@ -170,7 +170,7 @@ func (p Plan) drawn(seed uint64, moments []moment) Plan {
 			if unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
 				continue
 			}
-			if !op.aim(seed, moments) {
+			if !op.aim(seed, found) {
 				op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
 			}
 		}

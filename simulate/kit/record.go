@@ -207,6 +207,7 @@ func (t tracer) Stored(c simulate.Change) {
 		e.Name = "created"
 	}
 	t.w.note(e)
+	t.w.slowly(c)
 	select {
 	case t.w.changed <- struct{}{}:
 	default: // on its way

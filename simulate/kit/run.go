@@ -17,15 +17,15 @@ import (
 // too: something in it waits for ever.
 func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
-	var moments []moment
+	var found probed
 	if cfg.Faults.aims() {
-		probed := play(t, cfg, newHistory(t, cfg, seed, Plan{}), func(w *World) { w.probe(scenario) })
-		if probed.abandoned {
-			return probed
+		probe := play(t, cfg, newHistory(t, cfg, seed, Plan{}), func(w *World) { w.probe(scenario) })
+		if probe.abandoned {
+			return probe
 		}
-		moments = momentsOf(probed, cfg.FaultPhase)
+		found = probe.found(cfg.FaultPhase)
 	}
-	h := play(t, cfg, newHistory(t, cfg, seed, cfg.Faults.drawn(seed, moments)), func(w *World) { w.play(scenario) })
+	h := play(t, cfg, newHistory(t, cfg, seed, cfg.Faults.drawn(seed, found)), func(w *World) { w.play(scenario) })
 	if !h.abandoned {
 		h.judge()
 	}

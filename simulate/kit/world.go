@@ -53,6 +53,7 @@ type World struct {
 		settled  []check
 		never    []check
 		neverWas bool // one has failed
+		slow     map[string]*slowness
 	}
 	history *History
 	record  record
@@ -63,7 +64,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 		t: t, cfg: cfg, seed: h.Seed, start: time.Now(), draws: newDraws(h.Seed), instants: newInstants(),
 		scheme: cfg.Scheme, changed: make(chan struct{}, 1), history: h,
 	}
-	w.mu.did = map[string]int{}
+	w.mu.did, w.mu.slow = map[string]int{}, map[string]*slowness{}
 	w.record.begin()
 	w.ctx, w.end = context.WithCancel(t.Context())
 	w.serving, w.endServing = context.WithCancel(t.Context())

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate"
+)
+
+// slowness is that of a kind whose changes are known late.
+type slowness struct {
+	resource schema.GroupResource
+	by       time.Duration
+	faults   int   // that last
+	known    int64 // revision
+}
+
+// slow has changes of a kind be known so much later, until over is called.
+func (w *World) slow(r schema.GroupResource, by time.Duration) (over func()) {
+	kind, now := w.kindOf(r), w.server.Revision()
+	w.mu.Lock()
+	s := w.mu.slow[kind]
+	if s == nil {
+		s = &slowness{resource: r, known: now}
+		w.mu.slow[kind] = s
+	}
+	s.faults++
+	s.by = by
+	known := s.known
+	w.mu.Unlock()
+	w.server.LagKindTo(r, known)
+	return func() { w.quickAgain(kind) }
+}
+
+// quickAgain ends one slow fault of a kind, and the slowness with the last of them.
+func (w *World) quickAgain(kind string) {
+	w.mu.Lock()
+	s := w.mu.slow[kind]
+	s.faults--
+	last := s.faults == 0
+	if last {
+		delete(w.mu.slow, kind)
+	}
+	w.mu.Unlock()
+	if last {
+		w.server.CatchUpKind(s.resource)
+	}
+}
+
+// slowly has a change be known later, if its kind is slow. It does not block.
+func (w *World) slowly(c simulate.Change) {
+	kind := c.Kind.String()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.mu.slow[kind]
+	if s == nil {
+		return
+	}
+	by := s.by
+	w.group.Go(func() {
+		if w.rest(w.faulty, fmt.Sprintf("slow %s %d", kind, c.Revision), by) {
+			w.catchUp(kind, s, c.Revision)
+		}
+	})
+}
+
+// catchUp has a revision of a slow kind be known, unless it is slow no more.
+func (w *World) catchUp(kind string, s *slowness, revision int64) {
+	w.mu.Lock()
+	slow := w.mu.slow[kind] == s
+	s.known = max(s.known, revision)
+	known := s.known
+	w.mu.Unlock()
+	if slow {
+		w.server.LagKindTo(s.resource, known)
+	}
+}
