@@ -5,6 +5,7 @@ package kubernetes_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"testing"
@@ -233,13 +234,18 @@ func (c *cluster) reached(t *testing.T, part int) {
 	}).WithContext(t.Context()).WithTimeout(long).Should(BeNumerically(">=", part*c.shops*int(c.replicas)/4))
 }
 
-// delete takes all away by hand: no garbage collector runs here.
+// delete deletes everything by hand: no garbage collector runs here. A controller
+// that has not yet seen its ReplicaSet deleted may create a Pod once more.
 func (c *cluster) delete(t *testing.T) {
 	c.gone = true
 	g, ctx := NewWithT(t), t.Context()
 	g.Expect(c.api.AppsV1().Deployments("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	g.Expect(c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	g.Expect(c.api.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	g.Eventually(func() error {
+		return errors.Join(
+			c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+			c.api.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+			c.settled(ctx))
+	}).WithTimeout(long).WithPolling(time.Second).Should(Succeed())
 }
 
 // settled says what is not as it is wanted.
