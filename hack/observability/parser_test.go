@@ -79,7 +79,8 @@ func (e exposition) family(name string) (*family, string) {
 
 // rare are the values of labels that only a cluster in trouble shows.
 var rare = map[string]*regexp.Regexp{
-	"code": regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`),
+	"code":  regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`),
+	"state": regexp.MustCompile(`^(Stale|Forbidden|Unauthorized|NotServed|DecodingErrors|Misuse)$`), // of scopes in trouble
 }
 
 // complaint says what is wrong with m; empty: nothing is.
