@@ -235,7 +235,7 @@ func TestClient_DiscoveryIsAskedOncePerGroup_C1(t *testing.T) {
 		t.Errorf("discovery was asked %d times for two kinds of one group, want once", counted.n)
 	}
 	for range 2 {
-		if err := c.Create(t.Context(), &corev1.Secret{ObjectMeta: at("prod", "web")}); err == nil {
+		if err := c.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: at("prod", "web")}); err == nil {
 			t.Error("a kind that is not served was created")
 		}
 	}

@@ -80,7 +80,9 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"nothing to mutate with", func(c *client.Client) error { return second(c.CreateOrUpdate(ctx, web(), nil)) }, "use Apply"},
 		{"subresource without name", func(c *client.Client) error { return c.SubResource("").Update(ctx, web()) }, "no name of a subresource"},
 		{"subresource that is a path", func(c *client.Client) error { return c.SubResource("a/b").Get(ctx, web(), web()) }, "no name of a subresource"},
-		{"kind that is not served", func(c *client.Client) error { return c.Create(ctx, &corev1.Secret{ObjectMeta: at("prod", "web")}) }, "not served by the API server (is its CustomResourceDefinition installed?)"},
+		{"kind that is not served", func(c *client.Client) error {
+			return c.Create(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: at("prod", "web")})
+		}, "not served by the API server (is its CustomResourceDefinition installed?)"},
 		{"list of an interface", func(c *client.Client) error { return firstError[informer.Object](ctx, c) }, "pointer to an API type"},
 		{"list of unstructured", func(c *client.Client) error { return firstError[*unstructured.Unstructured](ctx, c) }, "client.OfKind"},
 		{"list in a namespace that cannot be", func(c *client.Client) error {
