@@ -290,6 +290,7 @@ func defaults(t *testing.T) map[string]string {
 		"log-level":                   "info",
 		"v":                           fmt.Sprint(o.Verbosity),
 		"config":                      "none",
+		"allowed-hosts":               "localhost and loopback addresses",
 	}
 }
 
