@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,14 +47,14 @@ func TestKit_PlanIsShrunkToTwoThatNeedEachOther_K9(t *testing.T) {
 	down := 100 * time.Millisecond
 	cfg := kit.Config{Faults: kit.Plan{kit.Huge().Rate(0.5), kit.Crash(down).At(time.Second), kit.Cut().At(4 * time.Second), kit.Crash(2 * down).Rate(0.5), kit.Stall(time.Second).Rate(0.3)}}
 	scenario := func(w *kit.World) {
-		lives := 0
+		var lives atomic.Int32
 		w.Run(func(mgr *manager.Manager) error {
-			lives++
+			lives.Add(1)
 			return setUpCopier(mgr)
 		})
 		w.Create(configMap("m", nil))
 		w.Sleep(15 * time.Second)
-		if lives > 2 {
+		if lives.Load() > 2 {
 			w.Errorf("the program has begun three times")
 		}
 	}
