@@ -118,9 +118,10 @@ func setUpBusy() func(*manager.Manager) error {
 	lives := 0
 	return func(mgr *manager.Manager) error {
 		lives++
+		first := lives == 1
 		return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
 			return func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-				if key.Name == "m" && lives == 1 {
+				if key.Name == "m" && first {
 					go func() {
 						<-time.After(5 * time.Second)
 						logr.FromContextOrDiscard(ctx).Info("late")
