@@ -121,20 +121,22 @@ func (g guard) Info(level int, msg string, values ...any) {
 		values = []any{"body", "not shown, since it may hold a secret"}
 	}
 	if level <= 0 && g.rare {
-		var show bool
-		if _, values, show = g.judged(nil, msg, values); !show {
+		shown, ok := g.judged(nil, msg, values)
+		if !ok {
 			return
 		}
+		values = shown.values
 	}
 	g.next.Info(level, msg, values...)
 }
 
 func (g guard) Error(err error, msg string, values ...any) {
 	if g.rare {
-		var show bool
-		if err, values, show = g.judged(err, msg, values); !show {
+		shown, ok := g.judged(err, msg, values)
+		if !ok {
 			return
 		}
+		err, values = shown.err, shown.values
 	}
 	g.next.Error(err, msg, values...)
 }
@@ -142,10 +144,11 @@ func (g guard) Error(err error, msg string, values ...any) {
 // Warn is the function of that name for a guarded logger.
 func (g guard) Warn(err error, msg string, values ...any) {
 	if g.rare {
-		var show bool
-		if err, values, show = g.judged(err, msg, values); !show {
+		shown, ok := g.judged(err, msg, values)
+		if !ok {
 			return
 		}
+		err, values = shown.err, shown.values
 	}
 	warn(g.next, err, msg, values)
 }
@@ -222,28 +225,34 @@ func (g guard) about(values []any) (part, key string) {
 	return part, key
 }
 
+// cause is what a line says beside its message.
+type cause struct {
+	err    error
+	values []any
+}
+
 // judged says whether a line is shown now, and what of it.
-func (g guard) judged(err error, msg string, values []any) (error, []any, bool) {
+func (g guard) judged(err error, msg string, values []any) (shown cause, ok bool) {
 	part, key := g.about(values)
-	cause := ""
+	why := ""
 	if err != nil {
-		cause = text(err)
+		why = text(err)
 	}
 	s := subject{
 		text:  g.shared.hash("text", g.name, msg),
 		part:  g.shared.hash("part", g.name, msg, part),
 		key:   g.shared.hash("key", g.name, msg, part, key),
-		cause: g.shared.hash("cause", cause),
+		cause: g.shared.hash("cause", why),
 	}
 	now := time.Now()
 	g.shared.mu.Lock()
 	defer g.shared.mu.Unlock() // a line that is shown next says how many came before it
 	show, omitted, forgotten := g.shared.mu.throttle.judge(now, s)
 	if !show {
-		return nil, nil, false
+		return cause{}, false
 	}
-	if len(cause) > mostText {
-		err = errors.New(cut(cause, mostText))
+	if len(why) > mostText {
+		err = errors.New(cut(why, mostText))
 	}
 	values = slices.Clone(values)
 	for i := 0; i+1 < len(values); i += 2 {
@@ -264,7 +273,7 @@ func (g guard) judged(err error, msg string, values []any) (error, []any, bool) 
 	if forgotten > 0 {
 		values = append(values, "omittedOfOthers", forgotten)
 	}
-	return err, values, true
+	return cause{err, values}, true
 }
 
 func (s *shared) hash(parts ...string) uint64 {
