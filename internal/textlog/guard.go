@@ -225,14 +225,14 @@ func (g guard) about(values []any) (part, key string) {
 	return part, key
 }
 
-// cause is what a line says beside its message.
-type cause struct {
+// details are what a line says beside its message.
+type details struct {
 	err    error
 	values []any
 }
 
 // judged says whether a line is shown now, and what of it.
-func (g guard) judged(err error, msg string, values []any) (shown cause, ok bool) {
+func (g guard) judged(err error, msg string, values []any) (shown details, ok bool) {
 	part, key := g.about(values)
 	why := ""
 	if err != nil {
@@ -249,7 +249,7 @@ func (g guard) judged(err error, msg string, values []any) (shown cause, ok bool
 	defer g.shared.mu.Unlock() // a line that is shown next says how many came before it
 	show, omitted, forgotten := g.shared.mu.throttle.judge(now, s)
 	if !show {
-		return cause{}, false
+		return details{}, false
 	}
 	if len(why) > mostText {
 		err = errors.New(cut(why, mostText))
@@ -273,7 +273,7 @@ func (g guard) judged(err error, msg string, values []any) (shown cause, ok bool
 	if forgotten > 0 {
 		values = append(values, "omittedOfOthers", forgotten)
 	}
-	return cause{err, values}, true
+	return details{err, values}, true
 }
 
 func (s *shared) hash(parts ...string) uint64 {
