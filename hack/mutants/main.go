@@ -1,20 +1,29 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants shows that each promise's test guards it. A mutant is a patch
-// of one hunk that removes the guard:
+// Command mutants shows that each promise's test guards it. A mutant removes a
+// guard. Its file is named after the promise and says what breaks, which tests
+// must fail, which declaration changes, and how:
 //
-//	# promise: W3
-//	# test: go test ./workqueue -run 'TestQueue_KeyAddedWhileHeldRunsAgain_W3' -count=1
-//	# why: what the hunk takes away
-//	diff --git …
+//	why: Done does not make a key ready that was added while held
+//	test: TestQueue_KeyAddedWhileHeldRunsAgain_W3
+//	in: (*state).done
 //
-// In a copy of the working tree the named tests must pass. Then each patch is
+//	- s.enqueue(n)
+//	  return worked
+//
+// The change is a diff without positions, applied on the syntax tree. It names
+// no file, and a package only where it must: moving or formatting code does not
+// break it. The lines that go and those that stay are one node of the tree, or
+// nodes that follow each other, and occur exactly once in the declaration.
+//
+// In a copy of the working tree the named tests must pass. Then each mutant is
 // applied in turn, its test must fail, by an assertion, a panic or a timeout
-// but not by failing to compile, and the patch is taken back.
+// but not by failing to compile, and the mutant is taken back.
 //
-//	go run ./hack/mutants                every patch beside this file
+//	go run ./hack/mutants                every mutant beside this file
 //	go run ./hack/mutants 'W*' I3-*      those whose file name matches
+//	go run ./hack/mutants -check         whether each can be applied, in a second
 package main
 
 import (
@@ -34,16 +43,17 @@ import (
 
 func main() {
 	limit := flag.Duration("limit", 2*time.Minute, "how long one test may run")
+	check := flag.Bool("check", false, "only see whether the mutants can be applied")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *limit, flag.Args()); err != nil {
+	if err := run(ctx, os.Stdout, *limit, *check, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, limit time.Duration, globs []string) error {
+func run(ctx context.Context, out io.Writer, limit time.Duration, check bool, globs []string) error {
 	root, err := command(ctx, ".", "git", "rev-parse", "--show-toplevel")
 	if err != nil {
 		return fmt.Errorf("find the repository: %w", err)
@@ -53,15 +63,23 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, globs []string
 	if err != nil {
 		return err
 	}
-	tree, err := os.MkdirTemp("", "mutants-")
+	t, err := load(root)
+	if err != nil {
+		return fmt.Errorf("parse the working tree: %w", err)
+	}
+	if err := applicable(t, mutants); check || err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "mutants-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tree)
-	if err := copyTree(ctx, root, tree); err != nil {
+	defer os.RemoveAll(dir)
+	if err := copyTree(ctx, root, dir); err != nil {
 		return fmt.Errorf("copy the working tree: %w", err)
 	}
-	if err := passUnpatched(ctx, out, tree, limit, mutants); err != nil {
+	t.root = dir
+	if err := passUnchanged(ctx, out, t, limit, mutants); err != nil {
 		return err
 	}
 
@@ -69,14 +87,14 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, globs []string
 	survived := 0
 	for _, m := range mutants {
 		began := time.Now()
-		verdict, err := m.try(ctx, tree, limit)
+		verdict, err := m.try(ctx, t, limit)
 		if err != nil {
 			return fmt.Errorf("try %s: %w", m.file, err)
 		}
 		if !verdict.killed {
 			survived++
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%.1f s\n", m.promise, m.file, verdict, time.Since(began).Seconds())
+		fmt.Fprintf(table, "%s\t%s\t%.1f s\n", m.file, verdict, time.Since(began).Seconds())
 		if err := table.Flush(); err != nil {
 			return err
 		}
@@ -88,20 +106,40 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, globs []string
 	return nil
 }
 
-// passUnpatched runs each test that the mutants name once, on the tree as it is.
-func passUnpatched(ctx context.Context, out io.Writer, tree string, limit time.Duration, mutants []mutant) error {
+// applicable returns what keeps mutants from being applied and tested.
+func applicable(t *tree, mutants []mutant) error {
+	var errs []error
+	for _, m := range mutants {
+		_, err := t.place(m)
+		if err == nil {
+			_, err = m.command(t)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.file, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// passUnchanged runs each test that the mutants name once, on the tree as it is.
+func passUnchanged(ctx context.Context, out io.Writer, t *tree, limit time.Duration, mutants []mutant) error {
 	done := map[string]bool{}
 	for _, m := range mutants {
-		if done[m.test] {
+		args, err := m.command(t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.file, err)
+		}
+		line := strings.Join(args, " ")
+		if done[line] {
 			continue
 		}
-		done[m.test] = true
-		text, err := test(ctx, tree, limit, m.test)
+		done[line] = true
+		text, err := test(ctx, t.root, limit, args)
 		if err == nil && strings.Contains(text, "no tests to run") {
 			err = errors.New("there is no such test")
 		}
 		if err != nil {
-			return fmt.Errorf("%s names a test that does not pass without it: %s: %w\n%s", m.file, m.test, err, text)
+			return fmt.Errorf("%s names a test that does not pass without it: go %s: %w\n%s", m.file, line, err, text)
 		}
 	}
 	fmt.Fprintf(out, "%d tests pass without a mutant\n", len(done))

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,12 +15,16 @@ import (
 	"time"
 )
 
-// mutant is one patch and the test that must notice it.
+// mutant is a change that removes a promise's guard, and the tests that must
+// notice it.
 type mutant struct {
-	file    string // in the directory of the mutants
-	path    string
-	promise string
-	test    string // a go test command
+	file  string // in the directory of the mutants
+	why   string
+	in    string // the declaration to change
+	old   string // what it contains
+	new   string // what comes in its place
+	tests *regexp.Regexp
+	flags []string // more arguments of go test
 }
 
 // verdict is how a test took a mutant.
@@ -35,20 +40,20 @@ func (v verdict) String() string {
 	return "NOT KILLED: " + v.how
 }
 
-// readAll reads the patches in dir whose file name matches one of globs, all
-// without globs.
+// readAll reads the mutants in dir whose file name, with or without its ending,
+// matches one of globs, all without globs.
 func readAll(dir string, globs []string) ([]mutant, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.patch"))
+	files, err := filepath.Glob(filepath.Join(dir, "*"+ending))
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(paths)
+	slices.Sort(files)
 	var out []mutant
-	for _, path := range paths {
+	for _, path := range files {
 		file := filepath.Base(path)
 		wanted := len(globs) == 0
 		for _, glob := range globs {
-			match, err := filepath.Match(glob, file)
+			match, err := filepath.Match(strings.TrimSuffix(glob, ending), strings.TrimSuffix(file, ending))
 			if err != nil {
 				return nil, fmt.Errorf("match %q: %w", glob, err)
 			}
@@ -57,50 +62,101 @@ func readAll(dir string, globs []string) ([]mutant, error) {
 		if !wanted {
 			continue
 		}
-		m, err := read(path)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		m, err := read(string(text))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", file, err)
 		}
+		m.file = file
 		out = append(out, m)
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("find patches in %s: none matches", dir)
+		return nil, fmt.Errorf("find mutants in %s: none matches", dir)
 	}
 	return out, nil
 }
 
-func read(path string) (mutant, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return mutant{}, err
-	}
-	m := mutant{file: filepath.Base(path), path: path}
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+const ending = ".mutant"
+
+// read takes the header up to an empty line and the change that follows it.
+func read(text string) (mutant, error) {
+	var m mutant
+	head, change, _ := strings.Cut(text, "\n\n")
+	for line := range strings.SplitSeq(head, "\n") {
+		key, value, _ := strings.Cut(line, ": ")
 		switch key {
-		case "# promise":
-			m.promise = value
-		case "# test":
-			m.test = value
-		}
-		if !strings.HasPrefix(line, "#") {
-			break
+		case "why":
+			m.why = value
+		case "in":
+			m.in = value
+		case "test":
+			pattern, flags, _ := strings.Cut(value, " ")
+			tests, err := regexp.Compile("^(?:" + pattern + ")$")
+			if err != nil {
+				return mutant{}, err
+			}
+			m.tests, m.flags = tests, strings.Fields(flags)
+		default:
+			return mutant{}, fmt.Errorf("the header has no line %q; it has \"why: \", \"test: \" and \"in: \"", line)
 		}
 	}
-	if m.promise == "" || !strings.HasPrefix(m.test, "go test ") {
-		return mutant{}, fmt.Errorf("the header needs \"# promise: …\" and \"# test: go test …\"")
+	if m.why == "" || m.in == "" || m.tests == nil {
+		return mutant{}, errors.New("the header needs three lines: \"why: …\", \"test: TestName\" and \"in: function\"")
+	}
+	var before, after []string
+	for line := range strings.SplitSeq(change, "\n") {
+		sign, rest := "", ""
+		if line != "" {
+			sign, rest = line[:1], strings.TrimPrefix(line[1:], " ")
+		}
+		switch sign {
+		case "-":
+			before = append(before, rest)
+		case "+":
+			after = append(after, rest)
+		case " ", "":
+			before, after = append(before, rest), append(after, rest)
+		default:
+			return mutant{}, fmt.Errorf("a line of the change begins with \"- \", \"+ \" or two spaces, not so %q", line)
+		}
+	}
+	m.old, m.new = strings.TrimSpace(strings.Join(before, "\n")), strings.TrimSpace(strings.Join(after, "\n"))
+	if m.old == "" {
+		return mutant{}, errors.New("the change needs a line \"- …\" or a line that stays: where does it go?")
 	}
 	return m, nil
 }
 
-// try applies the mutant to tree, runs its test and takes the mutant back.
-func (m mutant) try(ctx context.Context, tree string, limit time.Duration) (verdict, error) {
-	if out, err := command(ctx, tree, "git", "apply", m.path); err != nil {
-		return verdict{how: "does not apply: " + firstLine(out)}, nil
+// command returns the go test command that runs m's tests.
+func (m mutant) command(t *tree) ([]string, error) {
+	dirs := t.holders(m.tests)
+	if len(dirs) == 0 {
+		return nil, fmt.Errorf("no test is named %s", m.tests)
 	}
-	text, failed := test(ctx, tree, limit, m.test)
-	if out, err := command(context.WithoutCancel(ctx), tree, "git", "apply", "-R", m.path); err != nil {
-		return verdict{}, fmt.Errorf("take it back: %w: %s", err, out)
+	args := append([]string{"test", "-count=1", "-run=" + m.tests.String()}, dirs...)
+	return append(args, m.flags...), nil
+}
+
+// try applies the mutant to the tree, runs its tests and takes it back.
+func (m mutant) try(ctx context.Context, t *tree, limit time.Duration) (verdict, error) {
+	change, err := t.place(m)
+	if err != nil {
+		return verdict{how: err.Error()}, nil
+	}
+	args, err := m.command(t)
+	if err != nil {
+		return verdict{how: err.Error()}, nil
+	}
+	path := filepath.Join(t.root, change.path)
+	if err := os.WriteFile(path, change.to, 0o644); err != nil {
+		return verdict{}, err
+	}
+	text, failed := test(ctx, t.root, limit, args)
+	if err := os.WriteFile(path, change.from, 0o644); err != nil {
+		return verdict{}, fmt.Errorf("take it back: %w", err)
 	}
 	return judge(text, failed), ctx.Err()
 }
@@ -128,18 +184,15 @@ func judge(text string, failed error) verdict {
 }
 
 // test runs a go test command, with a limit of its own unless it names one.
-func test(ctx context.Context, tree string, limit time.Duration, line string) (string, error) {
-	args := strings.Fields(line)
-	for i := range args {
-		args[i] = strings.Trim(args[i], `'"`)
-	}
-	if !strings.Contains(line, "-timeout") {
+func test(ctx context.Context, dir string, limit time.Duration, args []string) (string, error) {
+	args = slices.Clone(args)
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-timeout") }) {
 		args = append(args, "-timeout="+limit.String())
 	}
 	args = append(args, "-vet=off", "-ldflags=-s -w") // each mutant is linked anew
 	ctx, cancel := context.WithTimeout(ctx, 5*limit)  // compiling counts, too
 	defer cancel()
-	return command(ctx, tree, args[0], args[1:]...)
+	return command(ctx, dir, "go", args...)
 }
 
 func firstLine(text string) string {
