@@ -57,7 +57,7 @@ func TestKit_OneSeedHasOneHistory_K1(t *testing.T) {
 	}
 }
 
-// Whatever lasts beyond the fault phase ends with it.
+// Whatever lasts beyond the fault phase ends with it, though there were changes meanwhile.
 func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 	long := time.Hour
 	for _, op := range []kit.Op{
@@ -71,8 +71,10 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 			w.Settled(copied(w))
 			m := configMap("m", map[string]string{"v": "0"})
 			w.Create(m)
-			w.Sleep(12 * time.Second)
+			w.Sleep(9 * time.Second)
 			w.Edit(m, func() { m.Data = map[string]string{"v": "1"} })
+			w.Sleep(3 * time.Second)
+			w.Edit(m, func() { m.Data = map[string]string{"v": "2"} })
 		})
 		sound(t, h)
 		fired, healed := 0, false
@@ -88,6 +90,34 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 		if fired != 2 {
 			t.Errorf("%s: %d faults happened, want 2: it is not what it was tested for", op, fired)
 		}
+	}
+}
+
+// A slow kind is quick again when its time is over, and when the faults end: what changed
+// while it was slow is known then, and what changes later at once.
+func TestKit_SlowKindIsQuickAgain_K3(t *testing.T) {
+	for name, cfg := range map[string]kit.Config{
+		"its time is over":      {Faults: kit.Plan{kit.Slow(2*time.Second, 5*time.Second).Of("ConfigMap").At(3 * time.Second)}, FaultPhase: time.Minute},
+		"the faults have ended": {Faults: kit.Plan{kit.Slow(2*time.Second, time.Hour).Of("ConfigMap").At(3 * time.Second)}, FaultPhase: 8 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := kit.Run(t, cfg, 1, func(w *kit.World) {
+				w.Run(setUpCopier)
+				w.Settled(copied(w))
+				m := configMap("m", map[string]string{"v": "0"})
+				w.Create(m)
+				for _, pause := range []time.Duration{7, 3, 3, 3} {
+					w.Sleep(pause * time.Second)
+					w.Edit(m, func() { m.Data["v"] += "." })
+				}
+			})
+			sound(t, h)
+			follow(t, h, []string{
+				`3s fault fault ConfigMap slow`, `7s changed user .* default/m `, `! sent .* default/m `, `8s sent .* default/m `,
+				`10s changed user .* default/m `, `10s sent .* default/m `, `13s changed user .* default/m `, `13s sent .* default/m `,
+				`16s changed user .* default/m `, `16s sent .* default/m `,
+			})
+		})
 	}
 }
 
