@@ -205,30 +205,29 @@ func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
 	return c.indexer.whenPassed(key, than, do)
 }
 
+// snapshot waits for no lock that is held while the program's functions are called.
 func (c *core) snapshot() Snapshot {
 	s := c.indexer.snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	if c.guard != nil {
 		s.Mutations = c.guard.found.Load()
 	}
-	s.Scopes = c.choices()
-	for _, choice := range s.Scopes {
-		s.Synced = s.Synced && choice.Synced
-	}
-	quarantine := c.indexer.spoilsOf()
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for id, w := range c.critical.byID {
-		if w == nil {
-			continue
-		}
-		state := w.reflector.State().spoiled(quarantine[ScopeID(id)])
-		state.Synced = w.synced
+	seats, choices := c.roster.shown()
+	for _, f := range choices {
+		state := f.state(f.clusterWide, f.known)
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
 	}
-	for _, l := range c.critical.members {
-		s.Handlers = append(s.Handlers, l.snapshot())
+	quarantine := c.indexer.spoilsOf()
+	for _, w := range seats {
+		state := w.reflector.State().spoiled(quarantine[w.id])
+		state.Synced = w.synced.Load()
+		s.Synced = s.Synced && state.Synced
+		s.Scopes = append(s.Scopes, state)
+	}
+	_, members := c.roster.all()
+	for _, m := range members {
+		s.Handlers = append(s.Handlers, m.snapshot())
 	}
 	return s
 }

@@ -6,6 +6,7 @@ package informer
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
@@ -21,7 +22,7 @@ type watched struct {
 	lw        ListerWatcher[Object]
 	decoding  *hand // calls of the transform
 	holders   int
-	synced    bool
+	synced    atomic.Bool
 }
 
 // quiet: its Reflector has returned, or never runs.

@@ -17,6 +17,7 @@ func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
 	defer c.fifo.wakeAtEnd(ctx)()
+	c.storing.takenUp()
 	for {
 		batch, err := c.fifo.popBatch(ctx)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // handle is what a SharedInformer holds of its core. The core's critical
-// section guards it, save for sight.
+// section guards it, save for what is atomic.
 type handle struct {
 	asked   []Scope // nil: misuse, or released
 	follows []*following
@@ -23,6 +23,7 @@ type handle struct {
 	released    bool
 	deferred    bool // a scope of asked is Deferred
 	sight       atomic.Pointer[sight]
+	fed         atomic.Pointer[Reflector[Object]] // of the last of holds; nil: none
 }
 
 // sight is what the Listers of a handle see. It is immutable: another one takes
@@ -128,6 +129,7 @@ func (c *core) coverLocked(h *handle, scopes []Scope) error {
 	plain, open := h.chosenOf(scopes)
 	holds, err := c.findLocked(watchScopesOf(plain, h.clusterWide))
 	if err != nil {
+		c.showLocked()
 		return err
 	}
 	h.asked, h.open = slices.Clone(scopes), open
@@ -145,7 +147,7 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 		}
 	}
 	before := h.holds
-	h.holds = holds
+	h.hold(holds)
 	was, now := h.sight.Load().scopes, &sight{scopes: scopesOf(), namespaces: make(map[string]bool)}
 	for _, w := range holds {
 		now.scopes = now.scopes.with(w.id)
@@ -161,12 +163,22 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 	differently := c.indexer.seenDifferently(was, now.scopes)
 	h.sight.Store(now)
 	c.letGoLocked(before)
+	c.showLocked()
 	for _, m := range c.critical.members {
 		if m.of == h {
 			m.look(now.scopes, differently)
 		}
 	}
 	c.settleLocked()
+}
+
+func (h *handle) hold(scopes []*watched) {
+	h.holds = scopes
+	if len(scopes) == 0 {
+		h.fed.Store(nil)
+		return
+	}
+	h.fed.Store(scopes[len(scopes)-1].reflector)
 }
 
 func (c *core) letGoLocked(holds []*watched) {
@@ -179,7 +191,7 @@ func (c *core) letGoLocked(holds []*watched) {
 
 // isSynced: the first list of each scope is stored.
 func (h *handle) isSynced() bool {
-	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced })
+	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced.Load() })
 }
 
 // callPassed calls those who waited for a version, after every lock.
@@ -251,7 +263,9 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 	}
 	c.letGoLocked(h.holds)
 	follows, h.follows = h.follows, nil
-	h.holds, h.asked = nil, nil
+	h.hold(nil)
+	h.asked = nil
+	c.showLocked()
 	c.settleLocked()
 	c.critical.closed = len(c.critical.handles) == 0
 	return left, follows, c.critical.closed

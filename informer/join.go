@@ -142,7 +142,7 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 // syncedLocked marks the first list of scope as stored.
 func (c *core) syncedLocked(scope ScopeID) {
 	if w := c.critical.byID[scope]; w != nil {
-		w.synced = true
+		w.synced.Store(true)
 		c.settleLocked()
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"iter"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -35,8 +37,9 @@ type listener[T Object] struct {
 	every  bool  // event is given, so that the backlog has no bound
 	bytes  int64 // that bound what waits, if every event is given; negative: none
 	// relists: what a list has unchanged is given again.
-	relists bool
-	mu      struct {
+	relists   bool
+	goroutine atomic.Uint64 // that runs it
+	mu        struct {
 		sync.Mutex
 		waiting   waiting[T]
 		tempo     tempo
@@ -199,6 +202,7 @@ func (l *listener[T]) run(ctx context.Context) error {
 		l.woken.Broadcast()
 	})()
 	defer l.watch()()
+	l.goroutine.Store(uint64(stacks.Self()))
 	sim := simhook.Of(ctx)
 	var buf [3]Event[T]
 	for {
@@ -366,5 +370,6 @@ func (l *listener[T]) snapshot() HandlerSnapshot {
 		BacklogBytes: bytes, Merged: merged,
 		Delivered: l.mu.delivered, Panics: l.mu.panics,
 		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.tempo.longest, running),
+		Goroutine: l.goroutine.Load(),
 	}
 }

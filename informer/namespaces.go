@@ -160,8 +160,8 @@ func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 // state is where the choice of namespaces stands: in the words of their watch.
 func (f *following) state(clusterWide, known bool) ScopeState {
 	s := ScopeState{State: StateWaiting}
-	for _, of := range f.namespaces.core.statesOf(f.namespaces.handle) {
-		s = of
+	if of := f.namespaces.handle.fed.Load(); of != nil {
+		s = of.State()
 	}
 	s.Scope, s.NamespaceSelector, s.Synced = WatchScope{}, f.selector, known
 	if clusterWide {
@@ -169,33 +169,4 @@ func (f *following) state(clusterWide, known bool) ScopeState {
 		s.Reason = "the kind is of cluster scope, so namespaces cannot be chosen for it; leave the NamespaceSelector out"
 	}
 	return s
-}
-
-func (c *core) statesOf(h *handle) (out []ScopeState) {
-	c.critical.Lock()
-	defer c.critical.Unlock()
-	for _, w := range h.holds {
-		out = append(out, w.reflector.State())
-	}
-	return out
-}
-
-// choices are all that the handles follow, and where they stand.
-func (c *core) choices() (out []ScopeState) {
-	type choice struct {
-		*following
-		clusterWide, known bool
-	}
-	var all []choice
-	c.critical.Lock()
-	for _, h := range c.critical.handles {
-		for _, f := range h.follows {
-			all = append(all, choice{f, h.clusterWide, f.known})
-		}
-	}
-	c.critical.Unlock()
-	for _, f := range all { // the lock of another informer may be the same
-		out = append(out, f.state(f.clusterWide, f.known))
-	}
-	return out
 }

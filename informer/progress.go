@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
 // Progress says what an informer has in hand. Unlike a Snapshot it can always be
@@ -32,6 +34,8 @@ type Task struct {
 	Begun uint64
 	// Running is how long it has been running; 0: it waits for something to do.
 	Running time.Duration
+	// Goroutine that runs it, by its number in stack dumps.
+	Goroutine uint64
 }
 
 // Progress says what the informer has in hand.
@@ -47,15 +51,19 @@ func (f *SharedInformerFactory) Progress() []Progress {
 	return out
 }
 
-// hand is a task of a core. One goroutine begins and ends it.
+// hand is a task of a core. One goroutine at a time begins and ends it.
 type hand struct {
 	name  string
 	made  time.Time
 	begun atomic.Uint64
 	since atomic.Int64 // nanoseconds after made; 0: not running
+	by    atomic.Uint64
 }
 
 func newHand(name string) *hand { return &hand{name: name, made: time.Now()} }
+
+// takenUp notes that the calling goroutine runs the task from now on.
+func (h *hand) takenUp() { h.by.Store(uint64(stacks.Self())) }
 
 // begin notes the beginning of a task, and end its end.
 func (h *hand) begin() {
@@ -66,21 +74,65 @@ func (h *hand) begin() {
 func (h *hand) end() { h.since.Store(0) }
 
 func (h *hand) task() Task {
-	t := Task{Name: h.name, Begun: h.begun.Load()}
+	t := Task{Name: h.name, Begun: h.begun.Load(), Goroutine: h.by.Load()}
 	if since := h.since.Load(); since != 0 {
 		t.Running = max(1, time.Since(h.made)-time.Duration(since))
 	}
 	return t
 }
 
-// roster knows the tasks and handlers of a core by a lock of its own, which nobody
-// holds while calling anything.
+// roster knows the tasks, handlers and scopes of a core by a lock of its own, which
+// nobody holds while calling anything: so where they stand can be said while an index
+// function hangs in the critical section.
 type roster struct {
 	mu struct {
 		sync.Mutex
 		hands   []*hand
 		members []*member
+		seats   []seat   // by scope
+		choices []choice // of namespaces
 	}
+}
+
+// seat is a scope that is watched.
+type seat struct {
+	*watched
+	reflector *Reflector[Object]
+}
+
+// choice is a choice of namespaces that a handle follows.
+type choice struct {
+	*following
+	clusterWide, known bool
+}
+
+// showLocked has the roster know the scopes and choices that there are now.
+func (c *core) showLocked() {
+	var seats []seat
+	for _, w := range c.critical.byID {
+		if w != nil {
+			seats = append(seats, seat{w, w.reflector})
+		}
+	}
+	var choices []choice
+	for _, h := range c.critical.handles {
+		for _, f := range h.follows {
+			choices = append(choices, choice{f, h.clusterWide, f.known})
+		}
+	}
+	c.roster.show(seats, choices)
+}
+
+func (r *roster) show(seats []seat, choices []choice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.seats, r.mu.choices = seats, choices
+}
+
+func (r *roster) shown() ([]seat, []choice) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.seats, r.mu.choices
 }
 
 func (r *roster) join(m *member) {

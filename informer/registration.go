@@ -66,6 +66,8 @@ type HandlerSnapshot struct {
 	Oldest time.Duration
 	// Longest call so far, the present one included.
 	Longest time.Duration
+	// Goroutine that calls the handler, by its number in stack dumps; 0: none yet.
+	Goroutine uint64
 }
 
 // Registration is one handler's place in an informer.

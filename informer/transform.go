@@ -37,6 +37,9 @@ func againBy[T Object](lw ListerWatcher[T]) func(Item[T]) (T, error) {
 func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
+	if transform != nil && t.hand != nil {
+		t.hand.takenUp()
+	}
 	for i := range page.Items {
 		page.Items[i] = t.item(transform, page.Items[i])
 	}
@@ -52,16 +55,21 @@ func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T
 	if transform == nil {
 		return stream, nil
 	}
-	return transformingStream[T]{Stream: stream, transform: transform, by: t}, nil
+	return &transformingStream[T]{Stream: stream, transform: transform, by: t}, nil
 }
 
 type transformingStream[T Object] struct {
 	Stream[T]
 	transform func(T) (T, error)
 	by        transforming[T]
+	begun     bool
 }
 
-func (s transformingStream[T]) Next() (Frame[T], error) {
+func (s *transformingStream[T]) Next() (Frame[T], error) {
+	if !s.begun && s.by.hand != nil {
+		s.begun = true
+		s.by.hand.takenUp()
+	}
 	frame, err := s.Stream.Next()
 	switch frame.Type {
 	case FrameAdded, FrameModified, FrameDeleted:

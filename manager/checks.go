@@ -24,7 +24,7 @@ const patience = time.Minute
 
 // The stacks that an answer shows, so that a kubelet's event has room for their heads.
 const (
-	mostStacks   = 4
+	mostStacks   = 4       // of one controller, and of all informers
 	longestStack = 4 << 10 // bytes of each
 )
 
@@ -177,24 +177,30 @@ func (m *Manager) liveChecks() []check {
 	return append(checks, m.mu.live...)
 }
 
-// lostText says of reconciles of c, which stands at s, that they ignore their
-// cancelled context, and where they are.
-func lostText(c controller, s reconcile.Snapshot, lost []reconcile.Running) string {
+// lostText says of reconciles of a controller that they ignore their cancelled
+// context, and where they are.
+func lostText(s reconcile.Snapshot, lost []reconcile.Running, stacks map[string]string) string {
 	return fmt.Sprintf("%d of %d workers are lost: the reconcile ignores its context, cancelled at the hard deadline of %v: %s",
-		len(lost), s.Workers, s.HardDeadline, describe(c, lost, time.Now().Add(-s.HardDeadline)))
+		len(lost), s.Workers, s.HardDeadline, describe(lost, stacks))
 }
 
-// describe lists reconciles of c that have begun before a time, the first with their stacks.
-func describe(c controller, running []reconcile.Running, before time.Time) string {
-	var stacks map[string]string
+// stacksOf are those of the reconciles of c that have begun before a time, by their IDs.
+func stacksOf(c controller, before time.Time) map[string]string {
 	if asked, ok := c.(stacked); ok {
-		stacks = asked.Stacks(before)
+		return asked.Stacks(before)
 	}
+	return nil
+}
+
+func cut(stack string) string { return stack[:min(len(stack), longestStack)] }
+
+// describe lists reconciles, the first with their stacks.
+func describe(running []reconcile.Running, stacks map[string]string) string {
 	var all []string
 	for _, r := range running {
 		text := fmt.Sprintf("%s (reconcileID %s, since %s)", r.Key, r.ID, r.Since.Format(time.RFC3339))
 		if stack := stacks[r.ID]; stack != "" && len(all) < mostStacks {
-			text += "\n" + stack[:min(len(stack), longestStack)] + "\n"
+			text += "\n" + cut(stack) + "\n"
 		}
 		all = append(all, text)
 	}

@@ -286,6 +286,7 @@ func defaults(t *testing.T) map[string]string {
 		"leader-elect-renew-deadline": "two thirds of the lease's duration",
 		"leader-elect-retry-period":   "a fifth of the renew deadline",
 		"graceful-shutdown-timeout":   o.GracePeriod.String(),
+		"stuck-after":                 newManager(t, manager.Options{}).StuckAfter().String(),
 		"log-format":                  "text",
 		"log-level":                   "info",
 		"v":                           fmt.Sprint(o.Verbosity),

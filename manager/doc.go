@@ -35,8 +35,9 @@
 //	M9  servers on loopback answer only requests for this machine's own hosts and for
 //	    those that Options.AllowedHosts name
 //	M10 what must progress and stands still for Options.StuckAfter, while work waits for
-//	    it, fails /livez under its name; a process that was frozen, slow reconciles that
-//	    may be slow and a server that does not answer do not
+//	    it, fails /livez under its name, with the stack of what hangs; a process that was
+//	    frozen, slow reconciles that may be slow and a server that does not answer do not.
+//	    Probes, metrics and Snapshot answer meanwhile
 //	M11 a stop gives the lease back after the last guarded write was answered; when it is
 //	    not known what became of one, the lease is kept until it expires
 //
@@ -75,8 +76,8 @@
 // for a minute after its context was cancelled at its hard deadline, so that a worker
 // is lost. Or something has stood still for Options.StuckAfter while work waits for it:
 // a handler with its mappers and predicates, the store or the transform of an informer,
-// all workers of a controller, the elector. The answer names it, and shows the stacks of
-// workers. Only the time in which the process ran counts, by a clock that nobody sets:
+// all workers of a controller, the elector. The answer names it, and shows where
+// it hangs: the stacks of up to four workers or functions. Only the time in which the process ran counts, by a clock that nobody sets:
 // what was frozen with the process is not stuck. A request that a reconcile makes shows
 // that its worker moves, so a
 // server that cannot be reached, slow reconciles and errors never count as

@@ -5,6 +5,7 @@ package manager
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,6 +50,9 @@ func (v *verdicts[V]) remembered() int {
 }
 
 // MetricsHandler is what the metrics server serves, unguarded.
+// StuckAfter is how long something may stand still before /livez fails.
+func (m *Manager) StuckAfter() time.Duration { return m.pulse.after }
+
 func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) { return m.metricsHandler(as) }
 
 // FindIn is FindConfig with places of the test's own.

@@ -185,6 +185,12 @@ var flags = [...]option{
 		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.GracePeriod, text) },
 	}, {
+		name:  "stuck-after",
+		env:   "STUCK_AFTER",
+		usage: "`time` that something may stand still while work waits for it before /livez fails, below 0 for ever",
+		get:   func(o *Options) string { return cmp.Or(o.StuckAfter, defaultStuckAfter).String() },
+		set:   func(o *Options, text string) error { return setTime(&o.StuckAfter, text) },
+	}, {
 		name:  "log-format",
 		env:   "LOG_FORMAT",
 		usage: "`form` of the log, text or json, unless the program has a logger of its own",
@@ -258,7 +264,7 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-watch-namespaces
 //	-leader-elect, -leader-election-id, -leader-election-namespace
 //	-leader-elect-lease-duration, -leader-elect-renew-deadline, -leader-elect-retry-period
-//	-graceful-shutdown-timeout, -log-format, -log-level, -v
+//	-graceful-shutdown-timeout, -stuck-after, -log-format, -log-level, -v
 //	-config, a file with values of flags
 //
 // The default of most can be given by an environment variable, which has the flag's name

@@ -86,7 +86,7 @@ type Options struct {
 	// elector. Of workers a reconcile that begins or ends counts as a move, and so does
 	// each request that a reconcile makes by the manager's configuration. A controller
 	// whose own HardDeadline is longer has that and a minute more; one without a hard
-	// deadline is never stuck. 0: 2 minutes. Negative: for ever; a reconcile that
+	// deadline is never stuck. The flag -stuck-after sets it. 0: 2 minutes. Negative: for ever; a reconcile that
 	// ignores its context still counts a minute after its hard deadline.
 	StuckAfter time.Duration
 	// ReadyWhenSaturated has the checks saturation:CONTROLLER of /readyz not count. They

@@ -92,9 +92,9 @@ func TestBindFlags_FlagBeforeVariableBeforeValue(t *testing.T) {
 		{"variables", map[string]string{"METRICS_BIND_ADDRESS": ":2", "HEALTH_PROBE_BIND_ADDRESS": ":3", "WATCH_NAMESPACE": "a, b"}, "", func(o *manager.Options) bool {
 			return o.MetricsAddress == ":2" && o.HealthAddress == ":3" && slices.Equal(o.Informers.Namespaces, []string{"a", "b"})
 		}},
-		{"flags", map[string]string{"METRICS_BIND_ADDRESS": ":2"}, "--metrics-bind-address=:4 --health-probe-bind-address :5 -kubeconfig k -context c -watch-namespaces x -graceful-shutdown-timeout 7s -v 3", func(o *manager.Options) bool {
+		{"flags", map[string]string{"METRICS_BIND_ADDRESS": ":2"}, "--metrics-bind-address=:4 --health-probe-bind-address :5 -kubeconfig k -context c -watch-namespaces x -graceful-shutdown-timeout 7s -stuck-after 9m -v 3", func(o *manager.Options) bool {
 			return o.MetricsAddress == ":4" && o.HealthAddress == ":5" && o.Kubeconfig == "k" && o.Context == "c" &&
-				slices.Equal(o.Informers.Namespaces, []string{"x"}) && o.GracePeriod == 7*time.Second && o.Verbosity == 3
+				slices.Equal(o.Informers.Namespaces, []string{"x"}) && o.GracePeriod == 7*time.Second && o.StuckAfter == 9*time.Minute && o.Verbosity == 3
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestOptions_ALoggerForSilenceIsKept(t *testing.T) {
 }
 
 func TestBindFlags_MalformedValuesAreRefused(t *testing.T) {
-	for _, args := range []string{"-v x", "-graceful-shutdown-timeout soon"} {
+	for _, args := range []string{"-v x", "-graceful-shutdown-timeout soon", "-stuck-after never"} {
 		var o manager.Options
 		fs := flag.NewFlagSet("x", flag.ContinueOnError)
 		fs.SetOutput(io.Discard)

@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -35,7 +38,8 @@ type fact struct {
 	// thing that does not say gives its bound.
 	inHand time.Duration
 	text   func(stood time.Duration) string
-	lost   *lostRun // it is about one reconcile; nil: it is not
+	where  func() string // it hangs: stacks; nil: nobody knows
+	lost   *lostRun      // it is about one reconcile; nil: it is not
 }
 
 // lostRun is a reconcile of a controller that does not heed its hard deadline.
@@ -108,16 +112,36 @@ func (p *pulse) stuck(f fact) error {
 	if f.bound <= 0 || stood < f.bound || f.inHand < f.bound {
 		return nil
 	}
-	return stuckError{f.text, stood}
+	return stuckError{f, stood}
 }
 
-// stuckError puts its text together, which may take stacks, when it is read.
+// stuckError takes stacks when it is read.
 type stuckError struct {
-	text  func(stood time.Duration) string
+	fact
 	stood time.Duration
 }
 
-func (e stuckError) Error() string { return e.text(e.stood) }
+func (e stuckError) Error() string { return e.text(e.stood) + e.stacks() }
+
+// stacks are where it hangs, to follow the text.
+func (e stuckError) stacks() string {
+	if e.where == nil {
+		return ""
+	}
+	return e.where()
+}
+
+// report logs what has become stuck, and where it hangs. A simulation is not shown the
+// latter: the numbers of goroutines and the addresses in stacks differ from run to run.
+func (m *Manager) report(ctx context.Context, sim simhook.Hooks, e stuckError) {
+	values := []any{"check", e.check}
+	if sim != nil {
+		sim.Step(ctx, "stuck", e.name)
+	} else if stacks := e.stacks(); stacks != "" {
+		values = append(values, "stack", strings.TrimLeft(stacks, ":; \n"))
+	}
+	m.log.Error(errors.New(e.text(e.stood)), "Something has stopped making progress; /livez fails until it moves", values...)
+}
 
 // watchProgress looks every tick until ctx ends, and logs what has become stuck.
 func (m *Manager) watchProgress(ctx context.Context) {
@@ -140,11 +164,8 @@ func (m *Manager) watchProgress(ctx context.Context) {
 		m.pulse.look(facts)
 		for _, f := range facts {
 			err := m.pulse.stuck(f)
-			if err != nil && !logged[f.name] {
-				if sim != nil {
-					sim.Step(ctx, "stuck", f.name)
-				}
-				m.log.Error(err, "Something has stopped making progress; /livez fails until it moves", "check", f.check)
+			if stuck, is := errors.AsType[stuckError](err); is && !logged[f.name] {
+				m.report(ctx, sim, stuck)
 			}
 			logged[f.name] = err != nil
 		}
@@ -166,15 +187,16 @@ func (m *Manager) facts() []fact {
 			all = append(all, lostFacts(c, s)...)
 		}
 	}
+	where := &whereabouts{}
 	count := map[string]int{}
 	for _, p := range m.allProgress() {
 		name := informerCheck(p)
 		count[name]++
-		all = append(all, m.informerFacts(name, fmt.Sprintf("%s#%d", name, count[name]), p)...)
+		all = append(all, m.informerFacts(name, fmt.Sprintf("%s#%d", name, count[name]), p, where)...)
 	}
 	if m.elector != nil {
 		for i, p := range m.elector.watched.Progress() {
-			all = append(all, m.informerFacts(electionCheck, fmt.Sprintf("%s#%d", electionCheck, i), p)...)
+			all = append(all, m.informerFacts(electionCheck, fmt.Sprintf("%s#%d", electionCheck, i), p, where)...)
 		}
 		all = append(all, m.electionFact())
 	}
@@ -211,9 +233,8 @@ func (m *Manager) workersFact(c controller, s reconcile.Snapshot) fact {
 			waits: s.Synced && s.Workers > 0 && s.Queue.Ready > 0 && max(s.Active, s.Queue.Held) >= s.Workers,
 		},
 		check: check, bound: bound, inHand: bound,
-		text: func(stood time.Duration) string {
-			return saturation(s, stood) + longest(c, s)
-		},
+		text:  func(stood time.Duration) string { return saturation(s, stood) },
+		where: func() string { return longest(c, s) },
 	}
 }
 
@@ -228,7 +249,7 @@ func longest(c controller, s reconcile.Snapshot) string {
 	if len(s.Running) == 0 {
 		return ""
 	}
-	return "; the longest are " + describe(c, s.Running[:min(len(s.Running), mostStacks)], time.Now())
+	return "; the longest are " + describe(s.Running[:min(len(s.Running), mostStacks)], stacksOf(c, time.Now()))
 }
 
 // lostFacts are the reconciles of s that have not heeded their hard deadline yet.
@@ -241,38 +262,55 @@ func lostFacts(c controller, s reconcile.Snapshot) []fact {
 		all = append(all, fact{
 			standing: standing{name: "controller/" + s.Name + "/" + r.ID, waits: true},
 			check:    "controller/" + s.Name, bound: patience, inHand: patience,
-			text: func(time.Duration) string { return lostText(c, s, []reconcile.Running{r}) },
-			lost: &lostRun{c, s, r},
+			text:  func(time.Duration) string { return lostText(s, []reconcile.Running{r}, nil) },
+			where: func() string { return cut(stacksOf(c, time.Now().Add(-s.HardDeadline))[r.ID]) },
+			lost:  &lostRun{c, s, r},
 		})
 	}
 	return all
 }
 
 // informerFacts are how the tasks and handlers of an informer stand.
-func (m *Manager) informerFacts(check, name string, p informer.Progress) []fact {
+func (m *Manager) informerFacts(check, name string, p informer.Progress, where *whereabouts) []fact {
 	bound := max(m.pulse.after, 0)
 	var all []fact
 	count := map[string]int{}
-	add := func(what string, moves uint64, waits bool, inHand time.Duration, text func(stood time.Duration) string) {
+	add := func(what string, moves uint64, waits bool, inHand time.Duration, by uint64, text func(stood time.Duration) string) {
 		count[what]++
 		all = append(all, fact{
 			standing: standing{name: fmt.Sprintf("%s/%s#%d", name, what, count[what]), moves: moves, waits: waits},
 			check:    check, bound: bound, inHand: inHand, text: text,
+			where: func() string { return where.of(by) },
 		})
 	}
 	for _, t := range p.Tasks {
-		add("task "+t.Name, t.Begun, t.Running > 0, t.Running, func(stood time.Duration) string {
+		add("task "+t.Name, t.Begun, t.Running > 0, t.Running, t.Goroutine, func(stood time.Duration) string {
 			return fmt.Sprintf("it has not finished to %s for %v: a function of the program that it calls does not return", t.Name, stood.Round(time.Second))
 		})
 	}
 	for _, h := range p.Handlers {
 		waits := h.Running > 0 && (h.Backlog > 0 || !h.Synced)
-		add("handler "+h.Name, h.Delivered, waits, h.Running, func(stood time.Duration) string {
+		add("handler "+h.Name, h.Delivered, waits, h.Running, h.Goroutine, func(stood time.Duration) string {
 			return fmt.Sprintf("handler %q, or a mapper or predicate that it calls, has not returned for %v, while %d events wait",
 				h.Name, stood.Round(time.Second), h.Backlog)
 		})
 	}
 	return all
+}
+
+// whereabouts says where goroutines of informers are, for one answer or log: the first
+// few, out of one dump, since each dump halts the process.
+type whereabouts struct {
+	dump  stacks.Dump
+	given atomic.Int32
+}
+
+// of is the stack of a goroutine, to follow a text.
+func (w *whereabouts) of(goroutine uint64) string {
+	if goroutine == 0 || w.given.Add(1) > mostStacks {
+		return ""
+	}
+	return ":\n" + cut(w.dump.Of(stacks.ID(goroutine)))
 }
 
 // electionFact is how the elector stands: it asks for the lease or renews it.
@@ -325,7 +363,8 @@ func lostError(lost []lostRun) error {
 	for _, l := range lost {
 		runs = append(runs, l.run)
 	}
-	return errors.New(lostText(lost[0].of, lost[0].at, runs))
+	first := lost[0]
+	return errors.New(lostText(first.at, runs, stacksOf(first.of, time.Now().Add(-first.at.HardDeadline))))
 }
 
 // saturationCheck is whether the workers of the controller at s keep up at all.

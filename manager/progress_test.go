@@ -8,11 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -48,34 +51,35 @@ func noKeys(*corev1.ConfigMap) []reconcile.Key { return nil }
 
 func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 	for _, tc := range []struct {
-		name string
-		make func(t *testing.T, block func()) *manager.Manager
-		want string
+		name  string
+		make  func(t *testing.T, block func()) *manager.Manager
+		want  string
+		ready bool // the informer has synced
 	}{
 		{"a mapper", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, nothing, func(*corev1.ConfigMap) []reconcile.Key { block(); return nil })
-		}, `handler "source kind ConfigMap", or a mapper or predicate that it calls, has not returned for 2m`},
+		}, `handler "source kind ConfigMap", or a mapper or predicate that it calls, has not returned for 2m`, false},
 		{"a handler", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
 				_, err := i.AddHandler(func(informer.Event[*corev1.ConfigMap]) { block() }, informer.HandlerOptions{Name: "mail"})
 				must(t, err)
 			}, noKeys)
-		}, `handler "mail", or`},
+		}, `handler "mail", or`, true},
 		{"an index function", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
 				must(t, i.AddIndex("x", func(*corev1.ConfigMap) []string { block(); return nil }))
 			}, nil) // who waits for the informer's lock has no virtual time
-		}, "it has not finished to store a batch for 2m"},
+		}, "it has not finished to store a batch for 2m", false},
 		{"a transform", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
 				must(t, i.SetTransform(func(obj *corev1.ConfigMap) (*corev1.ConfigMap, error) { block(); return obj, nil }))
 			}, noKeys)
-		}, "it has not finished to transform an object in all namespaces for 2m"},
+		}, "it has not finished to transform an object in all namespaces for 2m", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
-				m := tc.make(t, func() { <-release })
+				m := tc.make(t, func() { neverObeys(release) })
 				stop, wait := run(t, m)
 				time.Sleep(2*time.Minute - 10*time.Second)
 				if code, text := probe(m, "/livez"); code != http.StatusOK {
@@ -84,9 +88,24 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 				time.Sleep(20 * time.Second)
 				for _, path := range []string{"/livez", "/healthz"} {
 					code, text := probe(m, path)
-					if want := "[-]informer/ConfigMap failed: " + tc.want; code != http.StatusInternalServerError || !strings.Contains(text, want) {
-						t.Errorf("%s = %d %q, want 500 and %q", path, code, text, want)
+					for _, want := range []string{"[-]informer/ConfigMap failed: " + tc.want, "manager_test.neverObeys("} {
+						if code != http.StatusInternalServerError || !strings.Contains(text, want) {
+							t.Errorf("%s = %d %q, want 500 and %q: what hangs, and where", path, code, text, want)
+						}
 					}
+					if n := strings.Count(text, "\n\tgoroutine "); n != 1 {
+						t.Errorf("%s shows %d stacks, want that of what hangs: %s", path, n, text)
+					}
+				}
+				// None of these waits for what hangs: in a bubble the test would not end.
+				if code, text := probe(m, "/readyz"); tc.ready != (code == http.StatusOK) {
+					t.Errorf("/readyz = %d %q, want ready: %v", code, text, tc.ready)
+				}
+				if s := m.Snapshot(); len(s.Informers) != 1 || len(s.Informers[0].Scopes) != 1 {
+					t.Errorf("the snapshot shows %+v, want the informer and its scope", s.Informers)
+				}
+				if _, err := m.Metrics().Gather(); err != nil {
+					t.Errorf("the metrics cannot be read: %v", err)
 				}
 				if code, _ := probe(m, "/livez?exclude=informer/ConfigMap"); code != http.StatusOK {
 					t.Errorf("/livez without the check = %d, want 200", code)
@@ -101,6 +120,47 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The log has the stack of what hangs, and no other.
+func TestManager_HangIsLoggedWithItsStack_M10(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		var mu sync.Mutex
+		m, err := manager.New(manager.Options{
+			Config:         &rest.Config{Host: "http://127.0.0.1:1"},
+			MetricsAddress: "0", HealthAddress: "0",
+			Logger: funcr.New(func(_, args string) {
+				mu.Lock()
+				defer mu.Unlock()
+				lines = append(lines, args)
+			}, funcr.Options{}),
+		})
+		must(t, err)
+		release := make(chan struct{})
+		server := &configMaps{allowed: true, items: []*corev1.ConfigMap{newConfigMap("a"), newConfigMap("b")}}
+		i := informer.New(server, configMapKind, informer.Options{PagedLists: true})
+		_, err = i.AddHandler(func(informer.Event[*corev1.ConfigMap]) { neverObeys(release) }, informer.HandlerOptions{Name: "mail"})
+		must(t, err)
+		must(t, m.AddTo(manager.StageInformers, i))
+		stop, wait := run(t, m)
+		time.Sleep(10 * time.Minute)
+		close(release)
+		stop()
+		must(t, wait())
+		lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.Contains(line, "Something has stopped making progress") })
+		if len(lines) != 1 {
+			t.Fatalf("%d lines report it, want 1: %q", len(lines), lines)
+		}
+		for _, want := range []string{`"check"="informer/ConfigMap"`, `handler \"mail\"`, `"stack"="goroutine `, "manager_test.neverObeys("} {
+			if !strings.Contains(lines[0], want) {
+				t.Errorf("the line is %s, want %q in it", lines[0], want)
+			}
+		}
+		if n := strings.Count(lines[0], "[synctest bubble") + strings.Count(lines[0], ", synctest bubble"); n > 1 {
+			t.Errorf("the line has %d stacks, want that of what hangs: %s", n, lines[0])
+		}
+	})
 }
 
 // A handler that does not return harms nobody while it is told nothing more.

@@ -4,13 +4,12 @@
 package reconcile
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"runtime"
 	"sync/atomic"
 	"time"
 
+	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -120,7 +119,7 @@ func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack s
 	defer w.mu.Unlock()
 	r = w.mu.run
 	if r != nil && c.soft >= 0 && !r.overdue && !now.Before(r.since.Add(c.soft)) {
-		stack = stackOf(w.mu.goroutine, allStacks())
+		stack = new(stacks.Dump).Of(w.mu.goroutine)
 	}
 	return r, stack
 }
@@ -132,7 +131,7 @@ func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 	type lost struct {
 		worker *worker[K]
 		run    *run[K]
-		header []byte
+		id     stacks.ID
 	}
 	var all []lost
 	for i := range c.workers {
@@ -146,11 +145,12 @@ func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 	if len(all) == 0 {
 		return nil
 	}
-	text := allStacks()
+	dump := new(stacks.Dump)
 	out := map[string]string{}
 	for _, l := range all {
+		stack := dump.Of(l.id)
 		if l.worker.held() == l.run { // else the worker was let go meanwhile
-			out[l.run.id()] = stackOf(l.header, text)
+			out[l.run.id()] = stack
 		}
 	}
 	return out
@@ -170,34 +170,4 @@ func (c *Controller[K]) reportLate(ctx context.Context) {
 		textlog.Warn(c.own, nil, "reconcile still runs at the end of the time for draining, cancelling it",
 			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", c.drainTime(ctx))
 	}
-}
-
-// goroutineHeader is how the stack of this goroutine begins, with the space behind
-// its number.
-func goroutineHeader() []byte {
-	var buf [64]byte
-	first := buf[:runtime.Stack(buf[:], false)]
-	word := bytes.IndexByte(first, ' ') + 1
-	return bytes.Clone(first[:word+bytes.IndexByte(first[word:], ' ')+1])
-}
-
-// allStacks is the stacks of all goroutines, of at most 64 MiB.
-func allStacks() []byte {
-	const most = 64 << 20
-	for size := 256 << 10; ; size *= 4 {
-		buf := make([]byte, size)
-		if n := runtime.Stack(buf, true); n < size || size >= most {
-			return buf[:n]
-		}
-	}
-}
-
-// stackOf is the part of all that begins with header.
-func stackOf(header, all []byte) string {
-	for stack := range bytes.SplitSeq(all, []byte("\n\n")) {
-		if len(header) > 0 && bytes.HasPrefix(stack, header) {
-			return string(stack)
-		}
-	}
-	return "the stack was not found among those of all goroutines"
 }

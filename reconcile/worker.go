@@ -8,13 +8,15 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
 // worker reconciles one key at a time.
 type worker[K comparable] struct {
 	mu struct {
 		sync.Mutex
-		goroutine []byte  // how its stack begins, such as "goroutine 12 "
+		goroutine stacks.ID
 		run       *run[K] // nil: none
 	}
 }
@@ -66,7 +68,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 		}
 	}()
 	w.mu.Lock()
-	w.mu.goroutine = goroutineHeader()
+	w.mu.goroutine = stacks.Self()
 	w.mu.Unlock()
 	for key := range c.queue.Keys() {
 		if c.sim != nil {

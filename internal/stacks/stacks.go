@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stacks finds the stack of one goroutine, such as one that hangs.
+package stacks
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+	"sync"
+)
+
+// most bytes of a dump.
+const most = 64 << 20
+
+// ID is a goroutine's number, as stack dumps show it. 0: none.
+type ID uint64
+
+// Self is the goroutine that calls it. The call takes about a microsecond.
+func Self() ID {
+	var buf [64]byte
+	first := buf[:runtime.Stack(buf[:], false)] // goroutine 12 [running]: …
+	first = bytes.TrimPrefix(first, []byte("goroutine "))
+	number, _, _ := bytes.Cut(first, []byte(" "))
+	id, _ := strconv.ParseUint(string(number), 10, 64)
+	return ID(id)
+}
+
+// Dump is the stacks of all goroutines, of at most 64 MiB, at the first call of Of. To
+// take it halts the whole process for a moment. The zero Dump is ready for use. Safe for
+// concurrent use.
+type Dump struct {
+	once sync.Once
+	text []byte
+}
+
+// Of is the stack of id.
+func (d *Dump) Of(id ID) string {
+	d.once.Do(func() { d.text = all() })
+	return find(d.text, id)
+}
+
+func all() []byte {
+	for size := 256 << 10; ; size *= 4 {
+		buf := make([]byte, size)
+		if n := runtime.Stack(buf, true); n < size || size >= most {
+			return buf[:n]
+		}
+	}
+}
+
+// find is the part of text that is about id.
+func find(text []byte, id ID) string {
+	header := append(strconv.AppendUint([]byte("goroutine "), uint64(id), 10), ' ')
+	for stack := range bytes.SplitSeq(text, []byte("\n\n")) {
+		if id != 0 && bytes.HasPrefix(stack, header) {
+			return string(stack)
+		}
+	}
+	return "the stack was not found among those of all goroutines"
+}
