@@ -126,10 +126,13 @@ func receiver(e ast.Expr) string {
 	return "?"
 }
 
+var typeParameters = regexp.MustCompile(`\[[^\]]*\]`)
+
 // named returns the declarations of a name, which may begin with elements of
 // the package's path: "kit.Run" and "simulate/kit.Run" are declarations of Run
 // in packages below which or in which these elements follow each other.
 func (t *tree) named(name string) []decl {
+	name = typeParameters.ReplaceAllString(name, "")
 	if found := t.decls[name]; len(found) > 0 {
 		return found
 	}

@@ -123,6 +123,7 @@ func TestPlace_NamesOfDeclarations(t *testing.T) {
 		"names":       {"a/a.go", `"x"`},
 		"pair":        {"a/a.go", "a, b int"},
 		"pair.sum":    {"a/a.go", "p.a"},
+		"pair[T].sum": {"a/a.go", "p.a"},
 		"a.pair.sum":  {"a/a.go", "p.a"},
 	} {
 		got, err := plant(t, files...).place(mutant{in: in, old: c.old, new: "b"})
