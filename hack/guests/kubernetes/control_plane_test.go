@@ -36,14 +36,13 @@ func TestControlPlane(t *testing.T) {
 // plane is a server with kube-controller-manager and kube-scheduler, which
 // reach it through a front, and the kubelets of three nodes.
 type plane struct {
-	server server
-	front  *front
-	api    kubernetes.Interface // through the front
+	front *front
+	api   kubernetes.Interface // through the front
 }
 
 func newPlane(t *testing.T, program string, s server) *plane {
 	t.Helper()
-	c := &plane{server: s, front: newFront(t, s.Config())}
+	c := &plane{front: newFront(t, s)}
 	c.api = kubernetes.NewForConfigOrDie(&rest.Config{Host: c.front.address, QPS: -1})
 	for _, name := range []string{"a", "b", "c"} {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
@@ -110,17 +109,7 @@ func (c *plane) run(t *testing.T, program string, args ...string) {
 // is wanted; what is wanted is in workloads.
 func (c *plane) story(t *testing.T) {
 	w := &workloads{plane: c, image: "shop:1", replicas: 6}
-	chapter := func(name string, meanwhile func(t *testing.T)) {
-		if t.Failed() {
-			return
-		}
-		t.Run(name, func(t *testing.T) {
-			begun := time.Now()
-			meanwhile(t)
-			NewWithT(t).Eventually(w.settled).WithContext(t.Context()).WithTimeout(long).WithPolling(200 * time.Millisecond).Should(Succeed())
-			t.Logf("settled after %v", time.Since(begun).Round(100*time.Millisecond))
-		})
-	}
+	chapter := chapters(t, w.settled)
 	chapter("create", w.create)
 	chapter("rollout", func(t *testing.T) { w.rollOut(t, "shop:2") })
 	chapter("scale", func(t *testing.T) { w.scale(t, 12) })
@@ -135,11 +124,11 @@ func (c *plane) story(t *testing.T) {
 	chapter("rollout, kill -9 and compaction", func(t *testing.T) {
 		w.rollOut(t, "shop:4")
 		w.reached(t, 2)
-		c.restart(t)
+		c.front.restart(t)
 	})
 	chapter("scale while the server is away", func(t *testing.T) {
 		w.scale(t, 7)
-		c.restart(t)
+		c.front.restart(t)
 	})
 	chapter("rollout whose ReplicaSets cannot be scaled, kill -9 and compaction", func(t *testing.T) {
 		c.front.refuse(scales)
@@ -147,16 +136,8 @@ func (c *plane) story(t *testing.T) {
 		// Controllers that swallow such a refusal go on when they are told of the objects again.
 		NewWithT(t).Eventually(c.front.refusals).WithTimeout(long).Should(BeNumerically(">=", 3*deployments))
 		c.front.refuse(nil)
-		c.restart(t)
+		c.front.restart(t)
 	})
 	chapter("delete one of each, which takes what it owns", w.deleteSome)
 	chapter("delete the namespace", w.deleteAll)
-}
-
-// restart kills the server, compacts its history and starts it again.
-func (c *plane) restart(t *testing.T) {
-	t.Helper()
-	c.server.restart(t)
-	c.front.lead(t, c.server.Config())
-	c.front.cut()
 }

@@ -23,8 +23,10 @@ import (
 )
 
 // front stands before an API server, on a port of its own, so that a test can
-// cut connections and refuse requests. Who comes through it is the administrator.
+// restart the server, cut connections and refuse requests. Who comes through it is
+// the administrator.
 type front struct {
+	server  server
 	address string
 	mu      struct {
 		sync.Mutex
@@ -36,11 +38,11 @@ type front struct {
 	}
 }
 
-func newFront(t *testing.T, config *rest.Config) *front {
+func newFront(t *testing.T, s server) *front {
 	t.Helper()
-	f := &front{}
+	f := &front{server: s}
 	f.mu.conns = map[net.Conn]bool{}
-	f.lead(t, config)
+	f.lead(t, s.Config())
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +76,15 @@ func (f *front) lead(t *testing.T, config *rest.Config) {
 		// A server that is not there says nothing.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
+}
+
+// restart kills the server, compacts its history and starts it again, and ends
+// every connection.
+func (f *front) restart(t *testing.T) {
+	t.Helper()
+	f.server.restart(t)
+	f.lead(t, f.server.Config())
+	f.cut()
 }
 
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -47,7 +47,6 @@ func TestDeployments_OutliveOutages(t *testing.T) {
 // cluster is a server with the Deployment and ReplicaSet controllers and a
 // kubelet, which all reach it through a front.
 type cluster struct {
-	server   server
 	front    *front
 	api      kubernetes.Interface
 	flyball  *informer.SharedInformerFactory
@@ -59,7 +58,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, at server, informers clientgo.Options) *cluster {
 	t.Helper()
-	c := &cluster{server: at, front: newFront(t, at.Config())}
+	c := &cluster{front: newFront(t, at)}
 	c.api = kubernetes.NewForConfigOrDie(&rest.Config{Host: c.front.address, QPS: -1})
 	c.control(t, informers)
 	return c
@@ -102,17 +101,7 @@ func (c *cluster) control(t *testing.T, informers clientgo.Options) {
 // story is what the cluster is put through. Each chapter ends when all is as it
 // is wanted.
 func (c *cluster) story(t *testing.T) {
-	chapter := func(name string, happens func(t *testing.T)) {
-		if t.Failed() {
-			return
-		}
-		t.Run(name, func(t *testing.T) {
-			happens(t)
-			begun := time.Now()
-			c.settle(t)
-			t.Logf("settled after %v", time.Since(begun).Round(100*time.Millisecond))
-		})
-	}
+	chapter := chapters(t, c.settled)
 	chapter("create", func(t *testing.T) { c.create(t, "shop:1", 6) })
 	chapter("one informer of flyball's per kind", func(t *testing.T) {
 		handlers := map[string]int{}
@@ -136,26 +125,18 @@ func (c *cluster) story(t *testing.T) {
 	chapter("rollout, kill -9 and compaction", func(t *testing.T) {
 		c.rollOut(t, "shop:3")
 		c.reached(t, 2)
-		c.restart(t)
+		c.front.restart(t)
 	})
 	chapter("scale, kill -9 and compaction", func(t *testing.T) {
 		c.scale(t, 9)
-		c.restart(t)
+		c.front.restart(t)
 		c.scale(t, 4)
 	})
 	chapter("rollout whose ReplicaSets cannot be scaled, kill -9 and compaction", func(t *testing.T) {
 		c.refusedRollOut(t, "shop:4")
-		c.restart(t)
+		c.front.restart(t)
 	})
 	chapter("delete", c.delete)
-}
-
-// restart kills the server, compacts its history and starts it again.
-func (c *cluster) restart(t *testing.T) {
-	t.Helper()
-	c.server.restart(t)
-	c.front.lead(t, c.server.Config())
-	c.front.cut()
 }
 
 func (c *cluster) create(t *testing.T, image string, replicas int32) {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +29,7 @@ func TestDeployments_StandStillWithOnlyDifferences(t *testing.T) {
 			c.create(t, "shop:1", 6)
 			c.settle(t)
 			c.refusedRollOut(t, "shop:2")
-			c.restart(t)
+			c.front.restart(t)
 
 			// A Deployment that is made now comes with the list or after it.
 			c.add(t)
@@ -93,5 +92,5 @@ func (c *cluster) updated(ctx context.Context) (map[string]int32, error) {
 // settle waits until all is as it is wanted.
 func (c *cluster) settle(t *testing.T) {
 	t.Helper()
-	NewWithT(t).Eventually(c.settled).WithContext(t.Context()).WithTimeout(long).WithPolling(200 * time.Millisecond).Should(Succeed())
+	settle(t, c.settled)
 }
