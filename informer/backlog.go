@@ -45,6 +45,10 @@ type backlog[T Object] struct {
 	// free are entries to be used again, one by the next of the other.
 	free  *pending[T]
 	frees int
+	// most is how many keys waited at a time of late; halved is when it was last
+	// made less.
+	most   int
+	halved uint32
 	// undecodable: the handler asks for what cannot be decoded.
 	undecodable bool
 	time        uint32 // in milliseconds, it may wrap
@@ -131,6 +135,7 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 		}
 		b.slots.Set(c.slot, p)
 		b.keys++
+		b.most = max(b.most, b.keys)
 		b.append(p)
 	default:
 		p.how.set(isResync, false)
@@ -202,9 +207,15 @@ func (b *backlog[T]) drop(p *pending[T]) {
 }
 
 const (
-	// freshTogether so many entries are made at a time. Of those that have been
-	// used, as many are kept as wait, and freeEntries for the next burst.
-	freshTogether, freeEntries = 8, 1024
+	// freshTogether so many entries are made at a time.
+	freshTogether = 8
+	// Of the entries that have been used, so many are kept for the next burst, and
+	// as many more as waited at a time of late, up to freeEntriesAtMost: bursts
+	// that follow each other then allocate nothing.
+	freeEntries, freeEntriesAtMost = 1024, 32 << 10
+	// halvedEvery so many milliseconds at most, what the last burst took counts
+	// for half. Time passes only with what is pushed.
+	halvedEvery = 1000
 )
 
 // fresh is an empty entry.
@@ -226,7 +237,8 @@ func (b *backlog[T]) recycle(p *pending[T]) {
 	*p = pending[T]{next: b.free}
 	b.free = p
 	b.frees++
-	for n := 0; n < 2 && b.frees > freeEntries+b.keys; n++ {
+	keep := freeEntries + max(b.keys, min(b.most, freeEntriesAtMost))
+	for n := 0; n < 2 && b.frees > keep; n++ {
 		b.free = b.free.next
 		b.frees--
 	}
@@ -238,7 +250,12 @@ func (b *backlog[T]) mark() { b.append(&pending[T]{how: isMark, at: b.time}) }
 // later is given in a later turn.
 func (b *backlog[T]) begin() {}
 
-func (b *backlog[T]) clock(now uint32) { b.time = now }
+func (b *backlog[T]) clock(now uint32) {
+	b.time = now
+	if now-b.halved >= halvedEvery {
+		b.most, b.halved = max(b.keys, b.most/2), now
+	}
+}
 
 func (b *backlog[T]) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 

@@ -205,6 +205,38 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 	}
 }
 
+// Bursts that follow each other use the entries of the one before. What the last
+// one took is given back while events go on.
+func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
+	const keys = 4 * freeEntries // whose pages of the table are kept too
+	changes := make([]change[thing], keys)
+	for i := range changes {
+		changes[i] = became("one", "u@1", "u@2")
+		changes[i].key, changes[i].slot = named(fmt.Sprint(i)), uint32(i)
+	}
+	b := newBacklog[thing]()
+	var buf [3]Event[thing]
+	burst := func(changes []change[thing]) {
+		for _, c := range changes {
+			b.push(c, nil, false)
+		}
+		for b.len() > 0 {
+			b.take(buf[:0])
+		}
+	}
+	burst(changes)
+	if n := testing.AllocsPerRun(5, func() { burst(changes) }); n > 0 {
+		t.Errorf("a burst of %d keys after others of the same size allocates %v times, want 0", keys, n)
+	}
+	for second := range uint32(10) {
+		b.clock((second + 1) * halvedEvery)
+		burst(changes[:freeEntries])
+	}
+	if limit := 2 * freeEntries; b.frees > limit {
+		t.Errorf("%d entries are kept after ten seconds of bursts of %d, want %d at most: what a burst took is never given back", b.frees, freeEntries, limit)
+	}
+}
+
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 	const below = 200
 	// Of a thing the size is not known.
