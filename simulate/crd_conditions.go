@@ -11,6 +11,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 )
@@ -23,13 +24,13 @@ const definitionWriter = "kube-apiserver"
 // goes. Each step is a revision of its own, written at once.
 func (s *Server) definedLocked(c change) {
 	if c.after == nil {
-		if crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](c.before); err == nil {
+		if crd, err := definitionOf(c.before); err == nil {
 			s.undefineLocked(resourceOf(crd))
 			s.renameLocked(crd)
 		}
 		return
 	}
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](c.after)
+	crd, err := definitionOf(c.after)
 	if err != nil {
 		return
 	}
@@ -64,12 +65,12 @@ func noteCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextens
 // writeStatusLocked stores obj with the status and the finalizers of crd.
 func (s *Server) writeStatusLocked(obj *object, crd *apiextensionsv1.CustomResourceDefinition) {
 	kind := s.storedLocked(definitions)
-	written, err := objectOfTyped(kind, crd)
+	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd.Status)
 	if kind == nil || err != nil {
 		return
 	}
 	next := obj.copy()
-	next.fields["status"] = written.fields["status"]
+	next.fields["status"] = status
 	next.meta().SetFinalizers(crd.Finalizers)
 	q := &writing{call: &call{kind: kind, name: crd.Name, subresource: "status"}, manager: definitionWriter}
 	if err := q.own(obj, next); err == nil {
@@ -150,7 +151,7 @@ func (s *Server) namesLocked(crd *apiextensionsv1.CustomResourceDefinition) (res
 func (s *Server) eachDefinitionLocked(group string, see func(*object, *apiextensionsv1.CustomResourceDefinition)) {
 	held, _ := s.mu.log.list(definitions, s.mu.log.revision)
 	for _, obj := range held {
-		if crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](obj); err == nil && crd.Spec.Group == group {
+		if crd, err := definitionOf(obj); err == nil && crd.Spec.Group == group {
 			see(obj, crd)
 		}
 	}
@@ -193,7 +194,7 @@ func (s *Server) emptiedLocked(name string) {
 	if obj == nil {
 		return
 	}
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+	crd, err := definitionOf(obj)
 	if err != nil || unset(crd.DeletionTimestamp) || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		return
 	}
@@ -210,7 +211,7 @@ func (s *Server) emptiedLocked(name string) {
 
 // markDefinition is a CRD that is to be deleted, from the first request on.
 func markDefinition(old *object) *object {
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](old)
+	crd, err := definitionOf(old)
 	if err != nil {
 		return old
 	}

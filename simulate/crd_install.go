@@ -5,15 +5,31 @@ package simulate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 )
+
+// definitionOf is a CRD that is stored, in its Go type. Nobody changes its spec, which
+// servers share.
+func definitionOf(obj *object) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if obj.defines == nil {
+		return typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+	}
+	crd := new(apiextensionsv1.CustomResourceDefinition)
+	rest := maps.Clone(obj.fields)
+	delete(rest, "spec")
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(rest, crd)
+	crd.Spec = obj.defines.spec
+	return crd, err
+}
 
 // define gives obj, which is about to be stored, what it defines if it is a CRD.
 func (k *Kind) define(obj *object) error {
@@ -194,7 +210,7 @@ func (s *Server) redefineLocked() {
 	held, _ := s.mu.log.list(definitions, s.mu.log.revision)
 	kept := map[schema.GroupResource]bool{}
 	for _, obj := range held {
-		crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+		crd, err := definitionOf(obj)
 		if err != nil {
 			continue
 		}
