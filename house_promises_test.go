@@ -27,7 +27,7 @@ var promises = map[string][]string{
 	"client":                       {"C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C13"},
 	"webhook":                      {"H1", "H2", "H3", "H4", "H5", "H6", "H7", "H8"},
 	"simulate":                     {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S11", "S12", "S13", "S14", "S15", "S16", "S17", "S18", "S19", "S20", "S21", "S22", "S23", "S24", "S25", "S26", "S27", "S28", "S29", "S30", "S31"},
-	"simulate/kit":                 {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12"},
+	"simulate/kit":                 {"K1", "K2", "K3", "K4", "K5", "K6", "K7", "K8", "K9", "K10", "K11", "K12", "K13"},
 }
 
 func TestHouse_EachPromiseHasItsTest(t *testing.T) {

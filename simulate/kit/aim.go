@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,25 +73,132 @@ func (o *Op) aim(seed uint64, found probed) bool {
 	if o.Verb == slow {
 		return o.slows(seed, found)
 	}
-	fit := slices.DeleteFunc(slices.Clone(found.moments), func(m moment) bool {
-		return m.user && !o.stretches() && o.Verb != timeTravel || o.Kind != "" && !ofKind(kindIn(m.write), o.Kind)
-	})
+	fit := found.fit(*o)
 	if len(fit) == 0 {
 		return false
 	}
 	m := fit[pick(seed, o.id, ofClass, len(fit))]
 	nth := pick(seed, o.id, ofNth, len(m.at))
+	o.aimAt(m, nth, pick(seed, o.id, ofPoint, 2) == 1, pick(seed, o.id, ofHold, 3) > 0)
+	return true
+}
+
+// fit are the moments at which an operation can happen.
+func (p probed) fit(o Op) []moment {
+	return slices.DeleteFunc(slices.Clone(p.moments), func(m moment) bool {
+		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind)
+	})
+}
+
+// aimAt has the operation happen at the nth write of a class, counted from 0: after it, if
+// it can and this or the user is to, and until the user's next write if it is to be held.
+func (o *Op) aimAt(m moment, nth int, after, held bool) {
 	o.When = Trigger{Before: m.write, Nth: nth + 1, User: m.user}
 	switch o.Verb {
 	case crash, timeTravel, stop, pause, cut, partition, lag, slow:
-		if m.user || pick(seed, o.id, ofPoint, 2) == 1 {
+		if m.user || after {
 			o.When.Before, o.When.After = "", m.write
 		}
 	}
-	if hold := m.holds[nth]; o.stretches() && hold > o.For && pick(seed, o.id, ofHold, 3) > 0 {
+	if hold := m.holds[nth]; o.stretches() && hold > o.For && held {
 		o.For = hold
 	}
+}
+
+// varied is the nth variation of the plan that is drawn from p. Operations that say when
+// they happen stay.
+func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
+	draw := func(name string, n int) int {
+		return int(drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
+	}
+	var free, moves []int
+	for i, op := range plan {
+		if op.free {
+			free = append(free, i)
+		}
+		if op.free && op.When.Rate == 0 {
+			moves = append(moves, i)
+		}
+	}
+	out := slices.Clone(plan)
+	switch {
+	case nth%3 == 0 && len(free) > 1:
+		i := free[draw("leaves out", len(free))]
+		return slices.Delete(out, i, i+1)
+	case nth%3 == 1 && len(moves) > 0:
+		i := moves[draw("moves", len(moves))]
+		op := out[i]
+		op.For = p.lasts(op)
+		op.near(out[i].When, found, draw)
+		out[i] = op
+		return out
+	}
+	ops := slices.DeleteFunc(slices.Clone(p), func(op Op) bool { return op.When != (Trigger{}) || !op.aimable() })
+	if len(ops) == 0 {
+		return out
+	}
+	op, where := ops[draw("adds", len(ops))], Trigger{}
+	if len(moves) > 0 {
+		where = out[moves[draw("beside", len(moves))]].When
+	}
+	op.free = true
+	if op.Verb == slow && op.Kind == "" && len(found.watched) > 0 {
+		op.Kind = found.watched[draw("kind", len(found.watched))]
+	}
+	if op.near(where, found, draw) {
+		out = append(out, op)
+		out[len(plan)].id = out.nameOf(len(plan))
+	}
+	return out
+}
+
+// lasts is for how long the operation of p that op is drawn from lasts.
+func (p Plan) lasts(op Op) time.Duration {
+	for i, of := range p {
+		if p.nameOf(i) == op.id {
+			return of.For
+		}
+	}
+	return op.For
+}
+
+// neighbourhood is how many writes from another one a near one is at most.
+const neighbourhood = 3
+
+// near has the operation happen at a moment near another, or at any if that is none. It
+// reports whether there is one.
+func (o *Op) near(where Trigger, found probed, draw func(string, int) int) bool {
+	type one struct {
+		moment
+		nth int
+	}
+	var all []one
+	for _, m := range found.fit(*o) {
+		for nth := range m.at {
+			all = append(all, one{m, nth})
+		}
+	}
+	if len(all) == 0 {
+		return false
+	}
+	slices.SortStableFunc(all, func(a, b one) int { return cmp.Compare(a.at[a.nth], b.at[b.nth]) })
+	i := draw("moment", len(all))
+	if at, known := found.instant(where); known {
+		i, _ = slices.BinarySearchFunc(all, at, func(a one, at time.Duration) int { return cmp.Compare(a.at[a.nth], at) })
+		i = min(max(i+draw("by", 2*neighbourhood+1)-neighbourhood, 0), len(all)-1)
+	}
+	o.aimAt(all[i].moment, all[i].nth, draw("point", 2) == 1, draw("hold", 3) > 0)
 	return true
+}
+
+// instant is when a write is made in the probe.
+func (p probed) instant(t Trigger) (at time.Duration, known bool) {
+	write := cmp.Or(t.Before, t.After)
+	i := slices.IndexFunc(p.moments, func(m moment) bool { return m.write == write && m.user == t.User })
+	if i < 0 || t.Nth < 1 || t.Nth > len(p.moments[i].at) {
+		return 0, false
+	}
+	return p.moments[i].at[t.Nth-1], true
 }
 
 // slows chooses the kind that is slow, and whether it is from the start or from a write of

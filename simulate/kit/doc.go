@@ -4,8 +4,9 @@
 // Package kit runs a program's controllers against a simulated API server, in
 // virtual time, while things go wrong, and says how to see it again.
 //
-//	Test, Bench ── one bubble per seed ──▶ World         kit.go, run.go, bench.go
-//	  before it a probe, a run without faults, for what a plan aims at   aim.go
+//	Test, Find, Bench ── one bubble per seed ──▶ World   sweep.go, run.go, bench.go
+//	  seeds in their order, and variations of those that show something new
+//	  before each a probe, a run without faults, for what a plan aims at   aim.go
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
 //	     ▼ one program or several, each alive or between two lives program.go
@@ -51,6 +52,10 @@
 //	K12 a goroutine that waits for something outside of its bubble, so that virtual
 //	    time stands still, ends the run after ten seconds with its stack and with what
 //	    to do; the bubble itself is abandoned
+//	K13 every third run of a sweep, from the ninth on, repeats a seed that has shown what
+//	    no run before it did, with one fault more, one less, or one at a neighbouring
+//	    write. Which one follows from the histories of earlier runs, not from when they
+//	    end. The number of the variation is the high byte of its seed
 //
 // # What a fault excuses
 //

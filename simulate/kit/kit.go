@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,8 +21,9 @@ import (
 
 // Config of a Test. Seeds is needed; the rest has zeros that are fit for use.
 type Config struct {
-	// Seeds is how many runs there are, with the seeds 1, 2, 3 and so on. The flag
-	// -sim.seeds=N takes its place, and -sim.seed=0x2a runs that one alone.
+	// Seeds is how many runs there are, with the seeds 1, 2, 3 and so on. If Faults are a
+	// swarm, a third of the runs are variations of seeds that have shown something new.
+	// The flag -sim.seeds=N takes its place, and -sim.seed=0x2a runs that one alone.
 	Seeds int
 	// CRDs are files of CustomResourceDefinitions in YAML or JSON, or directories of
 	// such files, installed before the start.
@@ -71,6 +71,7 @@ type Config struct {
 	Inexact string
 
 	completed             bool
+	probes                *probes                      // of a sweep; nil: none are kept
 	patience              time.Duration                // of the watchdog, in real time; 0: the usual
 	definitions, webhooks []*unstructured.Unstructured // of CRDs and Webhooks
 }
@@ -81,73 +82,36 @@ var (
 	outDir   = flag.String("sim.out", "", "where package kit's tests write the histories of runs that fail; empty: a new directory")
 )
 
-const (
-	// enough seeds that fail: the others are not run any more.
-	enough = 3
-	// One run in so many is done twice, and the first one is.
-	twiceIn = 100
-)
-
-// Test runs scenario once for each seed, each time in a synctest bubble of its own
-// and in a subtest, several at the same time. It fails t with one line for each
-// violation and one that replays the run. Misuse fails it with what to write
-// instead. It returns when t's subtests have been started.
-func Test(t *testing.T, cfg Config, scenario func(*World)) {
-	t.Helper()
-	seeds, err := cfg.complete(scenario)
-	if err != nil {
-		t.Fatalf("kit.Test: %v", err)
-	}
-	collectRarely(t)
-	failed := new(atomic.Int32)
-	for i, seed := range seeds {
-		t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
-			t.Parallel()
-			if failed.Load() >= enough {
-				t.Skipf("%d seeds have failed", enough)
-			}
-			h := Run(t, cfg, seed, scenario)
-			if cfg.Inexact == "" && !h.abandoned && (i == 0 || drawn(seed, "twice", 0)%twiceIn == 0) {
-				h.compare(Run(t, cfg, seed, scenario))
-			}
-			if len(h.Violations) > 0 {
-				failed.Add(1)
-				t.Error(h.report(artifacts(t), Shrink(t, cfg, h, scenario)))
-			}
-		})
-	}
-}
-
 // Run is one run of a seed, whose failures are in the History and not in t. cfg
 // is that of Test. Misuse of cfg is a violation.
 func Run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
 	if !cfg.completed {
 		cfg.Seeds = max(cfg.Seeds, 1)
-		if _, err := cfg.complete(scenario); err != nil {
+		if _, _, err := cfg.complete(scenario); err != nil {
 			return &History{Test: t.Name(), Seed: seed, Violations: []Violation{{Invariant: "misuse", Text: err.Error(), Event: -1}}}
 		}
 	}
 	return run(t, cfg, seed, scenario)
 }
 
-// complete fills in what has been left out, and returns the seeds to run or the
-// misuse.
-func (cfg *Config) complete(scenario func(*World)) ([]uint64, error) {
-	count := cfg.Seeds
+// complete fills in what has been left out, and returns the first seed of a Test and how many
+// runs there are, or the misuse.
+func (cfg *Config) complete(scenario func(*World)) (first uint64, count int, err error) {
+	count = cfg.Seeds
 	if *allSeeds > 0 {
 		count = *allSeeds
 	}
 	switch {
 	case scenario == nil:
-		return nil, errors.New("the scenario is nil; give a func(w *kit.World) that runs the program and changes things")
+		return 0, 0, errors.New("the scenario is nil; give a func(w *kit.World) that runs the program and changes things")
 	case count <= 0:
-		return nil, fmt.Errorf("Config.Seeds is %d; say how many runs there are to be, such as Seeds: 200", cfg.Seeds)
+		return 0, 0, fmt.Errorf("Config.Seeds is %d; say how many runs there are to be, such as Seeds: 200", cfg.Seeds)
 	case cfg.FaultPhase < 0 || cfg.Quiesce < 0 || cfg.Stay < 0:
-		return nil, errors.New("Config has a negative time; give FaultPhase, Quiesce and Stay in virtual time, or 0 for the usual")
+		return 0, 0, errors.New("Config has a negative time; give FaultPhase, Quiesce and Stay in virtual time, or 0 for the usual")
 	}
 	if err := cfg.Faults.misuse(); err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	if cfg.Faults == nil {
 		cfg.Faults = Swarm()
@@ -159,10 +123,17 @@ func (cfg *Config) complete(scenario func(*World)) ([]uint64, error) {
 	cfg.Quiesce = or(cfg.Quiesce, 30*time.Minute)
 	cfg.Stay = or(cfg.Stay, 5*time.Minute)
 	if err := cfg.read(); err != nil {
-		return nil, err
+		return 0, 0, err
 	}
 	cfg.completed = true
-	return seedsOf(count)
+	if *oneSeed != "" {
+		seed, err := strconv.ParseUint(*oneSeed, 0, 64)
+		if err != nil {
+			return 0, 0, fmt.Errorf("-sim.seed=%s: %w; give a number, such as 0x2a", *oneSeed, err)
+		}
+		return seed, 1, nil
+	}
+	return 1, count, nil
 }
 
 // read reads the files that are named.
@@ -175,21 +146,6 @@ func (cfg *Config) read() (err error) {
 		return fmt.Errorf("Config.Webhooks: %w; paths are relative to the directory of the test", err)
 	}
 	return nil
-}
-
-func seedsOf(count int) ([]uint64, error) {
-	if *oneSeed != "" {
-		seed, err := strconv.ParseUint(*oneSeed, 0, 64)
-		if err != nil {
-			return nil, fmt.Errorf("-sim.seed=%s: %w; give a number, such as 0x2a", *oneSeed, err)
-		}
-		return []uint64{seed}, nil
-	}
-	seeds := make([]uint64, count)
-	for i := range seeds {
-		seeds[i] = uint64(i + 1)
-	}
-	return seeds, nil
 }
 
 func or(d, zero time.Duration) time.Duration {

@@ -40,6 +40,7 @@ type Op struct {
 
 	id    string  // names its draws; of a drawn plan
 	share float64 // of the seeds that take it; of a swarm
+	free  bool    // the seed has decided when; of a drawn plan
 }
 
 // Trigger says when an Op happens. Zero: as the seed decides.
@@ -165,11 +166,12 @@ func (p Plan) Without(ops ...Op) Plan {
 func (p Plan) drawn(seed uint64, found probed) Plan {
 	out := Plan{}
 	for i, op := range p {
-		op.id = fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
+		op.id, op.free = p.nameOf(i), false
 		if op.When == (Trigger{}) {
 			if unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
 				continue
 			}
+			op.free = true
 			if !op.aim(seed, found) {
 				op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
 			}
@@ -177,6 +179,12 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 		out = append(out, op)
 	}
 	return out
+}
+
+// nameOf names the draws of an operation.
+func (p Plan) nameOf(i int) string {
+	op := p[i]
+	return fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
 }
 
 // aims reports whether an operation can be aimed at what a probe finds.

@@ -17,19 +17,37 @@ import (
 // too: something in it waits for ever.
 func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
+	seed, nth := ofVariation(seed)
 	var found probed
 	if cfg.Faults.aims() {
-		probe := play(t, cfg, newHistory(t, cfg, seed, Plan{}), func(w *World) { w.probe(scenario) })
-		if probe.abandoned {
-			return probe
+		var stuck *History
+		if found, stuck = probe(t, cfg, seed, scenario); stuck != nil {
+			return stuck
 		}
-		found = probe.found(cfg.FaultPhase)
 	}
-	h := play(t, cfg, newHistory(t, cfg, seed, cfg.Faults.drawn(seed, found)), func(w *World) { w.play(scenario) })
+	plan := cfg.Faults.drawn(seed, found)
+	if nth > 0 {
+		plan = cfg.Faults.varied(plan, seed, nth, found)
+	}
+	h := play(t, cfg, newHistory(t, cfg, variation(seed, nth), plan), func(w *World) { w.play(scenario) })
 	if !h.abandoned {
 		h.judge()
 	}
 	return h
+}
+
+// probe is what a seed does without faults, or a history if that did not end.
+func probe(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (probed, *History) {
+	if found, known := cfg.probes.get(seed); known {
+		return found, nil
+	}
+	h := play(t, cfg, newHistory(t, cfg, seed, Plan{}), func(w *World) { w.probe(scenario) })
+	if h.abandoned {
+		return probed{}, h
+	}
+	found := h.found(cfg.FaultPhase)
+	cfg.probes.put(seed, found)
+	return found, nil
 }
 
 // probe is the life of a world in which nothing goes wrong, for a look at the writes that
@@ -298,4 +316,37 @@ func (w *World) sleepUntil(ctx context.Context, at time.Time) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// probes are what the probes of a sweep have found, by seeds: variations share it.
+type probes struct {
+	mu struct {
+		sync.Mutex
+		found map[uint64]probed
+	}
+}
+
+func newProbes() *probes {
+	p := &probes{}
+	p.mu.found = map[uint64]probed{}
+	return p
+}
+
+func (p *probes) get(seed uint64) (found probed, known bool) {
+	if p == nil {
+		return probed{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, known = p.mu.found[seed]
+	return found, known
+}
+
+func (p *probes) put(seed uint64, found probed) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.found[seed] = found
 }

@@ -60,8 +60,9 @@ type World struct {
 }
 
 func newWorld(t *testing.T, cfg Config, h *History) *World {
+	seed, _ := ofVariation(h.Seed)
 	w := &World{
-		t: t, cfg: cfg, seed: h.Seed, start: time.Now(), draws: newDraws(h.Seed), instants: newInstants(),
+		t: t, cfg: cfg, seed: seed, start: time.Now(), draws: newDraws(seed), instants: newInstants(),
 		scheme: cfg.Scheme, changed: make(chan struct{}, 1), history: h,
 	}
 	w.mu.did, w.mu.slow = map[string]int{}, map[string]*slowness{}
@@ -206,7 +207,8 @@ func (w *World) Server() *simulate.Server { return w.server }
 // Client is the user's: no fault harms it. It reads what the server has now.
 func (w *World) Client() *client.Client { return w.client }
 
-// Seed of the run.
+// Seed of the run, without the number of a variation: what is drawn from it is the same in
+// each.
 func (w *World) Seed() uint64 { return w.seed }
 
 // Draw is a number in [0, n) by what it is for and how often that came. Draws of

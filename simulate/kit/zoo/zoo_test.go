@@ -158,7 +158,7 @@ func TestZoo_SeedsToFindEachBug(t *testing.T) {
 				}
 				slices.Sort(took)
 				median := took[len(took)/2]
-				fmt.Printf("| %s | %s | %d | %d | %d | %s | %v |\n", a.name, bug.name, median, took[len(took)-1], first, strings.Join(slices.Compact(slices.Sorted(slices.Values(how))), ", "), time.Since(began).Round(time.Second))
+				fmt.Printf("| %s | %s | %d | %d | %#x | %s | %v |\n", a.name, bug.name, median, took[len(took)-1], first, strings.Join(slices.Compact(slices.Sorted(slices.Values(how))), ", "), time.Since(began).Round(time.Second))
 				if median > 50 || took[len(took)-1] > 1000 {
 					t.Errorf("it took %v seeds; wanted are 50 at the median and 1000 at most", took)
 				}
@@ -174,12 +174,11 @@ func found(h *kit.History) bool { return slices.ContainsFunc(h.Violations, shows
 // than informers do is no bug.
 func shows(v kit.Violation) bool { return v.Invariant != "V14" }
 
-// search runs seeds until one fails; more than -zoo.most: none does.
+// search runs seeds and their variations until one fails; more than -zoo.most: none does.
 func search(t *testing.T, scenario func(*kit.World), start uint64) (int, *kit.History) {
-	for n := range *most {
-		if h := kit.Run(t, config(), start+uint64(n), scenario); found(h) {
-			return n + 1, h
-		}
+	h, runs := kit.Find(t, config(), start, *most, scenario, found)
+	if h == nil {
+		return *most + 1, nil
 	}
-	return *most + 1, nil
+	return runs, h
 }

@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+const (
+	// enough seeds that fail: the others are not run any more.
+	enough = 3
+	// One run in so many is done twice, and the first one is.
+	twiceIn = 100
+)
+
+// Test runs scenario once for each seed, each time in a synctest bubble of its own
+// and in a subtest, several at the same time. It fails t with one line for each
+// violation and one that replays the run. Misuse fails it with what to write
+// instead. It returns when all subtests have ended.
+func Test(t *testing.T, cfg Config, scenario func(*World)) {
+	t.Helper()
+	first, count, err := cfg.complete(scenario)
+	if err != nil {
+		t.Fatalf("kit.Test: %v", err)
+	}
+	collectRarely(t)
+	cfg.probes = newProbes()
+	s := newSweep(first, count, *oneSeed == "" && cfg.Faults.aims())
+	failed := new(atomic.Int32)
+	var workers sync.WaitGroup
+	for range min(atOnce(), s.count) {
+		workers.Go(func() {
+			for place, seed := range s.seeds {
+				var h *History
+				t.Run(fmt.Sprintf("seed=%#x", seed), func(t *testing.T) {
+					if failed.Load() >= enough {
+						t.Skipf("%d seeds have failed", enough)
+					}
+					h = Run(t, cfg, seed, scenario)
+					if cfg.Inexact == "" && !h.abandoned && (place == 0 || drawn(seed, "twice", 0)%twiceIn == 0) {
+						anew := cfg
+						anew.probes = nil
+						h.compare(Run(t, anew, seed, scenario))
+					}
+					if len(h.Violations) > 0 {
+						failed.Add(1)
+						t.Error(h.report(artifacts(t), Shrink(t, cfg, h, scenario)))
+					}
+				})
+				s.ended(place, h)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// Find runs seeds and variations as Test does, from start on and one after the other, until
+// found says of a history that it is the one, and returns it and how many runs that took. If
+// most of them do not find it, it returns nil. Misuse fails t.
+func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World), found func(*History) bool) (h *History, runs int) {
+	t.Helper()
+	cfg.Seeds = max(most, 1)
+	if _, _, err := cfg.complete(scenario); err != nil {
+		t.Fatalf("kit.Find: %v", err)
+	}
+	collectRarely(t)
+	cfg.probes = newProbes()
+	s := newSweep(start, cfg.Seeds, cfg.Faults.aims())
+	for place, seed := range s.seeds {
+		h := Run(t, cfg, seed, scenario)
+		if found(h) {
+			return h, place + 1
+		}
+		s.ended(place, h)
+	}
+	return nil, most
+}
+
+// atOnce is how many tests run at the same time.
+func atOnce() int {
+	if f := flag.Lookup("test.parallel"); f != nil {
+		if n, err := strconv.Atoi(f.Value.String()); err == nil && n > 0 {
+			return n
+		}
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// sweep is the order of seeds. Every third place is for a variation of a seed that has shown
+// what no run before it has. Which one that is follows from the histories of earlier places
+// alone, not from when they end: a place knows all of them but those of the last few, which
+// may still run beside it.
+type sweep struct {
+	start  uint64
+	count  int
+	varies bool
+	mu     struct {
+		sync.Mutex
+		changed *sync.Cond
+		next    int // place
+		due     int // place of the next variation
+		ran     map[int]ran
+		judged  int // places before it
+		seen    map[string]bool
+		varied  []*origin // in the order of their seeds' places
+	}
+}
+
+// ran is the end of a place.
+type ran struct {
+	seed   uint64
+	traits []string
+}
+
+// origin is a seed that can be varied.
+type origin struct {
+	seed       uint64
+	news       int // traits that it or its variations were the first to have
+	variations int
+}
+
+const (
+	every = 3 // places, of which one is for a variation
+	// beside is how many places before one are not known to it.
+	beside = 8
+)
+
+func newSweep(start uint64, count int, varies bool) *sweep {
+	s := &sweep{start: start, count: count, varies: varies}
+	s.mu.changed = sync.NewCond(&s.mu)
+	s.mu.due = beside
+	for s.mu.due%every != every-1 {
+		s.mu.due++
+	}
+	s.mu.ran, s.mu.seen = map[int]ran{}, map[string]bool{}
+	return s
+}
+
+// isVariation reports whether a place is for a variation.
+func (s *sweep) isVariation(place int) bool {
+	return s.varies && place >= beside && place%every == every-1
+}
+
+// fresh is the seed of a place that is for none.
+func (s *sweep) fresh(place int) uint64 {
+	variations := 0
+	if s.varies {
+		variations = max(place-beside+every-1, 0) / every
+	}
+	return s.start + uint64(place-variations)
+}
+
+// seeds yields places and their seeds. Several goroutines can share them. It blocks until
+// what decides on a seed has ended.
+func (s *sweep) seeds(yield func(place int, seed uint64) bool) {
+	for {
+		place, seed, ok := s.take()
+		if !ok || !yield(place, seed) {
+			return
+		}
+	}
+}
+
+func (s *sweep) take() (place int, seed uint64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.next >= s.count {
+		return 0, 0, false
+	}
+	place, seed = s.mu.next, s.fresh(s.mu.next)
+	s.mu.next++
+	if s.isVariation(place) {
+		for s.mu.due != place || !s.judgeLocked(place-beside) {
+			s.mu.changed.Wait()
+		}
+		seed = s.varyLocked()
+		s.mu.due += every
+		s.mu.changed.Broadcast()
+	}
+	s.mu.ran[place] = ran{seed: seed}
+	return place, seed, true
+}
+
+// ended notes what a place has shown; nil: it was not run.
+func (s *sweep) ended(place int, h *History) {
+	traits := []string{} // it has ended
+	if h != nil && s.varies {
+		traits = append(traits, h.traits()...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.ran[place] = ran{s.mu.ran[place].seed, traits}
+	s.mu.changed.Broadcast()
+}
+
+// judgeLocked counts the news of all places up to one, in their order, and reports whether
+// all have ended.
+func (s *sweep) judgeLocked(upTo int) bool {
+	for ; s.mu.judged <= upTo; s.mu.judged++ {
+		r := s.mu.ran[s.mu.judged]
+		if r.traits == nil {
+			return false
+		}
+		delete(s.mu.ran, s.mu.judged)
+		news := 0
+		for _, trait := range r.traits {
+			if !s.mu.seen[trait] {
+				s.mu.seen[trait] = true
+				news++
+			}
+		}
+		seed, _ := ofVariation(r.seed)
+		i := slices.IndexFunc(s.mu.varied, func(o *origin) bool { return o.seed == seed })
+		if i < 0 {
+			i = len(s.mu.varied)
+			s.mu.varied = append(s.mu.varied, &origin{seed: seed})
+		}
+		s.mu.varied[i].news += news
+	}
+	return true
+}
+
+// varyLocked is the next variation of the seed with most news for each of its variations, of
+// several the last.
+func (s *sweep) varyLocked() uint64 {
+	can := slices.DeleteFunc(slices.Clone(s.mu.varied), func(o *origin) bool { return o.variations == mostVariations })
+	best := slices.MaxFunc(can, func(a, b *origin) int {
+		return cmp.Or(
+			cmp.Compare(a.news*(b.variations+1), b.news*(a.variations+1)),
+			cmp.Compare(b.variations, a.variations),
+			cmp.Compare(a.seed, b.seed),
+		)
+	})
+	best.variations++
+	return variation(best.seed, best.variations)
+}
+
+// traits are what a run shows of the program's ways: what its reconciles come to, which
+// writes fail and how, and what is written after what, by whom. They name no object.
+func (h *History) traits() (out []string) {
+	seen := map[string]bool{}
+	note := func(format string, args ...any) {
+		if trait := fmt.Sprintf(format, args...); !seen[trait] {
+			seen[trait] = true
+			out = append(out, trait)
+		}
+	}
+	last, of := "", map[string]string{}
+	for _, e := range h.Events {
+		switch who := cmp.Or(programOf(e.Who), e.Who); {
+		case e.What == Stopping:
+			return out
+		case h.renews(e):
+		case e.What == Ended:
+			note("%s %s ends with %s", who, e.Kind, e.Name)
+		case e.What == Answered && writes(e.Name) && (e.Code == 0 || e.Code >= 400):
+			note("%s %s %s: %d", who, e.Name, e.Kind, e.Code)
+		case e.What == Changed && !e.Quiet:
+			what, object := fmt.Sprintf("%s %s %s", who, e.Name, e.Kind), e.Kind+" "+e.Key
+			note("%s, then %s", last, what)
+			note("%s, then %s of the same", of[object], what)
+			last, of[object] = what, what
+		}
+	}
+	for _, v := range h.Violations {
+		note("violates %s", v.Invariant)
+	}
+	return out
+}
