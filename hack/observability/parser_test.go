@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+
+	"github.com/flyball-dev/flyball/informer"
 )
 
 // byPrometheus are the labels that a scrape adds, as Kubernetes' service discovery has
@@ -77,10 +79,11 @@ func (e exposition) family(name string) (*family, string) {
 	return nil, ""
 }
 
-// rare are the values of labels that only a cluster in trouble shows.
-var rare = map[string]*regexp.Regexp{
-	"code":  regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`),
-	"state": regexp.MustCompile(`^(Stale|Forbidden|Unauthorized|NotServed|DecodingErrors|Misuse)$`), // of scopes in trouble
+// rare says which values of labels only a cluster in trouble shows.
+var rare = map[string]func(value string) bool{
+	"code": regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`).MatchString,
+	// The states that there are in the code: a name that is misspelt or was renamed is none.
+	"state": func(value string) bool { return slices.Contains(informer.States(), informer.State(value)) },
 }
 
 // complaint says what is wrong with m; empty: nothing is.
@@ -98,7 +101,7 @@ func (f *family) complaint(m *labels.Matcher) string {
 		values = strings.Split(m.Value, "|")
 	}
 	for _, value := range values {
-		if !slices.Contains(f.values[m.Name], value) && (rare[m.Name] == nil || !rare[m.Name].MatchString(value)) {
+		if !slices.Contains(f.values[m.Name], value) && (rare[m.Name] == nil || !rare[m.Name](value)) {
 			return fmt.Sprintf(" was exposed with %s of %q, never with %q", m.Name, f.values[m.Name], value)
 		}
 	}
