@@ -56,6 +56,9 @@ var arrows = map[string][]string{
 	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
 
+	"internal/protoweight": {"internal/jsonweight"},
+	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
+
 	"simulate/embedded":            {"simulate"},
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone

@@ -20,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // answer is what the server sent back, not yet decoded.
@@ -98,7 +99,37 @@ func (a answer) into(obj runtime.Object, kind schema.GroupVersionKind) error {
 	return nil
 }
 
+// fits weighs the answer before it is decoded into obj: a few bytes can become a large
+// object.
+func (a answer) fits(obj any) error {
+	if len(a.data) <= unweighed {
+		return nil
+	}
+	scale := ration.Of(reflect.TypeOf(obj))
+	if _, ok := obj.(*unstructured.Unstructured); ok {
+		scale = ration.Tree()
+	}
+	if a.protobuf {
+		return tooHeavy(ration.Alone().Protobuf(scale, a.data))
+	}
+	return tooHeavy(ration.Alone().JSON(scale, a.data))
+}
+
+// unweighed answers cannot become too large, whatever is in them.
+const unweighed = 64 << 10
+
+// tooHeavy is err, as a *TooLargeError where it is of the weight.
+func tooHeavy(err error) error {
+	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
+		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
+	}
+	return err
+}
+
 func (a answer) decode(obj any) error {
+	if err := a.fits(obj); err != nil {
+		return err
+	}
 	if a.protobuf {
 		message, ok := obj.(protobufMessage)
 		if !ok {

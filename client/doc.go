@@ -64,7 +64,8 @@
 //   - C12 No answer of more than 128 MiB is read into memory, counted after it was
 //     decompressed, nor a frame of a watch: it is a *TooLargeError with the size. One
 //     answer of more than 16 MiB is read at a time, and eight of more than 1 MiB. A
-//     List whose page is too large goes on in smaller ones.
+//     List whose page is too large goes on in smaller ones. An object that would
+//     allocate more than 256 MiB is not decoded; that is a *TooLargeError too.
 //   - C13 What is sent and received for Secrets, TokenReviews and TokenRequests is in no
 //     error and, at any level, in no log: errors name the field and not the value.
 //

@@ -21,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const (
@@ -149,6 +150,9 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	return page, at.wrap(err)
 }
 
+// ofItem is what an object takes that is not yet decoded.
+const ofItem = 512
+
 // listPage is one page of a list, its objects not yet decoded: one that cannot
 // be does not take the others along.
 type listPage struct {
@@ -165,6 +169,9 @@ func (a answer) page() (listPage, error) {
 		Metadata metav1.ListMeta   `json:"metadata"`
 		Items    []json.RawMessage `json:"items"`
 	}
+	if err := (&ration.Budget{Limit: ration.Page}).JSON(ration.Of(reflect.TypeOf(list)), a.data); err != nil {
+		return listPage{}, tooHeavy(err)
+	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(a.data, &list); err != nil {
 		return listPage{}, fmt.Errorf("read the list: %w", err)
 	}
@@ -179,6 +186,7 @@ func (a answer) page() (listPage, error) {
 // metadata and field 2 the items.
 func (a answer) protobufPage() (listPage, error) {
 	var page listPage
+	budget := ration.Budget{Limit: ration.Page}
 	for rest := a.data; len(rest) > 0; {
 		number, wire, n := protowire.ConsumeTag(rest)
 		if n < 0 {
@@ -198,6 +206,9 @@ func (a answer) protobufPage() (listPage, error) {
 		}
 		rest = rest[n:]
 		if number == 2 {
+			if err := budget.Charge(ofItem); err != nil {
+				return listPage{}, tooHeavy(err)
+			}
 			page.items = append(page.items, answer{data: value, protobuf: true, discreet: a.discreet})
 			continue
 		}

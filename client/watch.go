@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
@@ -174,13 +173,13 @@ func (s *watchStream) next() (watch.EventType, answer, error) {
 			return frame.Type, answer{data: frame.Object}, nil
 		case watch.Bookmark:
 			var mark metav1.PartialObjectMetadata
-			if err := kjson.UnmarshalCaseSensitivePreserveInts(frame.Object, &mark); err != nil {
+			if err := (answer{data: frame.Object}).decode(&mark); err != nil {
 				return "", answer{}, fmt.Errorf("read a bookmark: %w", err)
 			}
 			s.version = mark.ResourceVersion
 		case watch.Error:
 			var status metav1.Status
-			if err := kjson.UnmarshalCaseSensitivePreserveInts(frame.Object, &status); err != nil {
+			if err := (answer{data: frame.Object}).decode(&status); err != nil {
 				return "", answer{}, fmt.Errorf("read the server's error: %w", err)
 			}
 			return "", answer{}, apierrors.FromObject(&status)

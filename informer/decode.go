@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // decoder makes objects of one kind out of bytes, each alone. Safe for
@@ -30,6 +32,7 @@ type decoder[T Object] struct {
 	plainMeta         bool         // T embeds ObjectMeta as its field 1
 	metadataOnly      bool
 	keepManagedFields bool
+	scale             *ration.Scale
 }
 
 // protobufMessage is what the generated types of the built-in kinds are.
@@ -43,7 +46,10 @@ func newDecoder[T Object](t reflect.Type, kind schema.GroupVersionKind, keepMana
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
 	}
-	d := &decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: ofMetadata(t)}
+	d := &decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: ofMetadata(t), scale: ration.Of(t)}
+	if t == unstructuredType {
+		d.scale = ration.Tree()
+	}
 	d.setDecoded(kind)
 	_, d.protobuf = any(d.empty()).(protobufMessage)
 	meta, ok := d.object.FieldByName("ObjectMeta")
@@ -74,16 +80,22 @@ func (d *decoder[T]) empty() T {
 // page decodes one page of a list. The objects share nothing with body. The
 // error is an *apierrors.StatusError when body is a Status.
 func (d *decoder[T]) page(media string, body []byte) (Page[T], error) {
+	return d.pageWithin(media, body, ration.Page)
+}
+
+// pageWithin is page with a limit of what decoding all objects may allocate.
+func (d *decoder[T]) pageWithin(media string, body []byte, limit int64) (Page[T], error) {
+	budget := &ration.Budget{Limit: limit}
 	switch {
 	case media == contentProtobuf:
-		return d.protobufPage(body)
+		return d.protobufPage(body, budget)
 	case media == contentJSON:
-		return d.jsonPage(body)
+		return d.jsonPage(body, budget)
 	}
 	return Page[T]{}, errors.New("neither JSON nor protobuf of Kubernetes")
 }
 
-func (d *decoder[T]) protobufPage(body []byte) (page Page[T], err error) {
+func (d *decoder[T]) protobufPage(body []byte, budget *ration.Budget) (page Page[T], err error) {
 	e, err := openEnvelope(body)
 	if err != nil {
 		return page, err
@@ -91,14 +103,15 @@ func (d *decoder[T]) protobufPage(body []byte) (page Page[T], err error) {
 	if !d.isList(string(e.apiVersion), string(e.kind)) {
 		return page, d.notAList(string(e.apiVersion), string(e.kind), body)
 	}
-	meta, err := splitProtobufList(e.raw, func(raw []byte) {
-		page.add(d.protobufItem(raw))
+	meta, err := splitProtobufList(e.raw, func(raw []byte) error {
+		item := d.protobufItem(raw, budget)
+		return page.add(item, budget)
 	})
 	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
 	return page, err
 }
 
-func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
+func (d *decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page Page[T], err error) {
 	list, err := splitJSONList(body)
 	if err != nil {
 		return page, err
@@ -115,10 +128,15 @@ func (d *decoder[T]) jsonPage(body []byte) (page Page[T], err error) {
 	}
 	// A list whose items do not name their kind must itself be of the kind.
 	named, strangers := !d.isList(apiVersion, kind), false
-	err = eachElement(list.items, func(raw []byte) {
-		item := d.jsonItem(raw, named)
+	err = eachElement(list.items, func(raw []byte) error {
+		item := d.jsonItem(raw, named, budget)
 		strangers = strangers || item.stranger != sound
-		page.add(item)
+		if item.unreadable() {
+			if id := garbledIdentity(raw); id.Name != "" {
+				item = broken[T](id, item.Err, nil)
+			}
+		}
+		return page.add(item, budget)
 	})
 	if named && strangers {
 		return Page[T]{}, d.notAList(apiVersion, kind, body)
@@ -138,26 +156,40 @@ func (d *decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
 }
 
-// add puts item on the page, or counts it when it has no key.
-func (p *Page[T]) add(item Item[T]) {
+// ofItem is what holds an object until it is stored.
+const ofItem = 512
+
+// add puts item on the page, or counts it when it has no key. The error is that of a
+// page that has become too heavy.
+func (p *Page[T]) add(item Item[T], budget *ration.Budget) error {
+	if err := tooHeavy(budget.Charge(ofItem)); err != nil {
+		return err
+	}
+	if heavy, ok := errors.AsType[*TooLargeError](item.Err); ok && heavy.Limit == budget.Limit {
+		return heavy
+	}
 	if item.unreadable() {
 		p.Unreadable++
 		if p.UnreadableErr == nil {
 			p.UnreadableErr = item.Err
 		}
-		return
+		return nil
 	}
 	p.Items = append(p.Items, item)
+	return nil
 }
 
 // unreadable: not even the name of the object could be read.
 func (i Item[T]) unreadable() bool { return i.Err != nil && i.Key.Name == "" }
 
 // protobufItem decodes one object: the type, or else its metadata alone.
-func (d *decoder[T]) protobufItem(raw []byte) Item[T] {
+func (d *decoder[T]) protobufItem(raw []byte, budget *ration.Budget) Item[T] {
 	obj := d.empty()
 	var size int
-	err := guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
+	err := tooHeavy(budget.Protobuf(d.scale, raw))
+	if err == nil {
+		err = guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
+	}
 	if err == nil {
 		return d.item(obj, size, raw, func() (identity, error) { return protobufIdentity(raw) })
 	}
@@ -220,12 +252,15 @@ func (d *decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 
 // jsonItem decodes one object: the type, or else its metadata alone. named:
 // the object must name its kind. raw may be changed.
-func (d *decoder[T]) jsonItem(raw []byte, named bool) Item[T] {
+func (d *decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) Item[T] {
 	if !d.keepManagedFields {
 		raw = cutManagedFields(raw)
 	}
 	obj := d.empty()
-	err := guard(func() error { return readJSON(raw, obj) })
+	err := tooHeavy(budget.JSON(d.scale, raw))
+	if err == nil {
+		err = guard(func() error { return readJSON(raw, obj) })
+	}
 	if err == nil {
 		apiVersion, kind := kindIn(obj)
 		if d.isKind(apiVersion, kind) || kind == "" && !named {
@@ -262,9 +297,9 @@ func (d *decoder[T]) again(item Item[T]) (T, error) {
 	case len(item.raw) == 0:
 		return item.Object, errors.New("what the object was decoded from is gone")
 	case item.raw[0] == '{':
-		item = d.jsonItem(item.raw, false)
+		item = d.jsonItem(item.raw, false, ration.Alone())
 	default:
-		item = d.protobufItem(item.raw)
+		item = d.protobufItem(item.raw, ration.Alone())
 	}
 	return item.Object, item.Err
 }

@@ -9,6 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const (
@@ -21,14 +26,23 @@ const (
 	bigBuffer   = 1 << 20
 )
 
-// TooLargeError: a page or frame is larger than what is read into memory.
+// TooLargeError: a page or frame is larger than what is read into memory, or it or an
+// object in it would take more memory when decoded.
 type TooLargeError struct {
 	Limit int64 // bytes
+	// Decoded is what decoding would allocate at least; 0: the limit is of what is read.
+	Decoded int64
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Decoded > 0 {
+		return fmt.Sprintf("decoding takes about %d bytes of memory or more, and %d are allowed; nothing was decoded (few bytes become much in lists of empty elements: find what writes them)", e.Decoded, e.Limit)
+	}
 	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
 }
+
+// TooLarge gives Limit and Decoded.
+func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
 
 // readBody reads r to its end, at most limit bytes. guess is how long it may
 // be; memory grows with what arrives, whatever the guess.
@@ -257,4 +271,33 @@ func (s *textScan) end(text []byte) int {
 		}
 	}
 	return 0
+}
+
+// What a server sends is weighed before it is decoded: a few bytes can become a large
+// object.
+
+var statusType = reflect.TypeFor[metav1.Status]()
+
+// small messages fit, whatever is in them.
+func small(message []byte) bool { return len(message) <= 64<<10 }
+
+// tooHeavy is err, as a *TooLargeError where it is of the weight.
+func tooHeavy(err error) error {
+	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
+		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
+	}
+	return err
+}
+
+// metadataFits says whether the metadata of an object may be decoded, of which the rest
+// is not.
+func metadataFits(protobuf bool, object []byte) error {
+	if small(object) {
+		return nil
+	}
+	scale := ration.Of(metadataType)
+	if protobuf {
+		return tooHeavy(ration.Alone().Protobuf(scale, object))
+	}
+	return tooHeavy(ration.Alone().JSON(scale, object))
 }

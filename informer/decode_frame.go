@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // frame decodes one frame of a watch. The objects share nothing with raw. An
@@ -45,7 +47,7 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
 	}
 	if !protobuf {
-		frame.Item = d.jsonItem(object, false)
+		frame.Item = d.jsonItem(object, false, ration.Alone())
 		return frame, nil
 	}
 	e, err := openEnvelope(object)
@@ -57,13 +59,16 @@ func (d *decoder[T]) frame(protobuf bool, raw []byte) (frame Frame[T], err error
 		frame.Item = d.stranger(id, apiVersion, kind, idErr)
 		return frame, nil
 	}
-	frame.Item = d.protobufItem(e.raw)
+	frame.Item = d.protobufItem(e.raw, ration.Alone())
 	return frame, nil
 }
 
 // bookmark reads the metadata of a bookmark's object.
 func (d *decoder[T]) bookmark(protobuf bool, object []byte) (frame Frame[T], err error) {
 	var meta metav1.ObjectMeta
+	if err := metadataFits(protobuf, object); err != nil {
+		return frame, fmt.Errorf("read bookmark: %w", err)
+	}
 	if protobuf {
 		e, err := openEnvelope(object)
 		if err != nil {

@@ -83,7 +83,7 @@ func (d *decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
-	if err := guard(func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, &object) }); err != nil {
+	if metadataFits(false, raw) != nil || guard(func() error { return kjson.UnmarshalCaseSensitivePreserveInts(raw, &object) }) != nil {
 		return nil
 	}
 	return d.metadata(object.Metadata)
@@ -93,7 +93,7 @@ func (d *decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 func (d *decoder[T]) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	_, metadata, _, _ := cutField(raw, objectMetadata)
 	var meta metav1.ObjectMeta
-	if err := guard(func() error { return meta.Unmarshal(metadata) }); err != nil {
+	if metadataFits(true, raw) != nil || guard(func() error { return meta.Unmarshal(metadata) }) != nil {
 		return nil
 	}
 	return d.metadata(meta)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // FuzzDecode_Unstructured: an object without a Go type is what apimachinery
@@ -32,7 +34,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 		want := &unstructured.Unstructured{}
 		_, _, err := unstructured.UnstructuredJSONScheme.Decode(raw, nil, want)
 		valid := err == nil && want.GetKind() == "Site" && want.GetName() != ""
-		item := whole.jsonItem(bytes.Clone(raw), true)
+		item := whole.jsonItem(bytes.Clone(raw), true, ration.Alone())
 		if valid != (item.Err == nil) {
 			t.Fatalf("%q: got error %v, want valid %v (apimachinery: %v)", raw, item.Err, valid, err)
 		}
@@ -42,7 +44,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 				t.Fatalf("%q:\ngot  %#v\nwant %#v", raw, item.Object, want)
 			}
 		}
-		if item := cut.jsonItem(bytes.Clone(raw), true); item.Err == nil {
+		if item := cut.jsonItem(bytes.Clone(raw), true, ration.Alone()); item.Err == nil {
 			metadata, _ := item.Object.Object["metadata"].(map[string]any)
 			if _, left := metadata["managedFields"]; left {
 				t.Fatalf("%q: managedFields are left", raw)

@@ -28,6 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/util/framer"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // Site is an object as a CustomResourceDefinition has it: JSON alone.
@@ -303,11 +305,11 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f)) // a spec that ends too early
+	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), ration.Alone()) // a spec that ends too early
 	if item.Err == nil || item.Key != (Key{Namespace: "prod", Name: "poison"}) || item.UID != "u" || item.ResourceVersion != "7" {
 		t.Errorf("got %+v, want prod/poison at 7 with an error", item)
 	}
-	if item := d.protobufItem([]byte{0x0a, 0x7f}); !item.unreadable() {
+	if item := d.protobufItem([]byte{0x0a, 0x7f}, ration.Alone()); !item.unreadable() {
 		t.Errorf("got %+v, want an item without a name", item)
 	}
 	frame := protobufPeer(s).frame(t, FrameAdded, &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: pod.ObjectMeta})
@@ -339,7 +341,7 @@ func (p *panicky) UnmarshalJSON([]byte) error { panic("mine") }
 
 func TestDecode_PanicOfATypeIsTheItemsError_I8(t *testing.T) {
 	d, _ := newDecoder[*panicky](reflect.TypeFor[*panicky](), siteKind, false)
-	item := d.jsonItem([]byte(jsonSite("a", "{}")), false)
+	item := d.jsonItem([]byte(jsonSite("a", "{}")), false, ration.Alone())
 	if item.Err == nil || item.Key.Name != "a" {
 		t.Errorf("got %+v, want a's error", item)
 	}

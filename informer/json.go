@@ -159,8 +159,9 @@ func splitJSONList(body []byte) (l jsonList, err error) {
 	return l, nil
 }
 
-// eachElement calls f with each element of an array. null has none.
-func eachElement(array []byte, f func(element []byte)) error {
+// eachElement calls f with each element of an array, until f returns an error. null has
+// none.
+func eachElement(array []byte, f func(element []byte) error) error {
 	if bytes.Equal(array, []byte("null")) {
 		return nil
 	}
@@ -173,19 +174,38 @@ func eachElement(array []byte, f func(element []byte)) error {
 	}
 	for {
 		end := skipValue(array, i)
-		if end < 0 {
-			return errNotJSON
+		next := skipSpace(array, max(end, i))
+		if end < 0 || next >= len(array) || array[next] != ',' && array[next] != ']' {
+			// Not JSON: what lies up to the next comma is one element, if that is found.
+			if end = elementEnd(array, i); end < 0 {
+				return fmt.Errorf("after %d bytes of the list's items: %w", i, errNotJSON)
+			}
+			next = end
 		}
-		f(array[i:end])
-		i = skipSpace(array, end)
-		if i < len(array) && array[i] == ']' {
+		if err := f(array[i:end]); err != nil {
+			return err
+		}
+		if array[next] == ']' {
 			return nil
 		}
-		if i >= len(array) || array[i] != ',' {
-			return errNotJSON
-		}
-		i = skipSpace(array, i+1)
+		i = skipSpace(array, next+1)
 	}
+}
+
+// elementEnd is where the element that begins at i ends: before the next comma or
+// bracket that is in no string, object or list. -1: there is none.
+func elementEnd(array []byte, i int) int {
+	for i >= 0 && i < len(array) {
+		switch array[i] {
+		case ',', ']':
+			return i
+		case '"', '{', '[':
+			i = skipValue(array, i)
+		default:
+			i++
+		}
+	}
+	return -1
 }
 
 // splitJSONEvent gives the type and the object of a watch event.
@@ -270,6 +290,19 @@ func jsonKind(raw []byte) (apiVersion, kind string) {
 		return "", ""
 	}
 	return object.APIVersion, object.Kind
+}
+
+// garbledIdentity reads the identity of an object that is not JSON, as far as its
+// metadata is.
+func garbledIdentity(raw []byte) (id identity) {
+	_ = eachMember(raw, func(key []byte, start, end int) bool {
+		if string(key) != "metadata" {
+			return true
+		}
+		id, _ = jsonIdentity(append(append([]byte(`{"metadata":`), raw[start:end]...), '}'))
+		return false
+	})
+	return id
 }
 
 // jsonIdentity reads the identity out of an object of any kind.

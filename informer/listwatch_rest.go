@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 const (
@@ -210,8 +211,8 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 	setIf(q, "continue", opts.Continue)
 	setIf(q, "resourceVersion", opts.ResourceVersion)
 	setIf(q, "resourceVersionMatch", opts.ResourceVersionMatch)
-	limit := int64(maxFrame)
-	if opts.Limit == 0 || opts.ResourceVersion == "0" {
+	limit, whole := int64(maxFrame), opts.Limit == 0 || opts.ResourceVersion == "0"
+	if whole {
 		limit = maxWholeList
 	}
 	// The body's reader keeps to the limit; the transport has it wait its turn.
@@ -225,7 +226,11 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts ListOptions, alar
 		return Page[T]{}, fmt.Errorf("read list: %w", err)
 	}
 	lw.pageSize.Store(int64(len(body)))
-	page, err := decoder.page(mediaType(answer), body)
+	decoded := int64(ration.Page)
+	if whole {
+		decoded = ration.Whole(int64(len(body)))
+	}
+	page, err := decoder.pageWithin(mediaType(answer), body, decoded)
 	if err != nil {
 		return Page[T]{}, notAsExpected(answer, body, err)
 	}
@@ -367,6 +372,9 @@ func notAsExpected(answer *http.Response, body []byte, err error) error {
 	// A Status with code 200 says more than that it is not a list.
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
+	}
+	if _, ok := errors.AsType[*TooLargeError](err); ok {
+		return fmt.Errorf("read list: %w", err)
 	}
 	u := *answer.Request.URL
 	u.RawQuery, u.User = "", nil

@@ -71,13 +71,13 @@ func openEnvelope(data []byte) (e envelope, err error) {
 
 // splitProtobufList gives the list's metadata and calls item with the bytes of
 // each object.
-func splitProtobufList(raw []byte, item func([]byte)) (meta metav1.ListMeta, err error) {
+func splitProtobufList(raw []byte, item func([]byte) error) (meta metav1.ListMeta, err error) {
 	err = eachBytes(raw, func(field protowire.Number, value []byte) error {
 		switch field {
 		case listMetadata:
 			return guard(func() error { return meta.Unmarshal(value) })
 		case listItems:
-			item(value)
+			return item(value)
 		}
 		return nil
 	})

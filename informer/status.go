@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/ration"
 )
 
 // maxErrorBody bounds what is read of an answer that is an error, and
@@ -80,7 +82,11 @@ func decodeStatus(body []byte) (status metav1.Status, ok bool) {
 		if err != nil || string(e.kind) != "Status" {
 			return status, false
 		}
-		return status, guard(func() error { return status.Unmarshal(e.raw) }) == nil
+		fits := small(e.raw) || ration.Alone().Protobuf(ration.Of(statusType), e.raw) == nil
+		return status, fits && guard(func() error { return status.Unmarshal(e.raw) }) == nil
+	}
+	if !small(body) && ration.Alone().JSON(ration.Of(statusType), body) != nil {
+		return metav1.Status{}, false
 	}
 	if err := json.Unmarshal(body, &status); err != nil || status.Kind != "Status" {
 		return metav1.Status{}, false

@@ -28,6 +28,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
@@ -204,10 +207,43 @@ func startClientGo(b *testing.B, ctx context.Context, running *sync.WaitGroup, e
 	return s
 }
 
+// startControllerRuntime starts the cache of controller-runtime, as a manager makes it.
+func startControllerRuntime(b *testing.B, ctx context.Context, running *sync.WaitGroup, env *envtest.Environment, k things) syncing {
+	ctrl.SetLogger(logr.Discard())
+	cfg, n := counted(env)
+	all, err := ctrlcache.New(cfg, ctrlcache.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		b.Fatal(err)
+	}
+	running.Go(func() { _ = all.Start(ctx) })
+	s := syncing{requests: n}
+	add := func(to *[]<-chan struct{}, obj client.Object) {
+		done := make(chan struct{})
+		running.Go(func() {
+			if i, err := all.GetInformer(ctx, obj, ctrlcache.BlockUntilSynced(true)); err == nil && i.HasSynced() {
+				close(done)
+			}
+		})
+		*to = append(*to, done)
+	}
+	for i := range k.n {
+		obj := &unstructured.Unstructured{}
+		obj.SetGroupVersionKind(k.resource(i, k.version()).GroupVersion().WithKind(k.kind(i)))
+		add(&s.custom, obj)
+	}
+	s.core = func() (synced []<-chan struct{}) {
+		for _, obj := range []client.Object{&corev1.Pod{}, &corev1.ConfigMap{}, &corev1.Service{}, &corev1.Secret{}, &corev1.Node{}} {
+			add(&synced, obj)
+		}
+		return synced
+	}
+	return s
+}
+
 var starters = []struct {
 	name  string
 	start func(*testing.B, context.Context, *sync.WaitGroup, *envtest.Environment, things) syncing
-}{{"flyball", startFlyball}, {"client-go", startClientGo}}
+}{{"flyball", startFlyball}, {"client-go", startClientGo}, {"controller-runtime", startControllerRuntime}}
 
 // all waits for each channel and returns how long that took, or false.
 func all(b *testing.B, begun time.Time, channels []<-chan struct{}) time.Duration {
@@ -351,7 +387,7 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	var seen [2]sync.Map
+	var seen [3]sync.Map
 	note := func(who int, name string) { seen[who].LoadOrStore(name, time.Now()) }
 
 	cfg := env.Config()
@@ -375,12 +411,29 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 	}
 	core.Start(ctx.Done())
 	running.Go(core.Shutdown)
+
+	ctrl.SetLogger(logr.Discard())
+	cfg = env.Config()
+	cfg.QPS = -1
+	shortened(cfg)
+	others, err := ctrlcache.New(cfg, ctrlcache.Options{Scheme: clientscheme.Scheme})
+	if err != nil {
+		b.Fatal(err)
+	}
+	running.Go(func() { _ = others.Start(ctx) })
+	third, err := others.GetInformer(ctx, &corev1.ConfigMap{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := third.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { note(2, obj.(*corev1.ConfigMap).Name) }}); err != nil {
+		b.Fatal(err)
+	}
 	<-ours.Synced()
-	cache.WaitForCacheSync(ctx.Done(), theirs.HasSynced)
+	cache.WaitForCacheSync(ctx.Done(), theirs.HasSynced, third.HasSynced)
 
 	api := kubernetes.NewForConfigOrDie(env.Config()).CoreV1().ConfigMaps("default")
 	for b.Loop() {
-		var took [2][]time.Duration
+		var took [3][]time.Duration
 		for n := range 60 {
 			// Long enough for some watches to bring nothing.
 			time.Sleep(time.Duration(rand.Int64N(int64(4 * time.Second))))
@@ -389,10 +442,13 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 			if _, err := api.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
 				b.Fatal(err)
 			}
-			eventually(b, "both see "+name, func() bool {
-				_, a := seen[0].Load(name)
-				_, c := seen[1].Load(name)
-				return a && c
+			eventually(b, "all see "+name, func() bool {
+				for who := range seen {
+					if _, is := seen[who].Load(name); !is {
+						return false
+					}
+				}
+				return true
 			})
 			for who := range took {
 				at, _ := seen[who].Load(name)
@@ -401,6 +457,7 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 		}
 		report(b, "flyball", took[0])
 		report(b, "client-go", took[1])
+		report(b, "controller-runtime", took[2])
 	}
 	b.ReportMetric(0, "ns/op")
 }

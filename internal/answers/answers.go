@@ -36,20 +36,29 @@ const (
 	longestWaiting = 30 * time.Second
 )
 
-// TooLargeError says that an answer is larger than what is read into memory.
+// TooLargeError says that an answer is larger than what is read into memory, or that it
+// or an object in it would take more memory when decoded.
 type TooLargeError struct {
 	Limit      int64  // in bytes, after decompression
 	Request    string // method and path
 	Compressed bool   // the server sent it compressed
+	// Decoded is what decoding would allocate at least; 0: the limit is of what is read.
+	Decoded int64
 }
 
 func (e *TooLargeError) Error() string {
+	if e.Decoded > 0 {
+		return fmt.Sprintf("decoding the answer takes about %d bytes of memory or more, and %d are allowed; nothing of it was decoded", e.Decoded, e.Limit)
+	}
 	how := ""
 	if e.Compressed {
 		how = " when decompressed"
 	}
 	return fmt.Sprintf("the answer to %s is larger than %d bytes%s, which is more than is read into memory; ask for less at a time", e.Request, e.Limit, how)
 }
+
+// TooLarge gives the limit and what decoding takes, 0 where the limit is of what is read.
+func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
 
 // Budget is what the answers of one process may take. Make it with NewBudget; it is
 // safe for concurrent use.

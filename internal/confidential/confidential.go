@@ -50,6 +50,12 @@ func Error(err error) error {
 	return &apierrors.StatusError{ErrStatus: cleaned(status.ErrStatus)}
 }
 
+// sized are errors that an answer is too large: they name sizes alone.
+type sized interface {
+	error
+	TooLarge() (limit, decoded int64)
+}
+
 // Decoding returns an error that names, of err, the field and not the value. It is
 // for errors of reading an object.
 func Decoding(err error) error {
@@ -58,6 +64,9 @@ func Decoding(err error) error {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("field %s.%s is not a %s", wrong.Struct, wrong.Field, wrong.Type)
+	}
+	if heavy, ok := errors.AsType[sized](err); ok {
+		return heavy
 	}
 	if wrong, ok := errors.AsType[base64.CorruptInputError](err); ok {
 		return wrong // its position

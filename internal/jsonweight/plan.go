@@ -39,6 +39,7 @@ type Plan struct {
 	size   int64            // bytes that a value takes within what holds it
 	behind int64            // bytes that are allocated for a value that is not null
 	zero   empty            // what an empty value is encoded as
+	rates  rates
 }
 
 // empty is an empty value, encoded.
@@ -51,10 +52,39 @@ var (
 )
 
 // Any is the plan of values that are decoded into maps, slices and scalars.
-func Any() *Plan { return &Plan{shape: shapeAny, size: 16} }
+func Any() *Plan {
+	p := &Plan{shape: shapeAny, size: 16}
+	p.rate()
+	return p
+}
 
 // Of compiles the plan of a type. Keep it: it depends on the type alone.
-func Of(t reflect.Type) *Plan { return compile(t, map[reflect.Type]*Plan{}) }
+func Of(t reflect.Type) *Plan { return (&compiler{begun: map[reflect.Type]*Plan{}}).plan(t) }
+
+// ToDecode is Of for who asks for Decoded alone. It is made in a small part of the time.
+func ToDecode(t reflect.Type) *Plan {
+	return (&compiler{begun: map[reflect.Type]*Plan{}, lean: true}).plan(t)
+}
+
+// compiler makes the plan of a type. Those of begun are being made: types may contain
+// themselves.
+type compiler struct {
+	begun map[reflect.Type]*Plan
+	lean  bool // what empty values are encoded as is left out
+}
+
+func (c *compiler) plan(t reflect.Type) *Plan {
+	p := c.compile(t)
+	p.rate()
+	return p
+}
+
+func (c *compiler) encoded(t reflect.Type) empty {
+	if c.lean {
+		return empty{}
+	}
+	return encoded(t)
+}
 
 // With is a copy of p in which the value at the path of names, or each of a list there,
 // is kept raw and decoded later, as another plan says.
@@ -79,43 +109,42 @@ func (p *Plan) With(as *Plan, path ...string) *Plan {
 	return &out
 }
 
-// compile makes the plan of t. begun are those that are being made: types may contain
-// themselves.
-func compile(t reflect.Type, begun map[reflect.Type]*Plan) *Plan {
-	if p := begun[t]; p != nil {
+// compile makes the plan of t.
+func (c *compiler) compile(t reflect.Type) *Plan {
+	if p := c.begun[t]; p != nil {
 		return p
 	}
 	p := &Plan{size: int64(t.Size())}
-	begun[t] = p
+	c.begun[t] = p
 	if t.Kind() == reflect.Pointer {
 		if !ownDecoding(t.Elem()) {
-			*p = pointed(compile(t.Elem(), begun), t)
+			*p = c.pointed(c.compile(t.Elem()), t)
 			return p
 		}
 		p.behind = int64(t.Elem().Size())
 		t = t.Elem()
 	}
-	p.zero = encoded(t)
+	p.zero = c.encoded(t)
 	switch {
 	case keepsBytes(t):
 		p.shape = shapeRaw
 		return p
 	case ownDecoding(t):
 		p.shape, p.elem = shapeOpaque, &Plan{}
-		p.nests = p.elem.largest(t, t, map[reflect.Type]bool{})
+		p.nests = c.largest(p.elem, t, t, map[reflect.Type]bool{})
 		return p
 	}
 	switch t.Kind() {
 	case reflect.Struct:
 		p.shape, p.fields = shapeStruct, map[string]*Plan{}
-		addFields(p.fields, t, begun)
+		c.addFields(p.fields, t)
 	case reflect.Slice, reflect.Array:
-		p.shape, p.elem = shapeList, compile(t.Elem(), begun)
+		p.shape, p.elem = shapeList, c.compile(t.Elem())
 		if t.Elem().Kind() == reflect.Uint8 {
 			p.shape = shapeBytes
 		}
 	case reflect.Map:
-		p.shape, p.elem = shapeMap, compile(t.Elem(), begun)
+		p.shape, p.elem = shapeMap, c.compile(t.Elem())
 	case reflect.Interface:
 		p.shape = shapeAny
 	case reflect.String:
@@ -130,12 +159,12 @@ func compile(t reflect.Type, begun map[reflect.Type]*Plan) *Plan {
 
 // pointed is the plan of a pointer to what p is of. A type that contains itself may
 // be compiled half only by now, so that it is looked up when it is met.
-func pointed(target *Plan, t reflect.Type) Plan {
-	return Plan{shape: shapePointer, elem: target, size: int64(t.Size()), behind: int64(t.Elem().Size()), zero: encoded(t.Elem())}
+func (c *compiler) pointed(target *Plan, t reflect.Type) Plan {
+	return Plan{shape: shapePointer, elem: target, size: int64(t.Size()), behind: int64(t.Elem().Size()), zero: c.encoded(t.Elem())}
 }
 
 // addFields adds the fields of a struct, also those of structs that it embeds.
-func addFields(fields map[string]*Plan, t reflect.Type, begun map[reflect.Type]*Plan) {
+func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag := f.Tag.Get("json")
@@ -150,7 +179,7 @@ func addFields(fields map[string]*Plan, t reflect.Type, begun map[reflect.Type]*
 		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct {
 			// An embedded struct that is a pointer is allocated with its first field.
 			embedded := map[string]*Plan{}
-			addFields(embedded, inner, begun)
+			c.addFields(embedded, inner)
 			for name, p := range embedded {
 				if f.Type.Kind() == reflect.Pointer {
 					with := *p
@@ -166,7 +195,7 @@ func addFields(fields map[string]*Plan, t reflect.Type, begun map[reflect.Type]*
 		if name == "" {
 			name = f.Name
 		}
-		if fields[name] = compile(f.Type, begun); strings.Contains(options, "string") {
+		if fields[name] = c.compile(f.Type); strings.Contains(options, "string") {
 			fields[name] = &Plan{shape: shapeOpaque, elem: &Plan{size: 16}, behind: int64(inner.Size()), zero: empty{text: 24, tree: 48}}
 		}
 	}
@@ -202,7 +231,7 @@ func keepsBytes(t reflect.Type) bool {
 // largest makes p as large as the largest value that t's fields lead to, and as long
 // when it is encoded. It says whether they lead to a type with its own decoding, of
 // which root is one.
-func (p *Plan) largest(root, t reflect.Type, seen map[reflect.Type]bool) (nests bool) {
+func (c *compiler) largest(p *Plan, root, t reflect.Type, seen map[reflect.Type]bool) (nests bool) {
 	if seen[t] {
 		return t == root
 	}
@@ -211,12 +240,12 @@ func (p *Plan) largest(root, t reflect.Type, seen map[reflect.Type]bool) (nests 
 	nests = t != root && ownDecoding(t) && !keepsBytes(t)
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return p.largest(root, t.Elem(), seen) || nests
+		return c.largest(p, root, t.Elem(), seen) || nests
 	case reflect.Struct:
-		zero := encoded(t)
+		zero := c.encoded(t)
 		p.zero.text, p.zero.tree = max(p.zero.text, zero.text), max(p.zero.tree, zero.tree)
 		for i := range t.NumField() {
-			nests = p.largest(root, t.Field(i).Type, seen) || nests
+			nests = c.largest(p, root, t.Field(i).Type, seen) || nests
 		}
 	}
 	return nests

@@ -151,17 +151,17 @@ func (s *scale) member() error {
 
 // element counts the place of one more element and returns its plan.
 func (s *scale) element(in *level) *Plan {
-	s.trees(grow(&in.tree, in.members, 16), 0, 1)
+	s.trees(Grow(&in.tree, in.members, 16), 0, 1)
 	switch in.plan.shape {
 	case shapeAny:
-		s.Decoded += grow(&in.room, in.members, 16)
+		s.Decoded += Grow(&in.room, in.members, 16)
 		return in.plan
 	case shapeOpaque:
-		s.Decoded += grow(&in.room, in.members, max(in.plan.elem.size, 16))
+		s.Decoded += Grow(&in.room, in.members, max(in.plan.elem.size, 16))
 		s.fill(in.plan.elem)
 		return in.plan
 	case shapeList, shapeBytes:
-		s.Decoded += grow(&in.room, in.members, in.plan.elem.size)
+		s.Decoded += Grow(&in.room, in.members, in.plan.elem.size)
 		s.fill(in.plan.elem)
 		return in.plan.elem
 	}
@@ -170,13 +170,13 @@ func (s *scale) element(in *level) *Plan {
 
 // field counts the place of one more member of an object and returns its plan.
 func (s *scale) field(in *level, key text) *Plan {
-	s.trees(growMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
+	s.trees(GrowMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
 	switch in.plan.shape {
 	case shapeAny:
-		s.Decoded += growMap(&in.room, in.members, 32) + key.kept()
+		s.Decoded += GrowMap(&in.room, in.members, 32) + key.kept()
 		return in.plan
 	case shapeOpaque:
-		s.Decoded += growMap(&in.room, in.members, 32) + key.kept() + in.plan.elem.size
+		s.Decoded += GrowMap(&in.room, in.members, 32) + key.kept() + in.plan.elem.size
 		s.fill(in.plan.elem)
 		return in.plan
 	case shapeMap:
@@ -185,7 +185,7 @@ func (s *scale) field(in *level, key text) *Plan {
 			s.Decoded += slot
 			slot = 8
 		}
-		s.Decoded += growMap(&in.room, in.members, 16+slot) + 3*key.kept() + 16
+		s.Decoded += GrowMap(&in.room, in.members, 16+slot) + 3*key.kept() + 16
 		s.fill(elem)
 		return elem
 	case shapeStruct:
@@ -346,8 +346,8 @@ func (s *scale) quoted() (text, error) {
 	return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
 }
 
-// grow is what a slice allocates for its member number n, of which room are there.
-func grow(room *int64, n, size int64) int64 {
+// Grow is what a slice allocates for its member number n, of which room are there.
+func Grow(room *int64, n, size int64) int64 {
 	if n <= *room {
 		return 0
 	}
@@ -362,8 +362,8 @@ func grow(room *int64, n, size int64) int64 {
 	return *room*size + *room*size*3/8 + 16 // the allocator rounds up
 }
 
-// growMap is what a map allocates for its member number n, in slots of so many bytes.
-func growMap(room *int64, n, slot int64) int64 {
+// GrowMap is what a map allocates for its member number n, in slots of so many bytes.
+func GrowMap(room *int64, n, slot int64) int64 {
 	if n <= *room-*room/8 {
 		return 0
 	}

@@ -110,6 +110,9 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
 				if err != nil {
 					t.Errorf("%s: %v, want a weight", input.Name, err)
 				}
+				if bound := plan.Bound(input.Text); bound < w.Decoded {
+					t.Errorf("%s: it weighs %d, which is more than the bound of %d", input.Name, w.Decoded, bound)
+				}
 				var decoded any
 				took := allocated(func() {
 					decoded = kind.empty()
@@ -199,6 +202,9 @@ func FuzzPlan_Weighs(f *testing.F) {
 		f.Add(input.Text)
 	}
 	plan := jsonweight.Of(reflect.TypeFor[*odd]())
+	bounded := map[string]*jsonweight.Plan{
+		"a tree": jsonweight.Any(), "a Pod": jsonweight.Of(reflect.TypeFor[*corev1.Pod]()), "an Ingress": jsonweight.Of(reflect.TypeFor[*networkingv1.Ingress]()),
+	}
 	for _, input := range hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array", "schemas", "ports") {
 		_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &odd{}) // reads the types' fields once
 	}
@@ -209,6 +215,11 @@ func FuzzPlan_Weighs(f *testing.F) {
 		}
 		if err != nil {
 			return
+		}
+		for name, plan := range bounded {
+			if w, err := plan.Weigh(text, jsonweight.Unlimited, nil); err == nil && plan.Bound(text) < w.Decoded {
+				t.Errorf("%q: it weighs %d as %s, which is more than the bound of %d", text, w.Decoded, name, plan.Bound(text))
+			}
 		}
 		took := allocated(func() { _ = kjson.UnmarshalCaseSensitivePreserveInts(text, &odd{}) })
 		if took > w.Decoded+noise {

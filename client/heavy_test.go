@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/ration"
+)
+
+// answering is a client of a server that answers with what answer gives, and a list of
+// Pods a, that answer and c.
+func answering(t *testing.T, answer *[]byte) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case r.URL.Path == "/api/v1":
+			_, _ = io.WriteString(w, coreDiscovery)
+		case strings.HasSuffix(r.URL.Path, "/pods"):
+			fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{},"items":[{"metadata":{"name":"a"}},%s,{"metadata":{"name":"c"}}]}`, *answer)
+		default:
+			_, _ = w.Write(*answer)
+		}
+	}))
+	t.Cleanup(server.Close)
+	c, err := client.New(&rest.Config{Host: server.URL}, testScheme(t), client.Options{RetryWithin: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+const podHead = `"apiVersion":"v1","kind":"Pod","metadata":{"name":"b","namespace":"prod"}`
+
+func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
+	answer := []byte(`{` + podHead + `,"spec":{"containers":[{}` + strings.Repeat(",{}", 1<<20) + `]}}`)
+	c := answering(t, &answer)
+	refused := func(what string, err error) {
+		t.Helper()
+		var heavy *client.TooLargeError
+		if !errors.As(err, &heavy) || heavy.Limit != ration.Object || heavy.Decoded <= ration.Object || !strings.Contains(err.Error(), fmt.Sprint(ration.Object)) {
+			t.Errorf("%s: %v, want a TooLargeError with the decoded size and the limit", what, err)
+		}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	refused("get", c.Get(t.Context(), informer.Key{Namespace: "prod", Name: "b"}, &corev1.Pod{}))
+	sound := ""
+	for pod, err := range client.List[*corev1.Pod](t.Context(), c) {
+		if err == nil {
+			sound += pod.Name
+			continue
+		}
+		refused("list", err)
+		var apart *informer.UndecodableError
+		if !errors.As(err, &apart) || apart.Key.Name != "b" {
+			t.Errorf("list: %v, want an UndecodableError of b", err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if sound != "ac" {
+		t.Errorf("listed %q beside the heavy object, want a and c", sound)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
+		t.Errorf("%d bytes were allocated for answers of %d", took, len(answer))
+	}
+}
+
+// What is out of the ordinary in an object is an error or an object, and harms no other.
+func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
+	var answer []byte
+	c := answering(t, &answer)
+	for _, input := range hostile.Objects(8<<10, podHead, "spec.containers", "spec.nodeSelector", "metadata.labels", "unknown") {
+		answer = input.Text
+		key := informer.Key{Namespace: "prod", Name: "b"}
+		_ = c.Get(t.Context(), key, &corev1.Pod{})
+		tree := &unstructured.Unstructured{}
+		tree.SetGroupVersionKind(podKind)
+		_ = c.Get(t.Context(), key, tree)
+		meta := &metav1.PartialObjectMetadata{}
+		meta.SetGroupVersionKind(podKind)
+		_ = c.Get(t.Context(), key, meta)
+		if strings.HasPrefix(input.Name, "deep beyond") {
+			continue // the decoder refuses the whole list
+		}
+		listed[*corev1.Pod](t, c, input.Name)
+		listed[*unstructured.Unstructured](t, c, input.Name, client.OfKind(podKind))
+		listed[*metav1.PartialObjectMetadata](t, c, input.Name, client.OfKind(podKind))
+	}
+}
+
+// listed reads a list of which one object is out of the ordinary.
+func listed[T informer.Object](t *testing.T, c *client.Client, name string, opts ...client.Option) {
+	t.Helper()
+	sound := ""
+	for obj, err := range client.List[T](t.Context(), c, opts...) {
+		var apart *informer.UndecodableError
+		if err != nil && !errors.As(err, &apart) {
+			t.Errorf("%T, %s: the list ends with %v", obj, name, err)
+		} else if err == nil && obj.GetName() != "b" {
+			sound += obj.GetName()
+		}
+	}
+	if sound != "ac" {
+		t.Errorf("%T, %s: of the other objects %q came, want a and c", *new(T), name, sound)
+	}
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonweight
+
+import "bytes"
+
+// rates bound what a text of a plan weighs by its bytes alone.
+type rates struct {
+	value   int64 // each value
+	opening int64 // each object or list, besides
+	byte    int64 // each byte
+	nests   bool  // decoding reads what is in an object or list once more
+}
+
+// Bound is at least what decoding the text takes, found by counting its commas and
+// brackets: a small part of the time of Weigh, and far too much for most texts. A plan
+// that was made by With has no bound: Unlimited.
+func (p *Plan) Bound(text []byte) int64 {
+	if p.partly {
+		return Unlimited
+	}
+	openings := int64(bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")))
+	values := openings + int64(bytes.Count(text, []byte(","))) + 1
+	bound := ofDecoder + values*p.rates.value + openings*p.rates.opening + p.rates.byte*int64(len(text))
+	if p.rates.nests {
+		bound += min(openings, MaxDepth) * int64(len(text))
+	}
+	return bound
+}
+
+// rate finds the rates of p from all that it leads to.
+func (p *Plan) rate() {
+	seen := map[*Plan]bool{}
+	var element, place, once int64 = 16, 48, 0
+	p.rates.byte = 40 // of a key, more than of a value
+	var visit func(q *Plan)
+	visit = func(q *Plan) {
+		if q == nil || seen[q] {
+			return
+		}
+		seen[q] = true
+		p.rates.nests = p.rates.nests || q.nests
+		once = max(once, q.pointers())
+		switch q.shape {
+		case shapeOpaque:
+			p.rates.byte, element = 100, max(element, q.elem.size)
+		case shapeList, shapeBytes:
+			element = max(element, q.elem.size)
+		case shapeMap:
+			place, once = max(place, 16+min(q.elem.size, 128)), max(once, q.elem.size+q.elem.pointers())
+		}
+		visit(q.elem)
+		for _, field := range q.fields {
+			visit(field)
+		}
+	}
+	visit(p)
+	// A list that grows by a quarter is copied often, and a map begins with eight places.
+	p.rates.value = 9*element + 10*place + once + 256
+	p.rates.opening = element + once + 1024
+}
+
+// pointers is what is allocated for one value, of the pointers that lead to it.
+func (p *Plan) pointers() int64 {
+	sum := p.behind
+	for q, hops := p, 0; q.shape == shapePointer && hops < 16; hops++ {
+		q = q.elem
+		sum += q.behind
+	}
+	return sum
+}

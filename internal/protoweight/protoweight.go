@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package protoweight estimates how much memory decoding a protobuf message of the
+// Kubernetes API allocates, without decoding it. An empty element of a list of messages
+// is two bytes and becomes a struct of hundreds.
+//
+// As in jsonweight, the estimate counts what is allocated in all and errs on the high
+// side; tests hold it against what decoding allocates. Everything here is a pure
+// function of its arguments, and safe for concurrent use.
+package protoweight
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/flyball-dev/flyball/internal/jsonweight"
+)
+
+// Plan is how messages of one type are decoded. Make it with Of; nothing changes it
+// afterwards.
+type Plan struct {
+	fields []field // by number
+	opaque bool    // the type does not say what its fields are
+	size   int64   // of the largest place that a message leads to
+}
+
+// field is one of a message.
+type field struct {
+	known    bool
+	repeated bool
+	mapped   bool
+	size     int64 // of an element, of a map's place, of what a pointer leads to
+	of       *Plan // messages; nil: bytes or a number
+}
+
+// Of compiles the plan of a type, or of what it points to. Keep it.
+func Of(t reflect.Type) *Plan {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	plans := map[reflect.Type]*Plan{}
+	p := compile(t, plans)
+	for _, other := range plans {
+		p.size = max(p.size, other.size)
+	}
+	return p
+}
+
+func compile(t reflect.Type, plans map[reflect.Type]*Plan) *Plan {
+	if p := plans[t]; p != nil {
+		return p
+	}
+	p := &Plan{size: 64}
+	plans[t] = p
+	for i := range t.NumField() {
+		f := t.Field(i)
+		parts := strings.Split(f.Tag.Get("protobuf"), ",")
+		if len(parts) < 2 {
+			continue
+		}
+		number, err := strconv.Atoi(parts[1])
+		if err != nil || number < 1 || number > 1000 {
+			continue
+		}
+		for len(p.fields) <= number {
+			p.fields = append(p.fields, field{})
+		}
+		made := fieldOf(f.Type, plans)
+		p.fields[number], p.size = made, max(p.size, made.size)
+	}
+	p.opaque = len(p.fields) == 0
+	return p
+}
+
+func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
+	f := field{known: true}
+	switch t.Kind() {
+	case reflect.Pointer:
+		t = t.Elem()
+		f.size = int64(t.Size())
+	case reflect.Slice:
+		t = t.Elem()
+		if t.Kind() == reflect.Uint8 {
+			return f
+		}
+		if f.repeated, f.size = true, int64(t.Size()); t.Kind() == reflect.Pointer {
+			t = t.Elem()
+			f.size += int64(t.Size())
+		}
+	case reflect.Map:
+		f.mapped, f.size = true, int64(t.Key().Size()+t.Elem().Size())
+		t = t.Elem()
+	}
+	// A list as a type of its own is a message that has one field.
+	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
+		f.of = &Plan{fields: []field{{}, fieldOf(t, plans)}}
+		return f
+	}
+	if t.Kind() == reflect.Struct {
+		f.of = compile(t, plans)
+	}
+	return f
+}
+
+// MaxDepth is how many messages may stand within each other.
+const MaxDepth = jsonweight.MaxDepth
+
+// ErrTooDeep is what Weigh returns for a message deeper than MaxDepth.
+var ErrTooDeep = fmt.Errorf("more than %d levels of messages", MaxDepth)
+
+// ErrTooHeavy is what Weigh returns when the weight passes the limit.
+var ErrTooHeavy = errors.New("too much memory when decoded")
+
+// ofDecoder is what any message takes.
+const ofDecoder = 256
+
+// Bound is at least what decoding a message of so many bytes takes.
+func (p *Plan) Bound(bytes int64) int64 { return ofDecoder + bytes*(5*p.size+64) }
+
+// Weigh weighs a message until its weight passes limit. What cannot be read has no
+// weight: the decoder says what is wrong with it.
+func (p *Plan) Weigh(message []byte, limit int64) (int64, error) {
+	s := scale{sum: ofDecoder, limit: limit}
+	err := s.message(p, message, 0)
+	return s.sum, err
+}
+
+// scale weighs one message.
+type scale struct{ sum, limit int64 }
+
+// room is what is allocated of the lists and maps of one message.
+type room struct{ n, room int64 }
+
+func (s *scale) message(p *Plan, message []byte, depth int) error {
+	if depth > MaxDepth {
+		return ErrTooDeep
+	}
+	if p.opaque {
+		s.sum += 128 + 8*int64(len(message))
+		return s.over()
+	}
+	var few [24]room
+	rooms := few[:]
+	if len(p.fields) > len(few) {
+		rooms = make([]room, len(p.fields))
+	}
+	for len(message) > 0 {
+		number, wire, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil
+		}
+		message = message[n:]
+		if n = protowire.ConsumeFieldValue(number, wire, message); n < 0 {
+			return nil
+		}
+		value := message[:n]
+		message = message[n:]
+		if int(number) >= len(p.fields) || !p.fields[number].known {
+			continue
+		}
+		if err := s.value(&p.fields[number], &rooms[number], wire, value, depth); err != nil {
+			return err
+		}
+	}
+	return s.over()
+}
+
+// value counts one value of a field.
+func (s *scale) value(f *field, in *room, wire protowire.Type, value []byte, depth int) error {
+	in.n++
+	switch {
+	case f.mapped:
+		slot := min(f.size, 144)
+		s.sum += jsonweight.GrowMap(&in.room, in.n, slot) + f.size
+	case f.repeated && wire == protowire.BytesType && f.of == nil && f.size <= 8: // packed numbers
+		s.sum += 8 * int64(len(value))
+	case f.repeated:
+		s.sum += jsonweight.Grow(&in.room, in.n, f.size)
+	default:
+		s.sum += f.size
+	}
+	if wire != protowire.BytesType {
+		return s.over()
+	}
+	content, _ := protowire.ConsumeBytes(value)
+	if f.mapped {
+		return s.entry(f, content, depth)
+	}
+	if f.of == nil {
+		s.sum += 16 + int64(len(content)) + int64(len(content))/8
+		return s.over()
+	}
+	return s.message(f.of, content, depth+1)
+}
+
+// entry counts the key and the value of one place of a map.
+func (s *scale) entry(f *field, entry []byte, depth int) error {
+	for len(entry) > 0 {
+		number, wire, n := protowire.ConsumeTag(entry)
+		if n < 0 {
+			return nil
+		}
+		entry = entry[n:]
+		if n = protowire.ConsumeFieldValue(number, wire, entry); n < 0 {
+			return nil
+		}
+		value, _ := protowire.ConsumeBytes(entry[:n])
+		entry = entry[n:]
+		if number == 2 && f.of != nil {
+			if err := s.message(f.of, value, depth+1); err != nil {
+				return err
+			}
+			continue
+		}
+		s.sum += 16 + int64(len(value)) + int64(len(value))/8
+	}
+	return s.over()
+}
+
+func (s *scale) over() error {
+	if s.sum > s.limit {
+		return ErrTooHeavy
+	}
+	return nil
+}
