@@ -148,14 +148,29 @@ func (s *shell) run(command string) (string, error) {
 	if err != nil && !errors.As(err, &exit) {
 		s.t.Fatalf("%s: %v", command, err)
 	}
-	said := strings.ReplaceAll(string(out), s.dir, "DIR")
-	for _, v := range varying {
-		said = v.pattern.ReplaceAllString(said, v.word)
-	}
+	said := steady(strings.ReplaceAll(string(out), s.dir, "DIR"))
 	if err != nil {
 		said += fmt.Sprintln(err)
 	}
 	return said, err
+}
+
+// steady is what a command says, without what differs from run to run.
+func steady(said string) string {
+	for _, v := range varying {
+		said = v.pattern.ReplaceAllString(said, v.word)
+	}
+	return said
+}
+
+// Helm pads a column to its longest cell, and prints a time without the zeros at
+// the end of its fraction.
+func TestSteady_WidthOfAColumnWithTimes(t *testing.T) {
+	short := steady("NAME\tUPDATED                               \tSTATUS  \nshop\t2026-11-22 20:35:01.12345678 +0000 UTC\tdeployed\n")
+	long := steady("NAME\tUPDATED                                \tSTATUS  \nshop\t2026-11-22 20:35:02.123456789 +0000 UTC\tdeployed\n")
+	if short != long {
+		t.Errorf("two lists that differ in their times alone are\n%q and\n%q", short, long)
+	}
 }
 
 // varying is what no two servers or runs have in common.
@@ -168,6 +183,7 @@ var varying = []struct {
 	{regexp.MustCompile(`[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} [A-Z]+|[+-]\d\d:\d\d)?( m=\+[0-9.]+)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
+	{regexp.MustCompile(` +\t`), "\t"}, // how wide a column is depends on its times
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`(?m) +(\d+[dhms])+$`), " AGE"},
 	{regexp.MustCompile(`(resourceVersion: )"\d+"`), "${1}VERSION"},

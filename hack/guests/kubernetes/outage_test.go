@@ -215,24 +215,24 @@ func (c *cluster) reached(t *testing.T, part int) {
 	}).WithContext(t.Context()).WithTimeout(long).Should(BeNumerically(">=", part*c.shops*int(c.replicas)/4))
 }
 
-// delete deletes everything by hand: no garbage collector runs here. A controller
-// that has not yet seen its ReplicaSet deleted may create a Pod once more.
+// delete deletes the Deployments. No garbage collector runs here: collected does
+// its part until all is settled.
 func (c *cluster) delete(t *testing.T) {
+	t.Helper()
 	c.gone = true
-	g, ctx := NewWithT(t), t.Context()
-	g.Expect(c.api.AppsV1().Deployments("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
-	g.Eventually(func() error {
-		return errors.Join(
-			c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-			c.api.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
-			c.settled(ctx))
-	}).WithTimeout(long).WithPolling(time.Second).Should(Succeed())
+	NewWithT(t).Expect(c.api.AppsV1().Deployments("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
 }
 
-// settled says what is not as it is wanted.
-func (c *cluster) settled(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
+// collected deletes what Deployments have left behind and says what there still
+// is. It is called again and again: a controller whose informer has not yet seen
+// its ReplicaSet deleted creates Pods after all have gone.
+func (c *cluster) collected(ctx context.Context) error {
+	err := errors.Join(
+		c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
+		c.api.CoreV1().Pods("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+	if err != nil {
+		return err
+	}
 	deployments, err := c.api.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -241,11 +241,31 @@ func (c *cluster) settled(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if c.gone {
-		if n := len(deployments.Items) + len(pods.Items); n > 0 {
-			return fmt.Errorf("%d Deployments and Pods are left", n)
+	if n := len(deployments.Items) + len(pods.Items); n > 0 {
+		return fmt.Errorf("%d Deployments and Pods are left", n)
+	}
+	for _, s := range c.flyball.Snapshot() {
+		if s.Objects > 0 {
+			return fmt.Errorf("the informer of %s still has %d objects", s.Kind.Kind, s.Objects)
 		}
-		return nil
+	}
+	return nil
+}
+
+// settled says what is not as it is wanted.
+func (c *cluster) settled(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if c.gone {
+		return c.collected(ctx)
+	}
+	deployments, err := c.api.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	pods, err := c.api.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
 	}
 	for _, d := range deployments.Items {
 		s := d.Status
