@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Plot reads a table of ratios from standard input and writes it as an SVG to standard output: one group of bars per workload,
+// one bar per peer, on a logarithmic axis on which 1x is what Flyball takes. The table is the one that hack/bench/ratios prints,
+// or the first one with that header in a Markdown page:
+//
+//	go run ./hack/plot <docs/performance.md >docs/performance.svg
+//	cd hack/bench && GOWORK=off go test -run '^$' -bench Queue . | GOWORK=off go run ./ratios | go run ../plot >queue.svg
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "plot:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, out io.Writer) error {
+	page, err := io.ReadAll(in)
+	if err != nil {
+		return fmt.Errorf("read the table: %w", err)
+	}
+	t, err := parse(string(page))
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, t.draw())
+	return err
+}
