@@ -35,12 +35,13 @@ var arrows = map[string][]string{
 	".":                                    {},
 	"workqueue":                            {},
 	"workqueue/clientgo":                   {"workqueue"},
-	"informer":                             {},
-	"informer/clientgo":                    {"informer"},
+	"informer":                             {"informer/listwatch"},
+	"informer/listwatch":                   {},
+	"informer/clientgo":                    {"informer", "informer/listwatch"},
 	"informer/clientgo/internal/lifecycle": {"informer"},
 	"informer/clientgo/factory":            {"informer", "informer/clientgo"},
 	"informer/clientgo/byresource":         {"informer", "informer/clientgo"},
-	"informer/informertest":                {"informer"},
+	"informer/informertest":                {"informer", "informer/listwatch"},
 	"source":                               {"informer"},
 	"source/clientgo":                      {"informer", "source"},
 	"source/sourcetest":                    {"informer", "source"},
@@ -52,6 +53,20 @@ var arrows = map[string][]string{
 	"envtest":     {},
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone
+
+	// The rooms of the informer, from the bottom up.
+	"informer/internal/base":     {},
+	"informer/internal/encoding": {"internal/ration"},
+	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch"}, // tests alone
+	"informer/internal/gate":     {"internal/simhook"},
+	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
+		"informer/listwatch", "internal/answers", "internal/confidential", "internal/ration", "internal/textlog"},
+	"informer/internal/schemas": {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
+	"informer/internal/store":   {"informer/internal/base", "internal/deque", "internal/vector"},
+	"informer/internal/steps":   {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate"},
+	"informer/internal/reflector": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
+		"informer/internal/restclient", "informer/internal/schemas", "informer/internal/steps", "informer/internal/store", "informer/listwatch",
+		"internal/simhook", "internal/textlog"},
 
 	"internal/canary": {"client", "informer", "internal/spantest", "internal/textlog",
 		"manager", "reconcile", "source"}, // tests alone: a program to listen to
@@ -70,12 +85,6 @@ var arrows = map[string][]string{
 
 // alone are packages that must not know of Kubernetes at all.
 var alone = []string{"workqueue"}
-
-// maxLines is where a file is looked at twice. The look may end in longFiles.
-const maxLines = 400
-
-// longFiles are longer than maxLines, each for its reason.
-var longFiles = map[string]string{}
 
 // barredNames say what a name is not: a twin, a leftover, a drawer.
 var (
@@ -131,25 +140,6 @@ func TestHouse_EachPackageHasItsComment(t *testing.T) {
 	for dir, comment := range comments {
 		if comment == "" {
 			t.Errorf("%s: no package comment; it is the package's contract", dir)
-		}
-	}
-}
-
-func TestHouse_FilesAreShort(t *testing.T) {
-	long := map[string]int{}
-	for _, f := range sources(t) {
-		if lines := bytes.Count(f.text, []byte("\n")); lines > maxLines && !f.isTest() {
-			long[f.path] = lines
-		}
-	}
-	for path, lines := range long {
-		if longFiles[path] == "" {
-			t.Errorf("%s: %d lines, more than %d; split it where it does two things, or list it with the reason", path, lines, maxLines)
-		}
-	}
-	for path := range longFiles {
-		if long[path] == 0 {
-			t.Errorf("%s: listed as long, but is not; take it off the list", path)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
@@ -177,15 +178,15 @@ type updateFeed struct {
 
 func (f *updateFeed) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (f *updateFeed) List(context.Context, informer.ListOptions) (informer.Page[*corev1.ConfigMap], error) {
-	page := informer.Page[*corev1.ConfigMap]{ResourceVersion: strconv.Itoa(len(f.list))}
+func (f *updateFeed) List(context.Context, listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
+	page := listwatch.Page[*corev1.ConfigMap]{ResourceVersion: strconv.Itoa(len(f.list))}
 	for _, m := range f.list {
 		page.Items = append(page.Items, configMapItem(m))
 	}
 	return page, nil
 }
 
-func (f *updateFeed) Watch(ctx context.Context, _ informer.WatchOptions) (informer.Stream[*corev1.ConfigMap], error) {
+func (f *updateFeed) Watch(ctx context.Context, _ listwatch.WatchOptions) (listwatch.Stream[*corev1.ConfigMap], error) {
 	return &updateStream{more: f.more, ended: ctx.Done()}, nil
 }
 
@@ -195,23 +196,23 @@ type updateStream struct {
 	batch []*corev1.ConfigMap
 }
 
-func (s *updateStream) Next() (informer.Frame[*corev1.ConfigMap], error) {
+func (s *updateStream) Next() (listwatch.Frame[*corev1.ConfigMap], error) {
 	if len(s.batch) == 0 {
 		select {
 		case s.batch = <-s.more:
 		case <-s.ended:
-			return informer.Frame[*corev1.ConfigMap]{}, context.Canceled
+			return listwatch.Frame[*corev1.ConfigMap]{}, context.Canceled
 		}
 	}
 	m := s.batch[0]
 	s.batch = s.batch[1:]
-	return informer.Frame[*corev1.ConfigMap]{Type: informer.FrameModified, Item: configMapItem(m)}, nil
+	return listwatch.Frame[*corev1.ConfigMap]{Type: listwatch.FrameModified, Item: configMapItem(m)}, nil
 }
 
 func (s *updateStream) Close() error { return nil }
 
-func configMapItem(m *corev1.ConfigMap) informer.Item[*corev1.ConfigMap] {
-	return informer.Item[*corev1.ConfigMap]{Key: informer.KeyOf(m), UID: m.UID, ResourceVersion: m.ResourceVersion, Object: m}
+func configMapItem(m *corev1.ConfigMap) listwatch.Item[*corev1.ConfigMap] {
+	return listwatch.Item[*corev1.ConfigMap]{Key: informer.KeyOf(m), UID: m.UID, ResourceVersion: m.ResourceVersion, Object: m}
 }
 
 func heapAlloc() int64 {

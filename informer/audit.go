@@ -15,6 +15,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/linger"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
@@ -25,23 +31,7 @@ const (
 	auditPatience = 150 * time.Second
 	// auditConfirm is how long a difference has to last.
 	auditConfirm = 10 * time.Second
-	// auditNames of keys that differ are named in the log.
-	auditNames = 5
 )
-
-// Audits counts what came of comparing a scope with the server.
-type Audits struct {
-	// Done: the scope was compared. Abandoned: it was not, since the list failed
-	// or the watch did not reach its version in time.
-	Done, Abandoned int
-	// Differences found, and of these Repaired by a list.
-	Differences, Repaired int
-	// Rewinds: the server's versions had gone back, and were past the scope's again.
-	// Lists that are no audits find them too.
-	Rewinds int
-	// Last is when the last one was done; zero: none was.
-	Last time.Time
-}
 
 // auditedState is all that an audit looks at of an object.
 type auditedState struct {
@@ -53,41 +43,33 @@ type auditedState struct {
 // nil: none is under way.
 type touchedKeys map[Key]struct{}
 
-// finding is how a scope differs from a list.
-type finding struct {
-	keys []Key
-	// rewound of these, the server has in an older version than the scope, in a
-	// list that is not older than that version: what the scope has was undone.
-	rewound []Key
-}
-
 // lostIn are the keys of which the scope does not hold what the server had
 // at version v. What was touched since is left out, as is what is newer here.
-func lostIn[T Object](rows iter.Seq[*row[T]], scope ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d finding) {
+func lostIn[T Object](rows iter.Seq[*store.Row[T]], scope base.ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d reflector.Finding) {
 	held := make(map[Key]struct{}, len(list))
 	for r := range rows {
-		if !r.scopes.has(scope) {
+		if !r.Scopes.Has(scope) {
 			continue
 		}
-		held[r.key] = struct{}{}
-		e, listed := list[r.key]
-		if _, ok := t[r.key]; ok || r.version == 0 {
+		held[r.Key] = struct{}{}
+		e, listed := list[r.Key]
+		if _, ok := t[r.Key]; ok || r.Version == 0 {
 			continue
 		}
-		switch other := e.uid != r.uid; {
-		case listed && r.version <= v && (e.version < r.version || e.version == r.version && other):
-			d.keys, d.rewound = append(d.keys, r.key), append(d.rewound, r.key)
-		case listed && e.version > r.version, !listed && r.version <= v:
-			d.keys = append(d.keys, r.key)
+		switch other := e.uid != r.UID; {
+		case listed && r.Version <= v && (e.version < r.Version || e.version == r.Version && other):
+			d.Keys, d.Rewound = append(d.Keys, r.Key), append(d.Rewound, r.Key)
+		case listed && e.version > r.Version, !listed && r.Version <= v:
+			d.Keys = append(d.Keys, r.Key)
 		}
 	}
 	for key := range list {
 		_, ok := held[key]
 		if _, since := t[key]; !ok && !since {
-			d.keys = append(d.keys, key)
+			d.Keys = append(d.Keys, key)
 		}
 	}
-	slices.SortFunc(d.keys, compareKeys)
+	slices.SortFunc(d.Keys, base.CompareKeys)
 	return d
 }
 
@@ -97,56 +79,49 @@ func (c *core) audits(ctx context.Context) error {
 	for linger.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
 		for _, w := range c.watchedNow() {
 			r := c.reflectorOf(w)
-			if r == nil || !r.auditable() {
+			if r == nil || !r.Auditable() {
 				continue
 			}
 			d, err := c.audit(ctx, w)
 			if ctx.Err() != nil {
 				return nil
 			}
-			if r.status.audited(d, err); len(d.keys) > 0 {
-				r.wants.add(demand{reason: relistAudit, repair: true, epoch: len(d.rewound) > 0})
+			if r.Status.Audited(d, err); len(d.Keys) > 0 {
+				r.Wants.Add(steps.Demand{Reason: steps.RelistAudit, Repair: true, Epoch: len(d.Rewound) > 0})
 			}
 		}
 	}
 	return nil
 }
 
-// auditable: the scope has a watch of its own, and it is open, or lists stand in
-// for it.
-func (r *Reflector[T]) auditable() bool {
-	state := r.status.snapshot().State
-	return r.follows.Load() == nil && (state == StateLive || state == StateDecodingErrors || r.status.byLists.Load())
-}
-
 // audit returns what differs of a scope from the server for good. That the
 // server's versions went back takes two lists, by two ways.
-func (c *core) audit(ctx context.Context, w *watched) (d finding, err error) {
+func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
 	defer c.beginAudit()()
 	list, v, err := c.identitiesIn(ctx, w)
 	if err != nil {
 		return d, err
 	}
-	for begun := time.Now(); c.indexer.reached(w.id) < v; {
+	for begun := time.Now(); c.indexer.Reached(w.id) < v; {
 		if time.Since(begun) > auditPatience || !linger.For(ctx, time.Second) {
 			return d, fmt.Errorf("audit: the watch has not reached version %s of the list", v)
 		}
 	}
 	d, err = c.compare(w, list, v)
-	if len(d.keys) > 0 && linger.For(ctx, auditConfirm) {
+	if len(d.Keys) > 0 && linger.For(ctx, auditConfirm) {
 		d, err = c.compare(w, list, v)
 	}
-	if err != nil || len(d.rewound) == 0 {
+	if err != nil || len(d.Rewound) == 0 {
 		return d, err
 	}
-	if list, v, err = c.identitiesIn(elsewhere(ctx), w); err != nil {
-		return finding{}, err
+	if list, v, err = c.identitiesIn(restclient.Elsewhere(ctx), w); err != nil {
+		return reflector.Finding{}, err
 	}
 	again, err := c.compare(w, list, v)
 	if err != nil {
-		return finding{}, err
+		return reflector.Finding{}, err
 	}
-	d.rewound = slices.DeleteFunc(d.rewound, func(key Key) bool { return !slices.Contains(again.rewound, key) })
+	d.Rewound = slices.DeleteFunc(d.Rewound, func(key Key) bool { return !slices.Contains(again.Rewound, key) })
 	return d, nil
 }
 
@@ -164,7 +139,7 @@ func (c *core) beginAudit() (end func()) {
 }
 
 // touchLocked notes that something is heard of the keys of deltas.
-func (c *core) touchLocked(deltas []Delta[Object]) {
+func (c *core) touchLocked(deltas []store.Delta[Object]) {
 	for i := range deltas {
 		c.hearLocked(deltas[i].Key)
 	}
@@ -178,10 +153,10 @@ func (c *core) hearLocked(key Key) {
 }
 
 // compare holds a scope against the list of version v.
-func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d finding, err error) {
+func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
 	c.critical.Lock()
 	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
-	rows, since := c.indexer.view(), maps.Clone(c.critical.touched)
+	rows, since := c.indexer.View(), maps.Clone(c.critical.touched)
 	c.critical.Unlock()
 	if !same {
 		return d, errors.New("audit: the scope has ended")
@@ -196,10 +171,10 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 		return nil, 0, err
 	}
 	lw = screening[Object]{ListerWatcher: lw, of: c.screen(w)}
-	list, pages := make(map[Key]auditedState), pageReader[Object]{lw: lw}
-	opts := ListOptions{Limit: cmp.Or(c.opts.PageSize, defaultPageSize)}
+	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
+	opts := listwatch.ListOptions{Limit: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize)}
 	for {
-		page, err := pages.read(ctx, opts)
+		page, err := pages.Read(ctx, opts)
 		switch {
 		case err != nil:
 			return nil, 0, fmt.Errorf("audit: %w", err)
@@ -209,9 +184,9 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 			return nil, 0, errors.New("audit: the list has no version that can be compared")
 		}
 		for _, item := range page.Items {
-			switch item.stranger {
-			case sound:
-			case otherKind:
+			switch item.Anomaly {
+			case base.Sound:
+			case base.OtherKind:
 				return nil, 0, fmt.Errorf("audit: %s: %w", item.Key, item.Err)
 			default:
 				continue
@@ -221,7 +196,7 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 		if page.Continue == "" {
 			return list, ParseVersion(page.ResourceVersion), nil
 		}
-		opts = ListOptions{Limit: opts.Limit, Continue: page.Continue}
+		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}
 }
 

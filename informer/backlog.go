@@ -6,6 +6,7 @@ package informer
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/pagetable"
 )
 
@@ -13,7 +14,7 @@ import (
 type waiting[T Object] interface {
 	// push adds a change, as far as filter sees it. initial: the object was
 	// there when the handler joined.
-	push(c change[T], filter *scopeSet, initial bool)
+	push(c store.Change[T], filter *store.ScopeSet, initial bool)
 	// mark adds a mark behind everything that waits.
 	mark()
 	// take appends the next events to buf: none when there is nothing, or when
@@ -106,34 +107,34 @@ func (b *backlog[T]) len() int { return b.keys }
 
 func (b *backlog[T]) size() (bytes int64, merged uint64) { return 0, 0 }
 
-func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
-	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
+func (b *backlog[T]) push(c store.Change[T], filter *store.ScopeSet, initial bool) {
+	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *Undecodable
 	if b.undecodable {
-		wasBad, isBad = c.trouble.seenBy(filter)
+		wasBad, isBad = c.Trouble.SeenBy(filter)
 	}
-	p := b.slots.Get(c.slot)
-	if p != nil && p.key != c.key {
+	p := b.slots.Get(c.Slot)
+	if p != nil && p.key != c.Key {
 		// The slot has passed to another key. What waits of the key before ends
 		// with its end, and is given in its turn.
 		p = nil
 	}
 	switch {
-	case wasBad == isBad && (!was && !is || was && is && c.same), c.resync && p != nil:
+	case wasBad == isBad && (!was && !is || was && is && c.Same), c.Resync && p != nil:
 		return
 	case p == nil:
 		p = b.fresh()
-		p.key, p.slot, p.at = c.key, c.slot, b.time
+		p.key, p.slot, p.at = c.Key, c.Slot, b.time
 		p.how.set(isInitial, initial)
-		p.how.set(isResync, c.resync)
-		p.how.set(isRelisted, c.relisted)
+		p.how.set(isResync, c.Resync)
+		p.how.set(isRelisted, c.Relisted)
 		if was {
-			p.given, p.givenUID, p.hasGiven = c.old, c.oldUID, true
+			p.given, p.givenUID, p.hasGiven = c.Old, c.OldUID, true
 		}
 		if wasBad != nil {
 			p.bad = &spell{given: wasBad}
 		}
-		b.slots.Set(c.slot, p)
+		b.slots.Set(c.Slot, p)
 		b.keys++
 		b.most = max(b.most, b.keys)
 		b.append(p)
@@ -148,15 +149,15 @@ func (b *backlog[T]) push(c change[T], filter *scopeSet, initial bool) {
 }
 
 // turn brings p to what c says is now.
-func (p *pending[T]) turn(c change[T], is bool, isBad *Undecodable) {
+func (p *pending[T]) turn(c store.Change[T], is bool, isBad *Undecodable) {
 	gone := !is
 	if !p.hasGiven {
 		gone = gone && isBad == nil
 	}
-	if uid, ok := p.knew(); ok && c.oldUID == uid && (gone || c.newUID != c.oldUID) {
-		_, unseen := c.end()
+	if uid, ok := p.knew(); ok && c.OldUID == uid && (gone || c.NewUID != c.OldUID) {
+		_, unseen := c.End()
 		p.how.set(endUnseen, unseen)
-		p.how.set(endLeft, c.leftScope)
+		p.how.set(endLeft, c.LeftScope)
 	}
 	if p.bad == nil && isBad != nil {
 		p.bad = &spell{}
@@ -164,7 +165,7 @@ func (p *pending[T]) turn(c change[T], is bool, isBad *Undecodable) {
 	if p.bad != nil {
 		p.bad.now = isBad
 	}
-	p.now, p.nowUID, p.hasNow = c.new, c.newUID, is
+	p.now, p.nowUID, p.hasNow = c.New, c.NewUID, is
 	if !is {
 		var none T
 		p.now = none

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // slotOf gives each name of these tests another slot.
@@ -21,25 +24,25 @@ func slotOf(name string) uint32 {
 }
 
 // became is a change of name between two states, "uid@version" or empty.
-func became(name, old, new string) change[thing] {
-	c := change[thing]{key: named(name), slot: slotOf(name)}
-	read := func(s string) (thing, types.UID, *scopeSet) {
+func became(name, old, new string) store.Change[Object] {
+	c := store.Change[Object]{Key: fixture.Named(name), Slot: slotOf(name)}
+	read := func(s string) (Object, types.UID, *store.ScopeSet) {
 		var uid string
 		var v Version
 		if s == "" {
 			return nil, "", nil
 		}
 		_, _ = fmt.Sscanf(s, "%1s@%d", &uid, &v)
-		return newThing(named(name), types.UID(uid), v, ""), types.UID(uid), scopesOf(0)
+		return fixture.NewThing(fixture.Named(name), types.UID(uid), v, ""), types.UID(uid), store.ScopesOf(0)
 	}
-	c.old, c.oldUID, c.before = read(old)
-	if c.new, c.newUID, c.after = read(new); new == "" {
-		c.new, c.newUID = c.old, c.oldUID
+	c.Old, c.OldUID, c.Before = read(old)
+	if c.New, c.NewUID, c.After = read(new); new == "" {
+		c.New, c.NewUID = c.Old, c.OldUID
 	}
 	return c
 }
 
-func tell(events []Event[thing]) (out []string) {
+func tell(events []Event[Object]) (out []string) {
 	for _, e := range events {
 		s := fmt.Sprintf("%s %s", e.Type, e.Key.Name)
 		if e.Old != nil {
@@ -58,7 +61,7 @@ func tell(events []Event[thing]) (out []string) {
 	return out
 }
 
-func drain(w waiting[thing]) (events []Event[thing]) {
+func drain(w waiting[Object]) (events []Event[Object]) {
 	for w.len() > 0 {
 		told, _ := w.take(nil)
 		events = append(events, told...)
@@ -69,14 +72,14 @@ func drain(w waiting[thing]) (events []Event[thing]) {
 // Whoever read the key while it could not be decoded has to look again: the update
 // that heals it says so, also where the handler was not told of the bad version.
 func TestBacklog_HealingIsTold_I8(t *testing.T) {
-	bad := &Undecodable{Key: named("a"), UID: "u", Version: 2}
+	bad := &Undecodable{Key: fixture.Named("a"), UID: "u", Version: 2}
 	fell, rose := became("a", "u@1", "u@1"), became("a", "u@1", "u@3")
-	fell.new, fell.same = fell.old, true
-	fell.trouble = &trouble{before: fell.before, after: fell.after, is: bad}
-	rose.trouble = &trouble{before: rose.before, after: rose.after, was: bad}
-	level := newBacklog[thing]()
+	fell.New, fell.Same = fell.Old, true
+	fell.Trouble = &store.Trouble{Before: fell.Before, After: fell.After, Is: bad}
+	rose.Trouble = &store.Trouble{Before: rose.Before, After: rose.After, Was: bad}
+	level := newBacklog[Object]()
 	level.undecodable = true
-	for name, w := range map[string]waiting[thing]{"level-triggered": level, "every event": &eventStream[thing]{undecodable: true}} {
+	for name, w := range map[string]waiting[Object]{"level-triggered": level, "every event": &eventStream[Object]{undecodable: true}} {
 		w.push(fell, nil, false)
 		told := drain(w)
 		w.push(rose, nil, false)
@@ -100,37 +103,37 @@ func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 	again := becameAgain("a", "u@1")
 	tests := []struct {
 		name  string
-		push  []change[thing]
+		push  []store.Change[Object]
 		want  []string
 		every []string
 	}{
-		{"updates merge", []change[thing]{became("a", "u@1", "u@2"), became("a", "u@2", "u@3")},
+		{"updates merge", []store.Change[Object]{became("a", "u@1", "u@2"), became("a", "u@2", "u@3")},
 			[]string{"updated a from u@1 to u@3"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@3"}},
-		{"an addition shows the newest state", []change[thing]{became("a", "", "u@1"), became("a", "u@1", "u@2")},
+		{"an addition shows the newest state", []store.Change[Object]{became("a", "", "u@1"), became("a", "u@1", "u@2")},
 			[]string{"added a to u@2"}, []string{"added a to u@1", "updated a from u@1 to u@2"}},
-		{"what came and went is not told", []change[thing]{became("a", "", "u@1"), became("a", "u@1", "")},
+		{"what came and went is not told", []store.Change[Object]{became("a", "", "u@1"), became("a", "u@1", "")},
 			nil, []string{"added a to u@1", "deleted a from u@1"}},
-		{"a deletion has what was given", []change[thing]{became("a", "u@1", "u@2"), became("a", "u@2", "")},
+		{"a deletion has what was given", []store.Change[Object]{became("a", "u@1", "u@2"), became("a", "u@2", "")},
 			[]string{"deleted a from u@1"}, []string{"updated a from u@1 to u@2", "deleted a from u@2"}},
-		{"another UID is a deletion and an addition", []change[thing]{became("a", "u@1", ""), became("a", "", "v@3"), became("a", "v@3", "v@4")},
+		{"another UID is a deletion and an addition", []store.Change[Object]{became("a", "u@1", ""), became("a", "", "v@3"), became("a", "v@3", "v@4")},
 			[]string{"deleted a from u@1", "added a to v@4"}, []string{"deleted a from u@1", "added a to v@3", "updated a from v@3 to v@4"}},
-		{"another UID at once", []change[thing]{became("a", "u@1", "v@3")},
+		{"another UID at once", []store.Change[Object]{became("a", "u@1", "v@3")},
 			[]string{"deleted a from u@1 unknown", "added a to v@3"}, []string{"deleted a from u@1 unknown", "added a to v@3"}},
-		{"another UID that went too", []change[thing]{became("a", "u@1", "v@3"), became("a", "v@3", "")},
+		{"another UID that went too", []store.Change[Object]{became("a", "u@1", "v@3"), became("a", "v@3", "")},
 			[]string{"deleted a from u@1 unknown"}, []string{"deleted a from u@1 unknown", "added a to v@3", "deleted a from v@3"}},
-		{"the same UID come back", []change[thing]{became("a", "u@1", ""), became("a", "", "u@3")},
+		{"the same UID come back", []store.Change[Object]{became("a", "u@1", ""), became("a", "", "u@3")},
 			[]string{"updated a from u@1 to u@3"}, []string{"deleted a from u@1", "added a to u@3"}},
-		{"the order is that of first waiting", []change[thing]{became("a", "u@1", "u@2"), became("b", "", "w@3"), became("a", "u@2", "u@4")},
+		{"the order is that of first waiting", []store.Change[Object]{became("a", "u@1", "u@2"), became("b", "", "w@3"), became("a", "u@2", "u@4")},
 			[]string{"updated a from u@1 to u@4", "added b to w@3"}, []string{"updated a from u@1 to u@2", "added b to w@3", "updated a from u@2 to u@4"}},
-		{"a resync", []change[thing]{again}, []string{"updated a from u@1 to u@1 resync"}, []string{"updated a from u@1 to u@1 resync"}},
-		{"a resync that turns into an update", []change[thing]{again, became("a", "u@1", "u@2")},
+		{"a resync", []store.Change[Object]{again}, []string{"updated a from u@1 to u@1 resync"}, []string{"updated a from u@1 to u@1 resync"}},
+		{"a resync that turns into an update", []store.Change[Object]{again, became("a", "u@1", "u@2")},
 			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@1 resync", "updated a from u@1 to u@2"}},
-		{"an update needs no resync", []change[thing]{became("a", "u@1", "u@2"), becameAgain("a", "u@2")},
+		{"an update needs no resync", []store.Change[Object]{became("a", "u@1", "u@2"), becameAgain("a", "u@2")},
 			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@2 resync"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			level, every := newBacklog[thing](), &eventStream[thing]{}
+			level, every := newBacklog[Object](), &eventStream[Object]{}
 			for _, c := range test.push {
 				level.push(c, nil, false)
 				every.push(c, nil, false)
@@ -145,39 +148,39 @@ func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 	}
 }
 
-func becameAgain(name, state string) change[thing] {
+func becameAgain(name, state string) store.Change[Object] {
 	c := became(name, state, state)
-	c.resync = true
+	c.Resync = true
 	return c
 }
 
 func TestBacklog_ShowsItsScopes(t *testing.T) {
 	moved := became("a", "u@1", "u@1")
-	moved.new, moved.same = moved.old, true
-	moved.before, moved.after = scopesOf(0), scopesOf(1)
+	moved.New, moved.Same = moved.Old, true
+	moved.Before, moved.After = store.ScopesOf(0), store.ScopesOf(1)
 	both := moved
-	both.after = scopesOf(0, 1)
+	both.After = store.ScopesOf(0, 1)
 	left := became("a", "u@1", "")
-	left.leftScope = true
+	left.LeftScope = true
 	for _, every := range []bool{false, true} {
 		tests := []struct {
 			what   string
-			c      change[thing]
-			filter *scopeSet
+			c      store.Change[Object]
+			filter *store.ScopeSet
 			want   []string
 		}{
-			{"left", moved, scopesOf(0), []string{"deleted a from u@1"}},
-			{"joined", moved, scopesOf(1), []string{"added a to u@1"}},
-			{"moved within", moved, scopesOf(0, 1), nil},
+			{"left", moved, store.ScopesOf(0), []string{"deleted a from u@1"}},
+			{"joined", moved, store.ScopesOf(1), []string{"added a to u@1"}},
+			{"moved within", moved, store.ScopesOf(0, 1), nil},
 			{"moved within all", moved, nil, nil},
-			{"elsewhere", moved, scopesOf(2), nil},
-			{"held by one more", both, scopesOf(0), nil},
-			{"left by an own write", left, scopesOf(0), []string{"deleted a from u@1 left"}},
+			{"elsewhere", moved, store.ScopesOf(2), nil},
+			{"held by one more", both, store.ScopesOf(0), nil},
+			{"left by an own write", left, store.ScopesOf(0), []string{"deleted a from u@1 left"}},
 		}
 		for _, test := range tests {
-			var w waiting[thing] = newBacklog[thing]()
+			var w waiting[Object] = newBacklog[Object]()
 			if every {
-				w = &eventStream[thing]{}
+				w = &eventStream[Object]{}
 			}
 			w.push(test.c, test.filter, false)
 			if got := tell(drain(w)); !slices.Equal(got, test.want) {
@@ -188,7 +191,7 @@ func TestBacklog_ShowsItsScopes(t *testing.T) {
 }
 
 func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
-	b := newBacklog[thing]()
+	b := newBacklog[Object]()
 	for i := range 100_000 {
 		v := 3*i + 1
 		a, b1, c := fmt.Sprintf("u@%d", v), fmt.Sprintf("u@%d", v+1), fmt.Sprintf("u@%d", v+2)
@@ -209,14 +212,14 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 // one took is given back while events go on.
 func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 	const keys = 4 * freeEntries // whose pages of the table are kept too
-	changes := make([]change[thing], keys)
+	changes := make([]store.Change[Object], keys)
 	for i := range changes {
 		changes[i] = became("one", "u@1", "u@2")
-		changes[i].key, changes[i].slot = named(fmt.Sprint(i)), uint32(i)
+		changes[i].Key, changes[i].Slot = fixture.Named(fmt.Sprint(i)), uint32(i)
 	}
-	b := newBacklog[thing]()
-	var buf [3]Event[thing]
-	burst := func(changes []change[thing]) {
+	b := newBacklog[Object]()
+	var buf [3]Event[Object]
+	burst := func(changes []store.Change[Object]) {
 		for _, c := range changes {
 			b.push(c, nil, false)
 		}
@@ -239,8 +242,8 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 	const below = 200
-	// Of a thing the size is not known.
-	s := newEventStream[thing](HandlerOptions{BacklogBytes: below * (eventBytes + unknownBytes)})
+	// Of a Object the size is not known.
+	s := newEventStream[Object](HandlerOptions{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
 	for i := range below {
 		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
 	}
@@ -269,29 +272,29 @@ func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 }
 
 func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
-	relisted := func(state string) change[thing] {
+	relisted := func(state string) store.Change[Object] {
 		c := becameAgain("a", state)
-		c.relisted = true
+		c.Relisted = true
 		return c
 	}
-	s := newEventStream[thing](HandlerOptions{BacklogBytes: 3 * eventBytes})
+	s := newEventStream[Object](HandlerOptions{BacklogBytes: 3 * store.EventBytes})
 	for range 10 {
 		s.push(relisted("u@1"), nil, false)
 	}
 	s.push(became("a", "u@1", "u@2"), nil, false)
 	s.push(relisted("u@2"), nil, false)
 	bytes, merged := s.size()
-	if s.len() != 4 || merged != 8 || bytes != 4*eventBytes+unknownBytes {
-		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*eventBytes+unknownBytes)
+	if s.len() != 4 || merged != 8 || bytes != 4*store.EventBytes+store.UnknownBytes {
+		t.Errorf("%d events of %d bytes wait and %d merged, want 4 of %d, and 8: below the bound each waits, above it the object once", s.len(), bytes, merged, 4*store.EventBytes+store.UnknownBytes)
 	}
-	again, last := 0, Event[thing]{}
+	again, last := 0, Event[Object]{}
 	for _, e := range drain(s) {
 		if e.Relisted {
 			again++
 		}
 		last = e
 	}
-	if got := tell([]Event[thing]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
+	if got := tell([]Event[Object]{last}); again != 3 || got[0] != "updated a from u@1 to u@2" {
 		t.Errorf("given again %d times and then %q, want 3 times and the update that followed", again, got)
 	}
 	if bytes, _ := s.size(); bytes != 0 {
@@ -300,9 +303,9 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 }
 
 func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
-	b := newBacklog[thing]()
+	b := newBacklog[Object]()
 	c := becameAgain("a", "u@1")
-	c.relisted = true
+	c.Relisted = true
 	b.push(c, nil, false)
 	b.push(c, nil, false)
 	got := drain(b)

@@ -14,6 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/schemas"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -29,8 +32,8 @@ type core struct {
 	log     logr.Logger
 	shared  bool          // a factory runs it
 	ended   chan struct{} // closed when the run has ended
-	fifo    *DeltaFIFO[Object]
-	indexer *Indexer[Object]
+	fifo    *store.DeltaFIFO[Object]
+	indexer *store.Indexer[Object]
 	group   nursery.Nursery
 	guard   *mutationGuard // nil: off
 
@@ -43,8 +46,8 @@ type core struct {
 	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: nobody can
 	forget           func()                                                               // the last handle is released
 	closeIdle        func()                                                               // gives connections back, after the run
-	borrow           func(*tap, Version) bool                                             // of a metadata informer: has the tap fed by another
-	schemas          *schemaWatch                                                         // nil: nobody looks after them
+	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: has the tap fed by another
+	schemas          *schemas.Watch                                                       // nil: nobody looks after them
 	auditList        auditLists
 	roster           roster
 	storing          *hand // of dispatch
@@ -89,7 +92,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		opts:             opts,
 		log:              textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
 		ended:            make(chan struct{}),
-		indexer:          NewIndexer[Object](kind),
+		indexer:          store.NewIndexer[Object](kind),
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
@@ -105,7 +108,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		},
 		forget: func() {},
 	}
-	c.fifo = NewDeltaFIFO[Object](c.indexer)
+	c.fifo = store.NewDeltaFIFO[Object](c.indexer)
 	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
@@ -202,12 +205,12 @@ func (c *core) hasOpened() {
 }
 
 func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
-	return c.indexer.whenPassed(key, than, do)
+	return c.indexer.WhenPassed(key, than, do)
 }
 
 // snapshot waits for no lock that is held while the program's functions are called.
 func (c *core) snapshot() Snapshot {
-	s := c.indexer.snapshot()
+	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
 	if c.guard != nil {
 		s.Mutations = c.guard.found.Load()
@@ -218,9 +221,9 @@ func (c *core) snapshot() Snapshot {
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
 	}
-	quarantine := c.indexer.spoilsOf()
+	quarantine := c.indexer.SpoilsOf()
 	for _, w := range seats {
-		state := w.reflector.State().spoiled(quarantine[w.id])
+		state := spoiled(w.reflector.State(), quarantine[w.id])
 		state.Synced = w.synced.Load()
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)

@@ -8,16 +8,21 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
 // watched is one scope that at least one handle holds, and the Reflector that
 // feeds it.
 type watched struct {
-	id        ScopeID
+	id        base.ScopeID
 	scope     WatchScope
-	matcher   matcher
-	reflector *Reflector[Object]
+	matcher   base.Matcher
+	reflector *reflector.Reflector[Object]
 	member    *nursery.Member // the Reflector's run; nil: it never runs
 	lw        ListerWatcher[Object]
 	decoding  *hand // calls of the transform
@@ -45,7 +50,7 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	for _, s := range scopes {
 		w := c.critical.scopes[s]
 		if w == nil {
-			m, err := newMatcher(s)
+			m, err := base.NewMatcher(s)
 			if err != nil {
 				return nil, c.errorf("%w", err)
 			}
@@ -68,23 +73,23 @@ func (c *core) openLocked(w *watched) {
 	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
 	screened := screening[Object]{ListerWatcher: told, of: c.screen(w)}
 	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
-	w.reflector = newReflector(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
-	w.reflector.objects = c.object.String()
-	w.reflector.at(w.lw)
-	w.reflector.borrow = c.borrower(w.scope, w.id)
-	if c.schemas != nil && !ofMetadata(c.object) { // metadata has no schema of its kind
-		wants := &w.reflector.wants
-		w.reflector.schema = c.schemas.scope(c.kind.GroupVersion(), w.reflector.name(), func() { wants.add(demand{reason: relistSchema, content: true}) })
+	w.reflector = reflector.New(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector.Objects = c.object.String()
+	w.reflector.At(w.lw)
+	w.reflector.Borrow = c.borrower(w.scope, w.id)
+	if c.schemas != nil && !restclient.OfMetadata(c.object) { // metadata has no schema of its kind
+		wants := &w.reflector.Wants
+		w.reflector.Schema = c.schemas.Scope(c.kind.GroupVersion(), w.reflector.Name(), func() { wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
 	}
 	w.lw = nil
 	c.critical.scopes[w.scope] = w
 	c.critical.byID[w.id] = w
-	c.fifo.open(w.id)
-	c.indexer.open(w.id)
-	c.indexer.lend(w.id, c.surely(w))
+	c.fifo.Open(w.id)
+	c.indexer.Open(w.id)
+	c.indexer.Lend(w.id, c.surely(w))
 	var err error
 	if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
-		w.reflector.status.stopped() // the run has ended before
+		w.reflector.Status.Stopped() // the run has ended before
 	}
 }
 
@@ -97,17 +102,17 @@ func (c *core) surely(w *watched) func(Key, Object) bool {
 			return false
 		}
 		// What a transform has made of an object says nothing of its labels.
-		return w.scope == whole || !changed && w.matcher.match(obj) == inside
+		return w.scope == whole || !changed && w.matcher.Match(obj) == base.Inside
 	}
 }
 
 // freeLocked is a number that nothing speaks of: no row, no delta and no
 // Reflector. So there are never many more numbers than scopes at one time.
-func (c *core) freeLocked() ScopeID {
-	at := slices.IndexFunc(c.critical.ended, func(w *watched) bool { return w.quiet() && !c.fifo.speaksOf(w.id) })
+func (c *core) freeLocked() base.ScopeID {
+	at := slices.IndexFunc(c.critical.ended, func(w *watched) bool { return w.quiet() && !c.fifo.SpeaksOf(w.id) })
 	if at < 0 {
 		c.critical.byID = append(c.critical.byID, nil)
-		return ScopeID(len(c.critical.byID) - 1)
+		return base.ScopeID(len(c.critical.byID) - 1)
 	}
 	id := c.critical.ended[at].id
 	c.critical.ended = slices.Delete(c.critical.ended, at, at+1)
@@ -125,22 +130,22 @@ func (c *core) endLocked(w *watched) {
 	c.critical.ended = append(c.critical.ended, w)
 	w.reflector = nil
 	c.roster.drop(w.decoding)
-	c.fifo.end(w.id)
-	c.indexer.end(w.id, c.mayHoldLocked)
+	c.fifo.End(w.id)
+	c.indexer.End(w.id, c.mayHoldLocked)
 }
 
 // mayHoldLocked says whether a scope can hold an object of key.
-func (c *core) mayHoldLocked(id ScopeID, key Key) bool {
+func (c *core) mayHoldLocked(id base.ScopeID, key Key) bool {
 	w := c.critical.byID[id]
 	return w != nil && (w.scope.Namespace == "" || key.Namespace == "" || w.scope.Namespace == key.Namespace)
 }
 
 // livingLocked is b less what it says of scopes that have ended since it was
 // popped.
-func (c *core) livingLocked(b Batch[Object]) Batch[Object] {
+func (c *core) livingLocked(b store.Batch[Object]) store.Batch[Object] {
 	for _, w := range c.critical.ended {
-		if b.speaksOf(w.id) {
-			return b.without(func(id ScopeID) bool { return c.critical.byID[id] == nil })
+		if b.SpeaksOf(w.id) {
+			return b.Without(func(id base.ScopeID) bool { return c.critical.byID[id] == nil })
 		}
 	}
 	return b
@@ -154,18 +159,18 @@ func (c *core) watchedNow() []*watched {
 }
 
 // reflectorOf is what feeds w; nil: the scope has ended.
-func (c *core) reflectorOf(w *watched) *Reflector[Object] {
+func (c *core) reflectorOf(w *watched) *reflector.Reflector[Object] {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return w.reflector
 }
 
 // idsLocked are the numbers of those that have not ended.
-func (c *core) idsLocked(scopes []*watched) *scopeSet {
-	out := scopesOf()
+func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
+	out := store.ScopesOf()
 	for _, w := range scopes {
 		if c.critical.byID[w.id] == w {
-			out = out.with(w.id)
+			out = out.With(w.id)
 		}
 	}
 	return out

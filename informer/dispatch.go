@@ -10,25 +10,29 @@ import (
 	"reflect"
 	"slices"
 	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // dispatch stores what the Reflectors bring, and then tells the listeners.
 func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
-	defer c.fifo.wakeAtEnd(ctx)()
+	defer c.fifo.WakeAtEnd(ctx)()
 	c.storing.takenUp()
 	for {
-		batch, err := c.fifo.popBatch(ctx)
+		batch, err := c.fifo.PopBatchWoken(ctx)
 		if err != nil {
 			return nil // ctx has ended
 		}
 		began := time.Now()
 		c.storing.begin()
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch, false, func() ([]change[Object], error) {
+		changes := c.store(batch, false, func() ([]store.Change[Object], error) {
 			c.touchLocked(batch.Deltas)
-			return c.indexer.apply(c.livingLocked(batch))
+			return c.indexer.Apply(c.livingLocked(batch))
 		})
 		c.settled(offered, changes)
 		c.reportBatch(len(batch.Deltas), began)
@@ -40,8 +44,8 @@ func (c *core) dispatch(ctx context.Context) error {
 
 // reportUndecodable logs the first of the objects that cannot be decoded, and
 // how many there are: of a list it may be each.
-func (c *core) reportUndecodable(deltas []Delta[Object]) {
-	var first *Delta[Object]
+func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
+	var first *store.Delta[Object]
 	n := 0
 	for i := range deltas {
 		if deltas[i].Err == nil {
@@ -56,8 +60,8 @@ func (c *core) reportUndecodable(deltas []Delta[Object]) {
 	}
 	log := c.log.WithValues("key", first.Key.String(), "objects", n)
 	var stack []any
-	if p, ok := errors.AsType[*panicError](first.Err); ok {
-		stack = []any{"stack", p.stack}
+	if p, ok := errors.AsType[*base.PanicError](first.Err); ok {
+		stack = []any{"stack", p.Stack}
 	}
 	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions; what the transform refuses is given to it again", stack...)
 }
@@ -66,13 +70,13 @@ func (c *core) reportUndecodable(deltas []Delta[Object]) {
 // listeners, then those who wait for sync, and after it those who wait for a
 // version. lists has the lists that end with it. own: it follows from an own write. With a mutation detector it
 // returns what was done.
-func (c *core) store(lists Batch[Object], own bool, apply func() ([]change[Object], error)) (done []change[Object]) {
+func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.Change[Object], error)) (done []store.Change[Object]) {
 	c.critical.Lock()
 	changes, err := apply()
 	if c.critical.sim != nil {
 		c.noteStoredLocked(changes, own)
 	}
-	shared := share(changes, c.critical.every, lists.merged)
+	shared := share(changes, c.critical.every, lists.Merged)
 	for _, l := range c.critical.members {
 		l.push(changes, shared)
 	}
@@ -85,7 +89,7 @@ func (c *core) store(lists Batch[Object], own bool, apply func() ([]change[Objec
 		c.syncedLocked(scope)
 	}
 	c.critical.Unlock()
-	for _, do := range c.indexer.passed() {
+	for _, do := range c.indexer.Passed() {
 		do()
 	}
 	if err != nil {
@@ -98,7 +102,7 @@ func (c *core) store(lists Batch[Object], own bool, apply func() ([]change[Objec
 // listeners before any watch does.
 func (c *core) observe(w Written) {
 	var in, unsure []*watched
-	o := observed[Object]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
+	o := store.Observed[Object]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
 	if o.Effect == Stored {
 		obj, err := c.typed(w)
 		if err == nil {
@@ -108,7 +112,7 @@ func (c *core) observe(w Written) {
 			}
 			if transform := c.transform(); transform == nil {
 				o.Object = obj
-			} else if o.Object, o.err = callTransform(transform, obj); o.err != nil {
+			} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
 				o, err = c.refusedWrite(o, w)
 			}
 		}
@@ -117,29 +121,29 @@ func (c *core) observe(w Written) {
 		}
 	}
 	offered := c.offerWrite(o)
-	changes := c.store(Batch[Object]{}, true, func() ([]change[Object], error) {
+	changes := c.store(store.Batch[Object]{}, true, func() ([]store.Change[Object], error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
-		return c.indexer.observe(o)
+		return c.indexer.Observe(o)
 	})
 	c.settled(offered, changes)
-	if o.err != nil {
+	if o.Err != nil {
 		c.retryLater(o.Key)
 	}
 }
 
 // refusedWrite is o, of w, whose object the transform has refused.
-func (c *core) refusedWrite(o observed[Object], w Written) (observed[Object], error) {
+func (c *core) refusedWrite(o store.Observed[Object], w Written) (store.Observed[Object], error) {
 	original, err := c.typed(w) // what the transform was given may have changed
 	if err != nil {
-		o.err = nil
+		o.Err = nil
 		return o, err
 	}
 	if !c.keepsManagedFields() {
 		original.SetManagedFields(nil)
 	}
-	o.Object, o.original, o.err = nil, original, fmt.Errorf("transform: %w", o.err)
-	o.metadata = metadataOf(original, original.GetObjectKind().GroupVersionKind())
+	o.Object, o.Original, o.Err = nil, original, fmt.Errorf("transform: %w", o.Err)
+	o.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return o, nil
 }
 
@@ -147,7 +151,7 @@ func (c *core) refusedWrite(o observed[Object], w Written) (observed[Object], er
 func (c *core) typed(w Written) (Object, error) {
 	// Of metadata all versions of a kind are the same; a Go type is of one version.
 	own := reflect.TypeOf(w.Object) == c.object
-	if same := w.Kind.Version == c.kind.Version || ofMetadata(c.object) || own && !ofAnyKind(c.object); !same {
+	if same := w.Kind.Version == c.kind.Version || restclient.OfMetadata(c.object) || own && !restclient.OfAnyKind(c.object); !same {
 		return nil, errors.New("another version of the kind, which the server alone converts")
 	}
 	obj, err := c.convert(w.Object)
@@ -161,10 +165,10 @@ func (c *core) typed(w Written) (Object, error) {
 // knows.
 func (c *core) matching(obj Object) (in, unsure []*watched) {
 	for _, w := range c.watchedNow() {
-		switch w.matcher.match(obj) {
-		case inside:
+		switch w.matcher.Match(obj) {
+		case base.Inside:
 			in = append(in, w)
-		case undecided:
+		case base.Undecided:
 			unsure = append(unsure, w)
 		}
 	}

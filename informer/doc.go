@@ -5,12 +5,12 @@
 // real state of the server or newer, and tells handlers what changes.
 //
 //	API server
-//	   │  list, watch                               listwatch.go
+//	   │  list, watch                               listwatch, internal/restclient, gate
 //	   ▼
-//	Reflector        judgement in phase.go          one goroutine per scope
+//	Reflector        decisions in internal/steps    one goroutine per scope
 //	   │  Delta
 //	   ▼
-//	DeltaFIFO        grouped per key                lock: fifo
+//	DeltaFIFO        in order (internal/store)      lock: fifo
 //	   │  batch of Deltas
 //	   ▼
 //	dispatch         first the store, then tell     one goroutine

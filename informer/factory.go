@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
@@ -26,8 +30,8 @@ import (
 type SharedInformerFactory struct {
 	scheme   *runtime.Scheme
 	opts     Options
-	resolver *resolver
-	schemas  *schemaWatch
+	resolver *restclient.Resolver
+	schemas  *schemas.Watch
 	group    nursery.Nursery
 	mu       struct {
 		sync.Mutex
@@ -47,22 +51,22 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 		return nil, errors.New("make informer factory: the scheme is nil; give the scheme that the object types are registered in")
 	}
 	cfg = rest.CopyConfig(cfg)
-	rereadToken(cfg)
+	restclient.RereadToken(cfg)
 	httpClient, err := rest.HTTPClientFor(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: connect to %s: %w", cfg.Host, err)
 	}
 	bounded := *httpClient // it may be http.DefaultClient
 	bounded.Transport = answers.Ensure(bounded.Transport)
-	server, err := newAPIServer(cfg, &bounded, opts.concurrentLists())
+	server, err := restclient.NewServer(cfg, &bounded, opts.concurrentLists())
 	if err != nil {
 		return nil, fmt.Errorf("make informer factory: %w", err)
 	}
-	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: newResolver(server)}
+	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
 	f.mu.informers = make(map[coreID]*core)
-	f.schemas = newSchemaWatch(server, opts.Logger)
-	_ = f.group.Go(f.schemas.run) // Run has not ended: it has not begun
-	if d := newMutationDetector(opts); d != nil {
+	f.schemas = schemas.NewWatch(server, opts.Logger)
+	_ = f.group.Go(f.schemas.Run) // Run has not ended: it has not begun
+	if d := newMutationDetector(opts.DetectMutations, opts.Logger); d != nil {
 		f.opts.detector = d
 		_ = f.group.Go(d.run)
 	}
@@ -118,10 +122,10 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	if err != nil {
 		return nil, err
 	}
-	if _, err := newMatcher(scope); err != nil {
+	if _, err := base.NewMatcher(scope); err != nil {
 		return nil, err
 	}
-	lw, err := newRESTListerWatcher[Object](reflect.TypeFor[T](), f.resolver, target{kind: kind}, scope, nil)
+	lw, err := restclient.NewListerWatcher[Object](reflect.TypeFor[T](), f.resolver, restclient.Target{Kind: kind}, scope, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -138,25 +142,25 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	t := id.target()
 	var c *core
 	c = newCore(id.object, id.named(), f.opts, func(scope WatchScope) (ListerWatcher[Object], error) {
-		return newRESTListerWatcher[Object](id.object, f.resolver, t, scope, c.keepsManagedFields)
+		return restclient.NewListerWatcher[Object](id.object, f.resolver, t, scope, c.keepsManagedFields)
 	})
 	c.shared, c.schemas = true, f.schemas
-	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.kindOf(t) }
-	c.resource = func() schema.GroupResource { return f.resolver.groupResource(t) }
-	c.namespaced = func() (bool, bool) { return f.resolver.namespaced(t) }
+	c.learned = func() (schema.GroupVersionKind, bool) { return f.resolver.KindOf(t) }
+	c.resource = func() schema.GroupResource { return f.resolver.GroupResource(t) }
+	c.namespaced = func() (bool, bool) { return f.resolver.Namespaced(t) }
 	c.follow = func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
 		return namespaceInformer(f, selector)
 	}
 	c.discover = func(ctx context.Context) (bool, error) {
-		_, m, err := f.resolver.resolve(ctx, t)
+		_, m, err := f.resolver.Resolve(ctx, t)
 		return m.Namespaced, err
 	}
 	c.convert = func(obj Object) (Object, error) { return convertTo(id.object, c.gvk(), obj) }
-	c.borrow = func(t *tap, from Version) bool {
+	c.borrow = func(t *reflector.Tap, from Version) bool {
 		return slices.ContainsFunc(f.cores(), func(other *core) bool { return other.gvk() == c.gvk() && other.lend(t, from) })
 	}
 	c.auditList = func(scope WatchScope) (ListerWatcher[Object], error) {
-		return newRESTListerWatcher[Object](metadataType, f.resolver, t, scope, nil)
+		return restclient.NewListerWatcher[Object](restclient.MetadataType, f.resolver, t, scope, nil)
 	}
 	if f.opts.Audit > 0 {
 		_ = c.group.Go(c.audits) // its run has not begun
@@ -193,7 +197,7 @@ func (f *SharedInformerFactory) forget(id coreID, c *core) {
 // pointer to a type in scheme, or a type for objects of any kind.
 func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	t := reflect.TypeFor[T]()
-	if err := kindless(t); err != nil {
+	if err := restclient.Kindless(t); err != nil {
 		return schema.GroupVersionKind{Kind: t.String()}, err
 	}
 	if t.Kind() != reflect.Pointer {
@@ -214,7 +218,7 @@ func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 // ctx ends or one remembers misuse. It returns when all have ended. It runs
 // once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
-	defer f.resolver.server.closeIdle()
+	defer f.resolver.Server.CloseIdle()
 	return f.group.Run(ctx)
 }
 

@@ -21,14 +21,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // factoryOn is a factory for s, and the number of its open connections.
-func factoryOn(t *testing.T, s *httpServer, opts Options) (*SharedInformerFactory, *atomic.Int64) {
+func factoryOn(t *testing.T, s *fixture.Server, opts Options) (*SharedInformerFactory, *atomic.Int64) {
 	t.Helper()
 	open := &atomic.Int64{}
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-		c, err := s.dial(ctx, network, address)
+		c, err := s.Dial(ctx, network, address)
 		if err == nil {
 			open.Add(1)
 			c = &countedConn{Conn: c, closed: sync.OnceFunc(func() { open.Add(-1) })}
@@ -72,7 +75,7 @@ func runFactory(t *testing.T, f *SharedInformerFactory) (stop func()) {
 
 func TestFactory_EndGivesIdleConnectionsBack_I10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, open := factoryOn(t, serve(t, body(500, "text/plain", "boom")), Options{})
+		f, open := factoryOn(t, fixture.Serve(t, fixture.Body(500, "text/plain", "boom")), Options{})
 		For[*corev1.ConfigMap](f)
 		stop := runFactory(t, f)
 		synctest.Wait() // the reflector pauses, its connection is idle
@@ -89,7 +92,7 @@ func TestFactory_EndGivesIdleConnectionsBack_I10(t *testing.T) {
 
 func TestFactory_InformerAskedForAfterTheEndIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := factoryOn(t, serve(t, watch(hang, wireBookmark(t, "10", true))), Options{})
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.WireBookmark(t, "10", true))), Options{})
 		For[*corev1.ConfigMap](f)
 		stop := runFactory(t, f)
 		synctest.Wait()
@@ -119,7 +122,7 @@ func TestFactory_InformerAskedForAfterTheEndIsStopped(t *testing.T) {
 
 func TestFactory_MisuseDuringTheRunCostsItsOwnHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := factoryOn(t, serve(t, watch(hang, wireBookmark(t, "10", true))), Options{})
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.WireBookmark(t, "10", true))), Options{})
 		first := For[*corev1.ConfigMap](f)
 		stop := runFactory(t, f)
 		defer stop()
@@ -162,7 +165,7 @@ func TestFactory_ClusterScopedKindInAFactoryOfNamespaces(t *testing.T) {
 		for _, n := range []*corev1.Node{added, end} {
 			n.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}
 		}
-		f, _ := factoryOn(t, serve(t, watch(hang, wire(t, FrameAdded, added), wire(t, FrameBookmark, end))), Options{Namespaces: []string{"a", "b"}})
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, added), fixture.Wire(t, listwatch.FrameBookmark, end))), Options{Namespaces: []string{"a", "b"}})
 		nodes := For[*corev1.Node](f)
 		stop := runFactory(t, f)
 		defer stop()

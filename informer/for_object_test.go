@@ -16,12 +16,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
 // sitesFactory is a factory of the built-in kinds and Site. It sends nothing.
 func sitesFactory(t *testing.T) *SharedInformerFactory {
 	t.Helper()
-	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://memory", Transport: &http.Transport{}}, testScheme(), Options{})
+	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://memory", Transport: &http.Transport{}}, fixture.TestScheme(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +42,7 @@ func exampleOf(obj Object, kind schema.GroupVersionKind) Object {
 func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 	f := sitesFactory(t)
 	named := metav1.ObjectMeta{Namespace: "prod", Name: "d", UID: "u"}
-	pod, site := &corev1.Pod{ObjectMeta: named}, &Site{ObjectMeta: named}
+	pod, site := &corev1.Pod{ObjectMeta: named}, &fixture.Site{ObjectMeta: named}
 	version := Version(0)
 	for _, c := range []struct {
 		name string
@@ -48,9 +51,9 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 		obj  Object
 	}{
 		{"typed, built in", &corev1.Pod{}, For[*corev1.Pod](f).core, pod},
-		{"typed, custom", &Site{}, For[*Site](f).core, site},
-		{"unstructured", exampleOf(&unstructured.Unstructured{}, siteKind), ForKind(f, siteKind).core, site},
-		{"metadata", exampleOf(&metav1.PartialObjectMetadata{}, podKind), ForMetadata(f, podKind).core, pod},
+		{"typed, custom", &fixture.Site{}, For[*fixture.Site](f).core, site},
+		{"unstructured", exampleOf(&unstructured.Unstructured{}, fixture.SiteKind), ForKind(f, fixture.SiteKind).core, site},
+		{"metadata", exampleOf(&metav1.PartialObjectMetadata{}, fixture.PodKind), ForMetadata(f, fixture.PodKind).core, pod},
 	} {
 		i := ForObject(f, c.like)
 		if err := i.Err(); err != nil {
@@ -60,7 +63,7 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 			t.Errorf("%s: it has an informer of its own, want the one that the type has anyway", c.name)
 		}
 		key := KeyOf(c.obj)
-		loosely, err := convertTo(unstructuredType, c.same.kind, c.obj)
+		loosely, err := convertTo(restclient.UnstructuredType, c.same.kind, c.obj)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,8 +87,8 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 func TestForObject_TakesWhatTheSchemeMakesOfAKind_B11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "c", UID: "u", ResourceVersion: "5"}, Data: map[string]string{"k": "v"}}
-		f, _ := factoryOn(t, serve(t, listed(t, "ConfigMap", cm)), Options{})
-		like, err := f.Scheme().New(configMapKind)
+		f, _ := factoryOn(t, fixture.Serve(t, listed(t, "ConfigMap", cm)), Options{})
+		like, err := f.Scheme().New(fixture.ConfigMapKind)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +118,7 @@ func (o *notMetadata) DeepCopyObject() runtime.Object { return &notMetadata{o.Ty
 
 func TestForObject_MisuseSaysWhatToDo_B11(t *testing.T) {
 	f := sitesFactory(t)
-	f.scheme.AddKnownTypeWithName(siteKind.GroupVersion().WithKind("OtherSite"), &Site{})
+	f.scheme.AddKnownTypeWithName(fixture.SiteKind.GroupVersion().WithKind("OtherSite"), &fixture.Site{})
 	for name, c := range map[string]struct {
 		err  error
 		want string
@@ -124,12 +127,12 @@ func TestForObject_MisuseSaysWhatToDo_B11(t *testing.T) {
 		"nil pointer":               {ForObject(f, (*corev1.Pod)(nil)).Err(), "give a pointer to an API type that has metadata"},
 		"no metadata":               {ForObject(f, &notMetadata{}).Err(), "give a pointer to an API type that has metadata"},
 		"unstructured, no kind":     {ForObject(f, &unstructured.Unstructured{}).Err(), "set apiVersion and kind of the object"},
-		"several kinds":             {ForObject(f, &Site{}).Err(), "stands for 2 kinds in the scheme; set apiVersion and kind"},
-		"several kinds, one named":  {ForObject(f, exampleOf(&Site{}, siteKind)).Err(), ""},
+		"several kinds":             {ForObject(f, &fixture.Site{}).Err(), "stands for 2 kinds in the scheme; set apiVersion and kind"},
+		"several kinds, one named":  {ForObject(f, exampleOf(&fixture.Site{}, fixture.SiteKind)).Err(), ""},
 		"nil factory":               {ForObject(nil, &corev1.Pod{}).Err(), "the factory is nil"},
 		"For of an interface":       {For[Object](f).Err(), "informer.ForObject"},
-		"New of an interface":       {New[Object](nil, podKind, Options{}).Run(t.Context()), "informer.NewForObject"},
-		"NewForObject, nil example": {NewForObject(nil, nil, podKind, Options{}).Run(t.Context()), "informer.NewForObject"},
+		"New of an interface":       {New[Object](nil, fixture.PodKind, Options{}).Run(t.Context()), "informer.NewForObject"},
+		"NewForObject, nil example": {NewForObject(nil, nil, fixture.PodKind, Options{}).Run(t.Context()), "informer.NewForObject"},
 	} {
 		if c.want == "" && c.err != nil || c.want != "" && (c.err == nil || !strings.Contains(c.err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)

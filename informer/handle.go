@@ -6,6 +6,9 @@ package informer
 import (
 	"slices"
 	"sync/atomic"
+
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // handle is what a SharedInformer holds of its core. The core's critical
@@ -23,13 +26,13 @@ type handle struct {
 	released    bool
 	deferred    bool // a scope of asked is Deferred
 	sight       atomic.Pointer[sight]
-	fed         atomic.Pointer[Reflector[Object]] // of the last of holds; nil: none
+	fed         atomic.Pointer[reflector.Reflector[Object]] // of the last of holds; nil: none
 }
 
 // sight is what the Listers of a handle see. It is immutable: another one takes
 // its place.
 type sight struct {
-	scopes     *scopeSet       // nil: all
+	scopes     *store.ScopeSet // nil: all
 	namespaces map[string]bool // that are watched; nil: all
 	synced     <-chan struct{} // nil: it is
 	gone       error           // there is nothing to see
@@ -55,7 +58,7 @@ func (s *sight) isSynced() bool {
 // meanwhile.
 func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
 	h := &handle{synced: make(chan struct{}), ended: make(chan struct{})}
-	h.sight.Store(&sight{scopes: scopesOf(), namespaces: map[string]bool{}, synced: h.synced})
+	h.sight.Store(&sight{scopes: store.ScopesOf(), namespaces: map[string]bool{}, synced: h.synced})
 	if !c.admit(h) {
 		return nil, misuse
 	}
@@ -148,9 +151,9 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 	}
 	before := h.holds
 	h.hold(holds)
-	was, now := h.sight.Load().scopes, &sight{scopes: scopesOf(), namespaces: make(map[string]bool)}
+	was, now := h.sight.Load().scopes, &sight{scopes: store.ScopesOf(), namespaces: make(map[string]bool)}
 	for _, w := range holds {
-		now.scopes = now.scopes.with(w.id)
+		now.scopes = now.scopes.With(w.id)
 		now.namespaces[w.scope.Namespace] = true
 	}
 	if now.namespaces[""] {
@@ -160,7 +163,7 @@ func (c *core) turnLocked(h *handle, holds []*watched) {
 		h.settled, h.synced = false, make(chan struct{})
 	}
 	now.synced = h.synced
-	differently := c.indexer.seenDifferently(was, now.scopes)
+	differently := c.indexer.SeenDifferently(was, now.scopes)
 	h.sight.Store(now)
 	c.letGoLocked(before)
 	c.showLocked()
@@ -196,7 +199,7 @@ func (h *handle) isSynced() bool {
 
 // callPassed calls those who waited for a version, after every lock.
 func (c *core) callPassed() {
-	for _, do := range c.indexer.passed() {
+	for _, do := range c.indexer.Passed() {
 		do()
 	}
 }
@@ -246,7 +249,7 @@ func (c *core) releaseUnder(h *handle) (left []*member, follows []*following, la
 		return nil, nil, false
 	}
 	h.released = true
-	h.sight.Store(&sight{scopes: scopesOf(), gone: &ReleasedError{Kind: c.kind}})
+	h.sight.Store(&sight{scopes: store.ScopesOf(), gone: &ReleasedError{Kind: c.kind}})
 	c.critical.members = slices.DeleteFunc(c.critical.members, func(m *member) bool {
 		if m.of == h {
 			left = append(left, m)

@@ -13,60 +13,20 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-type thing = Object
-
-var thingKind = schema.GroupVersionKind{Group: "test", Version: "v1", Kind: "Thing"}
-
-func newThing(key Key, uid types.UID, v Version, label string) thing {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: key.Namespace, Name: key.Name, UID: uid, ResourceVersion: v.String(),
-		Labels: map[string]string{"label": label},
-	}}
-}
-
-// spoiled marks o as what an informer cannot decode.
-func spoiled(o thing) thing {
-	o.SetAnnotations(map[string]string{"spoiled": "yes"})
-	return o
-}
-
-func isSpoiled(o thing) bool { return o != nil && o.GetAnnotations() != nil }
-
 // deltaOf carries o, or what can be known of it when it is spoiled.
-func deltaOf(o thing) Delta[thing] {
-	d := Delta[thing]{Key: KeyOf(o), UID: o.GetUID(), Version: versionOf(o), Object: o}
-	if isSpoiled(o) {
-		d.Object, d.Err, d.Metadata = nil, errSpoiled, o.(*metav1.PartialObjectMetadata)
+func deltaOf(o Object) store.Delta[Object] {
+	d := store.Delta[Object]{Key: KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
+	if fixture.IsSpoiled(o) {
+		d.Object, d.Err, d.Metadata = nil, fixture.ErrSpoiled, o.(*metav1.PartialObjectMetadata)
 	}
 	return d
-}
-
-var errSpoiled = errors.New("spoiled")
-
-func versionOf(o thing) Version { return ParseVersion(o.GetResourceVersion()) }
-
-func sketch(o thing) string {
-	if o == nil {
-		return "nothing"
-	}
-	return fmt.Sprintf("%s@%s:%s%s", o.GetUID(), o.GetResourceVersion(), o.GetLabels()["label"], o.GetLabels()["schema"])
-}
-
-// equalState: the same state of the same object, whatever its schema was.
-func equalState(a, b thing) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.GetUID() == b.GetUID() && a.GetResourceVersion() == b.GetResourceVersion() && a.GetLabels()["label"] == b.GetLabels()["label"]
-}
-
-// sameEnd is that, and the same schema too where its content can be read.
-func sameEnd(a, b thing) bool {
-	return equalState(a, b) && (isSpoiled(b) || sketch(a) == sketch(b))
 }
 
 // dull is the model: a server that remembers every state, watches and lists of
@@ -77,9 +37,9 @@ type dull struct {
 	log     []state // by version - 1
 	uids    int
 	cursors []int // per scope, how much of the log its watch has brought
-	answers []observed[thing]
-	fifo    *DeltaFIFO[thing]
-	store   *Indexer[thing]
+	answers []store.Observed[Object]
+	fifo    *store.DeltaFIFO[Object]
+	store   *store.Indexer[Object]
 	told    map[Key]Version // the newest version that the store was told of
 	readers []*slowReader
 	waits   []*wait
@@ -93,24 +53,24 @@ type scopeModel struct {
 	unsure bool   // the selector cannot be evaluated here
 }
 
-func (s scopeModel) has(o thing) bool {
+func (s scopeModel) has(o Object) bool {
 	return o != nil && (s.label == "" || o.GetLabels()["label"] == s.label)
 }
 
 // state is what one write left of a key.
 type state struct {
 	key  Key
-	obj  thing // nil: deleted
-	last thing // deleted: the final state
+	obj  Object // nil: deleted
+	last Object // deleted: the final state
 }
 
 type slowReader struct {
 	name   string
-	filter *scopeSet
-	queue  waiting[thing]
+	filter *store.ScopeSet
+	queue  waiting[Object]
 	every  bool
 	asks   bool // for what cannot be decoded
-	holds  map[Key]thing
+	holds  map[Key]Object
 	bad    map[Key]*Undecodable
 	newest map[Key]Version
 }
@@ -129,19 +89,19 @@ var worlds = [][]scopeModel{
 
 func newDull(t *testing.T, scopes []scopeModel) *dull {
 	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}}
-	d.store = NewIndexer[thing](thingKind)
-	if err := d.store.AddIndex("label", func(o thing) []string { return []string{o.GetLabels()["label"]} }); err != nil {
+	d.store = store.NewIndexer[Object](fixture.ThingKind)
+	if err := d.store.AddIndex("label", func(o Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
 	}
-	d.fifo = NewDeltaFIFO[thing](d.store)
-	add := func(name string, filter *scopeSet, every bool) {
+	d.fifo = store.NewDeltaFIFO[Object](d.store)
+	add := func(name string, filter *store.ScopeSet, every bool) {
 		for _, asks := range []bool{false, true} {
-			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]thing{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
-			level := newBacklog[thing]()
+			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]Object{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
+			level := newBacklog[Object]()
 			level.undecodable = asks
 			r.queue = level
 			if every {
-				r.queue = &eventStream[thing]{undecodable: asks}
+				r.queue = &eventStream[Object]{undecodable: asks}
 			}
 			if asks {
 				r.name += ", undecodable too"
@@ -152,10 +112,10 @@ func newDull(t *testing.T, scopes []scopeModel) *dull {
 	add("all", nil, false)
 	add("all, every event", nil, true)
 	for id := range scopes {
-		d.store.begin(ScopeID(id))
-		add(fmt.Sprintf("scope %d", id), scopesOf(ScopeID(id)), false)
+		d.store.Begin(base.ScopeID(id))
+		add(fmt.Sprintf("scope %d", id), store.ScopesOf(base.ScopeID(id)), false)
 	}
-	add("last scope, every event", scopesOf(ScopeID(len(scopes)-1)), true)
+	add("last scope, every event", store.ScopesOf(base.ScopeID(len(scopes)-1)), true)
 	return d
 }
 
@@ -172,7 +132,7 @@ func (d *dull) note(format string, args ...any) {
 }
 
 // at is the state of key after n writes.
-func (d *dull) at(key Key, n int) thing {
+func (d *dull) at(key Key, n int) Object {
 	for i := n - 1; i >= 0; i-- {
 		if d.log[i].key == key {
 			return d.log[i].obj
@@ -186,7 +146,7 @@ func (d *dull) changeSchema() {
 	d.schema++
 	d.note("schema %d", d.schema)
 	for i := range d.log {
-		for _, o := range []*thing{&d.log[i].obj, &d.log[i].last} {
+		for _, o := range []*Object{&d.log[i].obj, &d.log[i].last} {
 			if *o != nil {
 				*o = Copy(*o)
 				d.dress(*o)
@@ -199,7 +159,7 @@ func (d *dull) changeSchema() {
 }
 
 // dress gives o the look of the schema.
-func (d *dull) dress(o thing) {
+func (d *dull) dress(o Object) {
 	if d.schema > 0 {
 		o.GetLabels()["schema"] = fmt.Sprint(" schema ", d.schema)
 	}
@@ -214,27 +174,27 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 	case remove && now == nil:
 		return
 	case remove:
-		s = state{key: key, last: newThing(key, now.GetUID(), v, now.GetLabels()["label"])}
+		s = state{key: key, last: fixture.NewThing(key, now.GetUID(), v, now.GetLabels()["label"])}
 	case now == nil:
 		d.uids++
-		s = state{key: key, obj: newThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
+		s = state{key: key, obj: fixture.NewThing(key, types.UID(fmt.Sprintf("u%d", d.uids)), v, label)}
 	default:
-		s = state{key: key, obj: newThing(key, now.GetUID(), v, label)}
+		s = state{key: key, obj: fixture.NewThing(key, now.GetUID(), v, label)}
 	}
-	for _, o := range []thing{s.obj, s.last} {
+	for _, o := range []Object{s.obj, s.last} {
 		if o != nil {
 			d.dress(o)
 		}
 	}
 	if spoil && s.obj != nil {
-		spoiled(s.obj)
+		fixture.Spoilt(s.obj)
 	}
 	d.log = append(d.log, s)
-	d.note("server %d: %s %s, own %v", v, key, sketch(s.obj), own)
+	d.note("server %d: %s %s, own %v", v, key, fixture.Sketch(s.obj), own)
 	if !own {
 		return
 	}
-	w := observed[thing]{Key: key, Version: v}
+	w := store.Observed[Object]{Key: key, Version: v}
 	if remove {
 		w.Effect, w.UID = Removed, now.GetUID()
 		if versionless {
@@ -242,12 +202,12 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 		}
 	} else {
 		w.Effect, w.UID, w.Object = Stored, s.obj.GetUID(), s.obj
-		w.In, w.Unsure = scopesOf(), scopesOf()
+		w.In, w.Unsure = store.ScopesOf(), store.ScopesOf()
 		for id, scope := range d.kind {
 			if scope.unsure {
-				w.Unsure = w.Unsure.with(ScopeID(id))
+				w.Unsure = w.Unsure.With(base.ScopeID(id))
 			} else if scope.has(s.obj) {
-				w.In = w.In.with(ScopeID(id))
+				w.In = w.In.With(base.ScopeID(id))
 			}
 		}
 	}
@@ -261,7 +221,7 @@ func (d *dull) answer(n int) {
 	n %= len(d.answers)
 	w := d.answers[n]
 	d.answers = slices.Delete(d.answers, n, n+1)
-	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, sketch(w.Object))
+	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
 	if w.Version == 0 { // the model knows what the answer does not say
 		for i, s := range d.log {
@@ -270,12 +230,12 @@ func (d *dull) answer(n int) {
 			}
 		}
 	}
-	changes, err := d.store.observe(w)
+	changes, err := d.store.Observe(w)
 	d.tell(changes, err)
 }
 
 // watch brings one more write to a scope.
-func (d *dull) watch(id ScopeID) {
+func (d *dull) watch(id base.ScopeID) {
 	n := d.cursors[id]
 	if n == 0 { // it begins with a list, and that is consistent
 		d.relist(id, len(d.log), false)
@@ -288,29 +248,29 @@ func (d *dull) watch(id ScopeID) {
 	d.cursors[id]++
 	s, was := d.log[n], d.at(d.log[n].key, n)
 	v := Version(n + 1)
-	var delta Delta[thing]
+	var delta store.Delta[Object]
 	scope := d.kind[id]
 	switch {
 	case scope.has(s.obj) && scope.has(was):
 		delta = deltaOf(s.obj)
-		delta.Type = Updated
+		delta.Type = store.Updated
 	case scope.has(s.obj):
 		delta = deltaOf(s.obj)
-		delta.Type = Added
+		delta.Type = store.Added
 	case scope.has(was):
-		delta = deltaOf(newThing(s.key, was.GetUID(), v, was.GetLabels()["label"]))
-		delta.Type = Deleted
+		delta = deltaOf(fixture.NewThing(s.key, was.GetUID(), v, was.GetLabels()["label"]))
+		delta.Type = store.Deleted
 	default:
 		d.fifo.Bookmark(id, v)
 		return
 	}
 	delta.Scope = id
-	d.note("scope %d: %s %s %s %v", id, delta.Type, s.key, sketch(delta.Object), delta.Err)
+	d.note("scope %d: %s %s %s %v", id, delta.Type, s.key, fixture.Sketch(delta.Object), delta.Err)
 	d.fifo.Push(delta)
 }
 
 // relist gives a scope the state after n writes; failing: half of it.
-func (d *dull) relist(id ScopeID, n int, failing bool) {
+func (d *dull) relist(id base.ScopeID, n int, failing bool) {
 	if n = max(d.cursors[id], n); d.cursors[id] == 0 {
 		n = len(d.log)
 	}
@@ -354,7 +314,7 @@ func (d *dull) keys() map[Key]bool {
 
 // dispatch applies the next batch and holds the store against the server.
 func (d *dull) dispatch() bool {
-	if d.fifo.mu.log.places.Len() == 0 {
+	if !d.fifo.Waits() {
 		return false
 	}
 	b, err := d.fifo.PopBatch(context.Background())
@@ -363,14 +323,14 @@ func (d *dull) dispatch() bool {
 	}
 	d.note("apply %d deltas, reached %v", len(b.Deltas), b.Reached)
 	for _, delta := range b.Deltas {
-		if delta.Type != Sync {
+		if delta.Type != store.Sync {
 			d.told[delta.Key] = max(d.told[delta.Key], delta.Version)
 		}
 	}
-	changes, err := d.store.apply(b)
+	changes, err := d.store.Apply(b)
 	d.tell(changes, err)
 	for id, scope := range d.kind {
-		n := d.store.reached(ScopeID(id))
+		n := d.store.Reached(base.ScopeID(id))
 		if n == 0 {
 			continue
 		}
@@ -379,9 +339,9 @@ func (d *dull) dispatch() bool {
 			if !scope.has(want) {
 				want = nil
 			}
-			obj := d.stored(key, scopesOf(ScopeID(id)))
-			if d.told[key] <= n && !equalState(obj, want) {
-				d.failf("I3: scope %d says it is at version %d, where %s is %s, but the store has %s", id, n, key, sketch(want), sketch(obj))
+			obj := d.stored(key, store.ScopesOf(base.ScopeID(id)))
+			if d.told[key] <= n && !fixture.EqualState(obj, want) {
+				d.failf("I3: scope %d says it is at version %d, where %s is %s, but the store has %s", id, n, key, fixture.Sketch(want), fixture.Sketch(obj))
 			}
 		}
 	}
@@ -389,19 +349,19 @@ func (d *dull) dispatch() bool {
 }
 
 // stored is what the store holds of key, decodable or not, as filter sees it.
-func (d *dull) stored(key Key, filter *scopeSet) thing {
-	obj, scopes, err := d.store.get(key)
-	if !scopes.seenBy(filter) {
+func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
+	obj, scopes, err := d.store.Get(key)
+	if !scopes.SeenBy(filter) {
 		return nil
 	}
 	if err == nil {
 		return obj
 	}
 	if _, ok := errors.AsType[*UndecodableError](err); !ok || obj != nil {
-		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, sketch(obj), err)
+		d.failf("I8: Get of %s gives %s and %v, want an *UndecodableError alone", key, fixture.Sketch(obj), err)
 	}
 	for u := range listerOf(d.store, &sight{scopes: filter}).Undecodable() {
-		if u.Key == key && u.UID == u.Metadata.UID && u.Version == versionOf(u.Metadata) {
+		if u.Key == key && u.UID == u.Metadata.UID && u.Version == fixture.VersionOf(u.Metadata) {
 			return u.Metadata
 		}
 	}
@@ -409,16 +369,16 @@ func (d *dull) stored(key Key, filter *scopeSet) thing {
 	return nil
 }
 
-func (d *dull) tell(changes []change[thing], err error) {
+func (d *dull) tell(changes []store.Change[Object], err error) {
 	if err != nil {
 		d.failf("index: %v", err)
 	}
-	for _, do := range d.store.passed() {
+	for _, do := range d.store.Passed() {
 		do()
 	}
-	shared := &sharing[thing]{changes: changes, off: slices.ContainsFunc(changes, func(c change[thing]) bool { return c.resync })}
+	shared := &sharing[Object]{changes: changes, off: slices.ContainsFunc(changes, func(c store.Change[Object]) bool { return c.Resync })}
 	for _, r := range d.readers {
-		if s, ok := r.queue.(*eventStream[thing]); ok {
+		if s, ok := r.queue.(*eventStream[Object]); ok {
 			if c := shared.events(r.filter, r.asks, false); c != nil && s.join(c) {
 				continue
 			}
@@ -434,7 +394,7 @@ func (d *dull) read(r *slowReader) bool {
 	events, _ := r.queue.take(nil)
 	for _, e := range events {
 		held, bad := r.holds[e.Key], r.bad[e.Key]
-		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, sketch(e.Old), sketch(e.New))
+		d.note("%s: %s %s %s -> %s", r.name, e.Type, e.Key, fixture.Sketch(e.Old), fixture.Sketch(e.New))
 		delete(r.bad, e.Key)
 		switch e.Type {
 		case EventUndecodable:
@@ -442,32 +402,32 @@ func (d *dull) read(r *slowReader) bool {
 			continue
 		case EventAdded:
 			if bad != nil && bad.UID != e.New.GetUID() {
-				d.failf("I8: %s: added %s, but it was told of %s, which cannot be decoded, and not of its end", r.name, sketch(e.New), bad.UID)
+				d.failf("I8: %s: added %s, but it was told of %s, which cannot be decoded, and not of its end", r.name, fixture.Sketch(e.New), bad.UID)
 			}
 			if held != nil {
-				d.failf("I4: %s: added %s, but it has %s", r.name, sketch(e.New), sketch(held))
+				d.failf("I4: %s: added %s, but it has %s", r.name, fixture.Sketch(e.New), fixture.Sketch(held))
 			}
 		case EventUpdated:
 			if held != e.Old || held == nil || held.GetUID() != e.New.GetUID() {
-				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, sketch(e.Old), sketch(e.New), sketch(held))
+				d.failf("I4: %s: updated %s -> %s, but it has %s", r.name, fixture.Sketch(e.Old), fixture.Sketch(e.New), fixture.Sketch(held))
 			}
-			if sketch(e.Old) == sketch(e.New) && !e.Resync && bad == nil {
-				d.failf("I6: %s: %s was given again though nothing changed", r.name, sketch(e.New))
+			if fixture.Sketch(e.Old) == fixture.Sketch(e.New) && !e.Resync && bad == nil {
+				d.failf("I6: %s: %s was given again though nothing changed", r.name, fixture.Sketch(e.New))
 			}
 		case EventDeleted:
 			if e.Old == nil {
 				if held != nil || bad == nil || e.Undecodable == nil || e.Undecodable.UID != bad.UID {
-					d.failf("I8: %s: deleted what it was never told of: it has %s and %v", r.name, sketch(held), bad)
+					d.failf("I8: %s: deleted what it was never told of: it has %s and %v", r.name, fixture.Sketch(held), bad)
 				}
 				break
 			}
 			if held == nil || held.GetUID() != e.Old.GetUID() || held != e.Old && !r.every {
-				d.failf("I4: %s: deleted %s, but it has %s", r.name, sketch(e.Old), sketch(held))
+				d.failf("I4: %s: deleted %s, but it has %s", r.name, fixture.Sketch(e.Old), fixture.Sketch(held))
 			}
 		}
 		r.holds[e.Key] = e.New
 		if e.New != nil && r.filter == nil {
-			if v := versionOf(e.New); v < r.newest[e.Key] {
+			if v := fixture.VersionOf(e.New); v < r.newest[e.Key] {
 				d.failf("I1: %s: %s went back to version %d after %d", r.name, e.Key, v, r.newest[e.Key])
 			} else {
 				r.newest[e.Key] = v
@@ -478,13 +438,13 @@ func (d *dull) read(r *slowReader) bool {
 }
 
 // readUndecodable gives a handler that asks an object that cannot be decoded.
-func (d *dull) readUndecodable(r *slowReader, e Event[thing], held thing, bad *Undecodable) {
+func (d *dull) readUndecodable(r *slowReader, e Event[Object], held Object, bad *Undecodable) {
 	u := e.Undecodable
 	switch {
 	case !r.asks:
 		d.failf("I8: %s: told of %s, which cannot be decoded, and has not asked", r.name, e.Key)
 	case held != e.Old || held != nil && held.GetUID() != u.UID || bad != nil && bad.UID != u.UID:
-		d.failf("I8: %s: told that %s of %s cannot be decoded, before that %s; it has %s", r.name, u.UID, e.Key, sketch(e.Old), sketch(held))
+		d.failf("I8: %s: told that %s of %s cannot be decoded, before that %s; it has %s", r.name, u.UID, e.Key, fixture.Sketch(e.Old), fixture.Sketch(held))
 	case u == bad && !e.Resync:
 		d.failf("I6: %s: told again that %s cannot be decoded", r.name, e.Key)
 	}
@@ -493,22 +453,22 @@ func (d *dull) readUndecodable(r *slowReader, e Event[thing], held thing, bad *U
 
 func (d *dull) wait(key Key) {
 	w := &wait{key: key}
-	if obj, _, _ := d.store.get(key); obj != nil {
-		w.than = versionOf(obj)
+	if obj, _, _ := d.store.Get(key); obj != nil {
+		w.than = fixture.VersionOf(obj)
 	}
 	d.waits = append(d.waits, w)
-	d.store.whenPassed(key, w.than, func() {
+	d.store.WhenPassed(key, w.than, func() {
 		w.called++
 		// With several scopes, one may let go of a key before another holds it.
-		if obj, _, _ := d.store.get(key); obj != nil && versionOf(obj) <= w.than && len(d.kind) == 1 {
-			d.failf("woken for %s above %d, but it is %s", key, w.than, sketch(obj))
+		if obj, _, _ := d.store.Get(key); obj != nil && fixture.VersionOf(obj) <= w.than && len(d.kind) == 1 {
+			d.failf("woken for %s above %d, but it is %s", key, w.than, fixture.Sketch(obj))
 		}
 	})
 }
 
 func (d *dull) step(op, arg byte) {
 	key := Key{Namespace: string("mn"[arg&1]), Name: string("xyz"[int(arg>>1)%3])}
-	id := ScopeID(int(arg) % len(d.kind))
+	id := base.ScopeID(int(arg) % len(d.kind))
 	switch op % 16 {
 	case 0, 1, 2, 3:
 		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, arg&0x20 != 0, arg&0x88 == 0x88)
@@ -532,13 +492,13 @@ func (d *dull) step(op, arg byte) {
 			return
 		}
 		r := d.readers[int(arg)%len(d.readers)]
-		for c := range d.store.seenDifferently(scopesOf(), r.filter) {
-			if c.after == nil {
+		for c := range d.store.SeenDifferently(store.ScopesOf(), r.filter) {
+			if c.After == nil {
 				continue // nothing was ever shown
 			}
-			c.old, c.oldUID, c.before, c.resync = c.new, c.newUID, c.after, true
-			if c.trouble != nil {
-				c.trouble.before, c.trouble.was = c.trouble.after, c.trouble.is
+			c.Old, c.OldUID, c.Before, c.Resync = c.New, c.NewUID, c.After, true
+			if c.Trouble != nil {
+				c.Trouble.Before, c.Trouble.Was = c.Trouble.After, c.Trouble.Is
 			}
 			r.queue.push(c, r.filter, false)
 		}
@@ -553,10 +513,10 @@ func (d *dull) settle() {
 	}
 	for id := range d.kind {
 		for range len(d.log) + 1 {
-			d.watch(ScopeID(id))
+			d.watch(base.ScopeID(id))
 		}
 		if d.behind[id] {
-			d.relist(ScopeID(id), len(d.log), false)
+			d.relist(base.ScopeID(id), len(d.log), false)
 		}
 	}
 	for d.dispatch() {
@@ -571,58 +531,58 @@ func (d *dull) settle() {
 				want = nil
 			}
 			d.compareEnd(r, key, want)
-			if got := d.stored(key, r.filter); !sameEnd(got, want) {
-				d.failf("%s: Get %s is %s, but the server has %s", r.name, key, sketch(got), sketch(want))
+			if got := d.stored(key, r.filter); !fixture.SameEnd(got, want) {
+				d.failf("%s: Get %s is %s, but the server has %s", r.name, key, fixture.Sketch(got), fixture.Sketch(want))
 			}
 		}
 		d.compareIndex(r, lister)
 	}
 	for _, w := range d.waits {
 		obj := d.at(w.key, len(d.log))
-		if passed := obj == nil || versionOf(obj) > w.than; w.called > 1 || passed && w.called == 0 {
-			d.failf("who waited for %s above %d was called %d times, and it is %s", w.key, w.than, w.called, sketch(obj))
+		if passed := obj == nil || fixture.VersionOf(obj) > w.than; w.called > 1 || passed && w.called == 0 {
+			d.failf("who waited for %s above %d was called %d times, and it is %s", w.key, w.than, w.called, fixture.Sketch(obj))
 		}
 	}
-	if s := d.store.snapshot(); s.Awaiting != 0 {
+	if s := d.store.Snapshot(); s.Awaiting != 0 {
 		d.failf("%d keys still await an own write, though every watch is past it", s.Awaiting)
 	}
 }
 
 // compareEnd holds what a handler has been told of key in the end against the
 // server. Of what cannot be decoded it may have the last state that could be.
-func (d *dull) compareEnd(r *slowReader, key Key, want thing) {
+func (d *dull) compareEnd(r *slowReader, key Key, want Object) {
 	got, bad := r.holds[key], r.bad[key]
 	switch {
-	case !isSpoiled(want):
-		if !sameEnd(got, want) || bad != nil {
-			d.failf("I4: %s ended with %s as %s (undecodable: %v), but the server has %s", r.name, key, sketch(got), bad, sketch(want))
+	case !fixture.IsSpoiled(want):
+		if !fixture.SameEnd(got, want) || bad != nil {
+			d.failf("I4: %s ended with %s as %s (undecodable: %v), but the server has %s", r.name, key, fixture.Sketch(got), bad, fixture.Sketch(want))
 		}
 	case got != nil && got.GetUID() != want.GetUID():
-		d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, sketch(got), sketch(want))
-	case r.asks && (bad == nil || !sameEnd(bad.Metadata, want)):
-		d.failf("I8: %s ended with %s as undecodable %v, but the server has %s", r.name, key, bad, sketch(want))
+		d.failf("I4: %s ended with %s as %s, but the server has %s", r.name, key, fixture.Sketch(got), fixture.Sketch(want))
+	case r.asks && (bad == nil || !fixture.SameEnd(bad.Metadata, want)):
+		d.failf("I8: %s ended with %s as undecodable %v, but the server has %s", r.name, key, bad, fixture.Sketch(want))
 	}
 }
 
-func (d *dull) seen(filter *scopeSet) map[scopeModel]bool {
+func (d *dull) seen(filter *store.ScopeSet) map[scopeModel]bool {
 	out := map[scopeModel]bool{}
 	for id, s := range d.kind {
-		if filter == nil || filter.has(ScopeID(id)) {
+		if filter == nil || filter.Has(base.ScopeID(id)) {
 			out[s] = true
 		}
 	}
 	return out
 }
 
-func (d *dull) compareIndex(r *slowReader, l Lister[thing]) {
+func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 	for _, label := range []string{"a", "b"} {
-		want := map[thing]bool{}
+		want := map[Object]bool{}
 		for o := range l.All() {
 			if o.GetLabels()["label"] == label {
 				want[o] = true
 			}
 		}
-		got := map[thing]bool{}
+		got := map[Object]bool{}
 		seq, err := l.ByIndex("label", label)
 		if err != nil {
 			d.failf("%v", err)

@@ -53,7 +53,7 @@ func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.Grou
 		c.closeIdle = lw.CloseIdleConnections
 	}
 	if lw, ok := lw.(dividing); ok {
-		c.namespaced = lw.namespaced
+		c.namespaced = lw.Namespaced
 	}
 	var misuse error
 	if object.Kind() != reflect.Pointer {
@@ -66,7 +66,7 @@ func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.Grou
 // dividing is a ListerWatcher that may know whether objects of its kind live in
 // namespaces.
 type dividing interface {
-	namespaced() (namespaced, known bool)
+	Namespaced() (namespaced, known bool)
 }
 
 // Logger is the one of the Options, with the kind, for what stands on the
@@ -84,7 +84,7 @@ func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.cor
 // Lister returns the read side. What it returns is shared and read-only. It
 // sees the scopes that the handle has at the time of each read.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight, i.core.guard)
 }
 
 // AddHandler has handle called with every change from now on, first with the

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -47,7 +49,7 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	if opts.Logger.GetSink() != nil {
 		log = textlog.Throttled(opts.Logger).WithValues("kind", c.kind.Kind)
 	}
-	m := &member{listener: newListener(id, handle, opts, scopesOf(), log), of: h, gone: make(chan struct{})}
+	m := &member{listener: newListener(id, handle, opts, store.ScopesOf(), log), of: h, gone: make(chan struct{})}
 	m.guard, m.gvk = c.guard, c.gvk
 	m.left = sync.OnceFunc(func() { close(m.gone) })
 	var err error
@@ -73,7 +75,7 @@ func (c *core) enter(m *member) error {
 		return &ReleasedError{Kind: c.kind}
 	}
 	filter := m.of.sight.Load().scopes
-	m.look(filter, c.indexer.seenDifferently(scopesOf(), filter))
+	m.look(filter, c.indexer.SeenDifferently(store.ScopesOf(), filter))
 	if m.of.isSynced() {
 		m.mark()
 	}
@@ -109,7 +111,7 @@ func (c *core) recountLocked() {
 		}
 	}
 	c.critical.every = n
-	c.fifo.keep(bound)
+	c.fifo.Keep(bound)
 }
 
 // end has the goroutines of m end. It does not wait.
@@ -127,8 +129,8 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
 		select {
 		case <-timer.C:
-			for scope := range m.of.sight.Load().scopes.all() {
-				c.fifo.Resync(scope, m.id, c.indexer.objectsIn(scope))
+			for scope := range m.of.sight.Load().scopes.All() {
+				c.fifo.Resync(scope, m.id, c.indexer.ObjectsIn(scope))
 			}
 			continue
 		case <-m.gone:
@@ -140,7 +142,7 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 }
 
 // syncedLocked marks the first list of scope as stored.
-func (c *core) syncedLocked(scope ScopeID) {
+func (c *core) syncedLocked(scope base.ScopeID) {
 	if w := c.critical.byID[scope]; w != nil {
 		w.synced.Store(true)
 		c.settleLocked()

@@ -64,8 +64,8 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 // resourceVersions are not numbers.
 func (i *SharedInformer[T]) Reached() Version {
 	first, lowest := true, Version(0)
-	for scope := range i.handle.sight.Load().scopes.all() {
-		if v := i.core.indexer.reached(scope); first || v < lowest {
+	for scope := range i.handle.sight.Load().scopes.All() {
+		if v := i.core.indexer.Reached(scope); first || v < lowest {
 			first, lowest = false, v
 		}
 	}

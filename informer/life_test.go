@@ -9,6 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
@@ -22,7 +25,7 @@ func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
 		t.Error("an informer of a factory does not say so")
 	}
 	for _, step := range []struct {
-		scope              ScopeID
+		scope              base.ScopeID
 		reached            Version
 		wantBoth, wantsOne Version
 	}{
@@ -30,7 +33,7 @@ func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
 		{both.handle.holds[0].id, 5, 5, 7},
 		{both.handle.holds[0].id, 9, 7, 7},
 	} {
-		if _, err := both.core.indexer.apply(Batch[Object]{Reached: []Reached{{Scope: step.scope, Version: step.reached}}}); err != nil {
+		if _, err := both.core.indexer.Apply(store.Batch[Object]{Reached: []store.Reached{{Scope: step.scope, Version: step.reached}}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := both.Reached(); got != step.wantBoth {

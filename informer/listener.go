@@ -17,6 +17,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/stacks"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -45,9 +47,9 @@ type listener[T Object] struct {
 		tempo     tempo
 		alarm     *time.Timer // looks at a long call; nil: not running
 		armed     bool
-		filter    *scopeSet // the scopes that the handler sees; nil: all
-		marked    bool      // the initial objects are in
-		synced    bool      // and the handler has returned from them
+		filter    *store.ScopeSet // the scopes that the handler sees; nil: all
+		marked    bool            // the initial objects are in
+		synced    bool            // and the handler has returned from them
 		removed   bool
 		delivered uint64
 		panics    uint64
@@ -55,7 +57,7 @@ type listener[T Object] struct {
 }
 
 // newListener starts nothing.
-func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *scopeSet, log logr.Logger) *listener[T] {
+func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
 		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
@@ -75,7 +77,7 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 
 // push adds changes, those that the handler sees. It never blocks. shared has
 // the same changes; nil: they are for this handler alone.
-func (l *listener[T]) push(changes []change[T], shared *sharing[T]) {
+func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
 	if len(changes) == 0 && (shared == nil || shared.merged == 0) {
 		return
 	}
@@ -90,7 +92,7 @@ func (l *listener[T]) push(changes []change[T], shared *sharing[T]) {
 
 // add returns the size of the backlog, in events and in bytes, where that is to
 // be logged, else 0.
-func (l *listener[T]) add(changes []change[T], shared *sharing[T]) (behind int, over int64) {
+func (l *listener[T]) add(changes []store.Change[T], shared *sharing[T]) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +102,7 @@ func (l *listener[T]) add(changes []change[T], shared *sharing[T]) (behind int, 
 	l.mu.waiting.clock(millis(now))
 	if !l.joinLocked(shared) {
 		for i := range changes {
-			if c := &changes[i]; c.resync && c.handler != l.id {
+			if c := &changes[i]; c.Resync && c.Handler != l.id {
 				continue
 			}
 			l.mu.waiting.push(changes[i], l.mu.filter, !l.mu.marked)
@@ -141,15 +143,15 @@ func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
 
 // look has the handler see through filter from now on, and tells it what comes
 // and goes by that.
-func (l *listener[T]) look(filter *scopeSet, differently iter.Seq[change[T]]) {
+func (l *listener[T]) look(filter *store.ScopeSet, differently iter.Seq[store.Change[T]]) {
 	l.setFilter(filter)
 	l.giveAll(differently)
 }
 
 // giveAll gives changes a part at a time, so that the handler is called
 // meanwhile.
-func (l *listener[T]) giveAll(changes iter.Seq[change[T]]) {
-	var batch []change[T]
+func (l *listener[T]) giveAll(changes iter.Seq[store.Change[T]]) {
+	var batch []store.Change[T]
 	for c := range changes {
 		if batch = append(batch, c); len(batch) == 256 {
 			l.give(batch)
@@ -159,14 +161,14 @@ func (l *listener[T]) giveAll(changes iter.Seq[change[T]]) {
 	l.give(batch)
 }
 
-func (l *listener[T]) setFilter(filter *scopeSet) {
+func (l *listener[T]) setFilter(filter *store.ScopeSet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.filter = filter
 }
 
 // give adds changes whatever the filter.
-func (l *listener[T]) give(changes []change[T]) {
+func (l *listener[T]) give(changes []store.Change[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -372,4 +374,39 @@ func (l *listener[T]) snapshot() HandlerSnapshot {
 		Running: running, Oldest: l.oldestLocked(now), Longest: max(l.mu.tempo.longest, running),
 		Goroutine: l.goroutine.Load(),
 	}
+}
+
+// giveAgain gives the objects of scope again, if the handler sees it.
+func (l *listener[T]) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change[T]]) {
+	l.mu.Lock()
+	seen := l.mu.filter == nil || l.mu.filter.Has(scope)
+	l.mu.Unlock()
+	if seen {
+		l.giveAll(unchanged)
+	}
+}
+
+// atOnesOwnInstant waits until nothing else happens, and tells of e. False: the
+// run is to end.
+func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[T]) bool {
+	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
+	if ctx.Err() != nil {
+		return false
+	}
+	n := l.noteOf(simhook.Told, e)
+	switch {
+	case e.Type == EventDeleted:
+	case e.Undecodable != nil:
+		n.UID, n.Version = string(e.Undecodable.UID), uint64(e.Undecodable.Version)
+	case !base.IsNil(e.New):
+		n.UID, n.Version = string(e.New.GetUID()), uint64(ParseVersion(e.New.GetResourceVersion()))
+	}
+	sim.Note(n)
+	return true
+}
+
+func (l *listener[T]) noteHeard(sim simhook.Hooks, e Event[T]) { sim.Note(l.noteOf(simhook.Heard, e)) }
+
+func (l *listener[T]) noteOf(what simhook.What, e Event[T]) simhook.Note {
+	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
 }

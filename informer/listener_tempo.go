@@ -96,18 +96,3 @@ func millis(t time.Duration) uint32 { return uint32(t.Milliseconds()) }
 func ageOf(at uint32, now time.Duration) time.Duration {
 	return time.Duration(millis(now)-at) * time.Millisecond
 }
-
-// Slowest is the handler that is behind the most: the one whose first waiting
-// event, or present call, is the oldest. ok: there is one that has anything to
-// do.
-func (s Snapshot) Slowest() (slowest HandlerSnapshot, ok bool) {
-	for _, h := range s.Handlers {
-		if h.lag() > slowest.lag() || !ok && (h.Running > 0 || h.Backlog > 0) {
-			slowest, ok = h, true
-		}
-	}
-	return slowest, ok
-}
-
-// lag is how far the handler is behind.
-func (h HandlerSnapshot) lag() time.Duration { return max(h.Running, h.Oldest) }

@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 func TestTempo_LongCallIsReportedOncePerDoubling(t *testing.T) {
 	var p tempo
-	p.begin(named("a"), time.Hour)
+	p.begin(fixture.Named("a"), time.Hour)
 	var reports []time.Duration
 	for now, again := time.Hour+longCall, longCall; again > 0; now += again {
 		var report bool
@@ -32,7 +35,7 @@ func TestTempo_LongCallIsReportedOncePerDoubling(t *testing.T) {
 	if n := len(reports); n < 10 || n > 20 {
 		t.Errorf("%d reports of a call that never ends, want one per doubling, and an end of them", n)
 	}
-	p.begin(named("b"), 100*time.Hour)
+	p.begin(fixture.Named("b"), 100*time.Hour)
 	if report, again := p.overrun(100*time.Hour + 20*time.Second); report || again != 40*time.Second {
 		t.Errorf("after 20 s of the next call: reported %v, again after %v; want not, and again after 40 s", report, again)
 	}
@@ -79,16 +82,16 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 					logged = append(logged, args)
 				}, funcr.Options{})
 				release := make(chan struct{})
-				l := newListener(0, func(Event[thing]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
+				l := newListener(0, func(Event[Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
 				stop := listening(t, l)
 				defer stop()
 				time.Sleep(10 * time.Minute) // an idle handler costs nothing and says nothing
-				l.push([]change[thing]{became("a", "", "u@1")}, nil)
+				l.push([]store.Change[Object]{became("a", "", "u@1")}, nil)
 				synctest.Wait()
 				time.Sleep(time.Second)
-				l.push([]change[thing]{became("b", "", "v@2")}, nil)
+				l.push([]store.Change[Object]{became("b", "", "v@2")}, nil)
 				time.Sleep(4 * time.Second)
-				l.push([]change[thing]{became("c", "", "w@3")}, nil)
+				l.push([]store.Change[Object]{became("c", "", "w@3")}, nil)
 				if s := l.snapshot(); s.Running != 5*time.Second || s.Oldest != 4*time.Second || s.Longest != 5*time.Second || s.Backlog != 2 {
 					t.Errorf("got %+v, want a call of 5 s, and two that wait, since 4 s", s)
 				}
@@ -100,7 +103,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				logged = nil
 				mu.Unlock()
 				for i := range 2 * longBacklog {
-					l.push([]change[thing]{became(fmt.Sprint(i), "", "u@1")}, nil)
+					l.push([]store.Change[Object]{became(fmt.Sprint(i), "", "u@1")}, nil)
 				}
 				mu.Lock()
 				want := 0

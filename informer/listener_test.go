@@ -16,10 +16,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // listening runs l in the bubble, until the test's end.
-func listening(t *testing.T, l *listener[thing]) (stop func()) {
+func listening(t *testing.T, l *listener[Object]) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.run(ctx) })
@@ -37,16 +39,16 @@ func isClosed(c <-chan struct{}) bool {
 
 func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var got []Event[thing]
-		l := newListener(0, func(e Event[thing]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
+		var got []Event[Object]
+		l := newListener(0, func(e Event[Object]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		defer stop()
-		l.look(nil, slices.Values([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2")}))
-		l.push([]change[thing]{became("c", "", "w@3")}, nil)
+		l.look(nil, slices.Values([]store.Change[Object]{became("a", "", "u@1"), became("b", "", "v@2")}))
+		l.push([]store.Change[Object]{became("c", "", "w@3")}, nil)
 		l.mark()
 		l.mark()
 		synctest.Wait() // it holds a
-		l.push([]change[thing]{became("d", "", "x@4"), became("a", "u@1", "u@5")}, nil)
+		l.push([]store.Change[Object]{became("d", "", "x@4"), became("a", "u@1", "u@5")}, nil)
 		time.Sleep(2900 * time.Millisecond)
 		if isClosed(l.synced()) {
 			t.Error("synced while the handler has not returned from an object that was there")
@@ -72,7 +74,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		var logged []string
 		log := funcr.New(func(prefix, args string) { logged = append(logged, args) }, funcr.Options{})
 		var got []string
-		l := newListener(0, func(e Event[thing]) {
+		l := newListener(0, func(e Event[Object]) {
 			if e.Key.Name == "b" {
 				panic("cannot")
 			}
@@ -80,7 +82,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		}, HandlerOptions{Name: "mine"}, nil, log)
 		stop := listening(t, l)
 		defer stop()
-		l.push([]change[thing]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")}, nil)
+		l.push([]store.Change[Object]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")}, nil)
 		l.mark()
 		synctest.Wait()
 		if !slices.Equal(got, []string{"a", "c"}) || !isClosed(l.synced()) {
@@ -98,10 +100,10 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 // A test's FailNow in a handler, for one.
 func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newListener(0, func(Event[thing]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
+		l := newListener(0, func(Event[Object]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		for i := range 10 {
-			l.push([]change[thing]{became(fmt.Sprint(i), "", "u@1")}, nil)
+			l.push([]store.Change[Object]{became(fmt.Sprint(i), "", "u@1")}, nil)
 			synctest.Wait()
 		}
 		if s := l.snapshot(); s.Backlog != 0 || s.Delivered != 1 || s.Panics != 1 {
@@ -115,16 +117,16 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, left := 0, 0
 		var r *Registration
-		var l *listener[thing]
-		l = newListener(0, func(Event[thing]) {
+		var l *listener[Object]
+		l = newListener(0, func(Event[Object]) {
 			if calls++; calls == 2 {
 				r.Remove() // of itself
-				l.push([]change[thing]{became("z", "", "z@9")}, nil)
+				l.push([]store.Change[Object]{became("z", "", "z@9")}, nil)
 			}
 		}, HandlerOptions{}, nil, logr.Discard())
 		r = newRegistration(l, func() { left++ })
 		for i := range 10 {
-			l.push([]change[thing]{became(fmt.Sprint(i), "u@1", "v@2")}, nil) // two events each
+			l.push([]store.Change[Object]{became(fmt.Sprint(i), "u@1", "v@2")}, nil) // two events each
 		}
 		if err := l.run(t.Context()); err != nil {
 			t.Errorf("run = %v, want nil", err)
@@ -139,14 +141,14 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		slow := newListener(0, func(Event[thing]) { <-release }, HandlerOptions{}, nil, logr.Discard())
+		slow := newListener(0, func(Event[Object]) { <-release }, HandlerOptions{}, nil, logr.Discard())
 		told := 0
-		fast := newListener(0, func(Event[thing]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
+		fast := newListener(0, func(Event[Object]) { told++ }, HandlerOptions{EveryEvent: true}, nil, logr.Discard())
 		stopSlow, stopFast := listening(t, slow), listening(t, fast)
 		for i := range 1000 {
 			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))
-			slow.push([]change[thing]{c}, nil)
-			fast.push([]change[thing]{c}, nil)
+			slow.push([]store.Change[Object]{c}, nil)
+			fast.push([]store.Change[Object]{c}, nil)
 			synctest.Wait()
 		}
 		if told != 1000 || slow.snapshot().Backlog > 1 {

@@ -13,6 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // Lister reads an informer's objects, those of its scopes. What it returns is
@@ -26,16 +29,17 @@ type Lister[T Object] struct{ v *view }
 
 // view is what a Lister looks at, and through.
 type view struct {
-	store    *Indexer[Object]
+	store    *store.Indexer[Object]
 	resource func() schema.GroupResource // for NotFound; nil: the kind stands in
 	// namespaced says whether objects of the kind live in namespaces, and whether
 	// that is known; nil: it never is.
 	namespaced func() (namespaced, known bool)
 	sight      *atomic.Pointer[sight]
+	guard      *mutationGuard // notes what is read; nil: none
 }
 
-func newLister[T Object](store *Indexer[Object], resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight]) Lister[T] {
-	return Lister[T]{&view{store, resource, namespaced, sight}}
+func newLister[T Object](store *store.Indexer[Object], resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard) Lister[T] {
+	return Lister[T]{&view{store, resource, namespaced, sight, guard}}
 }
 
 // look reads what is there and through what it is seen, both of one moment:
@@ -71,13 +75,13 @@ func (l Lister[T]) Get(key Key) (T, error) {
 	}
 	for {
 		s := l.v.sight.Load()
-		obj, scopes, err := l.v.store.get(key)
+		obj, scopes, err := l.v.store.Get(key)
 		if l.v.sight.Load() != s {
 			continue
 		}
-		if scopes.seenBy(s.scopes) {
-			if l.v.store.guard != nil && !isNil(obj) {
-				l.v.store.guard.touch(obj)
+		if scopes.SeenBy(s.scopes) {
+			if l.v.guard != nil && !base.IsNil(obj) {
+				l.v.guard.touch(obj)
 			}
 			return as[T](obj), err
 		}
@@ -87,7 +91,7 @@ func (l Lister[T]) Get(key Key) (T, error) {
 
 // missing is why there is no object of key.
 func (l Lister[T]) missing(key Key, s *sight) error {
-	kind := l.v.store.kind
+	kind := l.v.store.Kind
 	switch {
 	case s.gone != nil:
 		return s.gone
@@ -122,9 +126,9 @@ func (l Lister[T]) All() iter.Seq[T] {
 		if l.v == nil {
 			return
 		}
-		s, rows := look(l.v.sight, l.v.store.view)
+		s, rows := look(l.v.sight, l.v.store.View)
 		for r := range rows.All() {
-			if l.v.sees(s, r) && !yield(as[T](r.object)) {
+			if l.v.sees(s, r) && !yield(as[T](r.Object)) {
 				return
 			}
 		}
@@ -132,12 +136,12 @@ func (l Lister[T]) All() iter.Seq[T] {
 }
 
 // sees also notes that the row's object is read.
-func (v *view) sees(s *sight, r *row[Object]) bool {
-	if !r.readable() || !r.scopes.seenBy(s.scopes) {
+func (v *view) sees(s *sight, r *store.Row[Object]) bool {
+	if !r.Readable() || !r.Scopes.SeenBy(s.scopes) {
 		return false
 	}
-	if v.store.guard != nil {
-		v.store.guard.touch(r.object)
+	if v.guard != nil {
+		v.guard.touch(r.Object)
 	}
 	return true
 }
@@ -172,21 +176,21 @@ func matching[T Object](objects iter.Seq[T], s labels.Selector) iter.Seq[T] {
 func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for r := range l.rows(index, value) {
-			if !yield(as[T](r.object)) {
+			if !yield(as[T](r.Object)) {
 				return
 			}
 		}
 	}
 }
 
-func (l Lister[T]) rows(index, value string) iter.Seq[*row[Object]] {
-	return func(yield func(*row[Object]) bool) {
+func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row[Object]] {
+	return func(yield func(*store.Row[Object]) bool) {
 		if l.v == nil {
 			return
 		}
-		s, found := look(l.v.sight, func() found[Object] { return l.v.store.lookup(index, value) })
-		for at := range found.positions.All() {
-			if r := found.rows.At(int(*at)); l.v.sees(s, r) && !yield(r) {
+		s, found := look(l.v.sight, func() store.Found[Object] { return l.v.store.Lookup(index, value) })
+		for at := range found.Positions.All() {
+			if r := found.Rows.At(int(*at)); l.v.sees(s, r) && !yield(r) {
 				return
 			}
 		}
@@ -209,9 +213,9 @@ func (l Lister[T]) IndexKeys(name, value string) ([]Key, error) {
 	}
 	var keys []Key
 	for r := range l.rows(name, value) {
-		keys = append(keys, r.key)
+		keys = append(keys, r.Key)
 	}
-	slices.SortFunc(keys, compareKeys)
+	slices.SortFunc(keys, base.CompareKeys)
 	return keys, nil
 }
 
@@ -222,7 +226,7 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	values, err := l.v.store.ask(name, object(like))
+	values, err := l.v.store.Ask(name, object(like))
 	if err != nil {
 		return nil, err
 	}
@@ -230,16 +234,16 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 		return l.shelf(name, values[0]), nil
 	}
 	return func(yield func(T) bool) {
-		s, all := look(l.v.sight, func() []found[Object] { return l.v.store.lookups(name, values) })
+		s, all := look(l.v.sight, func() []store.Found[Object] { return l.v.store.Lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
-			for at := range f.positions.All() {
-				r := f.rows.At(int(*at))
+			for at := range f.Positions.All() {
+				r := f.Rows.At(int(*at))
 				if !l.v.sees(s, r) || yielded[*at] {
 					continue
 				}
 				yielded[*at] = true
-				if !yield(as[T](r.object)) {
+				if !yield(as[T](r.Object)) {
 					return
 				}
 			}
@@ -253,7 +257,7 @@ func (l Lister[T]) IndexValues(name string) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	_, values := look(l.v.sight, func() []string { return l.v.store.valuesOf(name, l.v.sight.Load().scopes) })
+	_, values := look(l.v.sight, func() []string { return l.v.store.ValuesOf(name, l.v.sight.Load().scopes) })
 	slices.Sort(values)
 	return values, nil
 }
@@ -265,8 +269,8 @@ func (l Lister[T]) known(index string) error {
 	if gone := l.v.sight.Load().gone; gone != nil {
 		return gone
 	}
-	if index == "" || l.v.store.find(index) == nil {
-		return fmt.Errorf("read index %q of %s: there is no such index; add it with AddIndex", index, l.v.store.kind.Kind)
+	if index == "" || l.v.store.Find(index) == nil {
+		return fmt.Errorf("read index %q of %s: there is no such index; add it with AddIndex", index, l.v.store.Kind.Kind)
 	}
 	return nil
 }
@@ -289,7 +293,7 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 		if opts.Namespace != "" {
 			objects = func(yield func(T) bool) {
 				for r := range l.rows(opts.Index, opts.IndexValue) {
-					if r.key.Namespace == opts.Namespace && !yield(as[T](r.object)) {
+					if r.Key.Namespace == opts.Namespace && !yield(as[T](r.Object)) {
 						return
 					}
 				}
@@ -318,27 +322,25 @@ func (l Lister[T]) readable(namespace string) error {
 		return s.gone
 	case namespace == "":
 	case l.v.misplaced(namespace):
-		return &NamespaceError{Kind: l.v.store.kind, Key: key}
+		return &NamespaceError{Kind: l.v.store.Kind, Key: key}
 	case !s.covers(namespace):
-		return &OutOfScopeError{Kind: l.v.store.kind, Key: key}
+		return &OutOfScopeError{Kind: l.v.store.Kind, Key: key}
 	}
 	return nil
 }
 
-// ask is the values that the named index gives for obj.
-func (x *Indexer[T]) ask(name string, obj T) ([]string, error) {
-	return x.find(name).valuesOf(x.kind.Kind, KeyOf(obj), obj)
-}
-
-// lookups is lookup of several values, at one moment.
-func (x *Indexer[T]) lookups(name string, values []string) (all []found[T]) {
-	i := x.find(name)
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	for _, v := range values {
-		if b := i.buckets[v]; b != nil {
-			all = append(all, found[T]{x.mu.rows.View(), b.rows.View()})
+// Undecodable yields the objects of the Lister's scopes that cannot be decoded,
+// as they were at one moment, when the loop began, sorted by key.
+func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
+	return func(yield func(Undecodable) bool) {
+		if l.v == nil {
+			return
+		}
+		_, entries := look(l.v.sight, func() []*Undecodable { return l.v.store.Quarantine(l.v.sight.Load().scopes) })
+		for _, u := range entries {
+			if !yield(*u) {
+				return
+			}
 		}
 	}
-	return all
 }

@@ -16,15 +16,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // listed answers a streaming list of obj alone.
-func listed(t *testing.T, kind string, obj Object) answer {
+func listed(t *testing.T, kind string, obj Object) fixture.Answer {
 	t.Helper()
 	obj.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 	end := Copy(obj)
 	end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-	return watch(hang, wire(t, FrameAdded, obj), wire(t, FrameBookmark, end))
+	return fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, obj), fixture.Wire(t, listwatch.FrameBookmark, end))
 }
 
 // refused holds that a read is a *NamespaceError whose text names the fix.
@@ -38,7 +41,7 @@ func refused(t *testing.T, what string, err error, fix string) {
 func TestLister_ReadThatNoObjectCanAnswerIsAnError_B10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
-		f, _ := factoryOn(t, serve(t, listed(t, "Node", node)), Options{Namespaces: []string{"a"}})
+		f, _ := factoryOn(t, fixture.Serve(t, listed(t, "Node", node)), Options{Namespaces: []string{"a"}})
 		nodes := For[*corev1.Node](f)
 		defer runFactory(t, f)()
 		<-nodes.Synced()
@@ -60,7 +63,7 @@ func TestLister_ReadThatNoObjectCanAnswerIsAnError_B10(t *testing.T) {
 func TestLister_ReadOfANamespacedKindWithoutNamespaceIsAnError_B10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "n", UID: "u", ResourceVersion: "5"}}
-		f, _ := factoryOn(t, serve(t, listed(t, "ConfigMap", cm)), Options{Namespaces: []string{"a"}})
+		f, _ := factoryOn(t, fixture.Serve(t, listed(t, "ConfigMap", cm)), Options{Namespaces: []string{"a"}})
 		configMaps := For[*corev1.ConfigMap](f)
 		defer runFactory(t, f)()
 		<-configMaps.Synced()
@@ -82,8 +85,8 @@ func TestLister_ReadOfANamespacedKindWithoutNamespaceIsAnError_B10(t *testing.T)
 func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
-		s := serve(t, listed(t, "Node", node))
-		lw, err := NewListerWatcher[*corev1.Node](&rest.Config{Host: "http://memory", Transport: &http.Transport{DialContext: s.dial}}, clientscheme.Scheme, WatchScope{})
+		s := fixture.Serve(t, listed(t, "Node", node))
+		lw, err := NewListerWatcher[*corev1.Node](&rest.Config{Host: "http://memory", Transport: &http.Transport{DialContext: s.Dial}}, clientscheme.Scheme, WatchScope{})
 		if err != nil {
 			t.Fatal(err)
 		}

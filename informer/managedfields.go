@@ -3,8 +3,6 @@
 
 package informer
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // KeepManagedFields has metadata.managedFields stay in the objects of this
 // kind and representation, for code that reads them, whatever the Options say.
 // They cost memory, for everyone who shares the informer. It is an error after
@@ -32,24 +30,4 @@ func (c *core) keepsManagedFields() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.managed
-}
-
-// keeping is d, with or without managedFields.
-func (d *decoder[T]) keeping(managedFields bool) *decoder[T] {
-	if d.keepManagedFields == managedFields {
-		return d
-	}
-	other := *d
-	other.keepManagedFields = managedFields
-	return &other
-}
-
-// withoutManagedFields is obj, or a copy of it that shares all else; nil of nil.
-func withoutManagedFields(obj *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
-	if obj == nil || len(obj.ManagedFields) == 0 {
-		return obj
-	}
-	out := *obj
-	out.ManagedFields = nil
-	return &out
 }

@@ -66,12 +66,12 @@ type read struct {
 }
 
 // newMutationDetector is nil where nothing is to be detected.
-func newMutationDetector(opts Options) *MutationDetector {
-	detection := opts.DetectMutations.completed()
+func newMutationDetector(detection MutationDetection, log logr.Logger) *MutationDetector {
+	detection = detection.completed()
 	if !(detection.Rate > 0) {
 		return nil
 	}
-	d := &MutationDetector{detection: detection, log: textlog.Throttled(opts.Logger)}
+	d := &MutationDetector{detection: detection, log: textlog.Throttled(log)}
 	d.clock.Store(1)
 	d.mu.said = make(map[string]bool)
 	return d

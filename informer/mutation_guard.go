@@ -40,70 +40,6 @@ type handlerName struct{ name, kind string }
 
 func (h handlerName) String() string { return fmt.Sprintf("handler %q of %s", h.name, h.kind) }
 
-// guarded gives c its place in the factory's detector, or in one of its own.
-func (c *core) guarded() {
-	detector := c.opts.detector
-	if detector == nil {
-		if detector = newMutationDetector(c.opts); detector == nil {
-			return
-		}
-		_ = c.group.Go(detector.run)
-	}
-	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
-	c.indexer.guard = c.guard
-	c.guard.holds = func(k *kept) bool {
-		obj, _, _ := c.indexer.get(k.key)
-		return obj == k.object
-	}
-	c.guard.mend = func(k *kept) bool {
-		truth, ok := k.truth.DeepCopyObject().(Object)
-		if !ok {
-			return false
-		}
-		fresh := c.guard.keep(k.key, truth)
-		mended := c.indexer.mend(k.key, k.object, truth)
-		if !mended && fresh != nil {
-			fresh.drop()
-		}
-		return mended
-	}
-}
-
-// mend puts truth in the place of changed, if that is still what key has.
-func (x *Indexer[T]) mend(key Key, changed, truth T) bool {
-	x.turn.Lock()
-	defer x.turn.Unlock()
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	at, ok := x.mu.at[key]
-	if !ok || any(x.mu.rows.At(int(at)).object) != any(changed) {
-		return false
-	}
-	x.mu.rows.Edit(int(at)).object = truth
-	return true
-}
-
-// offer keeps copies of what is about to be stored, before anybody can have it.
-func (c *core) offer(deltas []Delta[Object]) (offered []*kept) {
-	if c.guard == nil {
-		return nil
-	}
-	for i := range deltas {
-		if d := &deltas[i]; d.Type != Sync && d.Err == nil && !isNil(d.Object) {
-			offered = c.guard.offer(offered, d.Key, d.Object)
-		}
-	}
-	return offered
-}
-
-// offerWrite is offer for an own write.
-func (c *core) offerWrite(o observed[Object]) (offered []*kept) {
-	if c.guard == nil || o.Effect != Stored || isNil(o.Object) {
-		return nil
-	}
-	return c.guard.offer(nil, o.Key, o.Object)
-}
-
 func (g *mutationGuard) offer(offered []*kept, key Key, obj Object) []*kept {
 	if g.detection.Rate < 1 && (g.count.Load() >= sampleLimit || rand.Float64() >= g.detection.Rate) {
 		return offered
@@ -144,33 +80,6 @@ func faithfulCopy(obj Object) (truth Object, err error) {
 		return nil, fmt.Errorf("copy %T: it differs at %v", obj, fields)
 	}
 	return truth, nil
-}
-
-// settled lets go of what was offered and not stored, and retires what was
-// replaced.
-func (c *core) settled(offered []*kept, changes []change[Object]) {
-	if c.guard == nil {
-		return
-	}
-	stored := make(map[*kept]bool, len(offered))
-	for i := range changes {
-		ch := &changes[i]
-		was, is := c.guard.find(ch.old), c.guard.find(ch.new)
-		if is != nil {
-			stored[is] = true
-		}
-		if was != nil && was != is {
-			was.retire()
-		}
-		if is != nil && ch.after == nil {
-			is.retire()
-		}
-	}
-	for _, k := range offered {
-		if !stored[k] {
-			k.drop()
-		}
-	}
 }
 
 // retire compares k, which handlers may still be given as what was before, and

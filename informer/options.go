@@ -8,6 +8,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/gate"
 )
 
 // Options of the informers of a SharedInformerFactory, or of one made by New.
@@ -62,7 +64,7 @@ func (o Options) resyncOf(kind schema.GroupKind) time.Duration {
 
 func (o Options) concurrentLists() int {
 	if o.ConcurrentLists <= 0 {
-		return defaultConcurrentLists
+		return gate.DefaultConcurrentLists
 	}
 	return o.ConcurrentLists
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // What each hop costs an update, alone and warm; hack/bench has the whole path
@@ -22,22 +25,22 @@ const (
 
 // benchStore is an Indexer of benchKeys objects with an index beside the
 // namespaces, and the deltas of the next update of each.
-func benchStore(b *testing.B) (f *DeltaFIFO[thing], x *Indexer[thing], next func(i int, v Version) Delta[thing]) {
-	x = NewIndexer[thing](thingKind)
-	if err := x.AddIndex("value", func(obj thing) []string { return []string{"v"} }); err != nil {
+func benchStore(b *testing.B) (f *store.DeltaFIFO[Object], x *store.Indexer[Object], next func(i int, v Version) store.Delta[Object]) {
+	x = store.NewIndexer[Object](fixture.ThingKind)
+	if err := x.AddIndex("value", func(obj Object) []string { return []string{"v"} }); err != nil {
 		b.Fatal(err)
 	}
-	f = NewDeltaFIFO[thing](x)
+	f = store.NewDeltaFIFO[Object](x)
 	keys := make([]Key, benchKeys)
-	objects := make([]thing, benchKeys)
+	objects := make([]Object, benchKeys)
 	list := f.Replace(0)
 	for i := range keys {
-		keys[i] = named(fmt.Sprint("object-", i))
-		objects[i] = newThing(keys[i], types.UID(fmt.Sprint("uid-", i)), 1, "v")
+		keys[i] = fixture.Named(fmt.Sprint("object-", i))
+		objects[i] = fixture.NewThing(keys[i], types.UID(fmt.Sprint("uid-", i)), 1, "v")
 	}
-	next = func(i int, v Version) Delta[thing] {
+	next = func(i int, v Version) store.Delta[Object] {
 		i = i * 7919 % benchKeys
-		return Delta[thing]{Type: Updated, Key: keys[i], UID: objects[i].GetUID(), Version: v, Object: objects[i]}
+		return store.Delta[Object]{Type: store.Updated, Key: keys[i], UID: objects[i].GetUID(), Version: v, Object: objects[i]}
 	}
 	for i := range keys {
 		list.Add(next(i, 1))
@@ -47,7 +50,7 @@ func benchStore(b *testing.B) (f *DeltaFIFO[thing], x *Indexer[thing], next func
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := x.apply(batch); err != nil {
+	if _, err := x.Apply(batch); err != nil {
 		b.Fatal(err)
 	}
 	return f, x, next
@@ -63,7 +66,7 @@ func BenchmarkPath_DeltaFIFO(b *testing.B) {
 	for b.Loop() {
 		f.Push(next(n, Version(benchKeys+n)))
 		if n++; n%benchBatch == 0 {
-			if _, err := f.popBatch(ctx); err != nil {
+			if _, err := f.PopBatchWoken(ctx); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -73,13 +76,13 @@ func BenchmarkPath_DeltaFIFO(b *testing.B) {
 // BenchmarkPath_Indexer stores updates.
 func BenchmarkPath_Indexer(b *testing.B) {
 	_, x, next := benchStore(b)
-	batch := Batch[thing]{Deltas: make([]Delta[thing], 0, benchBatch)}
+	batch := store.Batch[Object]{Deltas: make([]store.Delta[Object], 0, benchBatch)}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		batch.Deltas = append(batch.Deltas, next(n, Version(2*benchKeys+n)))
 		if n++; n%benchBatch == 0 {
-			changes, err := x.apply(batch)
+			changes, err := x.Apply(batch)
 			if err != nil || len(changes) != benchBatch {
 				b.Fatal(len(changes), err)
 			}
@@ -92,13 +95,13 @@ func BenchmarkPath_Indexer(b *testing.B) {
 // BenchmarkPath_Waiting gives a handler changes and takes its events.
 func BenchmarkPath_Waiting(b *testing.B) {
 	_, x, next := benchStore(b)
-	var changes []change[thing]
+	var changes []store.Change[Object]
 	for from := 0; from < benchKeys; from += benchBatch {
-		var batch Batch[thing]
+		var batch store.Batch[Object]
 		for i := range benchBatch {
 			batch.Deltas = append(batch.Deltas, next(from+i, Version(2*benchKeys+from+i)))
 		}
-		told, err := x.apply(batch)
+		told, err := x.Apply(batch)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -106,15 +109,15 @@ func BenchmarkPath_Waiting(b *testing.B) {
 	}
 	for _, kind := range []struct {
 		name    string
-		waiting waiting[thing]
-	}{{"level", newBacklog[thing]()}, {"every", &eventStream[thing]{}}} {
+		waiting waiting[Object]
+	}{{"level", newBacklog[Object]()}, {"every", &eventStream[Object]{}}} {
 		b.Run(kind.name, func(b *testing.B) {
-			var buf [2]Event[thing]
+			var buf [2]Event[Object]
 			b.ReportAllocs()
 			n := 0
 			for b.Loop() {
 				c := &changes[n%len(changes)]
-				c.newUID = "other" // an update to the same object is no news
+				c.NewUID = "other" // an update to the same object is no news
 				kind.waiting.push(*c, nil, false)
 				if n++; n%benchBatch == 0 {
 					for kind.waiting.len() > 0 {
@@ -131,7 +134,7 @@ func BenchmarkPath_Read(b *testing.B) {
 	_, x, next := benchStore(b)
 	var all atomic.Pointer[sight]
 	all.Store(&sight{})
-	lister := newLister[thing](x, nil, nil, &all)
+	lister := newLister[Object](x, nil, nil, &all, nil)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0

@@ -6,6 +6,8 @@ package informer
 import (
 	"context"
 	"fmt"
+
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // placing asks, before each list and watch, whether objects of the kind live in
@@ -16,14 +18,14 @@ type placing[T Object] struct {
 	place func(context.Context) error
 }
 
-func (l placing[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+func (l placing[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	if err := l.place(ctx); err != nil {
-		return Page[T]{}, err
+		return listwatch.Page[T]{}, err
 	}
 	return l.ListerWatcher.List(ctx, opts)
 }
 
-func (l placing[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+func (l placing[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	if err := l.place(ctx); err != nil {
 		return nil, err
 	}

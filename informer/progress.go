@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
@@ -97,7 +98,7 @@ type roster struct {
 // seat is a scope that is watched.
 type seat struct {
 	*watched
-	reflector *Reflector[Object]
+	reflector *reflector.Reflector[Object]
 }
 
 // choice is a choice of namespaces that a handle follows.

@@ -11,29 +11,33 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // story is the life of key a in a store, told step by step: "u@1" is a version
 // that can be decoded, "!u@2" one that cannot, "" an end.
-func story(t *testing.T, steps ...string) (x *Indexer[thing], changes [][]change[thing]) {
+func story(t *testing.T, steps ...string) (x *store.Indexer[Object], changes [][]store.Change[Object]) {
 	t.Helper()
-	x = NewIndexer[thing](thingKind)
+	x = store.NewIndexer[Object](fixture.ThingKind)
 	var uid string
 	for n, step := range steps {
 		var v Version
-		d := delta(Updated, "a", "", 0)
+		d := seenAs(store.Updated, "a", "", 0)
 		bad := len(step) > 0 && step[0] == '!'
 		if step == "" {
-			d.Type, d.UID, d.Version = Deleted, types.UID(uid), Version(n+1)
+			d.Type, d.UID, d.Version = store.Deleted, types.UID(uid), Version(n+1)
 			d.Object = nil
 		} else {
 			if _, err := fmt.Sscanf(step[len(step)-3:], "%1s@%d", &uid, &v); err != nil {
 				t.Fatal(err)
 			}
-			d = deltaOf(newThing(d.Key, types.UID(uid), v, ""))
-			d.Type = Updated
+			d = deltaOf(fixture.NewThing(d.Key, types.UID(uid), v, ""))
+			d.Type = store.Updated
 			if bad {
-				d.Metadata, d.Object, d.Err = d.Object.(*metav1.PartialObjectMetadata), nil, errSpoiled
+				d.Metadata, d.Object, d.Err = d.Object.(*metav1.PartialObjectMetadata), nil, fixture.ErrSpoiled
 			}
 		}
 		changes = append(changes, slices.Clone(mustApply(t, x, d)))
@@ -42,7 +46,7 @@ func story(t *testing.T, steps ...string) (x *Indexer[thing], changes [][]change
 }
 
 // tellUndecodable is tell with what is known of the undecodable.
-func tellUndecodable(events []Event[thing]) []string {
+func tellUndecodable(events []Event[Object]) []string {
 	out := tell(events)
 	for i, e := range events {
 		if u := e.Undecodable; u != nil {
@@ -110,11 +114,11 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, changes := story(t, test.steps...)
-			busy := newBacklog[thing]()
+			busy := newBacklog[Object]()
 			busy.undecodable = true
-			for kind, w := range map[string]func() waiting[thing]{
-				"level-triggered": func() waiting[thing] { b := newBacklog[thing](); b.undecodable = true; return b },
-				"every event":     func() waiting[thing] { return &eventStream[thing]{undecodable: true} },
+			for kind, w := range map[string]func() waiting[Object]{
+				"level-triggered": func() waiting[Object] { b := newBacklog[Object](); b.undecodable = true; return b },
+				"every event":     func() waiting[Object] { return &eventStream[Object]{undecodable: true} },
 			} {
 				queue := w()
 				var got []string
@@ -128,7 +132,7 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 					t.Errorf("%s:\n got %q\nwant %q", kind, got, test.want)
 				}
 			}
-			deaf, every := newBacklog[thing](), &eventStream[thing]{}
+			deaf, every := newBacklog[Object](), &eventStream[Object]{}
 			var got, gotEvery []string
 			for n, batch := range changes {
 				for _, c := range batch {
@@ -154,7 +158,7 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 // Above the bound, undecodable versions of a key merge as updates do.
 func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 	const below = 200
-	s := newEventStream[thing](HandlerOptions{BacklogBytes: below * eventBytes, Undecodable: true})
+	s := newEventStream[Object](HandlerOptions{BacklogBytes: below * store.EventBytes, Undecodable: true})
 	for i := range below {
 		s.push(became(fmt.Sprint(i), "", "u@1"), nil, false)
 	}
@@ -183,10 +187,10 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 		x, _ := story(t, steps...)
 		for _, asks := range []bool{false, true} {
 			var got []string
-			for _, sights := range [][2]*scopeSet{{scopesOf(1), scopesOf(0)}, {scopesOf(0), scopesOf(1)}} {
-				b := newBacklog[thing]()
+			for _, sights := range [][2]*store.ScopeSet{{store.ScopesOf(1), store.ScopesOf(0)}, {store.ScopesOf(0), store.ScopesOf(1)}} {
+				b := newBacklog[Object]()
 				b.undecodable = asks
-				for c := range x.seenDifferently(sights[0], sights[1]) {
+				for c := range x.SeenDifferently(sights[0], sights[1]) {
 					b.push(c, nil, false)
 				}
 				got = append(got, tellUndecodable(drain(b))...)
@@ -206,17 +210,17 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 
 // A listing has what its scopes hold, sorted, and is one moment.
 func TestLister_ListsTheQuarantine_I8(t *testing.T) {
-	x := NewIndexer[thing](thingKind)
-	bad := func(scope ScopeID, name string, v Version) Delta[thing] {
-		d := deltaOf(spoiled(newThing(named(name), "u", v, "")))
-		d.Type, d.Scope = Updated, scope
+	x := store.NewIndexer[Object](fixture.ThingKind)
+	bad := func(scope base.ScopeID, name string, v Version) store.Delta[Object] {
+		d := deltaOf(fixture.Spoilt(fixture.NewThing(fixture.Named(name), "u", v, "")))
+		d.Type, d.Scope = store.Updated, scope
 		return d
 	}
 	mustApply(t, x, bad(0, "b", 1), bad(0, "a", 2), bad(1, "c", 3), seenDelta("good", "g", 4, ""))
-	list := func(l Lister[thing]) (out []string) {
+	list := func(l Lister[Object]) (out []string) {
 		for u := range l.Undecodable() {
 			failed, ok := errors.AsType[*UndecodableError](u.Err)
-			if !ok || failed.Key != u.Key || !errors.Is(u.Err, errSpoiled) || u.Since.IsZero() {
+			if !ok || failed.Key != u.Key || !errors.Is(u.Err, fixture.ErrSpoiled) || u.Since.IsZero() {
 				t.Errorf("%s has the error %v since %v, want an *UndecodableError with its key and cause", u.Key, u.Err, u.Since)
 			}
 			out = append(out, fmt.Sprintf("%s %s@%s %s", u.Key.Name, u.UID, u.Version, u.Metadata.Name))
@@ -224,13 +228,13 @@ func TestLister_ListsTheQuarantine_I8(t *testing.T) {
 		}
 		return out
 	}
-	if got, want := list(listerOf(x, &sight{scopes: scopesOf(0)})), []string{"a u@2 a", "b u@1 b"}; !slices.Equal(got, want) {
+	if got, want := list(listerOf(x, &sight{scopes: store.ScopesOf(0)})), []string{"a u@2 a", "b u@1 b"}; !slices.Equal(got, want) {
 		t.Errorf("one scope lists %q, want %q", got, want)
 	}
 	if got, want := list(listerOf(x, &sight{})), []string{"c u@3 c"}; !slices.Equal(got, want) {
 		t.Errorf("after the others have healed %q are listed, want %q", got, want)
 	}
-	if got := list(Lister[thing]{}); got != nil {
+	if got := list(Lister[Object]{}); got != nil {
 		t.Errorf("an empty Lister lists %q", got)
 	}
 }

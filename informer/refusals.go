@@ -8,6 +8,10 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // refusals are the objects that the transform has refused and is given again.
@@ -27,38 +31,10 @@ type refusedObject struct {
 	at       time.Time // of the next try
 }
 
-// refused is what is in quarantine at key because of the transform; nil: nothing.
-func (x *Indexer[T]) refused(key Key) *Undecodable {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	if u := x.mu.bad[key]; u != nil && u.original != nil {
-		return u
-	}
-	return nil
-}
-
-// accept stores obj, which the transform has made of what it refused, if u still
-// is what is known of its key.
-func (x *Indexer[T]) accept(u *Undecodable, obj T) ([]change[T], error) {
-	x.turn.Lock()
-	defer x.turn.Unlock()
-	s := step[T]{news: news{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
-	values, err := x.evaluateLocked(1, func(int) (key Key, obj T, ok bool) { return s.key, s.object, true })
-	defer clear(values)
-	s.values = values
-	changes := x.roomLocked(1)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.mu.bad[u.Key] != u {
-		return changes, nil
-	}
-	return x.takeLocked(&s, changes), err
-}
-
 // retryRefused has what the transform refuses of deltas given to it again.
-func (c *core) retryRefused(deltas []Delta[Object]) {
+func (c *core) retryRefused(deltas []store.Delta[Object]) {
 	for i := range deltas {
-		if !isNil(deltas[i].original) {
+		if !base.IsNil(deltas[i].Refused) {
 			c.retryLater(deltas[i].Key)
 		}
 	}
@@ -66,7 +42,7 @@ func (c *core) retryRefused(deltas []Delta[Object]) {
 
 // retryLater has what the transform refuses of key given to it again.
 func (c *core) retryLater(key Key) {
-	u := c.indexer.refused(key)
+	u := c.indexer.Refused(key)
 	if u == nil {
 		return // something newer has come
 	}
@@ -85,7 +61,7 @@ func (r *refusals) add(u *Undecodable, now time.Time) (first bool) {
 	if r.mu.waiting[u.Key].entry == u {
 		return false
 	}
-	r.mu.waiting[u.Key] = refusedObject{entry: u, failures: 1, at: now.Add(refusalBackoff.delay(1, 1))}
+	r.mu.waiting[u.Key] = refusedObject{entry: u, failures: 1, at: now.Add(steps.RefusalBackoff.Delay(1, 1))}
 	select {
 	case r.woken <- struct{}{}:
 	default:
@@ -107,7 +83,7 @@ func (r *refusals) due(now time.Time) (due []refusedObject, wait time.Duration) 
 			wait = left
 		}
 	}
-	slices.SortFunc(due, func(a, b refusedObject) int { return compareKeys(a.entry.Key, b.entry.Key) })
+	slices.SortFunc(due, func(a, b refusedObject) int { return base.CompareKeys(a.entry.Key, b.entry.Key) })
 	if len(r.mu.waiting) == 0 {
 		r.mu.waiting, r.mu.running = nil, false
 	}
@@ -126,7 +102,7 @@ func (r *refusals) tried(one refusedObject, refused bool, now time.Time) {
 		return
 	}
 	one.failures++
-	one.at = now.Add(refusalBackoff.delay(one.failures, 1))
+	one.at = now.Add(steps.RefusalBackoff.Delay(one.failures, 1))
 	r.mu.waiting[one.entry.Key] = one
 }
 
@@ -168,17 +144,17 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 
 // retry gives u to the transform, and reports whether it is refused again.
 func (c *core) retry(u *Undecodable) (refused bool) {
-	original, ok := u.original.(Object)
-	if !ok || c.indexer.refused(u.Key) != u {
+	original, ok := u.Original.(Object)
+	if !ok || c.indexer.Refused(u.Key) != u {
 		return false // something newer has come
 	}
 	transform := c.transform()
-	obj, err := callTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
+	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)
 	if err != nil {
 		return true
 	}
-	offered := c.offerWrite(observed[Object]{Effect: Stored, Key: u.Key, Object: obj})
-	changes := c.store(Batch[Object]{}, false, func() ([]change[Object], error) { return c.indexer.accept(u, obj) })
+	offered := c.offerWrite(store.Observed[Object]{Effect: Stored, Key: u.Key, Object: obj})
+	changes := c.store(store.Batch[Object]{}, false, func() ([]store.Change[Object], error) { return c.indexer.Accept(u, obj) })
 	c.settled(offered, changes)
 	c.log.Info("The transform accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false

@@ -46,30 +46,6 @@ type HandlerOptions struct {
 	Undecodable bool
 }
 
-// HandlerSnapshot says how far one handler is.
-type HandlerSnapshot struct {
-	Name    string
-	Synced  bool
-	Backlog int // keys (EveryEvent: events) waiting
-	// BacklogBytes of an EveryEvent handler, as its option of that name counts
-	// them.
-	BacklogBytes int64
-	// Merged is how many updates of an EveryEvent handler went into an earlier one,
-	// because its backlog, or what waited to be stored, had passed its bound.
-	Merged    uint64
-	Delivered uint64 // events given to the handler
-	Panics    uint64 // calls that panicked or ended their goroutine
-	// Running is how long the present call has been running; 0: there is none.
-	Running time.Duration
-	// Oldest is how long the first that waits has been waiting, to the
-	// millisecond; 0: nothing waits.
-	Oldest time.Duration
-	// Longest call so far, the present one included.
-	Longest time.Duration
-	// Goroutine that calls the handler, by its number in stack dumps; 0: none yet.
-	Goroutine uint64
-}
-
 // Registration is one handler's place in an informer.
 type Registration struct {
 	handler interface {

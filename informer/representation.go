@@ -4,7 +4,6 @@
 package informer
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -14,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
 // A kind has up to three representations: its Go type, unstructured (all
@@ -68,7 +70,7 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 		return id, fmt.Errorf("informer.ForObject of %T: give a pointer to an API type that has metadata, such as &corev1.Pod{}", like)
 	}
 	own := like.GetObjectKind().GroupVersionKind()
-	if ofAnyKind(t) {
+	if restclient.OfAnyKind(t) {
 		if own.Kind == "" || own.Version == "" {
 			return id, fmt.Errorf("informer.ForObject of %T: the type does not say which kind; set apiVersion and kind of the object", like)
 		}
@@ -124,7 +126,7 @@ func ofResource[T Object](f *SharedInformerFactory, resource schema.GroupVersion
 // kindOf is the kind of a resource, as far as it is known without asking the
 // server.
 func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
-	if kind, ok := f.resolver.knownKind(resource); ok {
+	if kind, ok := f.resolver.KnownKind(resource); ok {
 		return kind, true
 	}
 	for name := range f.scheme.KnownTypes(resource.GroupVersion()) {
@@ -137,7 +139,9 @@ func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (sc
 }
 
 // target is what an informer of id asks the server for.
-func (id coreID) target() target { return target{kind: id.kind, resource: id.resource} }
+func (id coreID) target() restclient.Target {
+	return restclient.Target{Kind: id.kind, Resource: id.resource}
+}
 
 // named is the kind for logs and errors; before it is known, the resource
 // stands in.
@@ -148,48 +152,10 @@ func (id coreID) named() schema.GroupVersionKind {
 	return id.kind
 }
 
-// kindless says why t alone does not name a kind, nil if it may.
-func kindless(t reflect.Type) error {
-	switch t {
-	case unstructuredType:
-		return errors.New("informer for *unstructured.Unstructured: the type does not say which kind; use informer.ForKind(factory, kind)")
-	case metadataType:
-		return errors.New("informer for *metav1.PartialObjectMetadata: the type does not say which kind; use informer.ForMetadata(factory, kind)")
-	}
-	return nil
-}
-
-var (
-	unstructuredType = reflect.TypeFor[*unstructured.Unstructured]()
-	metadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
-)
-
-// ofMetadata: t holds the metadata alone.
-func ofMetadata(t reflect.Type) bool { return t == metadataType }
-
-// ofAnyKind: t does not say its kind.
-func ofAnyKind(t reflect.Type) bool { return kindless(t) != nil }
-
-// metadataOf is the metadata of obj, which may be of any representation. It
-// shares maps and slices with obj where obj has them as such.
-func metadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
-	out := &metav1.PartialObjectMetadata{}
-	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
-		if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
-			out.ObjectMeta = *m
-			out.SetGroupVersionKind(kind)
-			return out
-		}
-	}
-	out = meta.AsPartialObjectMetadata(obj)
-	out.SetGroupVersionKind(kind)
-	return out
-}
-
 // convertTo is obj as a t that shares nothing with it.
 func convertTo(t reflect.Type, kind schema.GroupVersionKind, obj Object) (Object, error) {
-	if ofMetadata(t) {
-		return metadataOf(obj, kind).DeepCopy(), nil
+	if restclient.OfMetadata(t) {
+		return base.MetadataOf(obj, kind).DeepCopy(), nil
 	}
 	if reflect.TypeOf(obj) == t {
 		return Copy(obj), nil
@@ -201,7 +167,7 @@ func convertTo(t reflect.Type, kind schema.GroupVersionKind, obj Object) (Object
 	if err != nil {
 		return nil, fmt.Errorf("read %T as %s: %w", obj, kind.Kind, err)
 	}
-	if t == unstructuredType {
+	if t == restclient.UnstructuredType {
 		out := &unstructured.Unstructured{Object: content}
 		out.SetGroupVersionKind(kind)
 		return out, nil

@@ -4,12 +4,7 @@
 package informer
 
 import (
-	"fmt"
 	"slices"
-	"strings"
-
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Scope is the part of a kind that an informer covers. The zero Scope is the
@@ -40,14 +35,6 @@ type Scope struct {
 // deferredAlone: the Scope says nothing but Deferred.
 func (s Scope) deferredAlone() bool {
 	return s.Deferred && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
-}
-
-// WatchScope is what one list and watch covers: a Scope with one namespace.
-type WatchScope struct {
-	// Namespace that is watched. Empty: all.
-	Namespace string
-	// LabelSelector and FieldSelector as in Scope.
-	LabelSelector, FieldSelector string
 }
 
 // namespaces to watch one by one, without repetition; one empty name is all.
@@ -85,74 +72,3 @@ func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
 		return w != whole && has[whole]
 	})
 }
-
-// String is the scope in words, for logs and errors.
-func (s WatchScope) String() string {
-	where := "in all namespaces"
-	if s.Namespace != "" {
-		where = fmt.Sprintf("in namespace %q", s.Namespace)
-	}
-	for _, sel := range []struct{ name, text string }{{"labels", s.LabelSelector}, {"fields", s.FieldSelector}} {
-		if sel.text != "" {
-			where += fmt.Sprintf(" with %s %q", sel.name, sel.text)
-		}
-	}
-	return where
-}
-
-// membership is whether an object belongs to a scope.
-type membership uint8
-
-const (
-	outside membership = iota
-	inside
-	undecided // the server alone can evaluate the field selector
-)
-
-// matcher evaluates a WatchScope against objects.
-type matcher struct {
-	namespace string
-	labels    labels.Selector
-	fields    fields.Selector
-}
-
-// newMatcher parses the selectors of s.
-func newMatcher(s WatchScope) (matcher, error) {
-	byLabel, err := labels.Parse(s.LabelSelector)
-	if err != nil {
-		return matcher{}, fmt.Errorf("watch %s: parse label selector: %w", s, err)
-	}
-	byField, err := fields.ParseSelector(s.FieldSelector)
-	if err != nil {
-		return matcher{}, fmt.Errorf("watch %s: parse field selector: %w", s, err)
-	}
-	return matcher{namespace: s.Namespace, labels: byLabel, fields: byField}, nil
-}
-
-// match says whether obj belongs to the scope. Of fields only metadata.name
-// and metadata.namespace are known on this side. A namespace does not divide a
-// kind of cluster scope.
-func (m matcher) match(obj Object) membership {
-	if ns := obj.GetNamespace(); m.namespace != "" && ns != "" && ns != m.namespace {
-		return outside
-	}
-	if !m.labels.Matches(labels.Set(obj.GetLabels())) {
-		return outside
-	}
-	known := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
-	result := inside
-	for _, r := range m.fields.Requirements() {
-		if !known.Has(r.Field) {
-			result = undecided
-			continue
-		}
-		equal := known[r.Field] == r.Value
-		if equal == strings.HasPrefix(string(r.Operator), "!") {
-			return outside
-		}
-	}
-	return result
-}
-
-// ScopeID numbers the watch scopes of one informer, from 0.
-type ScopeID uint32

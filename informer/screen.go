@@ -8,6 +8,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // screening marks what a ListerWatcher gives that is not of the scope it was
@@ -17,7 +22,7 @@ type screening[T Object] struct {
 	of screen
 }
 
-func (l screening[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+func (l screening[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
 	of := l.of.now()
 	for i := range page.Items {
@@ -26,7 +31,7 @@ func (l screening[T]) List(ctx context.Context, opts ListOptions) (Page[T], erro
 	return page, err
 }
 
-func (l screening[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+func (l screening[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -35,37 +40,37 @@ func (l screening[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], 
 }
 
 type screeningStream[T Object] struct {
-	Stream[T]
+	listwatch.Stream[T]
 	of admission
 }
 
-func (s screeningStream[T]) Next() (Frame[T], error) {
+func (s screeningStream[T]) Next() (listwatch.Frame[T], error) {
 	frame, err := s.Stream.Next()
 	switch frame.Type {
-	case FrameAdded, FrameModified, FrameDeleted:
-		frame.Item = screened(s.of, frame.Item, frame.Type == FrameDeleted)
+	case listwatch.FrameAdded, listwatch.FrameModified, listwatch.FrameDeleted:
+		frame.Item = screened(s.of, frame.Item, frame.Type == listwatch.FrameDeleted)
 	}
 	return frame, err
 }
 
-func screened[T Object](of admission, item Item[T], ended bool) Item[T] {
-	if item.stranger != sound || item.unreadable() {
+func screened[T Object](of admission, item listwatch.Item[T], ended bool) listwatch.Item[T] {
+	if item.Anomaly != base.Sound || restclient.IsUnreadable(item) {
 		return item
 	}
 	switch {
-	case !isNil(item.Object):
-		item.stranger = of.judge(item.Key, item.Object, ended)
+	case !base.IsNil(item.Object):
+		item.Anomaly = of.judge(item.Key, item.Object, ended)
 	case item.Metadata != nil:
-		item.stranger = of.judge(item.Key, item.Metadata, ended)
+		item.Anomaly = of.judge(item.Key, item.Metadata, ended)
 	default:
-		item.stranger = of.judge(item.Key, nil, ended)
+		item.Anomaly = of.judge(item.Key, nil, ended)
 	}
 	return item
 }
 
 // screen is what the objects of one scope must be like.
 type screen struct {
-	matcher    matcher
+	matcher    base.Matcher
 	selects    bool                    // it has selectors
 	kind       schema.GroupVersionKind // empty: whoever reads the objects looks at it
 	namespaced func() (namespaced, known bool)
@@ -74,7 +79,7 @@ type screen struct {
 // screen is that of w.
 func (c *core) screen(w *watched) screen {
 	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
-	if _, ok := w.lw.(hosted); !ok && c.object == unstructuredType {
+	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
 		s.kind = c.kind
 	}
 	return s
@@ -95,34 +100,21 @@ func (s screen) now() admission {
 // judge says what is wrong with an object, which is nil where nothing of it is
 // known but its key. Of one that ended the state says nothing: it may have ended
 // for the scope because of its state.
-func (a admission) judge(key Key, obj Object, ended bool) anomaly {
+func (a admission) judge(key Key, obj Object, ended bool) base.Anomaly {
 	if u, ok := obj.(*unstructured.Unstructured); ok && a.kind.Kind != "" {
 		if u.GetKind() != "" && u.GroupVersionKind() != a.kind {
-			return otherKind
+			return base.OtherKind
 		}
 	}
 	switch ns := key.Namespace; {
 	case a.known && a.divided == (ns == ""):
-		return otherNamespace
-	case a.matcher.namespace != "" && ns != "" && ns != a.matcher.namespace:
-		return otherNamespace
+		return base.OtherNamespace
+	case a.matcher.Namespace != "" && ns != "" && ns != a.matcher.Namespace:
+		return base.OtherNamespace
 	case ended || obj == nil || !a.selects:
-		return sound
-	case a.matcher.match(obj) == outside:
-		return unselected
+		return base.Sound
+	case a.matcher.Match(obj) == base.Outside:
+		return base.Unselected
 	}
-	return sound
-}
-
-// listed has the list that is read take item, if it is of the scope.
-func (r *Reflector[T]) listed(replace replacement[T], item Item[T]) {
-	switch item.stranger {
-	case sound:
-		replace.Add(r.delta(Replaced, item))
-		return
-	case otherKind:
-		// The object of that name may be there all the same.
-		replace.Keep(item.Key)
-	}
-	r.status.stranger(item.stranger, item.Key, item.Err)
+	return base.Sound
 }

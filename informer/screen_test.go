@@ -12,11 +12,17 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // lines are what is logged or told, in order.
@@ -77,13 +83,13 @@ func keysOf[T Object](i *SharedInformer[T]) string {
 }
 
 // jsonWatch answers with a watch of JSON texts, and stays open.
-func jsonWatch(texts ...string) answer {
+func jsonWatch(texts ...string) fixture.Answer {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", contentJSON)
+		w.Header().Set("Content-Type", restclient.ContentJSON)
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, strings.Join(texts, "\n")+"\n")
 		w.(http.Flusher).Flush()
-		hang(w, r)
+		fixture.Hang(w, r)
 	}
 }
 
@@ -95,13 +101,13 @@ func jsonEvent(typ, apiVersion, kind, name, version, rest string) string {
 
 // What is of another kind or apiVersion says nothing of the object of its name.
 func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
-	healthy, other := configMap("a", "5"), configMap("b", "8")
+	healthy, other := fixture.ConfigMap("a", "5"), fixture.ConfigMap("b", "8")
 	secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: *healthy.ObjectMeta.DeepCopy()}
 	secret.ResourceVersion = "7"
-	run := func(t *testing.T, answer answer, make func(f *SharedInformerFactory) *SharedInformer[Object]) {
+	run := func(t *testing.T, answer fixture.Answer, make func(f *SharedInformerFactory) *SharedInformer[Object]) {
 		synctest.Test(t, func(t *testing.T) {
 			log := &lines{}
-			f, _ := factoryOn(t, serve(t, answer), logTo(log, Options{}))
+			f, _ := factoryOn(t, fixture.Serve(t, answer), logTo(log, Options{}))
 			i := make(f)
 			told := toldTo(t, i)
 			defer runFactory(t, f)()
@@ -123,9 +129,9 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 		})
 	}
 	t.Run("protobuf", func(t *testing.T) {
-		run(t, watch(hang,
-			wire(t, FrameAdded, healthy), wireBookmark(t, "6", true),
-			wire(t, FrameAdded, secret), wire(t, FrameModified, secret), wire(t, FrameDeleted, secret), wire(t, FrameAdded, other),
+		run(t, fixture.Watch(fixture.Hang,
+			fixture.Wire(t, listwatch.FrameAdded, healthy), fixture.WireBookmark(t, "6", true),
+			fixture.Wire(t, listwatch.FrameAdded, secret), fixture.Wire(t, listwatch.FrameModified, secret), fixture.Wire(t, listwatch.FrameDeleted, secret), fixture.Wire(t, listwatch.FrameAdded, other),
 		), func(f *SharedInformerFactory) *SharedInformer[Object] { return ForObject(f, &corev1.ConfigMap{}) })
 	})
 	json := jsonWatch(
@@ -140,13 +146,13 @@ func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	})
 	t.Run("unstructured", func(t *testing.T) {
 		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] {
-			like, _ := convertTo(unstructuredType, configMapKind, &corev1.ConfigMap{})
+			like, _ := convertTo(restclient.UnstructuredType, fixture.ConfigMapKind, &corev1.ConfigMap{})
 			return ForObject(f, like)
 		})
 	})
 	t.Run("metadata", func(t *testing.T) {
 		run(t, json, func(f *SharedInformerFactory) *SharedInformer[Object] {
-			return ForObject(f, metadataOf(&corev1.ConfigMap{}, configMapKind))
+			return ForObject(f, base.MetadataOf(&corev1.ConfigMap{}, fixture.ConfigMapKind))
 		})
 	})
 }
@@ -156,14 +162,14 @@ func jsonItemOf(apiVersion, kind, name, version string) string {
 	return strings.TrimSuffix(event[strings.Index(event, `"object":`)+len(`"object":`):], "}")
 }
 
-func listText(apiVersion, kind, version string, items ...string) answer {
-	return body(http.StatusOK, contentJSON, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q},"items":[%s]}`, apiVersion, kind, version, strings.Join(items, ",")))
+func listText(apiVersion, kind, version string, items ...string) fixture.Answer {
+	return fixture.Body(http.StatusOK, restclient.ContentJSON, fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"resourceVersion":%q},"items":[%s]}`, apiVersion, kind, version, strings.Join(items, ",")))
 }
 
 // An item of another kind in a list does not delete the object of its name.
 func TestInformer_ListItemOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := factoryOn(t, serve(t,
+		f, _ := factoryOn(t, fixture.Serve(t,
 			listText("v1", "ConfigMapList", "6", jsonItemOf("v1", "ConfigMap", "a", "5"), jsonItemOf("v1", "ConfigMap", "b", "5"), jsonItemOf("v1", "ConfigMap", "c", "5")),
 			jsonWatch(`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`),
 			listText("v1", "ConfigMapList", "9", jsonItemOf("v1", "Secret", "a", "8"), jsonItemOf("v1", "ConfigMap", "b", "8")),
@@ -173,7 +179,7 @@ func TestInformer_ListItemOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 		told := toldTo(t, i)
 		defer runFactory(t, f)()
 		for i.Snapshot().Scopes[0].Watches < 2 {
-			pause(t.Context(), retryBackoff.most)
+			fixture.Pause(t.Context(), time.Minute)
 		}
 		synctest.Wait()
 		if got, want := keysOf(i), "prod/a@5 prod/b@8"; got != want {
@@ -188,66 +194,25 @@ func TestInformer_ListItemOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	})
 }
 
-// A list of another kind is no list, even an empty one: it would delete all.
-func TestDecode_ListOfAnotherKindIsRefused_B7(t *testing.T) {
-	builtIn, custom, metadata := decoderOf[*corev1.ConfigMap](t, configMapKind), decoderOf[*Site](t, siteKind), decoderOf[partial](t, siteKind)
-	const empty = `"metadata":{"resourceVersion":"9"},"items":[]}`
-	ours := `"metadata":{"resourceVersion":"9"},"items":[` + jsonSite("a", "{}") + `]}`
-	theirs := `"metadata":{"resourceVersion":"9"},"items":[` + jsonSite("a", "{}") + `,{"apiVersion":"example.com/v1","kind":"Page","metadata":{"name":"b"}}]}`
-	for _, c := range []struct {
-		name string
-		d    interface {
-			count(text string) (int, error)
-		}
-		text string
-		want int // -1: refused
-	}{
-		{"its own", counts[*corev1.ConfigMap]{builtIn}, `{"apiVersion":"v1","kind":"ConfigMapList",` + empty, 0},
-		{"another kind of the group", counts[*corev1.ConfigMap]{builtIn}, `{"apiVersion":"v1","kind":"PodList",` + empty, -1},
-		{"a list of anything", counts[*corev1.ConfigMap]{builtIn}, `{"apiVersion":"v1","kind":"List",` + empty, 0},
-		{"another version", counts[*corev1.ConfigMap]{builtIn}, `{"apiVersion":"v2","kind":"ConfigMapList",` + empty, -1},
-		{"a custom kind's own name for it", counts[*Site]{custom}, `{"apiVersion":"example.com/v1","kind":"Sites",` + ours, 1},
-		{"the same, with others in it", counts[*Site]{custom}, `{"apiVersion":"example.com/v1","kind":"Sites",` + theirs, -1},
-		{"its own, with others in it", counts[*Site]{custom}, `{"apiVersion":"example.com/v1","kind":"SiteList",` + theirs, 2},
-		{"of another group", counts[*Site]{custom}, `{"apiVersion":"example.org/v1","kind":"Sites",` + empty, -1},
-		{"metadata alone", counts[partial]{metadata}, `{"apiVersion":"meta.k8s.io/v1","kind":"PartialObjectMetadataList",` + empty, 0},
-		{"metadata alone, of an older API", counts[partial]{metadata}, `{"apiVersion":"meta.k8s.io/v1beta1","kind":"PartialObjectMetadataList",` + empty, 0},
-		{"metadata of another group", counts[partial]{metadata}, `{"apiVersion":"example.org/v1","kind":"SiteList",` + empty, -1},
-	} {
-		n, err := c.d.count(c.text)
-		if refused := err != nil; refused != (c.want < 0) || !refused && n != c.want {
-			t.Errorf("%s: %d items and %v, want %d (-1: refused)", c.name, n, err, c.want)
-		}
-	}
-}
-
-// counts is a decoder whose pages are counted.
-type counts[T Object] struct{ d *decoder[T] }
-
-func (c counts[T]) count(text string) (int, error) {
-	p, err := c.d.page(contentJSON, []byte(text))
-	return len(p.Items), err
-}
-
 // What is outside of the scope is not taken, whatever the transform makes of it,
 // and what no longer matches leaves.
 func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object := func(namespace, name, version, app string) *corev1.ConfigMap {
-			cm := configMap(name, version)
+			cm := fixture.ConfigMap(name, version)
 			cm.Namespace, cm.UID = namespace, types.UID("u-"+name)
 			cm.Labels = map[string]string{"app": app}
 			return cm
 		}
 		gone := object("a", "leaves", "9", "y")
 		log := &lines{}
-		f, _ := factoryOn(t, serve(t, watch(hang,
-			wire(t, FrameAdded, object("a", "stays", "3", "x")), wire(t, FrameAdded, object("a", "leaves", "4", "x")),
-			wire(t, FrameAdded, object("b", "foreign", "5", "x")), wire(t, FrameAdded, object("a", "unselected", "5", "y")),
-			wire(t, FrameAdded, object("", "nowhere", "5", "x")),
-			wireBookmark(t, "6", true),
-			wire(t, FrameAdded, object("b", "stays", "7", "x")), wire(t, FrameModified, object("a", "other", "8", "y")),
-			wire(t, FrameModified, gone), wire(t, FrameDeleted, object("a", "other", "10", "y")),
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang,
+			fixture.Wire(t, listwatch.FrameAdded, object("a", "stays", "3", "x")), fixture.Wire(t, listwatch.FrameAdded, object("a", "leaves", "4", "x")),
+			fixture.Wire(t, listwatch.FrameAdded, object("b", "foreign", "5", "x")), fixture.Wire(t, listwatch.FrameAdded, object("a", "unselected", "5", "y")),
+			fixture.Wire(t, listwatch.FrameAdded, object("", "nowhere", "5", "x")),
+			fixture.WireBookmark(t, "6", true),
+			fixture.Wire(t, listwatch.FrameAdded, object("b", "stays", "7", "x")), fixture.Wire(t, listwatch.FrameModified, object("a", "other", "8", "y")),
+			fixture.Wire(t, listwatch.FrameModified, gone), fixture.Wire(t, listwatch.FrameDeleted, object("a", "other", "10", "y")),
 		)), logTo(log, Options{}))
 		i := For[*corev1.ConfigMap](f, Scope{Namespaces: []string{"a"}, LabelSelector: "app=x"})
 		err := i.SetTransform(func(cm *corev1.ConfigMap) (*corev1.ConfigMap, error) {
@@ -280,13 +245,13 @@ func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 func TestInformer_ObjectOfAnotherNamespaceIsNotTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(namespace, version string) *corev1.ConfigMap {
-			cm := configMap("x", version)
+			cm := fixture.ConfigMap("x", version)
 			cm.Namespace = namespace
 			return cm
 		}
-		f, _ := factoryOn(t, serve(t, watch(hang,
-			wire(t, FrameAdded, in("a", "4")), wire(t, FrameAdded, in("b", "5")), wireBookmark(t, "6", true),
-			wire(t, FrameAdded, in("c", "7")), wire(t, FrameModified, in("a", "8")),
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang,
+			fixture.Wire(t, listwatch.FrameAdded, in("a", "4")), fixture.Wire(t, listwatch.FrameAdded, in("b", "5")), fixture.WireBookmark(t, "6", true),
+			fixture.Wire(t, listwatch.FrameAdded, in("c", "7")), fixture.Wire(t, listwatch.FrameModified, in("a", "8")),
 		)), Options{})
 		i := For[*corev1.ConfigMap](f, Scope{Namespaces: []string{"a"}})
 		told := toldTo(t, i)
@@ -310,7 +275,7 @@ func TestInformer_ObjectWithANamespaceOfAClusterScopedKindIsNotTaken_B8(t *testi
 		node := func(namespace string) *corev1.Node {
 			return &corev1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n", UID: "u", ResourceVersion: "5"}}
 		}
-		f, _ := factoryOn(t, serve(t, watch(hang, wire(t, FrameAdded, node("")), wire(t, FrameAdded, node("a")), wireBookmark(t, "6", true))), Options{})
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, node("")), fixture.Wire(t, listwatch.FrameAdded, node("a")), fixture.WireBookmark(t, "6", true))), Options{})
 		i := For[*corev1.Node](f)
 		defer runFactory(t, f)()
 		<-i.Synced()
@@ -326,7 +291,7 @@ func TestInformer_ObjectWithANamespaceOfAClusterScopedKindIsNotTaken_B8(t *testi
 // Some aggregated APIs give their objects no UID. They are objects all the same.
 func TestInformer_ObjectWithoutUIDIsTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, _ := factoryOn(t, serve(t, watch(hang, wire(t, FrameAdded, configMap("a", "5")), wireBookmark(t, "6", true), wire(t, FrameModified, configMap("a", "7")))), Options{})
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("a", "5")), fixture.WireBookmark(t, "6", true), fixture.Wire(t, listwatch.FrameModified, fixture.ConfigMap("a", "7")))), Options{})
 		i := For[*corev1.ConfigMap](f)
 		told := toldTo(t, i)
 		defer runFactory(t, f)()

@@ -13,13 +13,5 @@ import (
 // pointers, and does not block.
 func (f *SharedInformerFactory) Shares(obj Object) bool {
 	t := reflect.TypeOf(obj)
-	return slices.ContainsFunc(f.cores(), func(c *core) bool { return c.object == t && c.indexer.holds(obj) })
-}
-
-// holds says whether obj is the object in the row of its key.
-func (x *Indexer[T]) holds(obj T) bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	at, ok := x.mu.at[KeyOf(obj)]
-	return ok && any(x.mu.rows.At(int(at)).object) == any(obj)
+	return slices.ContainsFunc(f.cores(), func(c *core) bool { return c.object == t && c.indexer.Holds(obj) })
 }

@@ -6,16 +6,13 @@ package informer
 import (
 	"cmp"
 
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
 const (
 	// defaultBacklogBytes of an EveryEvent handler.
 	defaultBacklogBytes = 64 << 20
-	// eventBytes are what an event takes by itself, at least.
-	eventBytes = 128
-	// unknownBytes are what an object of unknown size is taken to have.
-	unknownBytes = 4 << 10
 )
 
 // eventStream is what waits for a handler of every event: the events in their
@@ -59,28 +56,28 @@ func (s *eventStream[T]) full() bool {
 
 func (s *eventStream[T]) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes) }
 
-func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
-	was, is := c.before.seenBy(filter), c.after.seenBy(filter)
+func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial bool) {
+	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *Undecodable
 	if s.undecodable {
-		wasBad, isBad = c.trouble.seenBy(filter)
+		wasBad, isBad = c.Trouble.SeenBy(filter)
 	}
-	full, resync := s.full(), c.resync && !c.relisted
+	full, resync := s.full(), c.Resync && !c.Relisted
 	switch {
-	case wasBad == isBad && (!was && !is || was && is && c.same), resync && full:
+	case wasBad == isBad && (!was && !is || was && is && c.Same), resync && full:
 		return
-	case was && is && c.oldUID == c.newUID:
-		if !c.same && !(c.resync && isBad != nil) {
-			e := Event[T]{Type: EventUpdated, Key: c.key, Old: c.old, New: c.new, Resync: resync, Relisted: c.relisted, Healed: wasBad != nil && isBad == nil}
-			s.mergeable(e, c.onlyHere(), full)
+	case was && is && c.OldUID == c.NewUID:
+		if !c.Same && !(c.Resync && isBad != nil) {
+			e := Event[T]{Type: EventUpdated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
-	if isBad != nil && (isBad != wasBad || c.resync) {
-		e := Event[T]{Type: EventUndecodable, Key: c.key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.relisted}
+	if isBad != nil && (isBad != wasBad || c.Resync) {
+		e := Event[T]{Type: EventUndecodable, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
 		if is {
-			e.Old = c.new
+			e.Old = c.New
 		}
 		s.mergeable(e, 0, full)
 	}
@@ -88,28 +85,28 @@ func (s *eventStream[T]) push(c change[T], filter *scopeSet, initial bool) {
 
 // onlyHere are the bytes of the state that c takes out of the store: while the
 // event waits, a backlog alone holds it.
-func (c *change[T]) onlyHere() uint32 {
-	if c.resync {
+func onlyHere[T Object](c *store.Change[T]) uint32 {
+	if c.Resync {
 		return 0
 	}
-	return cmp.Or(c.bytes, unknownBytes)
+	return cmp.Or(c.Bytes, store.UnknownBytes)
 }
 
 // cameOrWent adds the end of what was, and the beginning of what is.
-func (s *eventStream[T]) cameOrWent(c *change[T], was, is bool, wasBad, isBad *Undecodable, initial bool) {
-	delete(s.update, c.key)
-	switch ended := wasBad != nil && (!is && isBad == nil || c.oldUID != c.newUID); {
+func (s *eventStream[T]) cameOrWent(c *store.Change[T], was, is bool, wasBad, isBad *Undecodable, initial bool) {
+	delete(s.update, c.Key)
+	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := Event[T]{Type: EventDeleted, Key: c.key, LeftScope: c.leftScope}
-		e.Old, e.FinalStateUnknown = c.end()
-		s.add(e, c.onlyHere())
+		e := Event[T]{Type: EventDeleted, Key: c.Key, LeftScope: c.LeftScope}
+		e.Old, e.FinalStateUnknown = c.End()
+		s.add(e, onlyHere(c))
 	case ended:
-		e := Event[T]{Type: EventDeleted, Key: c.key, LeftScope: c.leftScope, Undecodable: wasBad}
-		_, e.FinalStateUnknown = c.end()
+		e := Event[T]{Type: EventDeleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
+		_, e.FinalStateUnknown = c.End()
 		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[T]{Type: EventAdded, Key: c.key, New: c.new, Initial: initial}, 0)
+		s.add(Event[T]{Type: EventAdded, Key: c.Key, New: c.New, Initial: initial}, 0)
 	}
 }
 
@@ -118,7 +115,7 @@ func (s *eventStream[T]) add(e Event[T], bytes uint32) eventPlace {
 	p.events = append(p.events, e)
 	p.costs = append(p.costs, cost{bytes: bytes, at: s.time})
 	s.count++
-	s.bytes += eventBytes + int64(bytes)
+	s.bytes += store.EventBytes + int64(bytes)
 	return eventPlace{s.parts.Back() - 1, len(p.events) - 1}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
+
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
 // BenchmarkStream_Relists is what a handler of every event that stands still
@@ -15,14 +17,14 @@ func BenchmarkStream_Relists(b *testing.B) {
 	const objects = 10_000
 	for _, relists := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("objects=%d/relists=%d", objects, relists), func(b *testing.B) {
-			changes := make([]change[thing], objects)
+			changes := make([]store.Change[Object], objects)
 			for i := range changes {
 				changes[i] = became(fmt.Sprint("pod-", i), "u@1", "u@1")
-				changes[i].same, changes[i].resync, changes[i].relisted = false, true, true
+				changes[i].Same, changes[i].Resync, changes[i].Relisted = false, true, true
 			}
 			var held, counted, waiting float64
 			for b.Loop() {
-				s := newEventStream[thing](HandlerOptions{})
+				s := newEventStream[Object](HandlerOptions{})
 				before := heap()
 				for range relists {
 					for i := range changes {

@@ -3,7 +3,11 @@
 
 package informer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/store"
+)
 
 const (
 	// partEvents is how many events a part has at most.
@@ -94,7 +98,7 @@ func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 func (s *eventStream[T]) begin() {
 	if s.begun < len(s.taken.events) {
 		s.count--
-		s.bytes -= eventBytes + int64(s.taken.costs[s.begun].bytes)
+		s.bytes -= store.EventBytes + int64(s.taken.costs[s.begun].bytes)
 		s.begun++
 	}
 }
@@ -128,7 +132,7 @@ func (s *eventStream[T]) join(c *common[T]) bool {
 // sharing turns the changes of a batch into events once for all handlers of
 // every event that see the same of them.
 type sharing[T Object] struct {
-	changes []change[T]
+	changes []store.Change[T]
 	merged  uint64 // updates that went into an earlier one before they came here
 	off     bool   // the changes are few, or not for all
 	made    []*common[T]
@@ -136,14 +140,14 @@ type sharing[T Object] struct {
 
 // common are the events of a batch for handlers that see the same.
 type common[T Object] struct {
-	filter  *scopeSet
+	filter  *store.ScopeSet
 	initial bool
 	stream  eventStream[T]
 }
 
 // share is for so many handlers of every event. Nil: there is nothing to share.
-func share[T Object](changes []change[T], handlers int, merged uint64) *sharing[T] {
-	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c change[T]) bool { return c.resync })
+func share[T Object](changes []store.Change[T], handlers int, merged uint64) *sharing[T] {
+	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c store.Change[T]) bool { return c.Resync })
 	if off && merged == 0 {
 		return nil
 	}
@@ -152,12 +156,12 @@ func share[T Object](changes []change[T], handlers int, merged uint64) *sharing[
 
 // events are those of the batch for a handler that sees through filter; nil:
 // each has its own.
-func (s *sharing[T]) events(filter *scopeSet, undecodable, initial bool) *common[T] {
+func (s *sharing[T]) events(filter *store.ScopeSet, undecodable, initial bool) *common[T] {
 	if s == nil || s.off {
 		return nil
 	}
 	for _, c := range s.made {
-		if c.filter.equal(filter) && c.initial == initial && c.stream.undecodable == undecodable {
+		if c.filter.Equal(filter) && c.initial == initial && c.stream.undecodable == undecodable {
 			return c
 		}
 	}

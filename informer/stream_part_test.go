@@ -12,9 +12,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-func updatesOf(n int) (changes []change[thing], want []string) {
+func updatesOf(n int) (changes []store.Change[Object], want []string) {
 	for i := range n {
 		name := fmt.Sprint("object-", i)
 		changes = append(changes, became(name, "u@1", "u@2"))
@@ -28,11 +31,11 @@ func updatesOf(n int) (changes []change[thing], want []string) {
 func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
 	changes, want := updatesOf(3*partEvents + 1)
 	shared := share(changes, 3, 0)
-	var streams [3]*eventStream[thing]
+	var streams [3]*eventStream[Object]
 	for i := range streams {
-		streams[i] = newEventStream[thing](HandlerOptions{})
+		streams[i] = newEventStream[Object](HandlerOptions{})
 		streams[i].clock(uint32(10 * i))
-		c := shared.events(scopesOf(0), false, false) // of another handle, hence another set of the same scopes
+		c := shared.events(store.ScopesOf(0), false, false) // of another handle, hence another set of the same scopes
 		if c == nil || !streams[i].join(c) {
 			t.Fatal("the events of a whole batch are not shared")
 		}
@@ -70,7 +73,7 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 	changes, want := updatesOf(sharedFrom)
 	shared := share(changes, 2, 0)
 	all := shared.events(nil, false, false)
-	for _, other := range []*common[thing]{shared.events(scopesOf(1), false, false), shared.events(nil, true, false), shared.events(nil, false, true)} {
+	for _, other := range []*common[Object]{shared.events(store.ScopesOf(1), false, false), shared.events(nil, true, false), shared.events(nil, false, true)} {
 		if other == all {
 			t.Error("handlers share events though they see through another filter, ask for what cannot be decoded, or are still at the initial objects")
 		}
@@ -81,12 +84,12 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 	if c := share(changes, 1, 0).events(nil, false, false); c != nil {
 		t.Error("a lone handler shares")
 	}
-	changes[3].resync = true
+	changes[3].Resync = true
 	if c := share(changes, 2, 0).events(nil, false, false); c != nil {
 		t.Error("what is given again to one handler is shared with all")
 	}
 
-	bound := newEventStream[thing](HandlerOptions{BacklogBytes: 4 * (eventBytes + unknownBytes)})
+	bound := newEventStream[Object](HandlerOptions{BacklogBytes: 4 * (store.EventBytes + store.UnknownBytes)})
 	if bound.join(all) {
 		t.Error("a batch was taken whole that passes the bound")
 	}
@@ -105,11 +108,11 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 }
 
 func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
-	changes, _ := updatesOf(batchLimit)
+	changes, _ := updatesOf(store.BatchLimit)
 	for _, handlers := range []int{2, 10, 100} {
-		streams := make([]*eventStream[thing], handlers)
+		streams := make([]*eventStream[Object], handlers)
 		for i := range streams {
-			streams[i] = newEventStream[thing](HandlerOptions{})
+			streams[i] = newEventStream[Object](HandlerOptions{})
 		}
 		got := testing.AllocsPerRun(20, func() {
 			shared := share(changes, handlers, 0)
@@ -123,8 +126,8 @@ func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
 			}
 		})
 		// Two for a part, for which the first grows; some for all parts.
-		if most := float64(2*batchLimit/partEvents + 16); got > most {
-			t.Errorf("%d handlers: %.0f allocations for %d events, want at most %.0f whatever the number of handlers", handlers, got, batchLimit, most)
+		if most := float64(2*store.BatchLimit/partEvents + 16); got > most {
+			t.Errorf("%d handlers: %.0f allocations for %d events, want at most %.0f whatever the number of handlers", handlers, got, store.BatchLimit, most)
 		}
 	}
 }
@@ -132,7 +135,7 @@ func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
 // A lone handler that keeps up costs no memory per event.
 func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 	changes, _ := updatesOf(partEvents)
-	s := newEventStream[thing](HandlerOptions{})
+	s := newEventStream[Object](HandlerOptions{})
 	got := testing.AllocsPerRun(20, func() {
 		for _, c := range changes {
 			s.push(c, nil, false)
@@ -149,7 +152,7 @@ func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold, n := make(chan struct{}), 0
-		l := newListener(0, func(Event[thing]) {
+		l := newListener(0, func(Event[Object]) {
 			if n++; n == 3 {
 				<-hold
 			}
@@ -158,7 +161,7 @@ func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 		changes, _ := updatesOf(10)
 		l.push(changes, share(changes, 2, 0))
 		synctest.Wait()
-		if s := l.snapshot(); s.Backlog != 7 || s.Delivered != 3 || s.BacklogBytes != 7*(eventBytes+unknownBytes) {
+		if s := l.snapshot(); s.Backlog != 7 || s.Delivered != 3 || s.BacklogBytes != 7*(store.EventBytes+store.UnknownBytes) {
 			t.Errorf("the third of ten calls runs; the backlog is %d of %d bytes, %d delivered, want 7 and 3", s.Backlog, s.BacklogBytes, s.Delivered)
 		}
 		l.remove()
@@ -185,7 +188,7 @@ func TestEventAs_LosesNothing(t *testing.T) {
 		case reflect.Pointer:
 			f.Set(reflect.New(f.Type().Elem()))
 		case reflect.Struct:
-			f.Set(reflect.ValueOf(named("a")))
+			f.Set(reflect.ValueOf(fixture.Named("a")))
 		}
 	}
 	got := reflect.ValueOf(eventAs[*unstructured.Unstructured](e))

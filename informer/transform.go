@@ -5,9 +5,10 @@ package informer
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // transforming applies a transform to what a ListerWatcher gives.
@@ -16,25 +17,25 @@ type transforming[T Object] struct {
 	transform func() func(T) (T, error)
 	// again is an item's object as it came, since a transform that fails may have
 	// changed it; nil: the ListerWatcher cannot say, and objects are copied before.
-	again func(Item[T]) (T, error)
+	again func(listwatch.Item[T]) (T, error)
 	hand  *hand // notes the calls; nil: nobody asks
 }
 
 // decodingAgain is a ListerWatcher that can decode an item once more, before the
 // page or frame after it is asked for.
 type decodingAgain[T Object] interface {
-	again(Item[T]) (T, error)
+	again(listwatch.Item[T]) (T, error)
 }
 
 // againBy is how lw decodes an item once more; nil: it cannot.
-func againBy[T Object](lw ListerWatcher[T]) func(Item[T]) (T, error) {
+func againBy[T Object](lw ListerWatcher[T]) func(listwatch.Item[T]) (T, error) {
 	if d, ok := lw.(decodingAgain[T]); ok {
 		return d.again
 	}
 	return nil
 }
 
-func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+func (t transforming[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
 	if transform != nil && t.hand != nil {
@@ -46,7 +47,7 @@ func (t transforming[T]) List(ctx context.Context, opts ListOptions) (Page[T], e
 	return page, err
 }
 
-func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+func (t transforming[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	stream, err := t.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -59,20 +60,20 @@ func (t transforming[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T
 }
 
 type transformingStream[T Object] struct {
-	Stream[T]
+	listwatch.Stream[T]
 	transform func(T) (T, error)
 	by        transforming[T]
 	begun     bool
 }
 
-func (s *transformingStream[T]) Next() (Frame[T], error) {
+func (s *transformingStream[T]) Next() (listwatch.Frame[T], error) {
 	if !s.begun && s.by.hand != nil {
 		s.begun = true
 		s.by.hand.takenUp()
 	}
 	frame, err := s.Stream.Next()
 	switch frame.Type {
-	case FrameAdded, FrameModified, FrameDeleted:
+	case listwatch.FrameAdded, listwatch.FrameModified, listwatch.FrameDeleted:
 		frame.Item = s.by.item(s.transform, frame.Item)
 	}
 	return frame, err
@@ -80,25 +81,25 @@ func (s *transformingStream[T]) Next() (Frame[T], error) {
 
 // item is item transformed. An error or panic of the transform becomes the
 // item's own.
-func (t transforming[T]) item(transform func(T) (T, error), item Item[T]) Item[T] {
-	if transform != nil && item.Err == nil && item.stranger != otherKind && item.stranger != otherNamespace {
+func (t transforming[T]) item(transform func(T) (T, error), item listwatch.Item[T]) listwatch.Item[T] {
+	if transform != nil && item.Err == nil && item.Anomaly != base.OtherKind && item.Anomaly != base.OtherNamespace {
 		if t.hand != nil {
 			t.hand.begin()
 			defer t.hand.end()
 		}
 		item = transformItem(transform, t.again, item)
 	}
-	item.raw = nil // which holds a whole page
+	item.Raw = nil // which holds a whole page
 	return item
 }
 
-func transformItem[T Object](transform func(T) (T, error), again func(Item[T]) (T, error), item Item[T]) Item[T] {
+func transformItem[T Object](transform func(T) (T, error), again func(listwatch.Item[T]) (T, error), item listwatch.Item[T]) listwatch.Item[T] {
 	var none T
 	original := none
 	if again == nil {
 		original = Copy(item.Object)
 	}
-	obj, err := callTransform(transform, item.Object)
+	obj, err := base.CallTransform(transform, item.Object)
 	if err == nil {
 		item.Object = obj
 		return item
@@ -109,34 +110,7 @@ func transformItem[T Object](transform func(T) (T, error), again func(Item[T]) (
 			return item // and it is tried again with its next version alone
 		}
 	}
-	item.original = original
-	item.Metadata = metadataOf(original, original.GetObjectKind().GroupVersionKind())
+	item.Refused = original
+	item.Metadata = base.MetadataOf(original, original.GetObjectKind().GroupVersionKind())
 	return item
-}
-
-func callTransform[T Object](transform func(T) (T, error), obj T) (_ T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &panicError{value: p, stack: string(debug.Stack())}
-		}
-	}()
-	obj, err = transform(obj)
-	if err == nil && isNil(obj) {
-		err = errors.New("the function returned no object")
-	}
-	return obj, err
-}
-
-// panicError is a panic of a user's function. Its text leaves the stack out,
-// since each read of the key repeats it.
-type panicError struct {
-	value any
-	stack string
-}
-
-func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
-
-func (e *panicError) Unwrap() error {
-	err, _ := e.value.(error)
-	return err
 }

@@ -11,25 +11,28 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // A transform that is given an object again is given what the server sent, in
 // either encoding and from lists and watches, though it has changed the one before.
 func TestInformer_TransformIsGivenWhatTheServerSent_B9(t *testing.T) {
 	in := func(name, version string) *corev1.ConfigMap {
-		cm := configMap(name, version)
+		cm := fixture.ConfigMap(name, version)
 		cm.Data = map[string]string{"k": "as sent"}
 		return cm
 	}
 	const data = `,"data":{"k":"as sent"}`
-	for name, answers := range map[string][]answer{
-		"protobuf": {watch(hang, wire(t, FrameAdded, in("a", "5")), wireBookmark(t, "6", true), wire(t, FrameAdded, in("b", "7")))},
+	for name, answers := range map[string][]fixture.Answer{
+		"protobuf": {fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, in("a", "5")), fixture.WireBookmark(t, "6", true), fixture.Wire(t, listwatch.FrameAdded, in("b", "7")))},
 		"JSON":     {jsonWatch(jsonEvent("ADDED", "v1", "ConfigMap", "a", "5", data), jsonEnd, jsonEvent("ADDED", "v1", "ConfigMap", "b", "7", data))},
-		"pages":    {page(t, "6", "", in("a", "5")), watch(hang, wire(t, FrameAdded, in("b", "7")))},
+		"pages":    {fixture.Page(t, "6", "", in("a", "5")), fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, in("b", "7")))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, _ := factoryOn(t, serve(t, answers...), Options{PagedLists: name == "pages"})
+				f, _ := factoryOn(t, fixture.Serve(t, answers...), Options{PagedLists: name == "pages"})
 				i := For[*corev1.ConfigMap](f)
 				var mu sync.Mutex
 				seen := map[string]int{}

@@ -3,7 +3,12 @@
 
 package informer
 
-import "context"
+import (
+	"context"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+)
 
 // Inside, the informer works on Objects, so that one compiled form serves all
 // kinds: a binary does not grow, nor its build slow down, with each kind that
@@ -17,7 +22,7 @@ func as[T Object](obj Object) T {
 
 // object is obj as an Object. A nil pointer is none: nil.
 func object[T Object](obj T) Object {
-	if isNil(obj) {
+	if base.IsNil(obj) {
 		return nil
 	}
 	return obj
@@ -30,21 +35,21 @@ func eventAs[T Object](e Event[Object]) Event[T] {
 	}
 }
 
-func itemAs[To, From Object](i Item[From], convert func(From) To) Item[To] {
-	out := Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err, stranger: i.stranger}
-	if !isNil(i.Object) {
+func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) listwatch.Item[To] {
+	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err, Anomaly: i.Anomaly}
+	if !base.IsNil(i.Object) {
 		out.Object = convert(i.Object)
 	}
-	if !isNil(i.original) {
-		out.original = convert(i.original)
+	if !base.IsNil(i.Refused) {
+		out.Refused = convert(i.Refused)
 	}
 	return out
 }
 
-func pageAs[To, From Object](p Page[From], convert func(From) To) Page[To] {
-	out := Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
+func pageAs[To, From Object](p listwatch.Page[From], convert func(From) To) listwatch.Page[To] {
+	out := listwatch.Page[To]{ResourceVersion: p.ResourceVersion, Continue: p.Continue, Unreadable: p.Unreadable, UnreadableErr: p.UnreadableErr}
 	if p.Items != nil {
-		out.Items = make([]Item[To], 0, len(p.Items))
+		out.Items = make([]listwatch.Item[To], 0, len(p.Items))
 	}
 	for _, i := range p.Items {
 		out.Items = append(out.Items, itemAs(i, convert))
@@ -67,12 +72,12 @@ func objectsOf[T Object](lw ListerWatcher[T]) ListerWatcher[Object] {
 	return listerWatcherAs[Object, T]{lw, object[T]}
 }
 
-func (l listerWatcherAs[To, From]) List(ctx context.Context, opts ListOptions) (Page[To], error) {
+func (l listerWatcherAs[To, From]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[To], error) {
 	page, err := l.from.List(ctx, opts)
 	return pageAs(page, l.convert), err
 }
 
-func (l listerWatcherAs[To, From]) Watch(ctx context.Context, opts WatchOptions) (Stream[To], error) {
+func (l listerWatcherAs[To, From]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[To], error) {
 	stream, err := l.from.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -94,21 +99,21 @@ func (l listerWatcherAs[To, From]) IsWatchListSemanticsUnSupported() bool {
 	return ok && p.IsWatchListSemanticsUnSupported()
 }
 
-func (l listerWatcherAs[To, From]) namespaced() (namespaced, known bool) {
+func (l listerWatcherAs[To, From]) Namespaced() (namespaced, known bool) {
 	if d, ok := l.from.(dividing); ok {
-		return d.namespaced()
+		return d.Namespaced()
 	}
 	return false, false
 }
 
 type streamAs[To, From Object] struct {
-	from    Stream[From]
+	from    listwatch.Stream[From]
 	convert func(From) To
 }
 
-func (s streamAs[To, From]) Next() (Frame[To], error) {
+func (s streamAs[To, From]) Next() (listwatch.Frame[To], error) {
 	f, err := s.from.Next()
-	return Frame[To]{Type: f.Type, Item: itemAs(f.Item, s.convert), InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}, err
+	return listwatch.Frame[To]{Type: f.Type, Item: itemAs(f.Item, s.convert), InitialEventsEnd: f.InitialEventsEnd, Err: f.Err}, err
 }
 
 func (s streamAs[To, From]) Close() error { return s.from.Close() }

@@ -9,6 +9,12 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/reflector"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // SetErrorHandler has f called with each error of a list or watch, those that
@@ -51,18 +57,18 @@ type telling[T Object] struct {
 	tell func(context.Context, error)
 }
 
-func (l telling[T]) List(ctx context.Context, opts ListOptions) (Page[T], error) {
+func (l telling[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
-	if err != nil && !errors.Is(err, errHeld) {
+	if err != nil && !errors.Is(err, gate.ErrHeld) {
 		l.tell(ctx, err)
 	}
 	return page, err
 }
 
-func (l telling[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], error) {
+func (l telling[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
-		if r, _ := classify(err); r != resultHeld && (!opts.SendInitialEvents || !r.leadsToPages()) {
+		if r, _ := steps.Classify(err); r != steps.ResultHeld && (!opts.SendInitialEvents || !r.LeadsToPages()) {
 			l.tell(ctx, err)
 		}
 		return nil, err
@@ -71,17 +77,17 @@ func (l telling[T]) Watch(ctx context.Context, opts WatchOptions) (Stream[T], er
 }
 
 type tellingStream[T Object] struct {
-	Stream[T]
+	listwatch.Stream[T]
 	tell func(error)
 }
 
-func (s tellingStream[T]) Next() (Frame[T], error) {
+func (s tellingStream[T]) Next() (listwatch.Frame[T], error) {
 	frame, err := s.Stream.Next()
 	switch {
-	case errors.Is(err, io.EOF) && !isNetwork(err): // the server's clean end
+	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // the server's clean end
 	case err != nil:
 		s.tell(err)
-	case frame.Type == FrameError && frame.Err != nil:
+	case frame.Type == listwatch.FrameError && frame.Err != nil:
 		s.tell(frame.Err)
 	}
 	return frame, err
@@ -94,8 +100,10 @@ type pagedOnly interface {
 }
 
 // optionsOf are the options of a Reflector that is fed by lw.
-func (c *core) optionsOf(lw ListerWatcher[Object]) Options {
-	opts := c.opts
+func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
+	opts := reflector.Options{
+		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
+	}
 	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
 		opts.PagedLists = true
 	}

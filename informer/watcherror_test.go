@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 func TestInformer_ErrorHandlerHearsWhatFails(t *testing.T) {
@@ -81,7 +82,7 @@ type pagedServer struct {
 
 func (pagedServer) IsWatchListSemanticsUnSupported() bool { return true }
 
-func (s pagedServer) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[cmap], error) {
+func (s pagedServer) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[cmap], error) {
 	if opts.SendInitialEvents {
 		*s.streams++
 	}

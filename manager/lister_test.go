@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
@@ -37,23 +38,23 @@ func newConfigMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7"}}
 }
 
-func (s *configMaps) List(context.Context, informer.ListOptions) (informer.Page[*corev1.ConfigMap], error) {
+func (s *configMaps) List(context.Context, listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.allowed {
-		return informer.Page[*corev1.ConfigMap]{}, apierrors.NewForbidden(
+		return listwatch.Page[*corev1.ConfigMap]{}, apierrors.NewForbidden(
 			schema.GroupResource{Resource: "configmaps"}, "", errors.New(`User "robot" cannot list configmaps at the cluster scope`))
 	}
-	page := informer.Page[*corev1.ConfigMap]{ResourceVersion: "7"}
+	page := listwatch.Page[*corev1.ConfigMap]{ResourceVersion: "7"}
 	for _, obj := range s.items {
-		page.Items = append(page.Items, informer.Item[*corev1.ConfigMap]{
+		page.Items = append(page.Items, listwatch.Item[*corev1.ConfigMap]{
 			Key: informer.KeyOf(obj), UID: obj.UID, ResourceVersion: obj.ResourceVersion, Object: obj,
 		})
 	}
 	return page, nil
 }
 
-func (s *configMaps) Watch(ctx context.Context, _ informer.WatchOptions) (informer.Stream[*corev1.ConfigMap], error) {
+func (s *configMaps) Watch(ctx context.Context, _ listwatch.WatchOptions) (listwatch.Stream[*corev1.ConfigMap], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.expired > 0 {
@@ -70,9 +71,9 @@ type silence struct {
 	end context.CancelFunc
 }
 
-func (s silence) Next() (informer.Frame[*corev1.ConfigMap], error) {
+func (s silence) Next() (listwatch.Frame[*corev1.ConfigMap], error) {
 	<-s.ctx.Done()
-	return informer.Frame[*corev1.ConfigMap]{}, s.ctx.Err()
+	return listwatch.Frame[*corev1.ConfigMap]{}, s.ctx.Err()
 }
 
 func (s silence) Close() error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // feed is a server in memory whose objects are decoded already: what is measured is the informer. It serves one watch.
@@ -48,12 +49,12 @@ func (f *feed) next(pod *corev1.Pod) *corev1.Pod {
 // fed is a feed as a flyball ListerWatcher.
 type fed struct{ *feed }
 
-func itemOf(pod *corev1.Pod) informer.Item[*corev1.Pod] {
-	return informer.Item[*corev1.Pod]{Key: informer.KeyOf(pod), UID: pod.UID, ResourceVersion: pod.ResourceVersion, Object: pod}
+func itemOf(pod *corev1.Pod) listwatch.Item[*corev1.Pod] {
+	return listwatch.Item[*corev1.Pod]{Key: informer.KeyOf(pod), UID: pod.UID, ResourceVersion: pod.ResourceVersion, Object: pod}
 }
 
-func (f fed) List(_ context.Context, opts informer.ListOptions) (informer.Page[*corev1.Pod], error) {
-	page := informer.Page[*corev1.Pod]{ResourceVersion: strconv.Itoa(len(f.pods))}
+func (f fed) List(_ context.Context, opts listwatch.ListOptions) (listwatch.Page[*corev1.Pod], error) {
+	page := listwatch.Page[*corev1.Pod]{ResourceVersion: strconv.Itoa(len(f.pods))}
 	from, _ := strconv.Atoi(opts.Continue)
 	to := min(from+int(opts.Limit), len(f.pods))
 	for _, pod := range f.pods[from:to] {
@@ -65,10 +66,10 @@ func (f fed) List(_ context.Context, opts informer.ListOptions) (informer.Page[*
 	return page, nil
 }
 
-func (f fed) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[*corev1.Pod], error) {
-	s := &fedStream{feed: f.feed, ctx: ctx, frame: informer.FrameModified}
+func (f fed) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[*corev1.Pod], error) {
+	s := &fedStream{feed: f.feed, ctx: ctx, frame: listwatch.FrameModified}
 	if opts.SendInitialEvents {
-		s.frame, s.batch = informer.FrameAdded, f.pods
+		s.frame, s.batch = listwatch.FrameAdded, f.pods
 	}
 	return s, nil
 }
@@ -76,27 +77,27 @@ func (f fed) Watch(ctx context.Context, opts informer.WatchOptions) (informer.St
 type fedStream struct {
 	*feed
 	ctx   context.Context
-	frame informer.FrameType
+	frame listwatch.FrameType
 	batch []*corev1.Pod
 }
 
-func (s *fedStream) Next() (informer.Frame[*corev1.Pod], error) {
+func (s *fedStream) Next() (listwatch.Frame[*corev1.Pod], error) {
 	for len(s.batch) == 0 {
-		if s.frame == informer.FrameAdded {
-			s.frame = informer.FrameModified
-			return informer.Frame[*corev1.Pod]{
-				Type: informer.FrameBookmark, Item: informer.Item[*corev1.Pod]{ResourceVersion: strconv.Itoa(len(s.pods))}, InitialEventsEnd: true,
+		if s.frame == listwatch.FrameAdded {
+			s.frame = listwatch.FrameModified
+			return listwatch.Frame[*corev1.Pod]{
+				Type: listwatch.FrameBookmark, Item: listwatch.Item[*corev1.Pod]{ResourceVersion: strconv.Itoa(len(s.pods))}, InitialEventsEnd: true,
 			}, nil
 		}
 		select {
 		case s.batch = <-s.changes:
 		case <-s.ctx.Done():
-			return informer.Frame[*corev1.Pod]{}, s.ctx.Err()
+			return listwatch.Frame[*corev1.Pod]{}, s.ctx.Err()
 		}
 	}
 	pod := s.batch[0]
 	s.batch = s.batch[1:]
-	return informer.Frame[*corev1.Pod]{Type: s.frame, Item: itemOf(pod)}, nil
+	return listwatch.Frame[*corev1.Pod]{Type: s.frame, Item: itemOf(pod)}, nil
 }
 
 func (s *fedStream) Close() error { return nil }

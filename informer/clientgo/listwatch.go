@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // NewListerWatcher feeds informer.New from a client-go ListerWatcher, such as
@@ -50,24 +51,24 @@ type listerWatcher[T informer.Object] struct {
 // how to list.
 func (l listerWatcher[T]) IsWatchListSemanticsUnSupported() bool { return l.paged }
 
-func (l listerWatcher[T]) List(ctx context.Context, opts informer.ListOptions) (informer.Page[T], error) {
+func (l listerWatcher[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	list, err := l.lw.ListWithContext(ctx, metav1.ListOptions{
 		Limit: opts.Limit, Continue: opts.Continue,
 		ResourceVersion: opts.ResourceVersion, ResourceVersionMatch: metav1.ResourceVersionMatch(opts.ResourceVersionMatch),
 	})
 	if err != nil {
-		return informer.Page[T]{}, err
+		return listwatch.Page[T]{}, err
 	}
 	return pageOf[T](list)
 }
 
-func pageOf[T informer.Object](list runtime.Object) (page informer.Page[T], err error) {
+func pageOf[T informer.Object](list runtime.Object) (page listwatch.Page[T], err error) {
 	m, err := meta.ListAccessor(list)
 	if err != nil {
 		return page, fmt.Errorf("read a list of %s: the answer is a %T: %w", reflect.TypeFor[T](), list, err)
 	}
 	page.ResourceVersion, page.Continue = m.GetResourceVersion(), m.GetContinue()
-	page.Items = make([]informer.Item[T], 0, meta.LenList(list))
+	page.Items = make([]listwatch.Item[T], 0, meta.LenList(list))
 	// The whole list would stay in memory for as long as one object of it does.
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
 		item, err := itemOf[T](obj)
@@ -75,22 +76,22 @@ func pageOf[T informer.Object](list runtime.Object) (page informer.Page[T], err 
 		return err
 	})
 	if err != nil {
-		return informer.Page[T]{}, fmt.Errorf("read a list of %s: %w", reflect.TypeFor[T](), err)
+		return listwatch.Page[T]{}, fmt.Errorf("read a list of %s: %w", reflect.TypeFor[T](), err)
 	}
 	return page, nil
 }
 
-func itemOf[T informer.Object](obj runtime.Object) (informer.Item[T], error) {
+func itemOf[T informer.Object](obj runtime.Object) (listwatch.Item[T], error) {
 	typed, ok := obj.(T)
 	if !ok {
-		return informer.Item[T]{}, fmt.Errorf("the object is a %T", obj)
+		return listwatch.Item[T]{}, fmt.Errorf("the object is a %T", obj)
 	}
-	return informer.Item[T]{
+	return listwatch.Item[T]{
 		Key: informer.KeyOf(typed), UID: typed.GetUID(), ResourceVersion: typed.GetResourceVersion(), Object: typed,
 	}, nil
 }
 
-func (l listerWatcher[T]) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[T], error) {
+func (l listerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	seconds := int64(opts.Timeout.Seconds())
 	asked := metav1.ListOptions{
 		ResourceVersion: opts.ResourceVersion, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
@@ -113,7 +114,7 @@ func (l listerWatcher[T]) Watch(ctx context.Context, opts informer.WatchOptions)
 	})}, nil
 }
 
-// stream is a watch.Interface as an informer.Stream.
+// stream is a watch.Interface as an listwatch.Stream.
 type stream[T informer.Object] struct {
 	watch  watch.Interface
 	ended  <-chan struct{}
@@ -121,13 +122,13 @@ type stream[T informer.Object] struct {
 	close  func()
 }
 
-func (s *stream[T]) Next() (informer.Frame[T], error) {
+func (s *stream[T]) Next() (listwatch.Frame[T], error) {
 	// What is there is looked at first, each channel alone: that takes no lock,
 	// where a select takes those of all three.
 	events := s.watch.ResultChan()
 	switch {
 	case over(s.ended), over(s.closed):
-		return informer.Frame[T]{}, context.Canceled
+		return listwatch.Frame[T]{}, context.Canceled
 	}
 	select {
 	case e, ok := <-events:
@@ -140,7 +141,7 @@ func (s *stream[T]) Next() (informer.Frame[T], error) {
 	case <-s.ended:
 	case <-s.closed:
 	}
-	return informer.Frame[T]{}, context.Canceled
+	return listwatch.Frame[T]{}, context.Canceled
 }
 
 func over(c <-chan struct{}) bool {
@@ -152,9 +153,9 @@ func over(c <-chan struct{}) bool {
 	}
 }
 
-func next[T informer.Object](e watch.Event, ok bool) (informer.Frame[T], error) {
+func next[T informer.Object](e watch.Event, ok bool) (listwatch.Frame[T], error) {
 	if !ok {
-		return informer.Frame[T]{}, io.EOF
+		return listwatch.Frame[T]{}, io.EOF
 	}
 	return frameOf[T](e)
 }
@@ -164,22 +165,22 @@ func (s *stream[T]) Close() error {
 	return nil
 }
 
-func frameOf[T informer.Object](e watch.Event) (frame informer.Frame[T], err error) {
+func frameOf[T informer.Object](e watch.Event) (frame listwatch.Frame[T], err error) {
 	switch e.Type {
 	case watch.Error:
-		return informer.Frame[T]{Type: informer.FrameError, Err: apierrors.FromObject(e.Object)}, nil
+		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: apierrors.FromObject(e.Object)}, nil
 	case watch.Bookmark:
 		m, err := meta.Accessor(e.Object)
 		if err != nil {
 			return frame, fmt.Errorf("read a bookmark of %s: %w", reflect.TypeFor[T](), err)
 		}
-		frame.Type, frame.Item.ResourceVersion = informer.FrameBookmark, m.GetResourceVersion()
+		frame.Type, frame.Item.ResourceVersion = listwatch.FrameBookmark, m.GetResourceVersion()
 		frame.InitialEventsEnd = m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 		return frame, nil
 	}
-	frame.Type = informer.FrameType(e.Type)
+	frame.Type = listwatch.FrameType(e.Type)
 	if frame.Item, err = itemOf[T](e.Object); err != nil {
-		return informer.Frame[T]{}, fmt.Errorf("read a watch of %s: %w", reflect.TypeFor[T](), err)
+		return listwatch.Frame[T]{}, fmt.Errorf("read a watch of %s: %w", reflect.TypeFor[T](), err)
 	}
 	return frame, nil
 }

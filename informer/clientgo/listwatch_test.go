@@ -24,6 +24,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/clientgo"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // script answers lists and watches as its fields say, and remembers what it
@@ -60,7 +61,7 @@ func TestListerWatcher_ListIsAPage(t *testing.T) {
 			Items:    []corev1.ConfigMap{*atVersion(configMap("a", "1"), "3"), *atVersion(configMap("b", "1"), "5")},
 		}, nil
 	}})
-	page, err := lw.List(t.Context(), informer.ListOptions{Limit: 2, Continue: "next", ResourceVersion: "6", ResourceVersionMatch: "NotOlderThan"})
+	page, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 2, Continue: "next", ResourceVersion: "6", ResourceVersionMatch: "NotOlderThan"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +84,7 @@ func TestListerWatcher_AnswerOfAnotherTypeIsAnError(t *testing.T) {
 		"nothing":                 nil,
 	} {
 		lw := clientgo.NewListerWatcher[cmap](&script{list: func(metav1.ListOptions) (runtime.Object, error) { return answer, nil }})
-		page, err := lw.List(t.Context(), informer.ListOptions{})
+		page, err := lw.List(t.Context(), listwatch.ListOptions{})
 		if err == nil || !strings.Contains(err.Error(), "ConfigMap") {
 			t.Errorf("%s: got %v, %v, want an error that names the type", name, page, err)
 		}
@@ -93,7 +94,7 @@ func TestListerWatcher_AnswerOfAnotherTypeIsAnError(t *testing.T) {
 func TestListerWatcher_WatchIsAStream(t *testing.T) {
 	w := watch.NewRaceFreeFake()
 	s := &script{watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil }}
-	stream, err := clientgo.NewListerWatcher[cmap](s).Watch(t.Context(), informer.WatchOptions{ResourceVersion: "9", SendInitialEvents: true, Timeout: time.Minute})
+	stream, err := clientgo.NewListerWatcher[cmap](s).Watch(t.Context(), listwatch.WatchOptions{ResourceVersion: "9", SendInitialEvents: true, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +147,7 @@ func TestListerWatcher_StreamEndsWithItsContext(t *testing.T) {
 		never := watch.NewFake() // Stop of it is not heard by who reads nothing
 		lw := clientgo.NewListerWatcher[cmap](&script{watch: func(metav1.ListOptions) (watch.Interface, error) { return never, nil }})
 		ctx, cancel := context.WithCancel(t.Context())
-		stream, err := lw.Watch(ctx, informer.WatchOptions{})
+		stream, err := lw.Watch(ctx, listwatch.WatchOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // Server is one kind on a server. It is an informer.ListerWatcher.
@@ -25,8 +26,8 @@ type Server[T informer.Object] struct {
 	mu struct {
 		sync.Mutex
 		revision  int
-		objects   map[informer.Key]informer.Item[T]
-		history   []informer.Frame[T]
+		objects   map[informer.Key]listwatch.Item[T]
+		history   []listwatch.Frame[T]
 		compacted int           // revisions up to here are gone from the history
 		changed   chan struct{} // closed and made anew when a watch may have news
 		watches   []*watch[T]
@@ -39,7 +40,7 @@ type Server[T informer.Object] struct {
 // NewServer returns a server without objects.
 func NewServer[T informer.Object]() *Server[T] {
 	s := &Server[T]{}
-	s.mu.objects = make(map[informer.Key]informer.Item[T])
+	s.mu.objects = make(map[informer.Key]listwatch.Item[T])
 	s.mu.changed = make(chan struct{})
 	return s
 }
@@ -59,7 +60,7 @@ func (s *Server[T]) Write(obj T) T {
 func (s *Server[T]) Spoil(key informer.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.storeLocked(informer.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})
+	s.storeLocked(listwatch.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})
 }
 
 // metadataLocked is that of the object of key, or a new one's.
@@ -76,12 +77,12 @@ func (s *Server[T]) metadataLocked(key informer.Key) *metav1.PartialObjectMetada
 
 // storeLocked gives item its UID and the next revision, keeps it, and tells
 // the watches.
-func (s *Server[T]) storeLocked(item informer.Item[T]) {
+func (s *Server[T]) storeLocked(item listwatch.Item[T]) {
 	s.mu.revision++
 	item.ResourceVersion = strconv.Itoa(s.mu.revision)
-	frame := informer.FrameAdded
+	frame := listwatch.FrameAdded
 	if old, ok := s.mu.objects[item.Key]; ok {
-		item.UID, frame = old.UID, informer.FrameModified
+		item.UID, frame = old.UID, listwatch.FrameModified
 	} else {
 		item.UID = types.UID("uid-" + item.ResourceVersion)
 	}
@@ -94,10 +95,10 @@ func (s *Server[T]) storeLocked(item informer.Item[T]) {
 		item.Object.SetResourceVersion(item.ResourceVersion)
 		if item.Object.GetDeletionTimestamp() != nil && len(item.Object.GetFinalizers()) == 0 {
 			delete(s.mu.objects, item.Key)
-			frame = informer.FrameDeleted
+			frame = listwatch.FrameDeleted
 		}
 	}
-	s.mu.history = append(s.mu.history, informer.Frame[T]{Type: frame, Item: item})
+	s.mu.history = append(s.mu.history, listwatch.Frame[T]{Type: frame, Item: item})
 	s.wakeLocked()
 }
 
@@ -110,7 +111,7 @@ func (s *Server[T]) Delete(key informer.Key) T {
 	delete(s.mu.objects, key)
 	s.mu.revision++
 	last.ResourceVersion = strconv.Itoa(s.mu.revision)
-	s.mu.history = append(s.mu.history, informer.Frame[T]{Type: informer.FrameDeleted, Item: last})
+	s.mu.history = append(s.mu.history, listwatch.Frame[T]{Type: listwatch.FrameDeleted, Item: last})
 	s.wakeLocked()
 	if last.Err != nil {
 		return last.Object
@@ -186,11 +187,11 @@ func (s *Server[T]) Watches() int {
 }
 
 // List answers one page, in the order of keys.
-func (s *Server[T]) List(_ context.Context, opts informer.ListOptions) (informer.Page[T], error) {
+func (s *Server[T]) List(_ context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.broken != nil {
-		return informer.Page[T]{}, s.mu.broken
+		return listwatch.Page[T]{}, s.mu.broken
 	}
 	begin, err := strconv.Atoi(opts.Continue)
 	if err != nil {
@@ -199,7 +200,7 @@ func (s *Server[T]) List(_ context.Context, opts informer.ListOptions) (informer
 	}
 	keys := s.keysLocked()
 	end := len(keys)
-	page := informer.Page[T]{ResourceVersion: strconv.Itoa(s.mu.revision)}
+	page := listwatch.Page[T]{ResourceVersion: strconv.Itoa(s.mu.revision)}
 	if n := int(opts.Limit); n > 0 && begin+n < end {
 		end = begin + n
 		page.Continue = strconv.Itoa(end)
@@ -211,7 +212,7 @@ func (s *Server[T]) List(_ context.Context, opts informer.ListOptions) (informer
 }
 
 // Watch opens a watch, or a streaming list.
-func (s *Server[T]) Watch(ctx context.Context, opts informer.WatchOptions) (informer.Stream[T], error) {
+func (s *Server[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.broken != nil {
@@ -221,12 +222,12 @@ func (s *Server[T]) Watch(ctx context.Context, opts informer.WatchOptions) (info
 	if opts.SendInitialEvents {
 		s.mu.lists++
 		for _, key := range s.keysLocked() {
-			w.initial = append(w.initial, informer.Frame[T]{Type: informer.FrameAdded, Item: copyOf(s.mu.objects[key])})
+			w.initial = append(w.initial, listwatch.Frame[T]{Type: listwatch.FrameAdded, Item: copyOf(s.mu.objects[key])})
 		}
 		w.after = s.mu.revision
-		w.initial = append(w.initial, informer.Frame[T]{
-			Type: informer.FrameBookmark, InitialEventsEnd: true,
-			Item: informer.Item[T]{ResourceVersion: strconv.Itoa(s.mu.revision)},
+		w.initial = append(w.initial, listwatch.Frame[T]{
+			Type: listwatch.FrameBookmark, InitialEventsEnd: true,
+			Item: listwatch.Item[T]{ResourceVersion: strconv.Itoa(s.mu.revision)},
 		})
 	} else {
 		after, err := strconv.Atoi(opts.ResourceVersion)
@@ -245,12 +246,12 @@ func (s *Server[T]) keysLocked() []informer.Key {
 	})
 }
 
-func itemOf[T informer.Object](obj T) informer.Item[T] {
-	return informer.Item[T]{Key: informer.KeyOf(obj), Object: obj}
+func itemOf[T informer.Object](obj T) listwatch.Item[T] {
+	return listwatch.Item[T]{Key: informer.KeyOf(obj), Object: obj}
 }
 
 // copyOf gives an informer an object of its own, which it may transform.
-func copyOf[T informer.Object](item informer.Item[T]) informer.Item[T] {
+func copyOf[T informer.Object](item listwatch.Item[T]) listwatch.Item[T] {
 	if item.Err == nil && item.ResourceVersion != "" {
 		item.Object = informer.Copy(item.Object)
 	}
@@ -261,12 +262,12 @@ func copyOf[T informer.Object](item informer.Item[T]) informer.Item[T] {
 type watch[T informer.Object] struct {
 	server  *Server[T]
 	ctx     context.Context // of the request
-	initial []informer.Frame[T]
+	initial []listwatch.Frame[T]
 	after   int // the revision that was told last
 	err     error
 }
 
-func (w *watch[T]) Next() (informer.Frame[T], error) {
+func (w *watch[T]) Next() (listwatch.Frame[T], error) {
 	for {
 		frame, ok, changed, err := w.look()
 		if ok || err != nil {
@@ -281,7 +282,7 @@ func (w *watch[T]) Next() (informer.Frame[T], error) {
 }
 
 // look is the next frame, if there is one, or the channel to wait on.
-func (w *watch[T]) look() (frame informer.Frame[T], ok bool, changed <-chan struct{}, err error) {
+func (w *watch[T]) look() (frame listwatch.Frame[T], ok bool, changed <-chan struct{}, err error) {
 	s := w.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +297,7 @@ func (w *watch[T]) look() (frame informer.Frame[T], ok bool, changed <-chan stru
 	case s.mu.held:
 		return frame, false, s.mu.changed, nil
 	case w.after < s.mu.compacted:
-		return informer.Frame[T]{Type: informer.FrameError, Err: apierrors.NewResourceExpired("too old resource version")}, true, nil, nil
+		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: apierrors.NewResourceExpired("too old resource version")}, true, nil, nil
 	}
 	// Revisions are counted one by one, so the history begins after compacted.
 	if at := w.after - s.mu.compacted; at < len(s.mu.history) {

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package base
+
+import (
+	"errors"
+	"net"
+	"net/url"
+)
+
+var (
+	ErrSilent  = errors.New("the server said nothing more on an open stream")
+	ErrOverdue = errors.New("the server did not end the stream at its timeout")
+	ErrSlow    = errors.New("the server did not complete a page of the list in time")
+	ErrEndless = errors.New("the server did not end the streaming list in time")
+	ErrStuck   = errors.New("the pages of the list do not advance")
+	ErrOlder   = errors.New("the list is older than what was demanded")
+	ErrMixed   = errors.New("they do not belong together")
+)
+
+// IsNetwork reports whether err is of the connection rather than of what came
+// over it.
+func IsNetwork(err error) bool {
+	_, isURL := errors.AsType[*url.Error](err)
+	_, isNet := errors.AsType[net.Error](err)
+	return isURL || isNet
+}
+
+// TextOf is the text of err, and none of nil.
+func TextOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

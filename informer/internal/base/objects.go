@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package base
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// IsNil: there is no object.
+func IsNil[T Object](obj T) bool {
+	var none T
+	return any(obj) == any(none)
+}
+
+func CallTransform[T Object](transform func(T) (T, error), obj T) (_ T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{value: p, Stack: string(debug.Stack())}
+		}
+	}()
+	obj, err = transform(obj)
+	if err == nil && IsNil(obj) {
+		err = errors.New("the function returned no object")
+	}
+	return obj, err
+}
+
+// PanicError is a panic of a user's function. Its text leaves the stack out,
+// since each read of the key repeats it.
+type PanicError struct {
+	value any
+	Stack string
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
+
+func (e *PanicError) Unwrap() error {
+	err, _ := e.value.(error)
+	return err
+}
+
+// MetadataOf is the metadata of obj, which may be of any representation. It
+// shares maps and slices with obj where obj has them as such.
+func MetadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{}
+	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
+		if m, ok := accessor.GetObjectMeta().(*metav1.ObjectMeta); ok {
+			out.ObjectMeta = *m
+			out.SetGroupVersionKind(kind)
+			return out
+		}
+	}
+	out = meta.AsPartialObjectMetadata(obj)
+	out.SetGroupVersionKind(kind)
+	return out
+}
+
+// WithoutManagedFields is obj, or a copy of it that shares all else; nil of nil.
+func WithoutManagedFields(obj *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	if obj == nil || len(obj.ManagedFields) == 0 {
+		return obj
+	}
+	out := *obj
+	out.ManagedFields = nil
+	return &out
+}

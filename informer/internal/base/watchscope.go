@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package base
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// WatchScope is what one list and watch covers: a Scope with one namespace.
+type WatchScope struct {
+	// Namespace that is watched. Empty: all.
+	Namespace string
+	// LabelSelector and FieldSelector as in Scope.
+	LabelSelector, FieldSelector string
+}
+
+// String is the scope in words, for logs and errors.
+func (s WatchScope) String() string {
+	where := "in all namespaces"
+	if s.Namespace != "" {
+		where = fmt.Sprintf("in namespace %q", s.Namespace)
+	}
+	for _, sel := range []struct{ name, text string }{{"labels", s.LabelSelector}, {"fields", s.FieldSelector}} {
+		if sel.text != "" {
+			where += fmt.Sprintf(" with %s %q", sel.name, sel.text)
+		}
+	}
+	return where
+}
+
+// membership is whether an object belongs to a scope.
+type membership uint8
+
+const (
+	Outside membership = iota
+	Inside
+	Undecided // the server alone can evaluate the field selector
+)
+
+// Matcher evaluates a WatchScope against objects.
+type Matcher struct {
+	Namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+}
+
+// NewMatcher parses the selectors of s.
+func NewMatcher(s WatchScope) (Matcher, error) {
+	byLabel, err := labels.Parse(s.LabelSelector)
+	if err != nil {
+		return Matcher{}, fmt.Errorf("watch %s: parse label selector: %w", s, err)
+	}
+	byField, err := fields.ParseSelector(s.FieldSelector)
+	if err != nil {
+		return Matcher{}, fmt.Errorf("watch %s: parse field selector: %w", s, err)
+	}
+	return Matcher{Namespace: s.Namespace, labels: byLabel, fields: byField}, nil
+}
+
+// Match says whether obj belongs to the scope. Of fields only metadata.name
+// and metadata.namespace are known on this side. A namespace does not divide a
+// kind of cluster scope.
+func (m Matcher) Match(obj Object) membership {
+	if ns := obj.GetNamespace(); m.Namespace != "" && ns != "" && ns != m.Namespace {
+		return Outside
+	}
+	if !m.labels.Matches(labels.Set(obj.GetLabels())) {
+		return Outside
+	}
+	known := fields.Set{"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()}
+	result := Inside
+	for _, r := range m.fields.Requirements() {
+		if !known.Has(r.Field) {
+			result = Undecided
+			continue
+		}
+		equal := known[r.Field] == r.Value
+		if equal == strings.HasPrefix(string(r.Operator), "!") {
+			return Outside
+		}
+	}
+	return result
+}
+
+// ScopeID numbers the watch scopes of one informer, from 0.
+type ScopeID uint32

@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package encoding
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/internal/ration"
+)
+
+const (
+	// MaxFrame bounds one frame of a watch and one page of a list, in bytes.
+	MaxFrame = 128 << 20
+	// MaxWholeList bounds a list that the server does not split into pages.
+	MaxWholeList = 4 << 30
+	// SmallBuffer is what an idle stream holds, and bigBuffer what it may hold.
+	SmallBuffer = 8 << 10
+	bigBuffer   = 1 << 20
+)
+
+// TooLargeError: a page or frame is larger than what is read into memory, or it or an
+// object in it would take more memory when decoded.
+type TooLargeError struct {
+	Limit int64 // bytes
+	// Decoded is what decoding would allocate at least; 0: the limit is of what is read.
+	Decoded int64
+}
+
+func (e *TooLargeError) Error() string {
+	if e.Decoded > 0 {
+		return fmt.Sprintf("decoding takes about %d bytes of memory or more, and %d are allowed; nothing was decoded (few bytes become much in lists of empty elements: find what writes them)", e.Decoded, e.Limit)
+	}
+	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
+}
+
+// TooLarge gives Limit and Decoded.
+func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
+
+// readBody reads r to its end, at most limit bytes. guess is how long it may
+// be; memory grows with what arrives, whatever the guess.
+func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
+	buf := make([]byte, 0, max(SmallBuffer, min(guess+guess/8, bigBuffer)))
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if int64(len(buf)) > limit {
+			return nil, &TooLargeError{Limit: limit}
+		}
+		if errors.Is(err, io.EOF) {
+			return buf, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(buf) == cap(buf) {
+			bigger := make([]byte, len(buf), grown(cap(buf), guess))
+			copy(bigger, buf)
+			buf = bigger
+		}
+	}
+}
+
+// grown is the next capacity after size: at most double, but not past a guess
+// that is near.
+func grown(size int, guess int64) int {
+	next := 2 * int64(size)
+	if hint := guess + guess/8; int64(size) < hint && hint < 4*int64(size) {
+		next = hint
+	}
+	return int(next)
+}
+
+// FrameReader splits a watch into frames: each with its length in front
+// (protobuf), or one JSON text after the other. One goroutine uses it.
+type FrameReader struct {
+	src      io.Reader
+	Protobuf bool
+	limit    int
+	Buf      []byte
+	r, w     int // unread bytes are buf[r:w]
+	err      error
+	skipping bool // the rest of a line is garbled
+}
+
+func NewFrameReader(src io.Reader, protobuf bool, limit int) *FrameReader {
+	return &FrameReader{src: src, Protobuf: protobuf, limit: limit}
+}
+
+// Next is the next frame, valid until the next call. io.EOF is an end between
+// frames, io.ErrUnexpectedEOF one inside.
+func (f *FrameReader) Next() ([]byte, error) {
+	if f.r == f.w {
+		f.r, f.w = 0, 0
+		if cap(f.Buf) > bigBuffer {
+			f.Buf = nil
+		}
+	}
+	if f.Protobuf {
+		return f.lengthDelimited()
+	}
+	return f.jsonText()
+}
+
+// lengthDelimited reads a big-endian 32-bit length and as many bytes.
+func (f *FrameReader) lengthDelimited() ([]byte, error) {
+	const header = 4
+	if err := f.need(header); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(f.Buf[f.r:])
+	if int64(length) > int64(f.limit) {
+		return nil, &TooLargeError{Limit: int64(f.limit)}
+	}
+	if err := f.need(header + int(length)); err != nil {
+		return nil, err
+	}
+	frame := f.Buf[f.r+header : f.r+header+int(length)]
+	f.r += header + int(length)
+	return frame, nil
+}
+
+// jsonText reads one JSON object. The API server ends each with a new line and
+// has none inside; another form is read all the same, with a closer look.
+func (f *FrameReader) jsonText() ([]byte, error) {
+	if f.skipping {
+		if err := f.skip(); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		if err := f.need(1); err != nil {
+			return nil, err
+		}
+		if f.r = skipSpace(f.Buf[:f.w], f.r); f.r < f.w {
+			break
+		}
+	}
+	if f.Buf[f.r] != '{' {
+		return nil, f.garbled()
+	}
+	if line, err := f.line(); err != nil || line != nil {
+		return line, err
+	}
+	var scan textScan
+	for {
+		end := scan.end(f.Buf[f.r:f.w])
+		seen := f.Buf[f.r:f.w]
+		if end > 0 {
+			seen = seen[:end]
+		}
+		if next := nextEvent(seen); next > 0 {
+			f.r += next
+			return nil, &GarbledFrame{fmt.Errorf("the watch event does not end: %w", errNotJSON)}
+		}
+		if end > 0 {
+			f.r += end
+			return f.Buf[f.r-end : f.r], nil
+		}
+		if err := f.more(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// line is the next line if it is one whole event, as a glance at both of its
+// ends tells; nil if it has to be looked at closer.
+func (f *FrameReader) line() ([]byte, error) {
+	seen := 0
+	for {
+		text := f.Buf[f.r:f.w]
+		if i := bytes.IndexByte(text[seen:], '\n'); i >= 0 {
+			line := bytes.TrimSuffix(text[:seen+i], []byte("\r"))
+			if _, _, ok := SplitCompactEvent(line); !ok {
+				return nil, nil
+			}
+			f.r += seen + i + 1
+			return line, nil
+		}
+		if known := min(len(text), len(compactStart)); string(text[:known]) != compactStart[:known] {
+			return nil, nil
+		}
+		seen = len(text)
+		if err := f.more(); errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, nil // the last event may lack its new line
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// more has at least one more unread byte in the buffer than now.
+func (f *FrameReader) more() error {
+	if f.w-f.r >= f.limit {
+		return &TooLargeError{Limit: int64(f.limit)}
+	}
+	return f.need(f.w - f.r + 1)
+}
+
+// need has at least n unread bytes in the buffer. The buffer grows with what
+// has arrived, whatever n is.
+func (f *FrameReader) need(n int) error {
+	for f.w-f.r < n {
+		if f.err != nil {
+			return f.ending()
+		}
+		if f.w == len(f.Buf) {
+			f.makeRoom()
+		}
+		read, err := f.src.Read(f.Buf[f.w:])
+		f.w += read
+		f.err = err
+	}
+	return nil
+}
+
+// makeRoom moves the unread bytes to the front, or doubles the buffer.
+func (f *FrameReader) makeRoom() {
+	if f.r > 0 && f.w-f.r <= len(f.Buf)/2 {
+		f.w = copy(f.Buf, f.Buf[f.r:f.w])
+		f.r = 0
+		return
+	}
+	bigger := make([]byte, max(SmallBuffer, 2*(f.w-f.r)))
+	f.w = copy(bigger, f.Buf[f.r:f.w])
+	f.Buf, f.r = bigger, 0
+}
+
+// ending is the error at the end of the source.
+func (f *FrameReader) ending() error {
+	if errors.Is(f.err, io.EOF) && f.r < f.w {
+		return io.ErrUnexpectedEOF
+	}
+	return f.err
+}
+
+// textScan finds the end of a JSON object that arrives in parts.
+type textScan struct {
+	at       int // bytes looked at
+	depth    int
+	inString bool
+	escaped  bool
+}
+
+// end is the length of the object at the beginning of text, 0 while it is not
+// complete. text is what was given before, and more.
+func (s *textScan) end(text []byte) int {
+	for ; s.at < len(text); s.at++ {
+		c := text[s.at]
+		switch {
+		case s.escaped:
+			s.escaped = false
+		case s.inString:
+			s.inString, s.escaped = c != '"', c == '\\'
+		case c == '"':
+			s.inString = true
+		case c == '{' || c == '[':
+			s.depth++
+		case c == '}' || c == ']':
+			if s.depth--; s.depth == 0 {
+				s.at++
+				return s.at
+			}
+		}
+	}
+	return 0
+}
+
+// What a server sends is weighed before it is decoded: a few bytes can become a large
+// object.
+
+var StatusType = reflect.TypeFor[metav1.Status]()
+
+// Small messages fit, whatever is in them.
+func Small(message []byte) bool { return len(message) <= 64<<10 }
+
+// TooHeavy is err, as a *TooLargeError where it is of the weight.
+func TooHeavy(err error) error {
+	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
+		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
+	}
+	return err
+}
+
+// MetadataFits says whether the metadata of an object may be decoded, of which the rest
+// is not.
+func MetadataFits(protobuf bool, object []byte) error {
+	if Small(object) {
+		return nil
+	}
+	scale := ration.Of(reflect.TypeFor[*metav1.PartialObjectMetadata]())
+	if protobuf {
+		return TooHeavy(ration.Alone().Protobuf(scale, object))
+	}
+	return TooHeavy(ration.Alone().JSON(scale, object))
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/gate"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+)
+
+// list reads a whole list and replaces the scope's objects by it.
+func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pass) steps.Outcome {
+	opts := listwatch.ListOptions{Limit: int64(max(1, int(r.opts.PageSize)>>(p.Halvings+p.Slows)))}
+	if p.Whole {
+		opts.Limit = 0
+	}
+	opts.ResourceVersion, opts.ResourceVersionMatch = p.ListVersion(r.opts.ListFromCache)
+	replace := r.sink.replace(r.id)
+	done := false
+	defer func() {
+		if !done {
+			replace.Abort()
+		}
+	}()
+	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[T]{Lw: r.lw}
+	for {
+		page, err := pages.Read(ctx, opts)
+		if errors.Is(err, gate.ErrHeld) && r.nextPage(ctx, pass) == nil {
+			continue
+		}
+		n := pages.Trail.N
+		if err == nil && n == 1 {
+			err = r.begins(replace, p, page.ResourceVersion)
+		}
+		if err != nil {
+			return failed(err, n > 0)
+		}
+		for _, item := range page.Items {
+			r.listed(replace, item)
+		}
+		if page.Unreadable > 0 {
+			unreadable.add(page.Unreadable, page.UnreadableErr)
+			replace.Unreadable()
+		}
+		size += len(page.Items)
+		r.Status.read(size)
+		if page.Continue == "" {
+			break
+		}
+		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
+		if err := r.nextPage(ctx, pass); err != nil {
+			return failed(err, true)
+		}
+	}
+	done, r.size = true, size
+	version := pages.Trail.Version
+	r.contradicted(replace.Undone(base.ParseVersion(version)))
+	replace.Commit(base.ParseVersion(version))
+	r.Status.listed(base.ParseVersion(version), unreadable)
+	return steps.Outcome{Result: steps.ResultCompleted, Version: version}
+}
+
+// begins looks at the version of a list that has begun. A list that is older
+// than what was seen is refused, or begins a new epoch.
+func (r *Reflector[T]) begins(replace replacement[T], p steps.Progress, version string) error {
+	r.Status.heard()
+	if !p.Instead {
+		r.Status.enter(steps.PhaseList)
+	}
+	switch {
+	case p.Epoch, p.Rewound(version):
+		r.Status.wentBack(p.Last, version, p.Epoch)
+		r.order = streamOrder{}
+		replace.Epoch()
+		r.noteEpoch()
+	case steps.Below(version, p.Last):
+		return r.refuse(p, version)
+	case p.Behind > 0:
+		r.Status.older(p.Behind)
+	}
+	if p.ByContent() {
+		replace.Recompare()
+	}
+	return nil
+}
+
+// refuse is the error of a list that is older than what was seen before.
+func (r *Reflector[T]) refuse(p steps.Progress, version string) error {
+	if !p.Consistent {
+		r.Status.older(1)
+	}
+	return fmt.Errorf("list: the answer is of version %q, and %s was seen before: %w", version, p.Last, base.ErrOlder)
+}
+
+// contradicted looks at the objects that a list had in older versions than were
+// seen, although the list is newer. Two lists in a row, by two connections,
+// prove that the server's versions went back and have passed the scope's again: the
+// next one is taken as it is.
+func (r *Reflector[T]) contradicted(keys []base.Key) {
+	if len(keys) == 0 {
+		r.undone = 0
+		return
+	}
+	r.undone++
+	r.Status.undone(keys, r.undone > 1)
+	r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true, Epoch: r.undone > 1})
+}
+
+// listed has the list that is read take item, if it is of the scope.
+func (r *Reflector[T]) listed(replace replacement[T], item listwatch.Item[T]) {
+	switch item.Anomaly {
+	case base.Sound:
+		replace.Add(r.delta(store.Replaced, item))
+		return
+	case base.OtherKind:
+		// The object of that name may be there all the same.
+		replace.Keep(item.Key)
+	}
+	r.Status.stranger(item.Anomaly, item.Key, item.Err)
+}

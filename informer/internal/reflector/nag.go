@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import "time"
+
+const (
+	firstNag = 5 * time.Minute
+	lastNag  = 24 * time.Hour
+)
+
+// nag says which of the complaints of one kind are logged: the first, and while the
+// trouble lasts or comes again, ever more rarely. It has no lock and no clock.
+type nag struct {
+	next time.Time // from when another is logged
+	gap  time.Duration
+}
+
+// due reports whether a complaint at now is logged. After twice the pause without any
+// the trouble is a new one.
+func (n *nag) due(now time.Time) bool {
+	if !n.next.IsZero() && now.Before(n.next) {
+		return false
+	}
+	if n.gap == 0 || now.Sub(n.next) > 2*n.gap {
+		n.gap = firstNag
+	} else {
+		n.gap = min(3*n.gap, lastNag)
+	}
+	n.next = now.Add(n.gap)
+	return true
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+)
+
+// session is one open stream.
+type session[T base.Object] struct {
+	listwatch.Stream[T]
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	alarm  *time.Timer   // ends ctx when the stream is silent
+	within time.Duration // the alarm's time
+	opened time.Time
+	until  time.Time // the server, which counts from when it was asked, ends it no sooner
+	spoke  bool
+	moved  bool // as outcome.moved
+	passes bool // garbled frames are passed over
+	garble garble
+}
+
+// open asks for a stream. The session ends with ctx, when it is silent for too
+// long, and when the server does not end it at its timeout.
+func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*session[T], steps.Outcome) {
+	s := &session[T]{}
+	ctx, cancelOverdue := context.WithTimeoutCause(ctx, opts.Timeout+steps.Overdue, base.ErrOverdue)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	cancel := s.cancel
+	s.cancel = func(cause error) {
+		cancel(cause)
+		cancelOverdue()
+	}
+	s.alarm = time.AfterFunc(restclient.AnswerWithin, func() { cancel(base.ErrSilent) })
+	asked := time.Now()
+	stream, err := r.lw.Watch(s.ctx, opts)
+	if err != nil {
+		err = s.because(err)
+		s.close()
+		return nil, failed(err, false)
+	}
+	s.Stream, s.opened = stream, time.Now()
+	s.until = asked.Add(opts.Timeout.Truncate(time.Second)) // it is asked for in seconds
+	s.alarm.Stop()
+	switch {
+	case opts.SendInitialEvents:
+		s.within = initialWithin
+	case r.Status.hasBookmarks():
+		s.within = steps.SilentAfter
+	}
+	s.rearm()
+	r.Status.heard()
+	return s, steps.Outcome{Result: steps.ResultOpened}
+}
+
+// because is why the session's context ended, if it did, else err.
+func (s *session[T]) because(err error) error {
+	if s.ctx.Err() != nil {
+		return context.Cause(s.ctx)
+	}
+	return err
+}
+
+// begin has a streaming list go on as a watch, which has not said anything yet.
+func (s *session[T]) begin() {
+	s.opened, s.spoke, s.within = time.Now(), false, steps.SilentAfter
+	s.rearm()
+}
+
+func (s *session[T]) rearm() {
+	if s.within > 0 {
+		s.alarm.Reset(s.within)
+	}
+}
+
+// Next is the stream's next frame, or why there is none.
+func (s *session[T]) Next() (listwatch.Frame[T], error) {
+	frame, err := s.Stream.Next()
+	for err != nil && s.pass(err) {
+		frame, err = s.Stream.Next()
+	}
+	if err != nil {
+		if err = s.because(err); s.garble.last != nil && !errors.Is(err, steps.ErrDemanded) && !errors.Is(err, context.Canceled) {
+			err = s.garble.last // it is why nothing came any more
+		}
+		return frame, err
+	}
+	s.sound()
+	s.spoke = true
+	s.rearm()
+	return frame, nil
+}
+
+func (s *session[T]) close() {
+	if s == nil {
+		return
+	}
+	s.alarm.Stop()
+	if s.Stream != nil {
+		_ = s.Close() // before its context ends, so that its connection is free at once
+	}
+	s.cancel(nil)
+}
+
+// after is the outcome of a stream that ended with err.
+func (s *session[T]) after(err error) steps.Outcome {
+	o := failed(err, false)
+	if o.Result == steps.ResultCut || o.Result == steps.ResultUnreachable {
+		o.Err = fmt.Errorf("the connection to the server broke off: %w", err)
+	}
+	o.Lived, o.Early = time.Since(s.opened), time.Until(s.until) > earlyEnd
+	o.Spoke, o.Moved = s.spoke, s.moved
+	return o
+}
+
+// errorFrame is the outcome of a stream that the server ended with an error.
+func (s *session[T]) errorFrame(err error) steps.Outcome {
+	if err == nil {
+		err = errors.New("error frame without an error")
+	}
+	o := s.after(err)
+	// The error itself is not a sign of life of the stream.
+	o.Spoke = false
+	return o
+}
+
+// liveAfter has the state be Live when a watch has been open for d, unless the
+// returned function is called before.
+func (s *reflectorStatus) liveAfter(d time.Duration) (over func()) {
+	open := func(is bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.watching = is
+	}
+	open(true)
+	live := time.AfterFunc(d, func() { s.setIf(func() bool { return s.mu.watching }, base.StateLive, "") })
+	return func() {
+		live.Stop()
+		open(false)
+	}
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+// simulated has chance be drawn by sim, if that is not nil.
+func (r *Reflector[T]) simulated(sim simhook.Hooks) {
+	if r.sim = sim; sim != nil {
+		name := "reflector " + r.Name()
+		r.random = func() float64 { return sim.Random(name) }
+	}
+}
+
+// Name tells the reflector from the process's others.
+func (r *Reflector[T]) Name() string {
+	return r.kind.GroupKind().String() + " as " + r.Objects + " " + r.scope.String()
+}
+
+func (r *Reflector[T]) noteEpoch() {
+	if r.sim != nil {
+		r.sim.Note(simhook.Note{What: simhook.Epoch, Kind: r.kind.GroupKind().String()})
+	}
+}

@@ -1,0 +1,395 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
+
+// reflectorStatus is what a Reflector shows of itself. Its methods are safe
+// for concurrent use.
+type reflectorStatus struct {
+	log       logr.Logger
+	contact   atomic.Int64 // LastContact, nanoseconds since 1970
+	Version   atomic.Uint64
+	bookmarks atomic.Bool  // the server has sent some
+	byLists   atomic.Bool  // lists stand in for watches
+	objects   atomic.Int64 // of the list that is under way
+	mu        struct {
+		sync.Mutex
+		state      base.ScopeState
+		why        string              // a list is under way or due; empty: it is the first one
+		watching   bool                // a watch is open that has yet to show that it is of use
+		nags       map[base.State]*nag // of states that say what is wrong
+		complained bool                // of what is wrong now, or was last
+	}
+}
+
+// unreadables are the objects of a list whose metadata cannot be read.
+type unreadables struct {
+	n   int
+	err error // of the first
+}
+
+func (u *unreadables) add(n int, err error) {
+	u.n += n
+	if u.err == nil {
+		u.err = err
+	}
+}
+
+func (s *reflectorStatus) begin(scope base.WatchScope) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.state = base.ScopeState{Scope: scope, State: base.StateWaiting, Since: time.Now(), Relists: map[string]int{}}
+}
+
+// logTo sets the logger. Run calls it before anything is logged.
+func (s *reflectorStatus) logTo(log logr.Logger) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = log.WithValues("scope", s.mu.state.Scope.String())
+}
+
+func (s *reflectorStatus) snapshot() base.ScopeState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state := s.mu.state
+	state.Relists = maps.Clone(state.Relists)
+	state.Version = base.Version(s.Version.Load())
+	if !state.PagedUntil.After(time.Now()) {
+		state.PagedUntil = time.Time{}
+	}
+	if at := s.contact.Load(); at != 0 {
+		state.LastContact = time.Unix(0, at)
+	}
+	if n := s.objects.Load(); n > 0 && isListing(state.State) {
+		state.Reason += fmt.Sprintf(", %d objects so far", n)
+	}
+	return state
+}
+
+// trying: a step of phase begins. A state that says what is wrong stays until
+// the server has answered.
+func (s *reflectorStatus) trying(phase steps.Phase) {
+	s.mu.Lock()
+	s.mu.state.NextTry = time.Time{}
+	state := s.mu.state.State
+	s.mu.Unlock()
+	s.objects.Store(0)
+	if state == base.StateWaiting || state == base.StateLive || isListing(state) {
+		s.enter(phase)
+	}
+}
+
+// enter shows that a list is under way.
+func (s *reflectorStatus) enter(phase steps.Phase) {
+	s.mu.Lock()
+	why := cmp.Or(s.mu.why, "the first list is read")
+	s.mu.Unlock()
+	switch phase {
+	case steps.PhaseList:
+		s.set(base.StateListing, why)
+	case steps.PhaseStream:
+		s.set(base.StateStreaming, why)
+	}
+}
+
+// read: so many objects of a list have arrived.
+func (s *reflectorStatus) read(objects int) { s.objects.Store(int64(objects)) }
+
+// follows: another informer's watch feeds the scope.
+func (s *reflectorStatus) follows(lender string) {
+	s.log.V(1).Info("Sharing the watch of another informer", "of", lender)
+}
+
+// demanded: a list is wanted, where phase would have been next.
+func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
+	if phase != steps.PhaseWatch {
+		return // one is under way
+	}
+	s.mu.Lock()
+	s.mu.state.Relists[reason]++
+	s.mu.why = whyListed(reason)
+	s.mu.Unlock()
+	s.log.V(1).Info("Listing again", "reason", reason)
+}
+
+// lastContact is when the server last sent anything.
+func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contact.Load()) }
+
+// heard: the server has sent something.
+func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
+
+// reached: the watch has brought the scope to v.
+func (s *reflectorStatus) reached(v base.Version) {
+	s.contact.Store(time.Now().UnixNano())
+	s.Version.Store(uint64(v))
+}
+
+func (s *reflectorStatus) sawBookmark()       { s.bookmarks.Store(true) }
+func (s *reflectorStatus) hasBookmarks() bool { return s.bookmarks.Load() }
+
+// listed: a whole list of version v is in the DeltaFIFO.
+func (s *reflectorStatus) listed(v base.Version, unreadable unreadables) {
+	s.Version.Store(uint64(v))
+	s.mu.Lock()
+	s.mu.state.Synced = true
+	s.mu.why = ""
+	s.mu.state.Unreadable, s.mu.state.UnreadableReason = unreadable.n, base.TextOf(unreadable.err)
+	s.mu.Unlock()
+	if unreadable.n > 0 {
+		s.log.Error(unreadable.err, "Objects of the list have no readable name; nothing is taken for deleted until a list can be read in full", "objects", unreadable.n)
+	}
+}
+
+// unreadable: a frame of the watch carries an object without a readable name.
+func (s *reflectorStatus) unreadable(err error) {
+	s.mu.Lock()
+	s.mu.state.Unreadable++
+	first := s.mu.state.UnreadableReason == ""
+	if first {
+		s.mu.state.UnreadableReason = base.TextOf(err)
+	}
+	s.mu.Unlock()
+	if first {
+		s.log.Error(err, "An event of the watch has no readable object name and is passed over")
+	}
+}
+
+// anomaly: an event of the watch came where none should, after last. The first
+// of each kind is logged.
+func (s *reflectorStatus) anomaly(kind base.Anomaly, e shown, last string) {
+	s.mu.Lock()
+	first := countAnomaly(&s.mu.state.Anomalies, kind)
+	s.mu.Unlock()
+	if first {
+		textlog.Warn(s.log, nil, "An event of the watch is "+kind.String()+"; such events are harmless, and are only counted from now on",
+			"key", e.key.String(), "version", e.version.String(), "shown", last)
+	}
+}
+
+// stranger: a list or watch has brought an object that is not of the scope. The
+// first of each count is logged.
+func (s *reflectorStatus) stranger(kind base.Anomaly, key base.Key, err error) {
+	s.mu.Lock()
+	first := countAnomaly(&s.mu.state.Anomalies, kind)
+	s.mu.Unlock()
+	if first {
+		s.log.Error(err, "The server has sent an object "+kind.String()+", which was not asked for; such objects are not taken, and are only counted from now on",
+			"key", key.String())
+	}
+}
+
+// older: so many lists were refused, since they were older than they had to be.
+// The first is logged.
+func (s *reflectorStatus) older(n int) {
+	s.mu.Lock()
+	first := s.mu.state.Anomalies.Older == 0
+	s.mu.state.Anomalies.Older += n
+	s.mu.Unlock()
+	if first {
+		s.log.Info("A list is older than what was asked for and is refused; look at the server and at what is in front of it. From now on such lists are only counted")
+	}
+}
+
+// Audited: an audit found that keys differ, or could not be done.
+func (s *reflectorStatus) Audited(d Finding, err error) {
+	keys := d.Keys
+	s.mu.Lock()
+	audits := &s.mu.state.Audits
+	if err != nil {
+		audits.Abandoned++
+	} else {
+		audits.Done++
+		audits.Last = time.Now()
+		audits.Differences += len(keys)
+		if len(d.Rewound) > 0 {
+			audits.Rewinds++
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.log.V(1).Info("The scope could not be compared with the server", "cause", err.Error())
+	case len(keys) > 0:
+		what := "Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew"
+		if len(d.Rewound) > 0 {
+			what = "The server has objects in older versions than were seen, in a list that is newer: its versions went back and have passed the watch again; the scope is listed anew"
+		}
+		textlog.Warn(s.log, nil, what, "objects", len(keys), "keys", namesOf(keys))
+	}
+}
+
+// undone: a list had keys in older versions than were seen. proved: it is the
+// second one in a row.
+func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
+	if !proved {
+		textlog.Warn(s.log, nil, "A list has objects in older versions than were seen, although it is newer; the scope is listed again to see whether the server's versions went back",
+			"objects", len(keys), "keys", namesOf(keys))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.state.Audits.Rewinds++
+}
+
+// namesOf the first of keys, for the log.
+func namesOf(keys []base.Key) []string {
+	names := make([]string, 0, auditNames)
+	for _, key := range keys[:min(len(keys), auditNames)] {
+		names = append(names, key.String())
+	}
+	return names
+}
+
+// repaired: a list has made the differences good that were found.
+func (s *reflectorStatus) repaired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.state.Audits.Repaired = s.mu.state.Audits.Differences
+}
+
+// wentBack: the server's newest version is before one that was seen.
+// overtaken: it is newer again, and its objects are older than those that were seen.
+func (s *reflectorStatus) wentBack(last, version string, overtaken bool) {
+	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now",
+		"seen", last, "newest", version, "overtaken", overtaken)
+}
+
+// show takes over what was decided after o.
+func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Duration) {
+	s.mu.Lock()
+	if o.Result == steps.ResultOpened || o.Result == steps.ResultCompleted && d.State == base.StateLive {
+		s.mu.state.Watches++ // a streaming list goes on as a watch
+	}
+	if d.Relist != "" {
+		s.mu.state.Relists[d.Relist]++
+		s.mu.why = whyListed(d.Relist)
+	}
+	if wait > 0 {
+		s.mu.state.NextTry = o.Now.Add(wait)
+	}
+	s.mu.Unlock()
+	if d.Relist != "" {
+		s.log.V(1).Info("Listing again", "reason", d.Relist, "after", wait, "cause", base.TextOf(o.Err))
+	}
+	s.byLists.Store(d.Next.Instead)
+	if d.State != "" {
+		s.set(d.State, cmp.Or(d.Why, base.TextOf(o.Err)))
+	}
+}
+
+// whyListed is why a scope that was listed is listed again.
+func whyListed(reason string) string { return "listed again: " + reason }
+
+// set changes the state, and logs when it is another one. What is wrong is a warning:
+// at once, and again at a falling rate while it lasts or comes back.
+func (s *reflectorStatus) set(state base.State, reason string) {
+	s.setIf(func() bool { return true }, state, reason)
+}
+
+// setIf is set if holdsLocked, which is called with the lock.
+func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reason string) {
+	if state == base.StateLive {
+		reason = ""
+	}
+	now := time.Now()
+	s.mu.Lock()
+	if !holdsLocked() {
+		s.mu.Unlock()
+		return
+	}
+	was, since := s.mu.state.State, s.mu.state.Since
+	s.mu.state.Reason = reason
+	if was != state {
+		s.mu.state.State, s.mu.state.Since = state, now
+	}
+	warned := false
+	if isTrouble(state) && !s.queuesLocked(state) {
+		warned = s.nagLocked(state).due(now)
+		s.mu.complained = s.mu.complained || warned
+	}
+	complained := s.mu.complained
+	if state == base.StateLive {
+		s.mu.complained = false
+	}
+	s.mu.Unlock()
+	log := s.log
+	if hint := base.HintOf(state); hint != "" {
+		log = log.WithValues("hint", hint)
+	}
+	switch {
+	case warned && was != state:
+		textlog.Warn(log, nil, "Not up to date: "+reason, "state", state)
+	case warned:
+		textlog.Warn(log, nil, "Still not up to date: "+reason, "state", state, "for", now.Sub(since).Round(time.Second))
+	case was == state, state == base.StateStopped:
+	case state == base.StateLive && complained:
+		log.Info("Up to date again", "was", was, "for", now.Sub(since).Round(time.Millisecond))
+	case state == base.StateLive:
+		log.V(1).Info("Watching")
+	default:
+		log.V(1).Info("Listing", "state", state, "reason", reason)
+	}
+}
+
+// isTrouble reports whether a state says that something is wrong.
+func isTrouble(s base.State) bool {
+	switch s {
+	case base.StateLive, base.StateListing, base.StateStreaming, base.StateStopped:
+		return false
+	}
+	return true
+}
+
+// queuesLocked reports whether the first list only waits for its turn behind other
+// lists, and not because the server has asked for it.
+func (s *reflectorStatus) queuesLocked(state base.State) bool {
+	return state == base.StateWaiting && s.mu.state.NextTry.IsZero()
+}
+
+func (s *reflectorStatus) nagLocked(state base.State) *nag {
+	if s.mu.nags == nil {
+		s.mu.nags = map[base.State]*nag{}
+	}
+	if s.mu.nags[state] == nil {
+		s.mu.nags[state] = &nag{}
+	}
+	return s.mu.nags[state]
+}
+
+// Stopped: Run has ended.
+func (s *reflectorStatus) Stopped() {
+	s.mu.Lock()
+	s.mu.state.NextTry = time.Time{}
+	reason := s.mu.state.Reason
+	s.mu.Unlock()
+	s.set(base.StateStopped, reason)
+}
+
+// auditNames of keys that differ are named in the log.
+const auditNames = 5
+
+// Finding is how a scope differs from a list.
+type Finding struct {
+	Keys []base.Key
+	// rewound of these, the server has in an older version than the scope, in a
+	// list that is not older than that version: what the scope has was undone.
+	Rewound []base.Key
+}
+
+// isListing: a list is being read.
+func isListing(s base.State) bool { return s == base.StateListing || s == base.StateStreaming }

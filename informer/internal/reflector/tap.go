@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+)
+
+// Tap feeds one scope of a metadata informer from the tee of another
+// informer's Reflector, in place of a list and watch of its own.
+type Tap struct {
+	Scope     base.WatchScope
+	id        base.ScopeID
+	transform func(base.Object) (base.Object, error) // nil: none
+	Managed   bool                                   // managedFields stay
+	// The lender fills these in before the tee has the tap.
+	Lender    string // the informer that the watch belongs to, for people
+	Namespace string // of the lender's objects only these are in scope; empty: all
+	State     func() base.ScopeState
+
+	done chan struct{} // closed when the lender's Reflector has ended
+	last string        // the version it reached; read after done
+	mu   struct {
+		sync.Mutex                   // is held while something goes into into
+		into       sink[base.Object] // nil: the tap has left
+	}
+}
+
+// NewTap is a tap of scope id that feeds into. It starts nothing.
+func NewTap(scope base.WatchScope, id base.ScopeID, into sink[base.Object], transform func(base.Object) (base.Object, error)) *Tap {
+	t := &Tap{Scope: scope, id: id, transform: transform, done: make(chan struct{})}
+	t.mu.into = into
+	return t
+}
+
+// leave takes the tap away: when it has returned nothing more is fed.
+func (t *Tap) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.into = nil
+}
+
+func (t *Tap) hasLeft() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.into == nil
+}
+
+// end says that the Reflector has ended at version last; empty: before a list.
+func (t *Tap) end(last string) {
+	t.last = last
+	close(t.done)
+}
+
+// feed has f put something into the sink, unless the tap has left.
+func (t *Tap) feed(f func(into sink[base.Object])) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.into != nil {
+		f(t.mu.into)
+	}
+}
+
+// mine is d for this scope. ok: the object is in it.
+func (t *Tap) mine(d store.Delta[base.Object]) (_ store.Delta[base.Object], ok bool) {
+	if t.Namespace != "" && d.Key.Namespace != "" && d.Key.Namespace != t.Namespace {
+		return d, false // a namespace does not divide a kind of cluster scope
+	}
+	d.Scope = t.id
+	if m, ok := d.Object.(*metav1.PartialObjectMetadata); ok && !t.Managed {
+		d.Object = base.WithoutManagedFields(m)
+	}
+	if t.transform != nil && d.Err == nil && d.Object != nil {
+		// A transform owns its object; this one shares maps with the full object.
+		obj, err := base.CallTransform(t.transform, base.Copy(d.Object))
+		if err != nil {
+			d.Metadata, _ = d.Object.(*metav1.PartialObjectMetadata)
+			d.Err, d.Refused = fmt.Errorf("transform: %w", err), d.Object
+			obj = nil
+		}
+		d.Object = obj
+	}
+	return d, true
+}
+
+func (t *Tap) push(d store.Delta[base.Object]) {
+	if d, ok := t.mine(d); ok {
+		if d.Type == store.Deleted && d.Err != nil {
+			d.Err, d.FinalStateUnknown = nil, true
+		}
+		t.feed(func(into sink[base.Object]) { into.Push(d) })
+	}
+}
+
+func (t *Tap) bookmark(v base.Version) {
+	t.feed(func(into sink[base.Object]) { into.Bookmark(t.id, v) })
+}
+
+// tapReplacement is a list on its way to a tap.
+type tapReplacement struct {
+	tap  *Tap
+	list replacement[base.Object]
+}
+
+func (t *Tap) replace() *tapReplacement {
+	r := &tapReplacement{tap: t, list: discarded{}}
+	t.feed(func(into sink[base.Object]) { r.list = into.replace(t.id) })
+	return r
+}
+
+func (r *tapReplacement) add(d store.Delta[base.Object]) {
+	if d, ok := r.tap.mine(d); ok {
+		r.list.Add(d)
+	}
+}
+
+func (r *tapReplacement) remove(d store.Delta[base.Object]) {
+	if d, ok := r.tap.mine(d); ok {
+		r.list.Remove(d)
+	}
+}
+
+func (r *tapReplacement) commit(v base.Version) {
+	r.tap.feed(func(sink[base.Object]) { r.list.Commit(v) })
+}
+
+// discarded is a list that nobody wants any more.
+type discarded struct{}
+
+func (discarded) Add(store.Delta[base.Object])    {}
+func (discarded) Remove(store.Delta[base.Object]) {}
+func (discarded) Keep(base.Key)                   {}
+func (discarded) Unreadable()                     {}
+func (discarded) Epoch()                          {}
+func (discarded) Recompare()                      {}
+func (discarded) Undone(base.Version) []base.Key  { return nil }
+func (discarded) Commit(base.Version)             {}
+func (discarded) Abort()                          {}
+
+// follow has the scope fed by another informer's watch for as long as there is
+// one that has its objects in full. It returns where to go on from with a list
+// and watch of its own, and false when there was none.
+func (r *Reflector[T]) follow(ctx context.Context, p steps.Progress) (steps.Progress, bool) {
+	if r.Borrow == nil {
+		return p, false
+	}
+	t := r.Borrow(base.ParseVersion(p.Last))
+	if t == nil {
+		return p, false
+	}
+	r.follows.Store(t)
+	r.Status.follows(t.Lender)
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+	}
+	t.leave()
+	r.follows.Store(nil)
+	p = steps.Progress{Paged: p.Paged, NoStreamBefore: p.NoStreamBefore}
+	p.Phase = p.ListPhase(time.Now())
+	select {
+	case <-t.done:
+		if t.last != "" {
+			p.Phase, p.Last = steps.PhaseWatch, t.last
+		}
+	default:
+	}
+	return p, true
+}
+
+// shared is the state of a scope that t feeds: that of the watch it comes from.
+func (t *Tap) shared(own base.ScopeState) base.ScopeState {
+	s := t.State()
+	s.Scope, s.SharedWith = own.Scope, t.Lender
+	s.Watches, s.Relists = own.Watches, own.Relists
+	return s
+}

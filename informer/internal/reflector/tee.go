@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+)
+
+// errTapped interrupts a stream because a tap wants to join. Its Reflector goes
+// on from where it was.
+var errTapped = errors.New("another informer joins the watch")
+
+// tee stands between a Reflector and its sink, and gives all that passes to the
+// taps too, as metadata.
+//
+//	Reflector ──▶ tee ──▶ DeltaFIFO of the full objects
+//	               └────▶ tap ──▶ DeltaFIFO of their metadata
+//
+// Only the Reflector's goroutine writes and adopts; taps join from others.
+type tee[T base.Object] struct {
+	sink[T]
+	taps   []*Tap        // used by the Reflector's goroutine alone
+	listed bool          // as taps: a whole list has passed
+	joined chan struct{} // has a token when a tap waits
+	mu     struct {
+		sync.Mutex
+		joining   []*Tap
+		interrupt func(error) // of the stream that is being read; nil: there is none
+		ended     bool
+	}
+}
+
+func newTee[T base.Object](into sink[T]) *tee[T] {
+	return &tee[T]{sink: into, joined: make(chan struct{}, 1)}
+}
+
+// Join has t fed from the next time on that the Reflector is between two steps.
+// It is false when the Reflector has ended. It does not block.
+func (e *tee[T]) Join(t *Tap) bool {
+	e.mu.Lock()
+	if e.mu.ended {
+		e.mu.Unlock()
+		return false
+	}
+	e.mu.joining = append(e.mu.joining, t)
+	interrupt := e.mu.interrupt
+	e.mu.Unlock()
+	select {
+	case e.joined <- struct{}{}:
+	default:
+	}
+	if interrupt != nil {
+		interrupt(errTapped)
+	}
+	return true
+}
+
+// during has a tap that joins interrupt a stream, until over is called.
+func (e *tee[T]) during(interrupt func(error)) (over func()) {
+	e.mu.Lock()
+	e.mu.interrupt = interrupt
+	waits := len(e.mu.joining) > 0
+	e.mu.Unlock()
+	if waits {
+		interrupt(errTapped)
+	}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.mu.interrupt = nil
+	}
+}
+
+// adopt feeds the taps that wait. One that comes after the first list is given
+// what scope holds at version last, where the Reflector stands, as its list.
+func (e *tee[T]) adopt(ctx context.Context, scope base.ScopeID, last string) {
+	e.mu.Lock()
+	joining := e.mu.joining
+	e.mu.joining = nil
+	e.mu.Unlock()
+	for _, t := range joining {
+		if e.listed && !e.show(ctx, t, scope, base.ParseVersion(last)) {
+			t.end("")
+			continue
+		}
+		e.taps = append(e.taps, t)
+	}
+}
+
+// show gives t what scope holds. It is false when the scope has ended: then it
+// may hold less than it did.
+func (e *tee[T]) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.Version) bool {
+	list := t.replace()
+	for d := range e.Present(scope) {
+		list.add(metadataDelta(d))
+	}
+	// The context ends before the scope does.
+	if ctx.Err() != nil {
+		list.list.Abort()
+		return false
+	}
+	list.commit(at)
+	return true
+}
+
+// pause sleeps for d, adopting meanwhile, and reports whether ctx is alive.
+func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope base.ScopeID, last string) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-e.joined:
+			e.adopt(ctx, scope, last)
+		}
+	}
+}
+
+// end lets the taps go: nothing comes any more after version last.
+func (e *tee[T]) end(last string) {
+	e.mu.Lock()
+	joining := e.mu.joining
+	e.mu.joining, e.mu.ended = nil, true
+	e.mu.Unlock()
+	for _, t := range joining {
+		t.end("")
+	}
+	if !e.listed {
+		last = ""
+	}
+	for _, t := range e.taps {
+		t.end(last)
+	}
+	e.taps = nil
+}
+
+// each gives d to the taps, and forgets those that have left.
+func (e *tee[T]) each(f func(t *Tap)) {
+	if len(e.taps) == 0 {
+		return
+	}
+	e.taps = slices.DeleteFunc(e.taps, (*Tap).hasLeft)
+	for _, t := range e.taps {
+		f(t)
+	}
+}
+
+// Push passes d on, and to the taps.
+func (e *tee[T]) Push(d store.Delta[T]) {
+	e.sink.Push(d)
+	if len(e.taps) > 0 {
+		m := metadataDelta(d)
+		e.each(func(t *Tap) { t.push(m) })
+	}
+}
+
+// Bookmark passes v on, and to the taps.
+func (e *tee[T]) Bookmark(scope base.ScopeID, v base.Version) {
+	e.sink.Bookmark(scope, v)
+	e.each(func(t *Tap) { t.bookmark(v) })
+}
+
+func (e *tee[T]) replace(scope base.ScopeID) replacement[T] {
+	r := &teeReplacement[T]{replacement: e.sink.replace(scope), tee: e}
+	e.each(func(t *Tap) { r.taps = append(r.taps, t.replace()) })
+	return r
+}
+
+// teeReplacement is a list that goes to the taps too.
+type teeReplacement[T base.Object] struct {
+	replacement[T]
+	tee  *tee[T]
+	taps []*tapReplacement
+}
+
+func (r *teeReplacement[T]) Add(d store.Delta[T]) {
+	r.replacement.Add(d)
+	if len(r.taps) > 0 {
+		m := metadataDelta(d)
+		for _, t := range r.taps {
+			t.add(m)
+		}
+	}
+}
+
+func (r *teeReplacement[T]) Remove(d store.Delta[T]) {
+	r.replacement.Remove(d)
+	if len(r.taps) > 0 {
+		m := metadataDelta(d)
+		for _, t := range r.taps {
+			t.remove(m)
+		}
+	}
+}
+
+func (r *teeReplacement[T]) Keep(key base.Key) {
+	r.replacement.Keep(key)
+	for _, t := range r.taps {
+		t.list.Keep(key)
+	}
+}
+
+func (r *teeReplacement[T]) Unreadable() {
+	r.replacement.Unreadable()
+	for _, t := range r.taps {
+		t.list.Unreadable()
+	}
+}
+
+func (r *teeReplacement[T]) Epoch() {
+	r.replacement.Epoch()
+	for _, t := range r.taps {
+		t.list.Epoch()
+	}
+}
+
+func (r *teeReplacement[T]) Commit(v base.Version) {
+	r.replacement.Commit(v)
+	r.tee.listed = true
+	for _, t := range r.taps {
+		t.commit(v)
+	}
+}
+
+func (r *teeReplacement[T]) Abort() {
+	r.replacement.Abort()
+	for _, t := range r.taps {
+		t.list.Abort()
+	}
+}
+
+// metadataDelta is d of the metadata alone. An object that could not be decoded
+// otherwise is a good one here.
+func metadataDelta[T base.Object](d store.Delta[T]) store.Delta[base.Object] {
+	m := store.Delta[base.Object]{
+		Type: d.Type, Key: d.Key, UID: d.UID, Version: d.Version,
+		FinalStateUnknown: d.FinalStateUnknown, Err: d.Err,
+	}
+	switch {
+	case d.Metadata != nil:
+		m.Object, m.Err, m.FinalStateUnknown = d.Metadata, nil, false
+	case d.Err == nil && !base.IsNil(d.Object):
+		m.Object = base.MetadataOf(d.Object, d.Object.GetObjectKind().GroupVersionKind())
+	}
+	return m
+}

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/internal/steps"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+)
+
+// stream reads a streaming list and replaces the scope's objects by it. The
+// session that it returns goes on as a watch.
+func (r *Reflector[T]) stream(ctx context.Context, p steps.Progress) (*session[T], steps.Outcome) {
+	opts := listwatch.WatchOptions{SendInitialEvents: true, Timeout: r.watchTimeout()}
+	opts.ResourceVersion, _ = p.ListVersion(r.opts.ListFromCache)
+	s, o := r.open(ctx, opts)
+	if s == nil {
+		return nil, o
+	}
+	if r.server == nil {
+		s.alarm.Reset(foreignWithin)
+	}
+	if o = r.initial(s, p); o.Result != steps.ResultCompleted {
+		s.close()
+		return nil, o
+	}
+	s.begin()
+	return s, o
+}
+
+// initial reads a stream up to the bookmark that ends its initial events.
+func (r *Reflector[T]) initial(s *session[T], p steps.Progress) steps.Outcome {
+	replace := r.sink.replace(r.id)
+	if p.ByContent() {
+		replace.Recompare()
+	}
+	done := false
+	defer func() {
+		if !done {
+			replace.Abort()
+		}
+	}()
+	unreadable, size := unreadables{}, 0
+	for n := 0; ; n++ {
+		frame, err := s.Next()
+		if err != nil {
+			o := s.after(err)
+			o.Err = fmt.Errorf("streaming list: %w", o.Err)
+			return o
+		}
+		r.Status.heard()
+		if n == 0 && frame.Type != listwatch.FrameError {
+			r.Status.enter(steps.PhaseStream)
+		}
+		if time.Since(s.opened) > streamingWithin(size) {
+			return s.after(fmt.Errorf("streaming list: %d objects after %s: %w", size, time.Since(s.opened).Round(time.Second), base.ErrEndless))
+		}
+		switch frame.Type {
+		case listwatch.FrameError:
+			return s.errorFrame(frame.Err)
+		case listwatch.FrameBookmark:
+			if !frame.InitialEventsEnd {
+				continue
+			}
+			r.Status.sawBookmark()
+			if steps.Below(frame.Item.ResourceVersion, p.Last) {
+				return s.after(r.refuse(p, frame.Item.ResourceVersion))
+			}
+			version := base.ParseVersion(frame.Item.ResourceVersion)
+			done, r.size = true, size
+			r.contradicted(replace.Undone(version))
+			replace.Commit(version)
+			r.Status.listed(version, unreadable)
+			return steps.Outcome{Result: steps.ResultCompleted, Version: frame.Item.ResourceVersion}
+		}
+		typ, ok := deltaType(frame.Type)
+		switch {
+		case !ok:
+			return s.after(unknownFrame(frame.Type))
+		case restclient.IsUnreadable(frame.Item):
+			unreadable.add(1, frame.Item.Err)
+			replace.Unreadable()
+		case frame.Item.Anomaly != base.Sound:
+			r.listed(replace, frame.Item)
+		case typ == store.Deleted:
+			// The server may tell of changes before it has ended the list.
+			size--
+			replace.Remove(r.delta(store.Deleted, frame.Item))
+		default:
+			if frame.Type == listwatch.FrameAdded {
+				size++
+				r.Status.read(size)
+			}
+			replace.Add(r.delta(store.Replaced, frame.Item))
+		}
+	}
+}
+
+// streamingWithin is how long a streaming list may take of which so many
+// objects have arrived. What changes meanwhile does not count, and is no reason to
+// wait on: pages come to their end.
+func streamingWithin(objects int) time.Duration {
+	return min(2*initialWithin+time.Duration(objects)*(20*time.Millisecond), restclient.PageWithin)
+}
+
+// inOrder counts what is wrong with the place of an event in the stream that
+// has shown last, and says whether it may count at all.
+func (r *Reflector[T]) inOrder(typ store.DeltaType, item listwatch.Item[T], last string) bool {
+	e := shown{key: item.Key, version: base.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
+	kind := r.order.judge(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
+	stale := kind == base.Late && r.order.stale(e)
+	r.order.note(e)
+	if kind != base.Sound {
+		r.Status.anomaly(kind, e, last)
+	}
+	return !stale
+}
+
+func unknownFrame(typ listwatch.FrameType) error { return fmt.Errorf("frame of unknown type %q", typ) }
+
+// watch pushes what an open stream brings, until it ends.
+func (r *Reflector[T]) watch(s *session[T], p *steps.Progress) steps.Outcome {
+	defer r.Wants.during(s.cancel)()
+	if p.Instead {
+		defer r.Status.liveAfter(steps.Brief)()
+	}
+	before := p.Last
+	s.passes = true
+	for {
+		r.makeUp(s)
+		frame, err := s.Next()
+		if err != nil {
+			return s.after(err)
+		}
+		switch frame.Type {
+		case listwatch.FrameError:
+			return s.errorFrame(frame.Err)
+		case listwatch.FrameBookmark:
+			p.Advance(frame.Item.ResourceVersion)
+			r.sink.Bookmark(r.id, base.ParseVersion(frame.Item.ResourceVersion))
+			r.Status.sawBookmark()
+			if s.within == 0 {
+				s.within = steps.SilentAfter
+				s.rearm()
+			}
+		default:
+			if restclient.IsUnreadable(frame.Item) {
+				r.Status.unreadable(frame.Item.Err)
+				r.garbled = true
+				continue
+			}
+			typ, ok := deltaType(frame.Type)
+			if !ok {
+				return s.after(unknownFrame(frame.Type))
+			}
+			switch frame.Item.Anomaly {
+			case base.Sound:
+			case base.Unselected:
+				r.Status.stranger(frame.Item.Anomaly, frame.Item.Key, nil)
+				typ = store.Deleted // if it was in the scope, it has left it
+			default:
+				r.Status.stranger(frame.Item.Anomaly, frame.Item.Key, frame.Item.Err)
+				continue
+			}
+			if r.inOrder(typ, frame.Item, p.Last) {
+				r.sink.Push(r.delta(typ, frame.Item))
+			}
+			p.Advance(frame.Item.ResourceVersion)
+			switch typ {
+			case store.Added:
+				r.size++
+			case store.Deleted:
+				r.size--
+			}
+		}
+		if !s.moved && (p.Last != before || base.ParseVersion(p.Last) == 0) {
+			s.moved = true
+			if p.Instead {
+				r.Status.set(base.StateLive, "")
+			}
+		}
+		r.Status.reached(base.ParseVersion(p.Last))
+	}
+}

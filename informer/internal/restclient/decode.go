@@ -1,0 +1,360 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package restclient
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/ration"
+)
+
+// Decoder makes objects of one kind out of bytes, each alone. Safe for
+// concurrent use.
+type Decoder[T base.Object] struct {
+	kind              schema.GroupVersionKind
+	apiVersion        string
+	apiVersionField   any // both as values of an unstructured object
+	kindField         any
+	object            reflect.Type // what T points to
+	protobuf          bool         // T can be read from protobuf
+	plainMeta         bool         // T embeds ObjectMeta as its field 1
+	metadataOnly      bool
+	keepManagedFields bool
+	scale             *ration.Scale
+}
+
+// protobufMessage is what the generated types of the built-in kinds are.
+type protobufMessage interface {
+	Unmarshal(data []byte) error
+}
+
+// NewDecoder returns a decoder of objects of kind into t, a pointer to a
+// struct, which is T or implements it.
+func NewDecoder[T base.Object](t reflect.Type, kind schema.GroupVersionKind, keepManagedFields bool) (*Decoder[T], error) {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return nil, fmt.Errorf("decode %s: %s is not a pointer to an API type", kind.Kind, t)
+	}
+	d := &Decoder[T]{object: t.Elem(), keepManagedFields: keepManagedFields, metadataOnly: OfMetadata(t), scale: ration.Of(t)}
+	if t == UnstructuredType {
+		d.scale = ration.Tree()
+	}
+	d.setDecoded(kind)
+	_, d.protobuf = any(d.empty()).(protobufMessage)
+	meta, ok := d.object.FieldByName("ObjectMeta")
+	d.plainMeta = ok && meta.Type == reflect.TypeFor[metav1.ObjectMeta]() &&
+		strings.HasPrefix(meta.Tag.Get("protobuf"), "bytes,1,")
+	return d, nil
+}
+
+func (d *Decoder[T]) setDecoded(kind schema.GroupVersionKind) {
+	d.kind, d.apiVersion = kind, kind.GroupVersion().String()
+	d.apiVersionField, d.kindField = d.apiVersion, kind.Kind
+}
+
+// ofKind is d for objects of kind.
+func (d *Decoder[T]) ofKind(kind schema.GroupVersionKind) *Decoder[T] {
+	if d.kind == kind {
+		return d
+	}
+	other := *d
+	other.setDecoded(kind)
+	return &other
+}
+
+func (d *Decoder[T]) empty() T {
+	return reflect.New(d.object).Interface().(T)
+}
+
+// page decodes one page of a list. The objects share nothing with body. The
+// error is an *apierrors.StatusError when body is a Status.
+func (d *Decoder[T]) page(Media string, body []byte) (listwatch.Page[T], error) {
+	return d.PageWithin(Media, body, ration.Page)
+}
+
+// PageWithin is page with a limit of what decoding all objects may allocate.
+func (d *Decoder[T]) PageWithin(Media string, body []byte, limit int64) (listwatch.Page[T], error) {
+	budget := &ration.Budget{Limit: limit}
+	switch {
+	case Media == ContentProtobuf:
+		return d.protobufPage(body, budget)
+	case Media == ContentJSON:
+		return d.jsonPage(body, budget)
+	}
+	return listwatch.Page[T]{}, errors.New("neither JSON nor protobuf of Kubernetes")
+}
+
+func (d *Decoder[T]) protobufPage(body []byte, budget *ration.Budget) (page listwatch.Page[T], err error) {
+	e, err := encoding.OpenEnvelope(body)
+	if err != nil {
+		return page, err
+	}
+	if !d.isList(string(e.APIVersion), string(e.Kind)) {
+		return page, d.notAList(string(e.APIVersion), string(e.Kind), body)
+	}
+	meta, err := encoding.SplitProtobufList(e.Raw, func(raw []byte) error {
+		item := d.protobufItem(raw, budget)
+		return addTo(&page, item, budget)
+	})
+	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
+	return page, err
+}
+
+func (d *Decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page listwatch.Page[T], err error) {
+	list, err := encoding.SplitJSONList(body)
+	if err != nil {
+		return page, err
+	}
+	apiVersion, kind := string(list.APIVersion), string(list.Kind)
+	if list.Items == nil || !d.mayBeList(apiVersion, kind) {
+		return page, d.notAList(apiVersion, kind, body)
+	}
+	var meta metav1.ListMeta
+	if len(list.Metadata) > 0 {
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(list.Metadata, &meta); err != nil {
+			return page, fmt.Errorf("read list metadata: %w", err)
+		}
+	}
+	// A list whose items do not name their kind must itself be of the kind.
+	named, strangers := !d.isList(apiVersion, kind), false
+	err = encoding.EachElement(list.Items, func(raw []byte) error {
+		item := d.jsonItem(raw, named, budget)
+		strangers = strangers || item.Anomaly != base.Sound
+		if IsUnreadable(item) {
+			if id := encoding.GarbledIdentity(raw); id.Name != "" {
+				item = broken[T](id, item.Err, nil)
+			}
+		}
+		return addTo(&page, item, budget)
+	})
+	if named && strangers {
+		return listwatch.Page[T]{}, d.notAList(apiVersion, kind, body)
+	}
+	page.ResourceVersion, page.Continue = meta.ResourceVersion, meta.Continue
+	return page, err
+}
+
+// notAList is the Status in body, or says what else it is.
+func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
+	if status, ok := decodeStatus(body); ok {
+		return &apierrors.StatusError{ErrStatus: status}
+	}
+	if kind == d.kind.Kind+"List" && !d.isVersion(apiVersion) {
+		return fmt.Errorf("the answer is a list of %s in %s, not in %s", d.kind.Kind, apiVersion, d.apiVersion)
+	}
+	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
+}
+
+// ofItem is what holds an object until it is stored.
+const ofItem = 512
+
+// addTo puts item on the page, or counts it when it has no key. The error is that of a
+// page that has become too heavy.
+func addTo[T base.Object](p *listwatch.Page[T], item listwatch.Item[T], budget *ration.Budget) error {
+	if err := encoding.TooHeavy(budget.Charge(ofItem)); err != nil {
+		return err
+	}
+	if heavy, ok := errors.AsType[*encoding.TooLargeError](item.Err); ok && heavy.Limit == budget.Limit {
+		return heavy
+	}
+	if IsUnreadable(item) {
+		p.Unreadable++
+		if p.UnreadableErr == nil {
+			p.UnreadableErr = item.Err
+		}
+		return nil
+	}
+	p.Items = append(p.Items, item)
+	return nil
+}
+
+// IsUnreadable: not even the name of the object could be read.
+func IsUnreadable[T base.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
+
+// protobufItem decodes one object: the type, or else its metadata alone.
+func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.Item[T] {
+	obj := d.empty()
+	var size int
+	err := encoding.TooHeavy(budget.Protobuf(d.scale, raw))
+	if err == nil {
+		err = encoding.Guard(func() (err error) { size, err = d.unmarshal(obj, raw); return err })
+	}
+	if err == nil {
+		return d.item(obj, size, raw, func() (encoding.Identity, error) { return encoding.ProtobufIdentity(raw) })
+	}
+	id, idErr := encoding.ProtobufIdentity(raw)
+	if id.ResourceVersion == "" && idErr != nil {
+		id = encoding.Identity{} // fields come in order: what was read may lack the namespace
+	}
+	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
+	item.Metadata = d.protobufMetadata(raw)
+	return item
+}
+
+// unmarshal reads raw into obj, and says how much of it. Managed fields are passed
+// over: they are up to half of the bytes of an object.
+func (d *Decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
+	message, ok := any(obj).(protobufMessage)
+	if !ok {
+		return 0, fmt.Errorf("the server answered in protobuf, which %s cannot be read from", d.object)
+	}
+	meta := d.objectMeta(obj)
+	if meta == nil {
+		return len(raw), message.Unmarshal(raw)
+	}
+	before, metadata, after, err := encoding.CutField(raw, encoding.ObjectMetadata)
+	if err != nil {
+		return 0, err
+	}
+	head, _, tail, err := encoding.CutField(metadata, encoding.MetaManagedFields)
+	if err != nil {
+		return 0, err
+	}
+	for _, part := range []struct {
+		into  protobufMessage
+		bytes []byte
+	}{{message, before}, {meta, head}, {meta, tail}, {message, after}} {
+		if len(part.bytes) == 0 {
+			continue
+		}
+		if err := part.into.Unmarshal(part.bytes); err != nil {
+			return 0, err
+		}
+		size += len(part.bytes)
+	}
+	return size, nil
+}
+
+// objectMeta is the metadata to be read apart from the rest of obj, nil when
+// it is to be read with it.
+func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
+	if !d.plainMeta || d.keepManagedFields {
+		return nil
+	}
+	accessor, ok := any(obj).(metav1.ObjectMetaAccessor)
+	if !ok {
+		return nil
+	}
+	meta, _ := accessor.GetObjectMeta().(*metav1.ObjectMeta)
+	return meta
+}
+
+// jsonItem decodes one object: the type, or else its metadata alone. named:
+// the object must name its kind. raw may be changed.
+func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) listwatch.Item[T] {
+	if !d.keepManagedFields {
+		raw = encoding.CutManagedFields(raw)
+	}
+	obj := d.empty()
+	err := encoding.TooHeavy(budget.JSON(d.scale, raw))
+	if err == nil {
+		err = encoding.Guard(func() error { return readJSON(raw, obj) })
+	}
+	if err == nil {
+		apiVersion, kind := kindIn(obj)
+		if d.isKind(apiVersion, kind) || kind == "" && !named {
+			return d.item(obj, len(raw), raw, func() (encoding.Identity, error) { return encoding.JSONIdentity(raw) })
+		}
+		id, idErr := encoding.JSONIdentity(raw)
+		return d.stranger(id, apiVersion, kind, idErr)
+	}
+	id, idErr := encoding.JSONIdentity(raw)
+	if apiVersion, kind := encoding.JSONKind(raw); kind != "" && !d.isKind(apiVersion, kind) {
+		return d.stranger(id, apiVersion, kind, idErr)
+	}
+	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
+	item.Metadata = d.jsonMetadata(raw)
+	return item
+}
+
+// item finishes a decoded object. One without a name is not an object.
+func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Identity, error)) listwatch.Item[T] {
+	if obj.GetName() == "" {
+		_, idErr := id()
+		return broken[T](encoding.Identity{}, errors.New("the object has no name"), idErr)
+	}
+	if !d.keepManagedFields {
+		dropManagedFields(obj)
+	}
+	d.setKind(obj)
+	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Raw: raw}
+}
+
+// again decodes once more what item was decoded from.
+func (d *Decoder[T]) again(item listwatch.Item[T]) (T, error) {
+	switch {
+	case len(item.Raw) == 0:
+		return item.Object, errors.New("what the object was decoded from is gone")
+	case item.Raw[0] == '{':
+		item = d.jsonItem(item.Raw, false, ration.Alone())
+	default:
+		item = d.protobufItem(item.Raw, ration.Alone())
+	}
+	return item.Object, item.Err
+}
+
+// setKind sets apiVersion and kind, with strings that all objects share.
+func (d *Decoder[T]) setKind(obj T) {
+	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
+		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
+		return
+	}
+	if u, ok := any(obj).(*unstructured.Unstructured); ok {
+		u.Object["apiVersion"], u.Object["kind"] = d.apiVersionField, d.kindField
+		return
+	}
+	obj.GetObjectKind().SetGroupVersionKind(d.kind)
+}
+
+// stranger is the item of an object of another kind. One without a name may be
+// any object, as one that cannot be read.
+func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idErr error) listwatch.Item[T] {
+	err := fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
+	if kind == d.kind.Kind {
+		err = fmt.Errorf("the object is a %s in %s, not in %s", kind, apiVersion, d.apiVersion)
+	}
+	item := broken[T](id, err, idErr)
+	if !IsUnreadable(item) {
+		item.Anomaly = base.OtherKind
+	}
+	return item
+}
+
+// broken is the item of an object that could not be decoded.
+func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Item[T] {
+	if id.Name == "" {
+		if idErr == nil {
+			idErr = errors.New("it has no name")
+		}
+		return listwatch.Item[T]{Err: fmt.Errorf("decode object whose metadata cannot be read: %w (metadata: %w)", err, idErr)}
+	}
+	return listwatch.Item[T]{
+		Key: base.Key{Namespace: id.Namespace, Name: id.Name},
+		UID: types.UID(id.UID), ResourceVersion: id.ResourceVersion,
+		Err: fmt.Errorf("decode object: %w", err),
+	}
+}
+
+// keeping is d, with or without managedFields.
+func (d *Decoder[T]) keeping(managedFields bool) *Decoder[T] {
+	if d.keepManagedFields == managedFields {
+		return d
+	}
+	other := *d
+	other.keepManagedFields = managedFields
+	return &other
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package restclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/ration"
+)
+
+// frame decodes one frame of a watch. The objects share nothing with raw. An
+// error means that the stream cannot be trusted any further.
+func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T], err error) {
+	var typ, object []byte
+	if protobuf {
+		typ, object, err = encoding.SplitProtobufEvent(raw)
+	} else {
+		var ok bool
+		if typ, object, ok = encoding.SplitCompactEvent(raw); !ok {
+			typ, object, err = encoding.SplitJSONEvent(raw)
+		}
+	}
+	if err != nil {
+		return frame, err
+	}
+	switch listwatch.FrameType(typ) {
+	case listwatch.FrameAdded:
+		frame.Type = listwatch.FrameAdded
+	case listwatch.FrameModified:
+		frame.Type = listwatch.FrameModified
+	case listwatch.FrameDeleted:
+		frame.Type = listwatch.FrameDeleted
+	case listwatch.FrameBookmark:
+		frame.Type = listwatch.FrameBookmark
+		return d.bookmark(protobuf, object)
+	case listwatch.FrameError:
+		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: discreet(d.kind, statusError(object))}, nil
+	default:
+		return frame, fmt.Errorf("read watch event: type %q is not known", shorten(typ))
+	}
+	if !protobuf {
+		frame.Item = d.jsonItem(object, false, ration.Alone())
+		return frame, nil
+	}
+	e, err := encoding.OpenEnvelope(object)
+	if err != nil {
+		return frame, err
+	}
+	if apiVersion, kind := string(e.APIVersion), string(e.Kind); !d.isKind(apiVersion, kind) {
+		id, idErr := encoding.ProtobufIdentity(e.Raw)
+		frame.Item = d.stranger(id, apiVersion, kind, idErr)
+		return frame, nil
+	}
+	frame.Item = d.protobufItem(e.Raw, ration.Alone())
+	return frame, nil
+}
+
+// bookmark reads the metadata of a bookmark's object.
+func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Frame[T], err error) {
+	var meta metav1.ObjectMeta
+	if err := encoding.MetadataFits(protobuf, object); err != nil {
+		return frame, fmt.Errorf("read bookmark: %w", err)
+	}
+	if protobuf {
+		e, err := encoding.OpenEnvelope(object)
+		if err != nil {
+			return frame, err
+		}
+		_, metadata, _, err := encoding.CutField(e.Raw, encoding.ObjectMetadata)
+		if err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+		if err := encoding.Guard(func() error { return meta.Unmarshal(metadata) }); err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+	} else {
+		into := struct {
+			Metadata *metav1.ObjectMeta `json:"metadata"`
+		}{&meta}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(object, &into); err != nil {
+			return frame, fmt.Errorf("read bookmark: %w", err)
+		}
+	}
+	if meta.ResourceVersion == "" {
+		return frame, errors.New("read bookmark: it has no resourceVersion")
+	}
+	return listwatch.Frame[T]{
+		Type:             listwatch.FrameBookmark,
+		Item:             listwatch.Item[T]{ResourceVersion: meta.ResourceVersion},
+		InitialEventsEnd: meta.Annotations[metav1.InitialEventsAnnotationKey] == "true",
+	}, nil
+}
+
+// wireStream is a watch over HTTP.
+type wireStream[T base.Object] struct {
+	ctx     context.Context
+	body    io.ReadCloser
+	frames  *encoding.FrameReader
+	decoder *Decoder[T]
+	server  *Server
+}
+
+// NewStream reads frames from body, until Close. server gives its connections up
+// where the stream proves dead; nil: there is none.
+func NewStream[T base.Object](ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder[T], server *Server) *wireStream[T] {
+	return &wireStream[T]{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
+}
+
+// Next blocks for the next frame. io.EOF is a clean end.
+func (s *wireStream[T]) Next() (listwatch.Frame[T], error) {
+	raw, err := s.frames.Next()
+	switch {
+	case err == nil:
+		frame, err := s.decoder.frame(s.frames.Protobuf, raw)
+		if err != nil {
+			err = &encoding.GarbledFrame{Err: err} // where the next one begins is known
+		}
+		return frame, err
+	case s.ctx.Err() != nil:
+		return listwatch.Frame[T]{}, context.Cause(s.ctx)
+	case errors.Is(err, io.EOF):
+		return listwatch.Frame[T]{}, io.EOF
+	case errors.Is(err, http.ErrBodyReadAfterClose):
+		return listwatch.Frame[T]{}, errors.New("read watch: the stream is closed")
+	}
+	wrapped := fmt.Errorf("read watch of %s: %w", s.decoder.kind.Kind, err)
+	if _, is := err.(*encoding.GarbledFrame); is {
+		wrapped = &encoding.GarbledFrame{Err: wrapped}
+	}
+	return listwatch.Frame[T]{}, wrapped
+}
+
+// Close ends the stream and frees its connection.
+func (s *wireStream[T]) Close() error {
+	if s.server != nil {
+		s.server.distrust(s.ctx)
+	}
+	return s.body.Close()
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package restclient
+
+import (
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/confidential"
+)
+
+// undecoded is an error of decoding an object of d's kind, which of a Secret names the
+// field and not the value. nil stays nil.
+func (d *Decoder[T]) undecoded(err error) error {
+	if err == nil || !confidential.Kind(d.kind.GroupKind(), "") {
+		return err
+	}
+	return confidential.Decoding(err)
+}
+
+// discreet is an error of the server about objects of kind, without what it may repeat
+// of a Secret. What else is told by it stays.
+func discreet(kind schema.GroupVersionKind, err error) error {
+	if !confidential.Kind(kind.GroupKind(), "") {
+		return err
+	}
+	if _, ok := err.(*apierrors.StatusError); ok {
+		return confidential.Error(err)
+	}
+	if odd, ok := errors.AsType[*UnexpectedAnswerError](err); ok {
+		return &UnexpectedAnswerError{URL: odd.URL, Code: odd.Code, ContentType: odd.ContentType, Body: "not shown", Err: confidential.Decoding(odd.Err)}
+	}
+	return err
+}

@@ -1,0 +1,270 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package restclient
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/internal/gate"
+)
+
+// MissMemory is how long "not served" is believed: it bounds how often many
+// scopes that wait for one kind ask the server.
+const MissMemory = time.Second
+
+// DiscoveryTimeout bounds one request for a group's resources.
+const DiscoveryTimeout = 30 * time.Second
+
+// mapping says where the server serves a kind.
+type mapping struct {
+	Resource   schema.GroupVersionResource
+	Namespaced bool
+}
+
+// Resolver finds the resource of a kind. It asks the server for one group and
+// version at a time, so that a broken aggregated API harms only itself, and
+// keeps what it learned until forget. Safe for concurrent use.
+type Resolver struct {
+	Server *Server
+	mu     struct {
+		sync.Mutex
+		groups map[schema.GroupVersion]*discovered
+	}
+}
+
+// discovered is what the server said of one group and version.
+type discovered struct {
+	asking chan struct{} // holds one token: who has it may ask the server
+	mu     struct {
+		sync.Mutex
+		served
+		once  map[string]string // kinds by resource, of all that was ever served
+		asked time.Time
+	}
+}
+
+// served are the listable resources of one group and version.
+type served struct {
+	byKind     map[string]mapping
+	byResource map[string]resourceKind
+}
+
+type resourceKind struct {
+	kind       string
+	namespaced bool
+}
+
+// NewResolver returns a resolver for server. It sends nothing yet.
+func NewResolver(server *Server) *Resolver {
+	r := &Resolver{Server: server}
+	r.mu.groups = make(map[schema.GroupVersion]*discovered)
+	return r
+}
+
+// Target is what a request is about: a kind, or a resource whose kind only
+// the server knows.
+type Target struct {
+	Kind     schema.GroupVersionKind
+	Resource schema.GroupVersionResource // empty: by kind
+}
+
+func (t Target) groupVersion() schema.GroupVersion {
+	if t.Resource.Resource != "" {
+		return t.Resource.GroupVersion()
+	}
+	return t.Kind.GroupVersion()
+}
+
+// named is the kind for errors; of a resource, the resource stands in.
+func (t Target) named() schema.GroupVersionKind {
+	if t.Resource.Resource != "" {
+		return t.Resource.GroupVersion().WithKind(t.Resource.Resource)
+	}
+	return t.Kind
+}
+
+// Resolve is where the server serves t, and the kind, from memory or from the
+// server. It blocks for the server's answer or until ctx ends. A
+// *NotServedError means that the server has no such kind now.
+func (r *Resolver) Resolve(ctx context.Context, t Target) (schema.GroupVersionKind, mapping, error) {
+	var none schema.GroupVersionKind
+	gv := t.groupVersion()
+	g := r.group(gv)
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
+	}
+	select {
+	case g.asking <- struct{}{}:
+		defer func() { <-g.asking }()
+	case <-ctx.Done():
+		return none, mapping{}, fmt.Errorf("find resource of kind %s: %w", t.named(), ctx.Err())
+	}
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
+	}
+	if g.askedWithin(MissMemory) {
+		return none, mapping{}, &base.NotServedError{Kind: t.named(), Err: fmt.Errorf("not in the list of resources of %s", gv)}
+	}
+	served, err := r.Server.resources(ctx, gv)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return none, mapping{}, fmt.Errorf("find resource of kind %s: %w", t.named(), err)
+	}
+	g.learn(served)
+	if kind, m, ok := g.lookup(t); ok {
+		return kind, m, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("not in the list of resources of %s", gv)
+	}
+	return none, mapping{}, &base.NotServedError{Kind: t.named(), Err: err}
+}
+
+// Namespaced says what is known of t without asking the server.
+func (r *Resolver) Namespaced(t Target) (namespaced, known bool) {
+	_, m, ok := r.group(t.groupVersion()).lookup(t)
+	return m.Namespaced, ok
+}
+
+// GroupResource is the resource of t for errors; before it is known, the kind
+// in lower case stands in.
+func (r *Resolver) GroupResource(t Target) schema.GroupResource {
+	if t.Resource.Resource != "" {
+		return t.Resource.GroupResource()
+	}
+	if _, m, ok := r.group(t.Kind.GroupVersion()).lookup(t); ok {
+		return m.Resource.GroupResource()
+	}
+	return schema.GroupResource{Group: t.Kind.Group, Resource: strings.ToLower(t.Kind.Kind)}
+}
+
+// KindOf is the kind of t, also after the server has ceased to serve it.
+func (r *Resolver) KindOf(t Target) (schema.GroupVersionKind, bool) {
+	if t.Resource.Resource == "" {
+		return t.Kind, true
+	}
+	g := r.group(t.groupVersion())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	kind, ok := g.mu.once[t.Resource.Resource]
+	return t.groupVersion().WithKind(kind), ok
+}
+
+// KnownKind is kindOf for a resource.
+func (r *Resolver) KnownKind(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
+	return r.KindOf(Target{Resource: resource})
+}
+
+// forget has the next resolve of t ask the server again: a request to its
+// resource was answered 404.
+func (r *Resolver) forget(t Target) {
+	g := r.group(t.groupVersion())
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.Resource.Resource != "" {
+		delete(g.mu.byResource, t.Resource.Resource)
+		return
+	}
+	delete(g.mu.byKind, t.Kind.Kind)
+}
+
+func (r *Resolver) group(gv schema.GroupVersion) *discovered {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	g, ok := r.mu.groups[gv]
+	if !ok {
+		g = &discovered{asking: make(chan struct{}, 1)}
+		r.mu.groups[gv] = g
+	}
+	return g
+}
+
+func (g *discovered) lookup(t Target) (schema.GroupVersionKind, mapping, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.Resource.Resource != "" {
+		k, ok := g.mu.byResource[t.Resource.Resource]
+		return t.groupVersion().WithKind(k.kind), mapping{Resource: t.Resource, Namespaced: k.namespaced}, ok
+	}
+	m, ok := g.mu.byKind[t.Kind.Kind]
+	return t.Kind, m, ok
+}
+
+func (g *discovered) askedWithin(d time.Duration) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.mu.asked.IsZero() && time.Since(g.mu.asked) < d
+}
+
+func (g *discovered) learn(s served) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.served, g.mu.asked = s, time.Now()
+	if g.mu.once == nil {
+		g.mu.once = make(map[string]string)
+	}
+	for resource, k := range s.byResource {
+		g.mu.once[resource] = k.kind
+	}
+}
+
+// resources asks what is served of one group and version.
+func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served, error) {
+	ctx, cancel := context.WithTimeout(ctx, DiscoveryTimeout)
+	defer cancel()
+	var list metav1.APIResourceList
+	if err := s.GetJSON(ctx, Request{Verb: gate.VerbDiscover, Path: GroupPath(gv)}, "resources of "+gv.String(), &list); err != nil {
+		return served{}, err
+	}
+	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}
+	for _, res := range list.APIResources {
+		// Subresources have the kinds of others.
+		if strings.Contains(res.Name, "/") {
+			continue
+		}
+		out.byResource[res.Name] = resourceKind{res.Kind, res.Namespaced}
+		if _, twice := out.byKind[res.Kind]; twice {
+			continue
+		}
+		out.byKind[res.Kind] = mapping{Resource: gv.WithResource(res.Name), Namespaced: res.Namespaced}
+	}
+	return out, nil
+}
+
+// GetJSON sends r and reads the small JSON document that answers it, which is
+// called name in errors of reading.
+func (s *Server) GetJSON(ctx context.Context, r Request, name string, into any) error {
+	r.accept = ContentJSON
+	answer, err := s.get(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	body, err := encoding.ReadBody(answer.Body, encoding.MaxFrame, 0)
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	return nil
+}
+
+// GroupPath is where the server serves gv.
+func GroupPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.Group + "/" + gv.Version
+}

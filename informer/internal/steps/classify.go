@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package steps
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/encoding"
+	"github.com/flyball-dev/flyball/informer/internal/gate"
+)
+
+// Classify says what an error of a list or watch means.
+func Classify(err error) (r result, retryAfter time.Duration) {
+	if _, ok := errors.AsType[*base.NotServedError](err); ok {
+		return resultNotServed, 0
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return classifyStatus(err, status.Status())
+	}
+	if _, ok := errors.AsType[*encoding.TooLargeError](err); ok {
+		return resultOversized, 0
+	}
+	switch {
+	case errors.Is(err, errors.ErrUnsupported):
+		return resultRejected, 0
+	case errors.Is(err, gate.ErrHeld):
+		return ResultHeld, 0
+	case errors.Is(err, base.ErrSlow):
+		return resultSlow, 0
+	case errors.Is(err, base.ErrEndless):
+		return ResultEndless, 0
+	case errors.Is(err, base.ErrStuck):
+		return resultStuck, 0
+	case errors.Is(err, base.ErrOlder):
+		return resultOlder, 0
+	case errors.Is(err, base.ErrMixed):
+		return resultExpired, 0
+	case errors.Is(err, base.ErrSilent):
+		return ResultSilent, 0
+	case errors.Is(err, base.ErrOverdue):
+		return ResultEnded, 0
+	case errors.Is(err, ErrDemanded):
+		return ResultDemanded, 0
+	case base.IsNetwork(err):
+		return ResultUnreachable, 0
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return ResultCut, 0
+	case errors.Is(err, io.EOF):
+		return ResultEnded, 0
+	}
+	return resultGarbled, 0
+}
+
+func classifyStatus(err error, status metav1.Status) (result, time.Duration) {
+	var retryAfter time.Duration
+	if status.Details != nil {
+		retryAfter = time.Duration(max(status.Details.RetryAfterSeconds, 0)) * time.Second
+	}
+	code := int(status.Code)
+	switch {
+	case apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge),
+		apierrors.IsTimeout(err) && strings.Contains(status.Message, "Too large resource version"):
+		return resultTooLarge, retryAfter
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), code == http.StatusGone:
+		return resultExpired, 0
+	case apierrors.IsUnauthorized(err):
+		return resultUnauthorized, 0
+	case apierrors.IsForbidden(err):
+		return resultForbidden, 0
+	case apierrors.IsTooManyRequests(err):
+		return resultBusy, retryAfter
+	case apierrors.IsNotFound(err):
+		return resultNotServed, 0
+	case code >= http.StatusInternalServerError, code == http.StatusRequestTimeout, retryAfter > 0, code == 0:
+		if code == http.StatusNotImplemented {
+			return resultRejected, 0
+		}
+		return resultFailing, retryAfter
+	}
+	return resultRejected, 0
+}

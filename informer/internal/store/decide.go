@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"math"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// holding is what the Indexer knows of one key, as far as the rules look at it.
+type holding struct {
+	scopes  *ScopeSet // that hold the object; empty: there is none
+	uid     types.UID
+	version base.Version
+	own     *ScopeSet // of scopes, those that an own write of version was judged to be in
+	bad     bool      // cannot be decoded
+}
+
+// news is what a delta or an own write says of a key.
+type news struct {
+	kind    newsKind
+	scope   base.ScopeID // of a delta
+	alone   *ScopeSet    // of scope alone, where there is one at hand
+	uid     types.UID
+	version base.Version
+	bad     bool
+	list    base.Version // of the list that a seen object is in; 0: none
+	missing bool         // ended: a list of version no longer has it
+	// recompared: seen by a list that is compared by content, and it differs.
+	recompared bool
+	// in and unsure as in observed.
+	in, unsure *ScopeSet
+}
+
+type newsKind uint8
+
+const (
+	seen     newsKind = iota // a list or watch has the object in this state
+	ended                    // a list or watch no longer has it
+	again                    // it is given again
+	stored                   // own write: this is the state now
+	removed                  // own write: it is gone
+	touched                  // own write: it has changed, to what is not known
+	accepted                 // the transform takes what it has refused before
+)
+
+// fate is what becomes of a key.
+type fate struct {
+	next holding
+	take bool // the object of the news becomes the entry's
+	left bool // the object is gone because it left the scopes
+	// floor is the newest version that is known of a key that is gone, while a
+	// scope is behind it; 0: nothing to remember.
+	floor base.Version
+	// bury is remembered of buried, or taken back when it is zero.
+	buried types.UID
+	bury   tombstone
+	await  base.Version // of an own write that is not shown; 0: none
+	refuse bool         // an own write that cannot be put in order
+}
+
+// world is what the rules know beside the entry: how far each scope is, and
+// what is remembered of the key and of the UID of the news.
+type world struct {
+	reached []base.Version // by scope, of those that have begun a list; 0: it has not ended
+	floor   base.Version
+	tomb    tombstone
+}
+
+// lagging: a scope other than but has not reached v, and may still speak of
+// what was before.
+func (w world) lagging(v base.Version, but base.ScopeID) bool {
+	for id, r := range w.reached {
+		if base.ScopeID(id) != but && r < v {
+			return true
+		}
+	}
+	return false
+}
+
+// behind: a scope has not reached v.
+func (w world) behind(v base.Version) bool {
+	return len(w.reached) == 0 || w.lagging(v, forNone)
+}
+
+const forNone = base.ScopeID(math.MaxUint32)
+
+func (w world) of(id base.ScopeID) base.Version {
+	if int(id) < len(w.reached) {
+		return w.reached[id]
+	}
+	return 0
+}
+
+// decide is the one place where an object's next state is chosen: the newest
+// version wins, whoever brings it.
+func decide(h holding, n news, w world) fate {
+	switch n.kind {
+	case seen:
+		return decideSeen(h, n, w)
+	case ended:
+		return decideEnded(h, n, w)
+	case stored:
+		return decideStored(h, n, w)
+	case removed:
+		return decideRemoved(h, n, w)
+	case touched:
+		v := fate{next: h}
+		if n.version > h.version {
+			v.await = n.version
+		}
+		return v
+	case accepted:
+		v := fate{next: h}
+		if !h.scopes.Empty() && h.bad && h.uid == n.uid && h.version == n.version {
+			v.next.bad, v.take = false, true
+		}
+		return v
+	}
+	return fate{next: h}
+}
+
+func decideSeen(h holding, n news, w world) fate {
+	v := fate{next: h}
+	if w.tomb != (tombstone{}) {
+		v.buried, v.bury = n.uid, w.tomb.shown(n)
+		if v.bury != (tombstone{}) {
+			if !h.scopes.Empty() && h.uid != n.uid && n.version > h.version {
+				v.next, v.floor = holding{}, n.version // what had the key before is gone too
+			}
+			return v
+		}
+	}
+	older := n.version != 0 && n.version < h.version
+	same := n.version != 0 && n.version == h.version
+	alone := n.alone
+	if alone == nil {
+		alone = ScopesOf(n.scope)
+	}
+	now := holding{scopes: alone, uid: n.uid, version: n.version, bad: n.bad}
+	if !h.scopes.Empty() {
+		now.scopes = h.scopes.With(n.scope)
+	}
+	switch {
+	case older:
+	case h.scopes.Empty():
+		if n.version == 0 || max(n.version, n.list) >= w.floor {
+			v.next, v.take = now, true
+		}
+	case h.uid != n.uid:
+		now.scopes = alone
+		v.next, v.take = now, true
+	case same && n.recompared:
+		// The schema has changed, not the object: whose write it was stays known.
+		v.next.scopes, v.next.bad, v.take = now.scopes, n.bad, true
+	case same && !(h.bad && !n.bad):
+		v.next.scopes = now.scopes
+	default:
+		v.next, v.take = now, true
+	}
+	return v
+}
+
+func decideEnded(h holding, n news, w world) fate {
+	v := fate{next: h}
+	if w.tomb != (tombstone{}) {
+		v.buried, v.bury = n.uid, w.tomb.ended(n, w.lagging(n.version, n.scope))
+	}
+	// Missing from a list is not an end at the list's version: the object may
+	// have left this scope alone, and have been changed in another since.
+	floor := h.version
+	if !n.missing {
+		floor = max(floor, n.version)
+	}
+	if n.version < floor || w.lagging(floor, n.scope) {
+		v.floor = floor
+	}
+	rest := h.scopes.without(n.scope)
+	switch {
+	case h.scopes.Empty():
+		return v
+	case !h.scopes.Has(n.scope), n.uid != "" && n.uid != h.uid:
+		v.floor = 0
+		return v
+	case n.version != 0 && n.version < h.version && (h.own.Has(n.scope) || w.of(n.scope) >= h.version):
+		v.floor = 0
+		return v // the scope is known to hold a state that is newer than this end
+	case !rest.Empty():
+		v.floor = 0
+		v.next.scopes = rest
+		return v
+	}
+	v.next = holding{}
+	return v
+}
+
+func decideStored(h holding, n news, w world) fate {
+	v := fate{next: h}
+	present := !h.scopes.Empty()
+	switch {
+	case n.version == 0 || present && h.version == 0:
+		v.refuse = true
+		return v
+	case w.tomb != tombstone{}, present && n.version <= h.version, !present && n.version < w.floor:
+		return v
+	case n.in.Empty() && !n.unsure.Empty():
+		v.await = n.version
+		return v
+	}
+	if !n.unsure.Empty() {
+		v.await = n.version
+	}
+	now := holding{uid: n.uid, version: n.version, bad: n.bad}
+	for id := range n.in.All() {
+		// A scope that has passed the version and does not hold the object has
+		// seen it leave.
+		if w.of(id) < n.version || present && h.uid == n.uid && h.scopes.Has(id) {
+			now.scopes = now.scopes.With(id)
+		}
+	}
+	now.own = now.scopes
+	if present && h.uid == n.uid {
+		for id := range n.unsure.All() {
+			if h.scopes.Has(id) {
+				now.scopes = now.scopes.With(id)
+			}
+		}
+	}
+	switch {
+	case !now.scopes.Empty():
+		v.next, v.take = now, true
+	case !present || !n.in.Empty():
+		return v
+	default:
+		v.next, v.left, v.floor = holding{}, h.uid == n.uid, n.version
+	}
+	return v
+}
+
+func decideRemoved(h holding, n news, w world) fate {
+	v := fate{next: h}
+	present := !h.scopes.Empty()
+	uid := cmp.Or(n.uid, h.uid)
+	switch {
+	case present && h.version == 0:
+		v.refuse = true
+		return v
+	case n.version != 0 && n.version < h.version:
+		return v
+	case present && uid == h.uid:
+		v.next = holding{}
+	}
+	// Most servers do not say at which version they deleted.
+	switch {
+	case n.version != 0 && w.behind(n.version):
+		v.floor = n.version
+	case n.version == 0 && uid != "":
+		v.buried, v.bury = uid, tombstone{after: max(h.version, 1)}
+		v.floor = h.version
+	}
+	return v
+}

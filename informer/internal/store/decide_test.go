@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+func (h holding) String() string {
+	if h.scopes.Empty() {
+		return "none"
+	}
+	var scopes []base.ScopeID
+	for id := range h.scopes.All() {
+		scopes = append(scopes, id)
+	}
+	s := fmt.Sprintf("%s@%d in %v", h.uid, h.version, scopes)
+	if !h.own.Empty() {
+		s += " own"
+	}
+	if h.bad {
+		s += " bad"
+	}
+	return s
+}
+
+// The rules of own writes (a) to (e), and of the newest version.
+func TestDecide_NewestVersionWins_I1(t *testing.T) {
+	zero, one := ScopesOf(0), ScopesOf(0, 1)
+	at5 := holding{scopes: zero, uid: "u", version: 5}
+	own7 := holding{scopes: zero, uid: "u", version: 7, own: zero}
+	in := func(ids ...base.ScopeID) *ScopeSet { return ScopesOf(ids...) }
+	tests := []struct {
+		rule string
+		h    holding
+		n    news
+		w    world
+		want string
+		also string // of floor, bury, await, left, refused
+	}{
+		{"I1: a newer version is taken", at5, news{uid: "u", version: 6}, world{}, "u@6 in [0]", ""},
+		{"I1: an older version is not", at5, news{uid: "u", version: 4}, world{}, "u@5 in [0]", ""},
+		{"I1: an older version of another UID is not", at5, news{uid: "t", version: 4}, world{}, "u@5 in [0]", ""},
+		{"I1: a scope that is behind does not join an entry that is ahead", at5, news{scope: 1, uid: "u", version: 4}, world{}, "u@5 in [0]", ""},
+		{"the same version is no news", at5, news{uid: "u", version: 5}, world{}, "u@5 in [0]", ""},
+		{"the same version from another scope is held by both", at5, news{scope: 1, uid: "u", version: 5}, world{}, "u@5 in [0 1]", ""},
+		{"a newer version is held by all", at5, news{scope: 1, uid: "u", version: 6}, world{}, "u@6 in [0 1]", ""},
+		{"another UID is held by its scope alone", holding{scopes: one, uid: "t", version: 5}, news{scope: 1, uid: "u", version: 6}, world{}, "u@6 in [1]", ""},
+		{"what cannot be decoded stays", at5, news{uid: "u", version: 6, bad: true}, world{}, "u@6 in [0] bad", ""},
+		{"and heals with its next version", holding{scopes: zero, uid: "u", version: 6, bad: true}, news{uid: "u", version: 7}, world{}, "u@7 in [0]", ""},
+		{"and when the same version can be decoded", holding{scopes: zero, uid: "u", version: 6, bad: true}, news{uid: "u", version: 6}, world{}, "u@6 in [0]", ""},
+		{"a key that is gone does not go back either", holding{}, news{uid: "u", version: 4}, world{floor: 5}, "none", ""},
+		{"save in a list that is newer than what is known", holding{}, news{uid: "u", version: 4, list: 6}, world{floor: 5}, "u@4 in [0]", ""},
+
+		{"(a) an own write is taken at once", at5, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{}, "u@7 in [0] own", ""},
+		{"(a) its echo is no news", own7, news{uid: "u", version: 7}, world{}, "u@7 in [0] own", ""},
+		{"(a) a late watch does not take it back", own7, news{uid: "u", version: 6}, world{}, "u@7 in [0] own", ""},
+		{"(a) an answer that is older than the watch is not taken", at5, news{kind: stored, uid: "u", version: 4, in: in(0)}, world{}, "u@5 in [0]", ""},
+		{"(a) a creation is taken", holding{}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{6}}, "u@7 in [0] own", ""},
+		{"(a) save where the watch has passed it: it is gone again", holding{}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{reached: []base.Version{8}}, "none", ""},
+
+		{"(b) an own deletion hides the UID until the watch confirms", at5, news{kind: removed, uid: "u"}, world{reached: []base.Version{5}}, "none", "floor 5 bury u after 5"},
+		{"(b) hidden", holding{}, news{uid: "u", version: 6}, world{tomb: tombstone{after: 5}}, "none", "bury u after 5"},
+		{"(b) hidden from the answer to an earlier own write", holding{}, news{kind: stored, uid: "u", version: 6, in: in(0)}, world{tomb: tombstone{after: 5}}, "none", ""},
+		{"(b) confirmed", holding{}, news{kind: ended, uid: "u", version: 7}, world{tomb: tombstone{after: 5}}, "none", "dig up u"},
+		{"(b) shown by a first list", holding{}, news{uid: "u", version: 6, list: 9}, world{tomb: tombstone{after: 5}}, "none", "bury u after 5 listed 1"},
+		{"(b) shown by a second list, it lives", holding{}, news{uid: "u", version: 6, list: 10}, world{tomb: tombstone{after: 5, lists: 1}}, "u@6 in [0]", "dig up u"},
+		{"(b) an own deletion with a version", at5, news{kind: removed, uid: "u", version: 7}, world{reached: []base.Version{5}}, "none", "floor 7"},
+		{"(b) that is older than what is stored", own7, news{kind: removed, uid: "u", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"(b) of another UID", at5, news{kind: removed, uid: "t"}, world{reached: []base.Version{5}}, "u@5 in [0]", "floor 5 bury t after 5"},
+		{"(b) an answer of another kind is awaited", at5, news{kind: touched, version: 7}, world{}, "u@5 in [0]", "await 7"},
+		{"(b) save when it has been seen", at5, news{kind: touched, version: 5}, world{}, "u@5 in [0]", ""},
+
+		{"(c) a deletion at or above the version removes", at5, news{kind: ended, uid: "u", version: 5}, world{reached: []base.Version{5}}, "none", ""},
+		{"(c) a deletion below an own write does not", own7, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"(c) nor one of another UID", at5, news{kind: ended, uid: "t", version: 9}, world{reached: []base.Version{5}}, "u@5 in [0]", ""},
+		{"(c) a list removes what is at or below its version", at5, news{kind: ended, uid: "u", version: 5, missing: true}, world{reached: []base.Version{5}}, "none", ""},
+		{"(c) and not what is above", own7, news{kind: ended, uid: "u", version: 6, missing: true}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"(c) another UID ends the one before", at5, news{uid: "v", version: 6}, world{}, "v@6 in [0]", ""},
+		{"(c) an own creation too", at5, news{kind: stored, uid: "v", version: 6, in: in(0)}, world{reached: []base.Version{5}}, "v@6 in [0] own", ""},
+		{"(c) also when that is hidden", at5, news{uid: "v", version: 8}, world{tomb: tombstone{after: 7}}, "none", "floor 8 bury v after 7"},
+		{"an entry goes when the last scope lets go", holding{scopes: one, uid: "u", version: 5}, news{kind: ended, uid: "u", version: 6}, world{}, "u@5 in [1]", ""},
+		{"a scope that is behind lets go of what another has brought forward", holding{scopes: one, uid: "u", version: 7}, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5, 7}}, "u@7 in [1]", ""},
+		{"a scope that never held it ends nothing", at5, news{kind: ended, scope: 1, uid: "u", version: 6}, world{}, "u@5 in [0]", ""},
+		{"the end is remembered for a scope that is behind", at5, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5, 4}}, "none", "floor 6"},
+		{"missing at a version is not ended by it", at5, news{kind: ended, uid: "u", version: 9, missing: true}, world{reached: []base.Version{5, 4}}, "none", "floor 5"},
+
+		{"(d) an own write that leaves the scopes removes", at5, news{kind: stored, uid: "u", version: 7}, world{reached: []base.Version{5}}, "none", "floor 7 left"},
+		{"(d) one that leaves one of them stays in the other", holding{scopes: one, uid: "u", version: 5}, news{kind: stored, uid: "u", version: 7, in: in(1)}, world{reached: []base.Version{5, 5}}, "u@7 in [1] own", ""},
+		{"(d) one that cannot be judged is awaited", at5, news{kind: stored, uid: "u", version: 7, unsure: in(0)}, world{reached: []base.Version{5}}, "u@5 in [0]", "await 7"},
+		{"(d) one that can be judged for some", holding{scopes: one, uid: "u", version: 5}, news{kind: stored, uid: "u", version: 7, in: in(0), unsure: in(1)}, world{reached: []base.Version{5, 5}}, "u@7 in [0 1] own", "await 7"},
+		{"(d) what was not judged is let go by its own scope", holding{scopes: one, own: zero, uid: "u", version: 7}, news{kind: ended, scope: 1, uid: "u", version: 6}, world{reached: []base.Version{5, 5}}, "u@7 in [0] own", ""},
+
+		{"(e) without a version the order of arrival decides", at5, news{uid: "u"}, world{}, "u@0 in [0]", ""},
+		{"(e) also after one without", holding{scopes: zero, uid: "u"}, news{uid: "u", version: 3}, world{}, "u@3 in [0]", ""},
+		{"(e) and for deletions", at5, news{kind: ended, uid: "u"}, world{reached: []base.Version{9}}, "none", "floor 5"},
+		{"(e) an own write without a version is not taken", at5, news{kind: stored, uid: "u", in: in(0)}, world{}, "u@5 in [0]", "refused"},
+		{"(e) nor over an entry without", holding{scopes: zero, uid: "u"}, news{kind: stored, uid: "u", version: 7, in: in(0)}, world{}, "u@0 in [0]", "refused"},
+		{"(e) nor a deletion", holding{scopes: zero, uid: "u"}, news{kind: removed, uid: "u"}, world{}, "u@0 in [0]", "refused"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			f := decide(test.h, test.n, test.w)
+			if got := f.next.String(); got != test.want {
+				t.Errorf("%s becomes %s, want %s", test.h, got, test.want)
+			}
+			if got := f.also(); got != test.also {
+				t.Errorf("beside it: %q, want %q", got, test.also)
+			}
+		})
+	}
+}
+
+// also is what is noted beside the entry.
+func (f fate) also() (s string) {
+	add := func(format string, args ...any) {
+		if s != "" {
+			s += " "
+		}
+		s += fmt.Sprintf(format, args...)
+	}
+	if f.floor != 0 {
+		add("floor %d", f.floor)
+	}
+	switch {
+	case f.buried == "":
+	case f.bury == tombstone{}:
+		add("dig up %s", f.buried)
+	default:
+		add("bury %s after %d", f.buried, f.bury.after)
+		if f.bury.lists > 0 {
+			add("listed %d", f.bury.lists)
+		}
+	}
+	if f.await != 0 {
+		add("await %d", f.await)
+	}
+	if f.left {
+		add("left")
+	}
+	if f.refuse {
+		add("refused")
+	}
+	return s
+}
+
+func TestAgeing_IsBounded(t *testing.T) {
+	m := ageing[int, int]{limit: 100}
+	for i := range 1000 {
+		m.set(i, i)
+		m.set(i, -i)
+		if i%3 == 0 {
+			m.drop(i)
+		}
+	}
+	if m.len() != 99 || m.forgotten == 0 || m.get(998) != -998 {
+		t.Errorf("it has %d entries, %d forgotten, the newest is %d; want 99, some, and -998", m.len(), m.forgotten, m.get(998))
+	}
+	if k, _, _ := m.oldest(); k != 851 {
+		t.Errorf("the oldest is %d, want 851: the entry that was set first goes first", k)
+	}
+	for i := range 100_000 {
+		m.set(-1, i)
+		m.drop(-1)
+	}
+	if m.order.Len() > 1000 {
+		t.Errorf("the order has %d places for %d entries: it grows with the changes", m.order.Len(), m.len())
+	}
+}

@@ -1,0 +1,357 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+const (
+	// BatchLimit of deltas that a batch takes, save for a list or a merged
+	// backlog, which is never split.
+	BatchLimit = 1024
+	// mergeAbove so many waiting deltas, consecutive updates of a key merge, unless
+	// they are kept.
+	mergeAbove = 4096
+)
+
+// Reached says that a batch brings a scope to a version: of a bookmark, of the
+// last event of the watch, or of a list.
+type Reached struct {
+	Scope   base.ScopeID
+	Version base.Version
+	// List is the version of the last list that ends in the batch; 0: none does.
+	List base.Version
+}
+
+// Batch is a contiguous front of the log. It is valid until the next
+// PopBatch.
+type Batch[T base.Object] struct {
+	// Deltas in the order of their streams.
+	Deltas []Delta[T]
+	// Reached, by ascending scope, once each.
+	Reached []Reached
+	// Synced are the scopes whose first list ends in this batch.
+	Synced []base.ScopeID
+	// Relisted are the scopes of which a list ends in this batch that is not their
+	// first one.
+	Relisted []base.ScopeID
+	// Epochs are the scopes that begin anew with this batch: the server's
+	// revisions went back, and versions from before mean nothing.
+	Epochs []base.ScopeID
+	// merged is how many deltas went into an earlier one since the last batch.
+	Merged uint64
+}
+
+// place is one place of the log: a delta, or a mark of a scope.
+type place[T base.Object] struct {
+	Delta[T]
+	mark mark
+	// joined: the next place belongs to the same batch.
+	joined bool
+	// gone: its scope has ended.
+	gone bool
+}
+
+type mark uint8
+
+const (
+	isDelta  mark = iota
+	bookmark      // the scope has reached Version
+	listEnd       // a list of Version ends here
+	epoch         // a list of new revisions begins here
+)
+
+// deltaLog is the pure core of the DeltaFIFO: deltas in the order of their
+// streams, with an index by key once it is needed. Deltas of the last batch
+// count as waiting until release: they are not in the Indexer yet.
+type deltaLog[T base.Object] struct {
+	places  deque.Deque[place[T]]
+	last    map[base.Key]uint64 // number of a key's last delta, while indexed
+	indexed bool
+	scopes  []scopeLog
+	live    int    // deltas that wait
+	bytes   int64  // that they take
+	keep    int64  // as DeltaFIFO.keep
+	merged  uint64 // deltas that went into an earlier one
+	said    uint64 // of merged, by batches
+	whole   uint64 // places below belong to one batch: updates merged across them
+	barrier uint64 // nothing merges with places below: a list comes between
+	flight  Batch[T]
+}
+
+// scopeLog is what the log knows of one scope.
+type scopeLog struct {
+	bookmark uint64 // 1 + number of a bookmark with no delta after it; 0: none
+	listed   bool   // the end of the first list has been popped
+	ended    bool   // what still comes of it is dropped
+}
+
+func (l *deltaLog[T]) scope(id base.ScopeID) *scopeLog {
+	for int(id) >= len(l.scopes) {
+		l.scopes = append(l.scopes, scopeLog{})
+	}
+	return &l.scopes[id]
+}
+
+// push appends d, or lets it go into the key's last delta.
+func (l *deltaLog[T]) push(d Delta[T]) {
+	if l.scope(d.Scope).ended {
+		return
+	}
+	if d.Type == Deleted || l.long() {
+		l.index() // nothing else merges
+	}
+	if l.merge(d) {
+		l.merged++
+		return
+	}
+	l.add(place[T]{Delta: d})
+}
+
+// long: updates merge.
+func (l *deltaLog[T]) long() bool {
+	return l.live >= mergeAbove && (l.keep == 0 || l.keep > 0 && l.bytes >= l.keep)
+}
+
+func (l *deltaLog[T]) add(p place[T]) {
+	if p.mark != isDelta {
+		l.places.Push(p)
+		return
+	}
+	l.scope(p.Scope).bookmark = 0
+	at := l.places.Push(p)
+	if l.indexed {
+		l.last[l.places.At(at).Key] = at
+	}
+	l.live++
+	l.bytes += p.weight()
+}
+
+// index makes the index by key, if anything waits. It then lasts until the log
+// is empty: most of the time a log is short and nobody asks for a key.
+func (l *deltaLog[T]) index() {
+	if l.indexed || l.places.Len()+len(l.flight.Deltas) == 0 {
+		return
+	}
+	if l.last == nil {
+		l.last = make(map[base.Key]uint64, l.live+len(l.flight.Deltas))
+	}
+	for i := range l.flight.Deltas {
+		l.last[l.flight.Deltas[i].Key] = 0 // before the front
+	}
+	for at := l.places.Front(); at < l.places.Back(); at++ {
+		if p := l.places.At(at); p.mark == isDelta && !p.gone {
+			l.last[p.Key] = at
+		}
+	}
+	l.indexed = true
+}
+
+// merge reports whether d went into the delta of the same key and scope that
+// is the key's last.
+func (l *deltaLog[T]) merge(d Delta[T]) bool {
+	last, ok := l.last[d.Key]
+	if !ok || last < max(l.places.Front(), l.barrier) {
+		return false
+	}
+	p := l.places.At(last)
+	if p.gone || p.Scope != d.Scope {
+		return false
+	}
+	switch {
+	case p.Type == Deleted && d.Type == Deleted:
+		if p.UID != d.UID && p.UID != "" && d.UID != "" {
+			return false
+		}
+		if p.FinalStateUnknown && !d.FinalStateUnknown {
+			d.UID = cmp.Or(d.UID, p.UID)
+			l.bytes += d.weight() - p.weight()
+			p.Delta = d
+		}
+		return true
+	case d.Type == Updated && p.Type != Deleted && p.UID == d.UID && l.long():
+		l.bytes += d.weight() - p.weight()
+		p.Bytes = d.Bytes
+		p.Object, p.Version, p.Err, p.Metadata, p.Refused = d.Object, d.Version, d.Err, d.Metadata, d.Refused
+		if p.Type == Sync {
+			p.Type = Updated
+		}
+		// The place now shows what the stream says only here: a batch that has
+		// one must have the other, or the scope would be in a state it never had.
+		l.whole = l.places.Back()
+		return true
+	}
+	return false
+}
+
+// mark notes that scope has reached v.
+func (l *deltaLog[T]) mark(scope base.ScopeID, v base.Version) {
+	s := l.scope(scope)
+	if s.ended {
+		return
+	}
+	if s.bookmark > l.places.Front() {
+		l.places.At(s.bookmark - 1).Version = v
+		return
+	}
+	s.bookmark = l.places.Push(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: bookmark}) + 1
+}
+
+// group appends a list's differences and its end, to be popped together.
+func (l *deltaLog[T]) group(scope base.ScopeID, deltas *deque.Deque[Delta[T]], v base.Version, newEpoch bool) {
+	if newEpoch {
+		l.add(place[T]{Delta: Delta[T]{Scope: scope}, mark: epoch, joined: true})
+	}
+	for deltas.Len() > 0 {
+		l.add(place[T]{Delta: deltas.Pop(), joined: true})
+	}
+	l.add(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: listEnd})
+	l.scope(scope).bookmark = 0
+	l.barrier = l.places.Back()
+}
+
+// waits says whether a delta of key waits, or is in the last batch.
+func (l *deltaLog[T]) waits(key base.Key) bool {
+	l.index()
+	_, ok := l.last[key]
+	return ok
+}
+
+// tells says whether what waits of key will tell handler of it.
+func (l *deltaLog[T]) tells(key base.Key, handler int) bool {
+	l.index()
+	last, ok := l.last[key]
+	if !ok || last < l.places.Front() {
+		return false // or it is being told just now
+	}
+	p := l.places.At(last)
+	return !p.gone && (p.Type != Sync || p.Handler == handler)
+}
+
+// Newest is the version of the delta of key that waits last; 0: none waits.
+func (l *deltaLog[T]) Newest(key base.Key) base.Version {
+	l.index()
+	last, ok := l.last[key]
+	if !ok || last < l.places.Front() || l.places.At(last).gone {
+		return 0
+	}
+	return l.places.At(last).Version
+}
+
+// waiting is the last delta of each key that waits in scope.
+func (l *deltaLog[T]) waiting(scope base.ScopeID) map[base.Key]Delta[T] {
+	out := make(map[base.Key]Delta[T])
+	for _, d := range l.flight.Deltas {
+		if d.Scope == scope {
+			out[d.Key] = d
+		}
+	}
+	for i := l.places.Front(); i < l.places.Back(); i++ {
+		if p := l.places.At(i); p.mark == isDelta && !p.gone && p.Scope == scope {
+			out[p.Key] = p.Delta
+		}
+	}
+	return out
+}
+
+// release forgets the last batch: it has been applied.
+func (l *deltaLog[T]) release() {
+	front := l.places.Front()
+	for i := 0; l.indexed && i < len(l.flight.Deltas); i++ {
+		key := l.flight.Deltas[i].Key
+		if last, ok := l.last[key]; ok && last < front {
+			delete(l.last, key)
+		}
+	}
+	if l.indexed && l.places.Len() == 0 {
+		l.indexed = false
+		clear(l.last)
+	}
+	// Memory for a whole backlog stays while there are backlogs.
+	large := len(l.flight.Deltas) < cap(l.flight.Deltas)/4 || cap(l.flight.Deltas) > 2*mergeAbove
+	clear(l.flight.Deltas)
+	l.flight.Deltas = l.flight.Deltas[:0]
+	if cap(l.flight.Deltas) > 2*BatchLimit && large {
+		l.flight.Deltas = nil
+		if len(l.last) == 0 {
+			l.last = nil // a map never shrinks
+		}
+	}
+	l.flight.Reached = l.flight.Reached[:0]
+	l.flight.Synced, l.flight.Relisted, l.flight.Epochs = nil, nil, nil
+}
+
+// batch takes the front of the log. What it returns is valid until release.
+func (l *deltaLog[T]) batch(limit int) Batch[T] {
+	l.release()
+	b := &l.flight
+	b.Merged, l.said = l.merged-l.said, l.merged
+	joined := false
+	if l.places.Front() < l.whole {
+		b.Deltas = slices.Grow(b.Deltas, min(l.live, int(l.whole-l.places.Front())))
+	}
+	for l.places.Len() > 0 {
+		p := l.places.At(l.places.Front())
+		if p.mark == epoch && len(b.Deltas)+len(b.Reached) > 0 {
+			break
+		}
+		if list := p.joined || p.mark == listEnd; list && !joined && b.listed(p.Scope) != 0 {
+			break // the rules look at the version of the list that a delta is in
+		}
+		if len(b.Deltas) >= limit && !joined && l.places.Front() >= l.whole && p.mark == isDelta {
+			break
+		}
+		if p.joined && !joined {
+			b.Deltas = slices.Grow(b.Deltas, l.live) // a list comes whole
+		}
+		joined = p.joined
+		l.take(b, l.places.Pop())
+	}
+	slices.SortFunc(b.Reached, func(x, y Reached) int { return cmp.Compare(x.Scope, y.Scope) })
+	return *b
+}
+
+func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
+	switch p.mark {
+	case epoch:
+		b.Epochs = append(b.Epochs, p.Scope)
+	case listEnd:
+		b.reach(p.Scope, p.Version, p.Version)
+		if s := l.scope(p.Scope); !s.listed {
+			s.listed = true
+			b.Synced = append(b.Synced, p.Scope)
+		} else if !slices.Contains(b.Relisted, p.Scope) {
+			b.Relisted = append(b.Relisted, p.Scope)
+		}
+	case bookmark:
+		b.reach(p.Scope, p.Version, 0)
+	case isDelta:
+		if p.gone {
+			return
+		}
+		l.live--
+		l.bytes -= p.weight()
+		b.Deltas = append(b.Deltas, p.Delta)
+		// What a list finds missing reaches nothing before the list's end. The watch
+		// tells of an end by its version, be the object readable or not.
+		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.joined {
+			b.reach(p.Scope, p.Version, 0)
+		}
+	}
+}
+
+func (b *Batch[T]) reach(scope base.ScopeID, v, list base.Version) {
+	for i := range b.Reached {
+		if r := &b.Reached[i]; r.Scope == scope {
+			r.Version, r.List = max(r.Version, v), max(r.List, list)
+			return
+		}
+	}
+	b.Reached = append(b.Reached, Reached{Scope: scope, Version: v, List: list})
+}

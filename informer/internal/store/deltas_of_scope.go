@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// Open has the log take deltas of a scope that is new, or that has the number
+// of one which has ended and which nothing speaks of any more.
+func (f *DeltaFIFO[T]) Open(id base.ScopeID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	*f.mu.log.scope(id) = scopeLog{}
+}
+
+// End drops what waits of a scope, and all that still comes of it. Only the
+// batch that has been popped, if any, may still speak of it.
+func (f *DeltaFIFO[T]) End(id base.ScopeID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.log.end(id)
+	delete(f.mu.synced, id)
+}
+
+// SpeaksOf says whether the batch that has been popped last has something of a
+// scope.
+func (f *DeltaFIFO[T]) SpeaksOf(id base.ScopeID) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.log.flight.SpeaksOf(id)
+}
+
+func (b Batch[T]) SpeaksOf(id base.ScopeID) bool {
+	return slices.Contains(b.Synced, id) || slices.Contains(b.Relisted, id) || slices.Contains(b.Epochs, id) ||
+		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
+		slices.ContainsFunc(b.Deltas, func(d Delta[T]) bool { return d.Scope == id })
+}
+
+// Without is b less what it says of scopes that have ended. b stays as it is:
+// the log still reads it.
+func (b Batch[T]) Without(ended func(base.ScopeID) bool) Batch[T] {
+	return Batch[T]{
+		Deltas:   slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
+		Reached:  slices.DeleteFunc(slices.Clone(b.Reached), func(r Reached) bool { return ended(r.Scope) }),
+		Synced:   slices.DeleteFunc(slices.Clone(b.Synced), ended),
+		Relisted: slices.DeleteFunc(slices.Clone(b.Relisted), ended),
+		Epochs:   slices.DeleteFunc(slices.Clone(b.Epochs), ended),
+	}
+}
+
+// end blanks the places of a scope, and makes the index anew where there is one.
+func (l *deltaLog[T]) end(id base.ScopeID) {
+	*l.scope(id) = scopeLog{ended: true}
+	for at := l.places.Front(); at < l.places.Back(); at++ {
+		p := l.places.At(at)
+		if p.Scope != id {
+			continue
+		}
+		if p.mark == isDelta && !p.gone {
+			l.live--
+		}
+		*p = place[T]{Delta: Delta[T]{Scope: id}, gone: true}
+	}
+	for l.places.Len() > 0 && l.places.At(l.places.Front()).gone {
+		l.places.Pop()
+	}
+	if l.indexed {
+		l.indexed = false
+		clear(l.last)
+		l.index()
+	}
+}

@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/internal/vector"
+)
+
+// IndexFunc gives the values under which an index finds obj; none is fine. It
+// is called by one goroutine at a time, must be a pure function of obj, and
+// must not change it.
+type IndexFunc[T base.Object] func(obj T) []string
+
+// index finds rows by value.
+type index[T base.Object] struct {
+	name    string
+	f       IndexFunc[T] // nil: by namespace
+	buckets map[string]*bucket
+}
+
+func newIndex[T base.Object](name string, f IndexFunc[T]) *index[T] {
+	return &index[T]{name: name, f: f, buckets: make(map[string]*bucket)}
+}
+
+// bucket has the positions of the rows with one value.
+type bucket struct {
+	value string
+	of    int // number of the index
+	rows  vector.Vector[uint32]
+}
+
+// shelf is a row's place in a bucket.
+type shelf struct {
+	bucket *bucket
+	at     uint32
+}
+
+// AddIndex adds an index, also over what is there already. It blocks until the
+// index is complete; reads go on meanwhile. A name that is empty or taken is
+// an error, as is a panic of f: the object it panicked on then has no values.
+func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
+	if name == "" || f == nil {
+		return fmt.Errorf("add index %q of %s: it needs a name and a function", name, x.Kind.Kind)
+	}
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	for _, i := range x.indicesNow() {
+		if i.name == name {
+			return fmt.Errorf("add index %q of %s: there is an index of this name; choose another", name, x.Kind.Kind)
+		}
+	}
+	rows := x.View() // nobody else writes during this turn
+	i := newIndex(name, f)
+	values := make([][]string, 0, rows.Len())
+	var panics []error
+	for r := range rows.All() {
+		var v []string
+		if !r.blank {
+			var err error
+			if v, err = i.valuesOf(x.Kind.Kind, r.Key, r.Object); err != nil {
+				panics = append(panics, err)
+			}
+		}
+		values = append(values, v)
+	}
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.indices = append(slices.Clone(x.mu.indices), i)
+	x.mu.panics += uint64(len(panics))
+	for at, v := range values {
+		if len(v) > 0 {
+			x.shelveInLocked(uint32(at), len(x.mu.indices)-1, v)
+		}
+	}
+	return some(panics)
+}
+
+func (x *Indexer[T]) indicesNow() []*index[T] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mu.indices
+}
+
+// evaluateLocked asks the index functions for the values of n objects, those that are
+// ok: for each as many as there are indices beside the first. It has the turn,
+// not the lock of readers: the functions may take their time, and may read. What it returns is
+// valid until the next call.
+func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key base.Key, obj T, ok bool)) ([][]string, error) {
+	indices := x.indicesNow()[1:]
+	if len(indices) == 0 {
+		return nil, nil
+	}
+	values := x.turn.values
+	if n *= len(indices); cap(values) < n {
+		values = make([][]string, n)
+	}
+	if values = values[:n]; n <= BatchLimit*len(indices) {
+		x.turn.values = values
+	}
+	var panics []error
+	for at := 0; at < n; at += len(indices) {
+		key, obj, ok := object(at / len(indices))
+		if !ok {
+			continue
+		}
+		for i, index := range indices {
+			var err error
+			if values[at+i], err = index.valuesOf(x.Kind.Kind, key, obj); err != nil {
+				panics = append(panics, err)
+			}
+		}
+	}
+	if len(panics) > 0 {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.mu.panics += uint64(len(panics))
+	}
+	return values, some(panics)
+}
+
+// valuesOf calls the index function. A panic costs the object its values.
+func (i *index[T]) valuesOf(kind string, key base.Key, obj T) (values []string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			values, err = nil, fmt.Errorf("index %s %s by %q: panic: %v\n%s", kind, key, i.name, p, debug.Stack())
+		}
+	}()
+	values = i.f(obj)
+	if len(values) < 2 {
+		return values, nil
+	}
+	values = slices.Clone(values)
+	slices.Sort(values)
+	return slices.Compact(values), nil
+}
+
+// some is the first of many errors, with their number.
+func some(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return errors.Join(errs[0], fmt.Errorf("and %d more", len(errs)-1))
+}
+
+// shelveLocked brings a row's shelves to its namespace and to values, by index
+// from the second on.
+func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string) {
+	first := [...]string{namespace}
+	if namespace == "" {
+		x.reshelveLocked(at, 0, nil, values)
+	} else {
+		x.reshelveLocked(at, 0, first[:], values)
+	}
+	for i, v := range values {
+		x.reshelveLocked(at, i+1, v, values[i+1:])
+	}
+}
+
+// reshelveLocked brings a row's shelves in index i to v. An index whose values
+// did not change is not written. rest are the values of the indices after it.
+func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]string) {
+	if x.shelvedLocked(at, i, v) {
+		return
+	}
+	x.unshelveInLocked(at, i)
+	if r := x.mu.rows.Edit(int(at)); r.shelves == nil {
+		n := len(v)
+		for _, more := range rest {
+			n += len(more)
+		}
+		r.shelves = make([]shelf, 0, n)
+	}
+	x.shelveInLocked(at, i, v)
+}
+
+// shelvedLocked: the row's values in index i are v.
+func (x *Indexer[T]) shelvedLocked(at uint32, i int, v []string) bool {
+	n := 0
+	for _, s := range x.mu.rows.At(int(at)).shelves {
+		if s.bucket.of != i {
+			continue
+		}
+		if n >= len(v) || v[n] != s.bucket.value {
+			return false
+		}
+		n++
+	}
+	return n == len(v)
+}
+
+func (x *Indexer[T]) shelveInLocked(at uint32, i int, values []string) {
+	r := x.mu.rows.Edit(int(at))
+	r.shelves = slices.Grow(r.shelves, len(values))
+	if cap(r.shelves) > 2*(len(r.shelves)+len(values)) {
+		r.shelves = append(make([]shelf, 0, len(r.shelves)+len(values)), r.shelves...)
+	}
+	buckets := x.mu.indices[i].buckets
+	for _, v := range values {
+		b := buckets[v]
+		if b == nil {
+			b = &bucket{value: v, of: i}
+			buckets[v] = b
+		}
+		r.shelves = append(r.shelves, shelf{b, uint32(b.rows.Len())})
+		b.rows.Append(at)
+	}
+}
+
+// unshelveInLocked takes the row out of index i.
+func (x *Indexer[T]) unshelveInLocked(at uint32, i int) {
+	r := x.mu.rows.Edit(int(at))
+	kept := r.shelves[:0]
+	for _, s := range r.shelves {
+		if s.bucket.of == i {
+			x.takeOffLocked(at, s)
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	clear(r.shelves[len(kept):])
+	r.shelves = kept
+}
+
+func (x *Indexer[T]) unshelveLocked(at uint32) {
+	for _, s := range x.mu.rows.At(int(at)).shelves {
+		x.takeOffLocked(at, s)
+	}
+}
+
+// takeOffLocked takes the row at position at from a shelf; the last of the
+// bucket moves there.
+func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
+	b := s.bucket
+	last := b.rows.Pop()
+	if last != at {
+		*b.rows.Edit(int(s.at)) = last
+		shelves := x.mu.rows.At(int(last)).shelves
+		for i := range shelves {
+			if shelves[i].bucket == b {
+				shelves[i].at = s.at
+				break
+			}
+		}
+	}
+	if b.rows.Len() == 0 {
+		delete(x.mu.indices[b.of].buckets, b.value)
+	}
+}
+
+// Find is the index of a name, nil if there is none.
+func (x *Indexer[T]) Find(name string) *index[T] {
+	for _, i := range x.indicesNow() {
+		if i.name == name {
+			return i
+		}
+	}
+	return nil
+}
+
+// Found is what an index has for a value, and the rows of the same moment.
+type Found[T base.Object] struct {
+	Rows      vector.View[Row[T]]
+	Positions vector.View[uint32]
+}
+
+// Lookup is what an index has for a value, as it is now.
+func (x *Indexer[T]) Lookup(name, value string) (f Found[T]) {
+	i := x.Find(name)
+	if i == nil {
+		return f
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if b := i.buckets[value]; b != nil {
+		f = Found[T]{x.mu.rows.View(), b.rows.View()}
+	}
+	return f
+}
+
+// ValuesOf are the values of an index under which filter sees an object.
+func (x *Indexer[T]) ValuesOf(name string, filter *ScopeSet) (values []string) {
+	i := x.Find(name)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for value, b := range i.buckets {
+		for at := range b.rows.View().All() {
+			if r := x.mu.rows.At(int(*at)); r.Readable() && r.Scopes.SeenBy(filter) {
+				values = append(values, value)
+				break
+			}
+		}
+	}
+	return values
+}
+
+// Ask is the values that the named index gives for obj.
+func (x *Indexer[T]) Ask(name string, obj T) ([]string, error) {
+	return x.Find(name).valuesOf(x.Kind.Kind, base.KeyOf(obj), obj)
+}
+
+// Lookups is lookup of several values, at one moment.
+func (x *Indexer[T]) Lookups(name string, values []string) (all []Found[T]) {
+	i := x.Find(name)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for _, v := range values {
+		if b := i.buckets[v]; b != nil {
+			all = append(all, Found[T]{x.mu.rows.View(), b.rows.View()})
+		}
+	}
+	return all
+}

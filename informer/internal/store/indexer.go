@@ -1,0 +1,417 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"iter"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/internal/vector"
+)
+
+// Indexer holds the objects of one kind by key, the newest version of each.
+// Writers take turns and change a whole batch under one lock; readers take a
+// snapshot under the same lock, which costs nothing, and walk it without.
+// Make one with NewIndexer. Safe for concurrent use.
+type Indexer[T base.Object] struct {
+	Kind schema.GroupVersionKind
+	// turn is held by a writer from end to end, also while it calls index
+	// functions, which may read: mu is held only for the change itself.
+	turn struct {
+		sync.Mutex
+		values  [][]string  // memory of evaluateLocked
+		changes []Change[T] // memory of what apply and observe return
+	}
+	mu struct {
+		sync.RWMutex
+		at      map[base.Key]uint32 // positions in rows
+		most    int                 // keys that at has held since it was made
+		rows    vector.Vector[Row[T]]
+		slots   slots // of the rows
+		bytes   int64 // of the rows
+		sets    scopeSets
+		indices []*index[T]                    // the first is by namespace
+		bad     map[base.Key]*base.Undecodable // of rows that are bad
+		reached []base.Version                 // by scope
+		tombs   ageing[types.UID, tombstone]
+		floors  ageing[base.Key, base.Version] // newest known versions of keys that are gone
+		awaited ageing[base.Key, base.Version]
+		ahead   ageing[base.Key, ahead] // own writes that a scope may not have reached
+		waiters map[base.Key][]*waiter
+		passed  []func()
+		refused uint64
+		panics  uint64
+	}
+}
+
+// NewIndexer makes an empty Indexer.
+func NewIndexer[T base.Object](kind schema.GroupVersionKind) *Indexer[T] {
+	x := &Indexer[T]{Kind: kind}
+	x.mu.at = make(map[base.Key]uint32)
+	x.mu.indices = []*index[T]{newIndex[T]("", nil)}
+	x.mu.bad = make(map[base.Key]*base.Undecodable)
+	x.mu.tombs.limit = tombstoneLimit
+	x.mu.floors.limit = tombstoneLimit
+	x.mu.awaited.limit = awaitLimit
+	x.mu.ahead.limit = math.MaxInt // the objects are the limit
+	x.mu.waiters = make(map[base.Key][]*waiter)
+	return x
+}
+
+// Apply takes a whole batch under one lock and returns what changed, in order.
+// The error names index functions that panicked; the batch is applied all the
+// same. The caller then calls what passed returns. The changes are valid until
+// the next apply or observe; who is done with them clears them.
+func (x *Indexer[T]) Apply(b Batch[T]) ([]Change[T], error) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	x.recompare(b.Deltas)
+	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key base.Key, obj T, ok bool) {
+		d := &b.Deltas[i]
+		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
+	})
+	defer clear(values)
+	changes := x.roomLocked(len(b.Deltas))
+
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, scope := range b.Epochs {
+		x.epochLocked(scope)
+	}
+	var before []base.Version
+	if x.mu.ahead.len() > 0 {
+		before = slices.Clone(x.mu.reached)
+	}
+	x.growLocked(len(b.Deltas))
+	per := len(x.mu.indices) - 1
+	for i := range b.Deltas {
+		s := ofDelta(&b.Deltas[i], b.listed(b.Deltas[i].Scope))
+		s.values = values[i*per : (i+1)*per]
+		changes = x.takeLocked(&s, changes)
+	}
+	for _, r := range b.Reached {
+		if r.List != 0 && x.mu.ahead.len() > 0 {
+			for s := range x.unlistedLocked(r, b.Deltas, before) {
+				changes = x.takeLocked(&s, changes)
+			}
+		}
+	}
+	for _, r := range b.Reached {
+		x.reachLocked(r.Scope, r.Version)
+	}
+	if len(b.Reached) > 0 {
+		x.sweepLocked()
+	}
+	return changes, err
+}
+
+// listed is the version of the list of scope that ends in the batch; 0: none.
+func (b Batch[T]) listed(scope base.ScopeID) base.Version {
+	for _, r := range b.Reached {
+		if r.Scope == scope {
+			return r.List
+		}
+	}
+	return 0
+}
+
+// Observe takes the answer to an own write, by the same rules.
+func (x *Indexer[T]) Observe(w Observed[T]) ([]Change[T], error) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	s := ofWrite(w)
+	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj T, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
+	defer clear(values)
+	s.values = values
+
+	changes := x.roomLocked(1)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.takeLocked(&s, changes), err
+}
+
+// roomLocked is an empty slice for n changes, of memory that was used before.
+func (x *Indexer[T]) roomLocked(n int) []Change[T] {
+	if n > BatchLimit {
+		return make([]Change[T], 0, n)
+	}
+	if cap(x.turn.changes) < n {
+		x.turn.changes = make([]Change[T], 0, max(n, min(2*cap(x.turn.changes), BatchLimit)))
+	}
+	return x.turn.changes[:0]
+}
+
+// growLocked makes the map fit for n more keys at once, if they are many.
+func (x *Indexer[T]) growLocked(n int) {
+	if n <= BatchLimit || n <= 4*len(x.mu.at) {
+		return
+	}
+	at := make(map[base.Key]uint32, len(x.mu.at)+n)
+	maps.Copy(at, x.mu.at)
+	x.mu.at, x.mu.most = at, len(x.mu.at)+n
+}
+
+// takeLocked takes one step and appends what it changed.
+func (x *Indexer[T]) takeLocked(s *step[T], changes []Change[T]) []Change[T] {
+	if c, ok := x.stepLocked(s); ok {
+		changes = append(changes, c)
+	}
+	if (s.kind == seen || s.kind == ended) && s.list == 0 && !s.missing {
+		x.reachLocked(s.scope, s.version)
+	}
+	return changes
+}
+
+// stepLocked lets the rules decide on one key, and does as they say. ok: there
+// is something to tell.
+func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
+	var h holding
+	var r Row[T]
+	at, held := x.mu.at[s.key]
+	if held {
+		r = *x.mu.rows.At(int(at))
+		h = r.holding()
+	}
+	if s.kind == seen {
+		s.alone = x.mu.sets.alone(s.scope)
+		s.compareLocked(&r)
+	}
+	o := decide(h, s.news, world{reached: x.mu.reached, floor: x.mu.floors.get(s.key), tomb: x.mu.tombs.get(s.uid)})
+	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
+	x.bookLocked(s, o)
+
+	c = Change[T]{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
+	var was *base.Undecodable
+	if h.bad {
+		was = x.mu.bad[s.key]
+	}
+	if s.kind == again {
+		if h.bad {
+			c.Trouble = &Trouble{Before: h.scopes, After: h.scopes, Was: was, Is: was}
+		}
+		c.New, c.NewUID, c.After, c.Resync, c.Handler = r.Object, h.uid, c.Before, true, s.handler
+		return c, h.scopes.Has(s.scope) && c.Before != nil
+	}
+	if o.next.scopes == nil {
+		if held {
+			c.New, c.NewUID = r.Object, h.uid
+			if s.kind == ended && !base.IsNil(s.object) {
+				c.New = s.object
+			}
+			c.finalStateUnknown, c.LeftScope = s.missing || s.kind == seen, o.left
+			x.removeLocked(s.key)
+		}
+	} else {
+		if !held {
+			at = x.addLocked(s.key)
+			c.Slot = x.mu.rows.At(int(at)).slot
+		}
+		c.New, c.NewUID, c.After, c.Same = x.putLocked(s, o, at)
+		if c.Same && c.After != c.Before && s.kind == ended && !base.IsNil(s.object) {
+			c.New = s.object
+		}
+	}
+	x.wakeLocked(s.key, h, o.next)
+	if h.bad || o.next.bad {
+		c.Trouble = &Trouble{Before: h.scopes, After: o.next.scopes, Was: was, Is: x.mu.bad[s.key]}
+		if was != c.Trouble.Is || h.scopes != o.next.scopes {
+			return c, true
+		}
+	}
+	if c.Before == nil && c.After == nil || c.Same && c.Before == c.After {
+		return c, false
+	}
+	return c, true
+}
+
+// bookLocked notes what the rules want remembered beside the objects.
+func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
+	switch {
+	case o.buried == "":
+	case o.bury == tombstone{}:
+		x.mu.tombs.drop(o.buried)
+	default:
+		x.mu.tombs.set(o.buried, o.bury)
+	}
+	if o.floor > x.mu.floors.get(s.key) {
+		x.mu.floors.set(s.key, o.floor)
+	}
+	if o.refuse {
+		x.mu.refused++
+	}
+	switch {
+	case o.take && o.next.own != nil:
+		x.mu.ahead.set(s.key, ahead{o.next.version, o.next.own})
+	case o.next.scopes == nil && x.mu.ahead.len() > 0:
+		x.mu.ahead.drop(s.key)
+	}
+	if o.await != 0 {
+		x.mu.awaited.set(s.key, max(o.await, x.mu.awaited.get(s.key)))
+	} else if x.mu.awaited.len() > 0 {
+		if v := x.mu.awaited.get(s.key); v != 0 && (o.next.scopes == nil || o.next.version >= v) {
+			x.mu.awaited.drop(s.key)
+		}
+	}
+}
+
+// addLocked adds a row for key, and returns its position.
+func (x *Indexer[T]) addLocked(key base.Key) uint32 {
+	at := uint32(x.mu.rows.Len())
+	x.mu.at[key] = at
+	x.mu.most = max(x.mu.most, len(x.mu.at))
+	x.mu.rows.Append(Row[T]{Key: key, slot: x.mu.slots.take(), blank: true})
+	return at
+}
+
+// putLocked stores in the row at a position what o says of its key, and returns
+// what is shown then.
+func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.UID, shown *ScopeSet, same bool) {
+	r := x.mu.rows.Edit(int(at))
+	other := r.UID != o.next.uid
+	r.UID, r.Version, r.Scopes = o.next.uid, o.next.version, o.next.scopes
+	r.own, r.Bad = o.next.own, o.next.bad
+	if s.bytes != 0 && s.version == o.next.version { // the answer to an own write does not say it, its echo does
+		x.mu.bytes += int64(s.bytes) - int64(r.bytes)
+		r.bytes = s.bytes
+	}
+	if o.take && !r.Bad {
+		r.Object, r.blank, r.refused = s.object, false, false
+		delete(x.mu.bad, s.key)
+		x.shelveLocked(at, s.key.Namespace, s.values)
+	} else if o.take {
+		r.refused = !base.IsNil(s.original)
+		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key], r, other)
+		if other && !r.blank {
+			// What was shown is gone, and nothing can be shown in its place.
+			obj, uid = r.Object, r.UID
+			var none T
+			r.Object, r.blank = none, true
+			x.unshelveLocked(at)
+			r.shelves = nil
+			return obj, uid, nil, false
+		}
+	}
+	return r.Object, r.UID, r.shown(), !o.take || r.Bad
+}
+
+// removeLocked takes a row out; the last row moves into its place.
+func (x *Indexer[T]) removeLocked(key base.Key) {
+	at := x.mu.at[key]
+	x.unshelveLocked(at)
+	delete(x.mu.at, key)
+	delete(x.mu.bad, key)
+	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
+	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
+	moved := x.mu.rows.Pop()
+	if int(at) < x.mu.rows.Len() {
+		*x.mu.rows.Edit(int(at)) = moved
+		x.mu.at[moved.Key] = at
+		for _, s := range moved.shelves {
+			*s.bucket.rows.Edit(int(s.at)) = at
+		}
+	}
+	if x.mu.most > 1024 && len(x.mu.at) < x.mu.most/4 {
+		// A map does not shrink: a new one gives the memory back.
+		at := make(map[base.Key]uint32, len(x.mu.at))
+		for k, v := range x.mu.at {
+			at[k] = v
+		}
+		x.mu.at, x.mu.most = at, len(at)
+	}
+}
+
+// Get is the row of key. With an error, obj is the last state that the transform
+// has accepted.
+func (x *Indexer[T]) Get(key base.Key) (obj T, scopes *ScopeSet, err error) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[key]
+	if !ok {
+		return obj, nil, nil
+	}
+	r := x.mu.rows.At(int(at))
+	if r.Readable() {
+		obj = r.Object
+	}
+	if r.Bad {
+		return obj, r.Scopes, x.mu.bad[key].Err
+	}
+	return obj, r.Scopes, nil
+}
+
+// View is all rows as they are now.
+func (x *Indexer[T]) View() vector.View[Row[T]] {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return x.mu.rows.View()
+}
+
+// Len is the number of objects, those that cannot be decoded among them.
+func (x *Indexer[T]) Len() int { return x.View().Len() }
+
+// ObjectsIn are the objects that a scope shows, as they are at the call.
+func (x *Indexer[T]) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, T] {
+	rows := x.View()
+	return func(yield func(base.Key, T) bool) {
+		for r := range rows.All() {
+			if r.shown().Has(scope) && !yield(r.Key, r.Object) {
+				return
+			}
+		}
+	}
+}
+
+func (x *Indexer[T]) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known[T]] {
+	rows := x.View()
+	return func(yield func(base.Key, known[T]) bool) {
+		for r := range rows.All() {
+			if r.Scopes.Has(scope) && !yield(r.Key, known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}) {
+				return
+			}
+		}
+	}
+}
+
+func (x *Indexer[T]) knownAs(key base.Key, scope base.ScopeID) (k known[T], held bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[key]
+	if !ok {
+		return k, false
+	}
+	r := x.mu.rows.At(int(at))
+	k = known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}
+	a := x.mu.ahead.get(key)
+	k.Ahead = a.in.Has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
+	return k, r.Scopes.Has(scope)
+}
+
+// Holds says whether obj is the object in the row of its key.
+func (x *Indexer[T]) Holds(obj T) bool {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	at, ok := x.mu.at[base.KeyOf(obj)]
+	return ok && any(x.mu.rows.At(int(at)).Object) == any(obj)
+}
+
+// Mend puts truth in the place of changed, if that is still what key has.
+func (x *Indexer[T]) Mend(key base.Key, changed, truth T) bool {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, ok := x.mu.at[key]
+	if !ok || any(x.mu.rows.At(int(at)).Object) != any(changed) {
+		return false
+	}
+	x.mu.rows.Edit(int(at)).Object = truth
+	return true
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// Present is what scope holds once all that waits in the log has been applied:
+// the state of its stream as far as it was pushed. One goroutine at a time
+// pushes for the scope, and it alone calls this.
+func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
+	return func(yield func(Delta[T]) bool) {
+		// What waits is asked first, as in Replacement.Commit: what is applied
+		// between the two questions is then in both answers.
+		f.mu.Lock()
+		news, anew := f.mu.log.news(scope)
+		f.mu.Unlock()
+		for key, k := range f.known.KnownIn(scope) {
+			if n, ok := news[key]; ok && (anew || n.UID == k.UID || n.Version >= k.Version) {
+				continue
+			}
+			delete(news, key)
+			d := Delta[T]{Type: Replaced, Key: key, Scope: scope, Object: k.Object, UID: k.UID, Version: k.Version}
+			if k.Bad {
+				d = f.troubled(d)
+			}
+			if !yield(d) {
+				return
+			}
+		}
+		for _, n := range news {
+			if n.Type == Deleted {
+				continue
+			}
+			n.Type = Replaced
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// troubled is d of an object that cannot be decoded, or of its healed state.
+func (f *DeltaFIFO[T]) troubled(d Delta[T]) Delta[T] {
+	if metadata, err := f.known.trouble(d.Key); err != nil {
+		var none T
+		d.Object, d.Err, d.Metadata = none, err, metadata
+	} else if k, held := f.known.knownAs(d.Key, d.Scope); held {
+		d.Object, d.UID, d.Version = k.Object, k.UID, k.Version
+	}
+	return d
+}
+
+// news is the last delta of each key of scope that waits and tells of a change.
+// anew: a list of new revisions is among them.
+func (l *deltaLog[T]) news(scope base.ScopeID) (news map[base.Key]Delta[T], anew bool) {
+	news = make(map[base.Key]Delta[T])
+	for _, d := range l.flight.Deltas {
+		if d.Scope == scope && d.Type != Sync {
+			news[d.Key] = d
+		}
+	}
+	anew = slices.Contains(l.flight.Epochs, scope)
+	for i := l.places.Front(); i < l.places.Back(); i++ {
+		switch p := l.places.At(i); {
+		case p.Scope != scope || p.gone:
+		case p.mark == epoch:
+			anew = true
+		case p.mark == isDelta && p.Type != Sync:
+			news[p.Key] = p.Delta
+		}
+	}
+	return news, anew
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"iter"
+	"maps"
+	"math"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// ahead is an own write that was stored, and the scopes it was judged to be in.
+type ahead struct {
+	version base.Version
+	in      *ScopeSet
+}
+
+func (x *Indexer[T]) reachLocked(scope base.ScopeID, v base.Version) {
+	for int(scope) >= len(x.mu.reached) {
+		x.mu.reached = append(x.mu.reached, 0)
+	}
+	x.mu.reached[scope] = max(x.mu.reached[scope], v)
+}
+
+// unlistedLocked are the own writes that a list should have had, and has not:
+// they were observed after the list had been compared with what was known.
+func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []base.Version) iter.Seq[step[T]] {
+	before := world{reached: reached}.of(list.Scope)
+	gone := make(map[base.Key]step[T])
+	for key, a := range x.mu.ahead.values {
+		at, ok := x.mu.at[key]
+		if !ok {
+			continue
+		}
+		r := x.mu.rows.At(int(at))
+		if a.value.in.Has(list.Scope) && a.value.version > before && a.value.version <= list.List && r.Scopes.Has(list.Scope) {
+			gone[key] = step[T]{
+				news: news{kind: ended, scope: list.Scope, uid: r.UID, version: list.List, missing: true},
+				key:  key, object: r.Object,
+			}
+		}
+	}
+	for i := range deltas {
+		if d := &deltas[i]; d.Type == Replaced && d.Scope == list.Scope && d.UID == gone[d.Key].uid {
+			delete(gone, d.Key)
+		}
+	}
+	return maps.Values(gone)
+}
+
+// epochLocked forgets the versions of what scope holds: they mean nothing any
+// more, so that the order of arrival decides.
+func (x *Indexer[T]) epochLocked(scope base.ScopeID) {
+	for i := range x.mu.rows.Len() {
+		if x.mu.rows.At(i).Scopes.Has(scope) {
+			r := x.mu.rows.Edit(i)
+			r.Version, r.own = 0, nil
+		}
+	}
+	if int(scope) < len(x.mu.reached) {
+		x.mu.reached[scope] = 0
+	}
+	x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
+	x.mu.floors = ageing[base.Key, base.Version]{limit: tombstoneLimit, forgotten: x.mu.floors.forgotten}
+	x.mu.awaited = ageing[base.Key, base.Version]{limit: awaitLimit}
+	x.mu.ahead = ageing[base.Key, ahead]{limit: math.MaxInt}
+	for key := range x.mu.waiters {
+		x.wakeLocked(key, holding{}, holding{})
+	}
+}
+
+// Begin notes that scope has begun a list, which may still speak of what is
+// gone by the time it is applied.
+func (x *Indexer[T]) Begin(scope base.ScopeID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reachLocked(scope, 0)
+}
+
+// Reached is the version that a scope has reached; 0: none yet.
+func (x *Indexer[T]) Reached(scope base.ScopeID) base.Version {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return world{reached: x.mu.reached}.of(scope)
+}
+
+// sweepLocked drops what was remembered for scopes that are past it now.
+func (x *Indexer[T]) sweepLocked() {
+	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
+		return
+	}
+	least := base.Version(math.MaxUint64)
+	for _, r := range x.mu.reached {
+		least = min(least, r)
+	}
+	for key, v, ok := x.mu.floors.oldest(); ok && v <= least; key, v, ok = x.mu.floors.oldest() {
+		x.mu.floors.drop(key)
+	}
+	for key, v, ok := x.mu.awaited.oldest(); ok && v <= least; key, v, ok = x.mu.awaited.oldest() {
+		x.mu.awaited.drop(key)
+	}
+	for key, a, ok := x.mu.ahead.oldest(); ok && a.version <= least; key, a, ok = x.mu.ahead.oldest() {
+		x.mu.ahead.drop(key)
+	}
+}

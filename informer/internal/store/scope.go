@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"iter"
+	"maps"
+	"math"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// endedScope stands where the version is that a scope has reached: a scope that
+// has ended is behind nothing, so nobody waits for it.
+const endedScope = base.Version(math.MaxUint64)
+
+// endAtOnce so many rows gain or lose a scope under one lock, so that reads go
+// on.
+const endAtOnce = 1024
+
+// Open begins a scope that is new, or that has the number of one which has
+// ended.
+func (x *Indexer[T]) Open(scope base.ScopeID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reachLocked(scope, 0)
+	x.mu.reached[scope] = 0
+}
+
+// Lend has a scope that has just begun hold at once what others hold of it, so
+// that nothing goes and comes again. Its first list says how it really is.
+func (x *Indexer[T]) Lend(scope base.ScopeID, has func(base.Key, T) bool) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	rows := x.View()
+	for at := 0; at < rows.Len(); at += endAtOnce {
+		x.lendRows(scope, at, min(at+endAtOnce, rows.Len()), has)
+	}
+}
+
+func (x *Indexer[T]) lendRows(scope base.ScopeID, from, before int, has func(base.Key, T) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for at := from; at < before; at++ {
+		if r := x.mu.rows.At(at); !r.Bad && has(r.Key, r.Object) {
+			x.mu.rows.Edit(at).Scopes = x.mu.sets.intern(r.Scopes.With(scope))
+		}
+	}
+}
+
+// End takes a scope out of every row, and drops the rows that no other holds.
+// may says whether another scope can hold a key: while such a one is behind the
+// row's version, the version is remembered, so that it brings nothing older
+// back. The caller then calls what passed returns.
+func (x *Indexer[T]) End(scope base.ScopeID, may func(other base.ScopeID, key base.Key) bool) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	// The row that moves into the place of one that goes has been seen.
+	for at := x.Len() - 1; at >= 0; at -= endAtOnce {
+		x.endRows(scope, at, max(at-endAtOnce, -1), may)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reachLocked(scope, endedScope)
+	for key, a := range x.mu.ahead.values {
+		if a.value.in.Has(scope) {
+			x.mu.ahead.set(key, ahead{a.value.version, x.mu.sets.intern(a.value.in.without(scope))})
+		}
+	}
+	x.mu.sets.forget(scope)
+	x.sweepLocked()
+	if !slices.ContainsFunc(x.mu.reached, func(v base.Version) bool { return v != endedScope }) {
+		x.mu.tombs = ageing[types.UID, tombstone]{limit: tombstoneLimit, forgotten: x.mu.tombs.forgotten}
+	}
+}
+
+// endRows takes a scope out of the rows from one place down to before another.
+func (x *Indexer[T]) endRows(scope base.ScopeID, from, before int, may func(base.ScopeID, base.Key) bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.reachLocked(scope, endedScope)
+	for at := from; at > before; at-- {
+		if x.mu.rows.At(at).Scopes.Has(scope) {
+			x.letGoLocked(at, scope, may)
+		}
+	}
+}
+
+func (x *Indexer[T]) letGoLocked(at int, scope base.ScopeID, may func(base.ScopeID, base.Key) bool) {
+	r := x.mu.rows.At(at)
+	rest := r.Scopes.without(scope)
+	if !rest.Empty() {
+		r = x.mu.rows.Edit(at)
+		r.Scopes, r.own = x.mu.sets.intern(rest), x.mu.sets.intern(r.own.without(scope))
+		return
+	}
+	key, was := r.Key, r.holding()
+	for id, reached := range x.mu.reached {
+		if reached < was.version && may(base.ScopeID(id), key) {
+			x.mu.floors.set(key, max(was.version, x.mu.floors.get(key)))
+			break
+		}
+	}
+	x.removeLocked(key)
+	x.mu.awaited.drop(key)
+	x.mu.ahead.drop(key)
+	x.wakeLocked(key, was, holding{})
+}
+
+// forget drops the sets that have id, which then may number another scope.
+func (t *scopeSets) forget(id base.ScopeID) {
+	if int(id) < len(t.single) {
+		t.single[id] = nil
+	}
+	for key, s := range t.more {
+		if s.Has(id) {
+			delete(t.more, key)
+		}
+	}
+}
+
+// SeenDifferently is what one who looked through the filter was and looks
+// through is from now on sees come and go. It is of the time of the call. A
+// handler that joins has seen nothing before: its was is scopesOf().
+func (x *Indexer[T]) SeenDifferently(was, is *ScopeSet) iter.Seq[Change[T]] {
+	x.mu.RLock()
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	x.mu.RUnlock()
+	return func(yield func(Change[T]) bool) {
+		for r := range rows.All() {
+			before, after := r.Scopes.SeenBy(was), r.Scopes.SeenBy(is)
+			if before == after {
+				continue
+			}
+			c := Change[T]{Key: r.Key, Slot: r.slot, New: r.Object, NewUID: r.UID}
+			if before {
+				c.Old, c.OldUID, c.Before, c.LeftScope, c.Bytes = r.Object, r.UID, r.shown(), true, r.bytes
+			} else {
+				c.After = r.shown()
+			}
+			switch u := bad[r.Key]; {
+			case !r.Bad:
+			case before:
+				c.Trouble = &Trouble{Before: r.Scopes, Was: u}
+			default:
+				c.Trouble = &Trouble{After: r.Scopes, Is: u}
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+// UnchangedIn yields what scope shows as news that nothing has changed, save
+// for the keys in given.
+func (x *Indexer[T]) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change[T]] {
+	x.mu.RLock()
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	x.mu.RUnlock()
+	return func(yield func(Change[T]) bool) {
+		for r := range rows.All() {
+			if !r.shown().Has(scope) || given[r.Key] {
+				continue
+			}
+			c := Change[T]{
+				Key: r.Key, Slot: r.slot, Resync: true, Relisted: true,
+				Old: r.Object, OldUID: r.UID, Before: r.shown(), New: r.Object, NewUID: r.UID, After: r.shown(),
+			}
+			if u := bad[r.Key]; u != nil {
+				c.Trouble = &Trouble{Before: r.Scopes, After: r.Scopes, Was: u, Is: u}
+			}
+			if !yield(c) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"iter"
+	"math/bits"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// ScopeSet is an immutable set of scopes, one bit each. As what an entry is
+// held by, nil is the empty set. As a filter, nil lets everything through.
+type ScopeSet struct {
+	words []uint64 // no zero word at the end
+}
+
+// ScopesOf makes a set; never nil, so that a filter over no scope is possible.
+func ScopesOf(ids ...base.ScopeID) *ScopeSet {
+	s := &ScopeSet{}
+	for _, id := range ids {
+		s.words = setBit(s.words, id)
+	}
+	return s
+}
+
+func setBit(words []uint64, id base.ScopeID) []uint64 {
+	w := int(id / 64)
+	if w >= len(words) {
+		words = append(words, make([]uint64, w+1-len(words))...)
+	}
+	words[w] |= 1 << (id % 64)
+	return words
+}
+
+func (s *ScopeSet) Empty() bool { return s == nil || len(s.words) == 0 }
+
+func (s *ScopeSet) Has(id base.ScopeID) bool {
+	if s == nil {
+		return false
+	}
+	w := int(id / 64)
+	return w < len(s.words) && s.words[w]&(1<<(id%64)) != 0
+}
+
+// With is s and id; s itself when it has id already.
+func (s *ScopeSet) With(id base.ScopeID) *ScopeSet {
+	if s.Has(id) {
+		return s
+	}
+	if s == nil {
+		return ScopesOf(id)
+	}
+	return &ScopeSet{words: setBit(slices.Clone(s.words), id)}
+}
+
+// without is s less id; nil when nothing stays.
+func (s *ScopeSet) without(id base.ScopeID) *ScopeSet {
+	if !s.Has(id) {
+		return s
+	}
+	words := slices.Clone(s.words)
+	words[id/64] &^= 1 << (id % 64)
+	for len(words) > 0 && words[len(words)-1] == 0 {
+		words = words[:len(words)-1]
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return &ScopeSet{words: words}
+}
+
+// SeenBy says whether a filter lets something through that is held by s.
+func (s *ScopeSet) SeenBy(filter *ScopeSet) bool {
+	if s == nil {
+		return false
+	}
+	if filter == nil {
+		return true
+	}
+	for i := range min(len(s.words), len(filter.words)) {
+		if s.words[i]&filter.words[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Equal says whether both are the same set, or filter.
+func (s *ScopeSet) Equal(other *ScopeSet) bool {
+	return s == other || s != nil && other != nil && slices.Equal(s.words, other.words)
+}
+
+// All yields the scopes in ascending order.
+func (s *ScopeSet) All() iter.Seq[base.ScopeID] {
+	return func(yield func(base.ScopeID) bool) {
+		if s == nil {
+			return
+		}
+		for i, w := range s.words {
+			for ; w != 0; w &= w - 1 {
+				if !yield(base.ScopeID(i*64 + bits.TrailingZeros64(w))) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// scopeSets keeps one set of each content, so that a hundred thousand entries
+// of one scope share one. Its size is the number of different sets ever held.
+type scopeSets struct {
+	single []*ScopeSet
+	more   map[string]*ScopeSet
+}
+
+// alone is the set of id.
+func (t *scopeSets) alone(id base.ScopeID) *ScopeSet {
+	if int(id) < len(t.single) && t.single[id] != nil {
+		return t.single[id]
+	}
+	return t.intern(ScopesOf(id))
+}
+
+func (t *scopeSets) intern(s *ScopeSet) *ScopeSet {
+	if s.Empty() {
+		return nil
+	}
+	if id, ok := s.only(); ok {
+		for int(id) >= len(t.single) {
+			t.single = append(t.single, nil)
+		}
+		if t.single[id] == nil {
+			t.single[id] = s
+		}
+		return t.single[id]
+	}
+	key := make([]byte, 0, 64)
+	for _, w := range s.words {
+		for range 8 {
+			key = append(key, byte(w))
+			w >>= 8
+		}
+	}
+	if known, ok := t.more[string(key)]; ok {
+		return known
+	}
+	if t.more == nil {
+		t.more = make(map[string]*ScopeSet)
+	}
+	t.more[string(key)] = s
+	return s
+}
+
+// only is the one scope of a set of one.
+func (s *ScopeSet) only() (base.ScopeID, bool) {
+	last := s.words[len(s.words)-1]
+	if last&(last-1) != 0 {
+		return 0, false
+	}
+	for _, w := range s.words[:len(s.words)-1] {
+		if w != 0 {
+			return 0, false
+		}
+	}
+	return base.ScopeID((len(s.words)-1)*64 + bits.TrailingZeros64(last)), true
+}

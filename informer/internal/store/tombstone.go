@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/internal/deque"
+)
+
+// tombstoneLimit of deletions remembered; the oldest goes first.
+const tombstoneLimit = 10_000
+
+// tombstone hides an object, by UID, that this process has deleted at a
+// version that the server did not say, while a watch may still speak of it.
+type tombstone struct {
+	after base.Version // the deletion is later; 0: no tombstone
+	lists uint8        // lists that had the object all the same
+}
+
+// shown is what stays of the tombstone when a list or watch shows the object;
+// zero: it has ended, and the object is to be seen.
+func (t tombstone) shown(n news) tombstone {
+	if n.version == 0 {
+		return tombstone{}
+	}
+	// A list cannot be put in order with the deletion. But a second list began
+	// after the first, and so after the deletion.
+	if n.list > t.after {
+		t.lists++
+	}
+	if t.lists > 1 {
+		return tombstone{}
+	}
+	return t
+}
+
+// ended is what stays of the tombstone when a list or watch says that the
+// object is gone. lagging: another scope is not there yet.
+func (t tombstone) ended(n news, lagging bool) tombstone {
+	left := n.version != 0 && n.version <= t.after // before the end that is known
+	if left || n.missing && lagging {
+		return t
+	}
+	return tombstone{}
+}
+
+// ageing is a map with a limit: the entry that was set first goes first.
+type ageing[K comparable, V any] struct {
+	limit     int
+	values    map[K]aged[V]
+	order     deque.Deque[K] // by number; stale where the map has another number
+	forgotten uint64         // entries that went because of the limit
+}
+
+type aged[V any] struct {
+	value  V
+	number uint64
+}
+
+func (m *ageing[K, V]) len() int { return len(m.values) }
+
+func (m *ageing[K, V]) get(k K) V { return m.values[k].value }
+
+// set keeps the age of an entry that is there.
+func (m *ageing[K, V]) set(k K, v V) {
+	if old, ok := m.values[k]; ok {
+		m.values[k] = aged[V]{v, old.number}
+		return
+	}
+	if m.values == nil {
+		m.values = make(map[K]aged[V])
+	}
+	m.values[k] = aged[V]{v, m.order.Push(k)}
+	if len(m.values) > m.limit {
+		if k, _, ok := m.oldest(); ok {
+			m.drop(k)
+			m.forgotten++
+		}
+	}
+	if m.order.Len() > 2*len(m.values)+64 {
+		m.compact()
+	}
+}
+
+func (m *ageing[K, V]) drop(k K) {
+	delete(m.values, k)
+	if len(m.values) == 0 {
+		m.values, m.order = nil, deque.Deque[K]{}
+	}
+}
+
+// oldest is the entry that was set first.
+func (m *ageing[K, V]) oldest() (k K, v V, ok bool) {
+	for m.order.Len() > 0 {
+		k = *m.order.At(m.order.Front())
+		if e, ok := m.values[k]; ok && e.number == m.order.Front() {
+			return k, e.value, true
+		}
+		m.order.Pop()
+	}
+	return k, v, false
+}
+
+// compact drops what is stale in the order.
+func (m *ageing[K, V]) compact() {
+	var order deque.Deque[K]
+	for m.order.Len() > 0 {
+		number := m.order.Front()
+		k := m.order.Pop()
+		if e, ok := m.values[k]; ok && e.number == number {
+			m.values[k] = aged[V]{e.value, order.Push(k)}
+		}
+	}
+	m.order = order
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+)
+
+// awaitLimit of keys whose own write is not shown yet; the oldest goes first.
+const awaitLimit = 1000
+
+// waiter waits for a key to pass a version.
+type waiter struct {
+	than base.Version
+	do   func()
+}
+
+// WhenPassed calls do once: when the key's version is above than, or the key
+// is gone; at once if so already. Where versions are unknown any change will
+// do. stop ends the waiting.
+func (x *Indexer[T]) WhenPassed(key base.Key, than base.Version, do func()) (stop func()) {
+	w := &waiter{than: than, do: do}
+	if x.enlist(key, w) {
+		do()
+		return func() {}
+	}
+	return func() { x.dismiss(key, w) }
+}
+
+// enlist lets w wait, or reports that there is nothing to wait for.
+func (x *Indexer[T]) enlist(key base.Key, w *waiter) (passed bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	at, ok := x.mu.at[key]
+	if !ok || x.mu.rows.At(int(at)).Version > w.than {
+		return true
+	}
+	x.mu.waiters[key] = append(x.mu.waiters[key], w)
+	return false
+}
+
+func (x *Indexer[T]) dismiss(key base.Key, w *waiter) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.keepLocked(key, func(other *waiter) bool { return other != w })
+}
+
+func (x *Indexer[T]) keepLocked(key base.Key, keep func(*waiter) bool) {
+	rest := slices.DeleteFunc(x.mu.waiters[key], func(w *waiter) bool { return !keep(w) })
+	if len(rest) == 0 {
+		delete(x.mu.waiters, key)
+		return
+	}
+	x.mu.waiters[key] = rest
+}
+
+// wakeLocked collects those who waited for what key has become.
+func (x *Indexer[T]) wakeLocked(key base.Key, was, is holding) {
+	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
+		return
+	}
+	x.keepLocked(key, func(w *waiter) bool {
+		if is.scopes.Empty() || is.version > w.than || is.version == 0 && is != was {
+			x.mu.passed = append(x.mu.passed, w.do)
+			return false
+		}
+		return true
+	})
+}
+
+// Passed returns whom the last changes have woken: whoever applied calls them,
+// after every lock.
+func (x *Indexer[T]) Passed() []func() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out := x.mu.passed
+	x.mu.passed = nil
+	return out
+}
+
+// Snapshot says what the Indexer holds.
+func (x *Indexer[T]) Snapshot() base.Snapshot {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	return base.Snapshot{
+		Kind:        x.Kind,
+		Objects:     x.mu.rows.Len(),
+		Bytes:       x.mu.bytes,
+		Undecodable: len(x.mu.bad),
+		Tombstones:  x.mu.tombs.len() + x.mu.floors.len(),
+		Forgotten:   x.mu.tombs.forgotten + x.mu.floors.forgotten,
+		IndexPanics: x.mu.panics,
+		Awaiting:    x.mu.awaited.len(),
+		NotOverlaid: x.mu.refused,
+	}
+}

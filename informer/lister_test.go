@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
+)
+
+// listerOf is a Lister of x that sees what s does.
+func listerOf(x *store.Indexer[Object], s *sight) Lister[Object] {
+	var at atomic.Pointer[sight]
+	at.Store(s)
+	return newLister[Object](x, nil, nil, &at, nil)
+}
+
+func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
+	x := store.NewIndexer[Object](fixture.ThingKind)
+	mustApply(t, x, seenDelta("a", "u", 5, ""))
+	synced := make(chan struct{})
+	lister := listerOf(x, &sight{namespaces: map[string]bool{"ns": true}, synced: synced})
+	if _, err := lister.Get(fixture.Named("a")); err != nil {
+		t.Errorf("Get of what is known = %v, though the first list has not ended", err)
+	}
+	_, err := lister.Get(fixture.Named("b"))
+	if _, ok := errors.AsType[*NotSyncedError](err); !ok {
+		t.Errorf("Get before the first list = %v, want a *NotSyncedError", err)
+	}
+	close(synced)
+	if _, err = lister.Get(fixture.Named("b")); !apierrors.IsNotFound(err) {
+		t.Errorf("Get of what does not exist = %v, want NotFound", err)
+	}
+	_, err = lister.Get(Key{Namespace: "other", Name: "a"})
+	if _, ok := errors.AsType[*OutOfScopeError](err); !ok {
+		t.Errorf("Get in a namespace that is not watched = %v, want an *OutOfScopeError", err)
+	}
+	if _, err := lister.ByIndex("none", "x"); err == nil || !strings.Contains(err.Error(), "AddIndex") {
+		t.Errorf("ByIndex of no index = %v, want an error that names the fix", err)
+	}
+	var empty Lister[Object]
+	if _, err := empty.Get(fixture.Named("a")); err == nil {
+		t.Error("a Lister from nowhere finds objects")
+	}
+	if got := len(slices.Collect(empty.All())); got != 0 {
+		t.Errorf("a Lister from nowhere yields %d objects", got)
+	}
+}
+
+func TestLister_List(t *testing.T) {
+	x := store.NewIndexer[Object](fixture.ThingKind)
+	if err := x.AddIndex("label", byLabel); err != nil {
+		t.Fatal(err)
+	}
+	var deltas []store.Delta[Object]
+	for i := range 8 {
+		d := seenDelta(fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+1), string("ab"[i&1]))
+		d.Key.Namespace = string("mn"[i>>1&1])
+		d.Object.SetNamespace(d.Key.Namespace)
+		d.Scope = base.ScopeID(i >> 2 & 1)
+		deltas = append(deltas, d)
+	}
+	mustApply(t, x, deltas...)
+	selector, err := labels.Parse("label=b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		opts   QueryOptions
+		scopes *store.ScopeSet
+		want   string
+	}{
+		{"all", QueryOptions{}, nil, "0 1 2 3 4 5 6 7"},
+		{"a namespace", QueryOptions{Namespace: "n"}, nil, "2 3 6 7"},
+		{"a selector", QueryOptions{Selector: selector}, nil, "1 3 5 7"},
+		{"an index", QueryOptions{Index: "label", IndexValue: "a"}, nil, "0 2 4 6"},
+		{"index and namespace", QueryOptions{Namespace: "m", Index: "label", IndexValue: "a"}, nil, "0 4"},
+		{"namespace and selector", QueryOptions{Namespace: "m", Selector: selector}, nil, "1 5"},
+		{"index and selector", QueryOptions{Index: "label", IndexValue: "a", Selector: selector}, nil, ""},
+		{"one scope", QueryOptions{}, store.ScopesOf(1), "4 5 6 7"},
+		{"one scope, index and namespace", QueryOptions{Namespace: "n", Index: "label", IndexValue: "b"}, store.ScopesOf(1), "7"},
+		{"no scope", QueryOptions{}, store.ScopesOf(), ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			objects, err := listerOf(x, &sight{scopes: test.scopes}).List(test.opts)
+			var names []string
+			for _, o := range objects {
+				names = append(names, o.GetName())
+			}
+			slices.Sort(names)
+			if got := strings.Join(names, " "); err != nil || got != test.want {
+				t.Errorf("got %q, %v, want %q", got, err, test.want)
+			}
+		})
+	}
+}
+
+func TestLister_GetDoesNotAllocate(t *testing.T) {
+	x := store.NewIndexer[Object](fixture.ThingKind)
+	mustApply(t, x, seenDelta("a", "u", 5, ""))
+	lister, key := listerOf(x, &sight{scopes: store.ScopesOf(0)}), fixture.Named("a")
+	if got := testing.AllocsPerRun(100, func() { _, _ = lister.Get(key) }); got != 0 {
+		t.Errorf("Get allocates %v times, want 0", got)
+	}
+}

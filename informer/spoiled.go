@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/flyball-dev/flyball/informer/internal/store"
+)
+
+// spoiled is s as it stands when its scope has q in quarantine: what is Live
+// in the Reflector has decoding errors as long as there are any. The Reflector
+// knows how the stream is, the Indexer which objects came to what.
+func spoiled(s ScopeState, q store.Spoils) ScopeState {
+	s.Undecodable = q.N
+	if s.State != StateLive || q.N+s.Unreadable == 0 {
+		return s
+	}
+	s.State = StateDecodingErrors
+	if q.N > 0 {
+		err := q.First.Err
+		if cause := errors.Unwrap(err); cause != nil {
+			err = cause // the text has the key already
+		}
+		s.Reason = fmt.Sprintf("%d undecodable, the first is %s: %v", q.N, q.First.Key, err)
+		if q.Since.After(s.Since) {
+			s.Since = q.Since
+		}
+	}
+	if s.Unreadable > 0 {
+		if s.Reason != "" {
+			s.Reason += "; "
+		}
+		s.Reason += fmt.Sprintf("%d without a readable name, the first: %s", s.Unreadable, s.UnreadableReason)
+	}
+	return s
+}
