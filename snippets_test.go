@@ -58,10 +58,12 @@ var snippetImports = map[string]string{
 	"cache":              "k8s.io/client-go/tools/cache",
 	"clientqueue":        "k8s.io/client-go/util/workqueue",
 	"errgroup":           "golang.org/x/sync/errgroup",
+	"events":             "k8s.io/client-go/tools/events",
 	"field":              "k8s.io/apimachinery/pkg/util/validation/field",
 	"informers":          "k8s.io/client-go/informers",
 	"internalinterfaces": "k8s.io/client-go/informers/internalinterfaces",
 	"kubernetes":         "k8s.io/client-go/kubernetes",
+	"labels":             "k8s.io/apimachinery/pkg/labels",
 	"rest":               "k8s.io/client-go/rest",
 	"propagation":        "go.opentelemetry.io/otel/propagation",
 	"runtime":            "k8s.io/apimachinery/pkg/runtime",
@@ -77,6 +79,7 @@ var snippetImports = map[string]string{
 	"fmt":     "fmt",
 	"os":      "os",
 	"x509":    "crypto/x509",
+	"strconv": "strconv",
 	"strings": "strings",
 	"testing": "testing",
 	"time":    "time",
@@ -85,6 +88,13 @@ var snippetImports = map[string]string{
 // compiled marks the Go block that follows it. The file it names stands in
 // testdata/snippets and declares what the text leaves to the reader.
 var compiled = regexp.MustCompile(`^<!-- compiled with (\S+) -->$`)
+
+// peersMark stands before a Go block that uses other frameworks. Its declarations stand in files of peersHome, whose module
+// depends on them.
+const (
+	peersHome = "hack/bench/migration"
+	peersMark = "<!-- compiled in " + peersHome + " -->"
+)
 
 // snippet is one marked block of the documentation.
 type snippet struct {
@@ -121,11 +131,18 @@ func TestSnippets_Compile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	peers := peersCode(t)
 	overlay := map[string]string{}
 	dirs := []string{}
 	for i, s := range all {
 		if s.with == "" {
 			t.Errorf("%s:%d: a Go block that nobody compiles; mark it: <!-- compiled with name.go -->", s.file, s.line)
+			continue
+		}
+		if s.with == peersHome {
+			if !strings.Contains(peers, "\n"+s.text) {
+				t.Errorf("%s:%d: no file of %s has this block; put it there, in the same words", s.file, s.line, peersHome)
+			}
 			continue
 		}
 		text, err := s.program()
@@ -149,6 +166,24 @@ func TestSnippets_Compile(t *testing.T) {
 	if len(dirs) > 0 {
 		compile(t, home, overlay, dirs)
 	}
+}
+
+// peersCode is all code of peersHome, with a line's end before each declaration.
+func peersCode(t *testing.T) string {
+	t.Helper()
+	files, err := filepath.Glob(peersHome + "/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s has no Go files (%v)", peersHome, err)
+	}
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
 }
 
 // compile compiles packages whose directories exist only in overlay. They are
@@ -226,6 +261,8 @@ func snippetsOf(file string) ([]snippet, error) {
 			mark = ""
 		case found != nil:
 			mark = found[1]
+		case line == peersMark:
+			mark = peersHome
 		case line != "":
 			mark = ""
 		}
