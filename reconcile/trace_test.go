@@ -181,7 +181,9 @@ func TestTrace_RunsDoNotBelongToTheProgramsSpan(t *testing.T) {
 
 func TestTrace_MisuseAndNil(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		var ran int
 		f := func(ctx context.Context, key string) (reconcile.Result, error) {
+			ran++
 			if trace.SpanContextFromContext(ctx).IsValid() {
 				t.Error("there is a span without a provider")
 			}
@@ -195,6 +197,9 @@ func TestTrace_MisuseAndNil(t *testing.T) {
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
 		start(t, c)
 		synctest.Wait()
+		if ran != 1 {
+			t.Errorf("reconcile ran %d times for one key, want once", ran)
+		}
 		c.TraceTo(&spantest.Recorder{})
 		if err := c.Err(); err == nil || !strings.Contains(err.Error(), "call TraceTo before") {
 			t.Errorf("Err is %v, want the misuse", err)

@@ -5,6 +5,7 @@ package simulate_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -124,13 +125,12 @@ func TestInformer_HandlesSeeTheirScopesUnderRandomPrograms_I4_I10(t *testing.T) 
 						all[informer.KeyOf(cm)] = cm
 						w.put(cm)
 						trace = append(trace, fmt.Sprintf("put %s %v", informer.KeyOf(cm), cm.Labels))
-					case op == 5:
-						for key := range all {
-							delete(all, key)
-							w.must(w.Remove(configMaps, key))
-							trace = append(trace, "remove "+key.String())
-							break
-						}
+					case op == 5 && len(all) > 0:
+						keys := slices.SortedFunc(maps.Keys(all), func(a, b informer.Key) int { return strings.Compare(a.String(), b.String()) })
+						key := keys[r.IntN(len(keys))]
+						delete(all, key)
+						w.must(w.Remove(configMaps, key))
+						trace = append(trace, "remove "+key.String())
 					case op == 6 && len(handlers) < 5:
 						scopes := choices[r.IntN(len(choices))]
 						name := fmt.Sprintf("handle %d", n)
