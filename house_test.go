@@ -144,6 +144,22 @@ func TestHouse_EachPackageHasItsComment(t *testing.T) {
 	}
 }
 
+// maxTemplate is how many lines of Go the template has without its tests: what a
+// reader would delete first belongs into examples/website.
+const maxTemplate = 350
+
+func TestHouse_TheTemplateIsSmall(t *testing.T) {
+	lines := 0
+	for _, f := range sources(t) {
+		if within(f.dir, "examples/operator") && !f.isTest() {
+			lines += bytes.Count(f.text, []byte("\n"))
+		}
+	}
+	if lines == 0 || lines > maxTemplate {
+		t.Errorf("examples/operator has %d lines of Go without tests, want some and at most %d", lines, maxTemplate)
+	}
+}
+
 func TestHouse_FilesCarryTheLicence(t *testing.T) {
 	header := []byte("// SPDX-FileCopyrightText: The Flyball Authors\n// SPDX-License-Identifier: Apache-2.0\n\n")
 	for _, f := range sources(t) {

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Website is the template operator: it serves the page of each Website by a
-// ConfigMap, a Deployment and a Service.
+// Website shows every part of Flyball in one operator: it serves the page of each
+// Website by a ConfigMap, a Deployment and a Service. examples/operator is the
+// template to copy.
 //
 // It runs on the cluster of the kubeconfig; where there is none, on an API server
 // inside itself; with -local on a control plane of its own. README.md says how

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package v1 is the API: the Frontend kind.
+package v1
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion of the Frontend kind.
+var GroupVersion = schema.GroupVersion{Group: "example.flyball.dev", Version: "v1"}
+
+// Frontend runs replicas of an image.
+type Frontend struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   FrontendSpec   `json:"spec"`
+	Status FrontendStatus `json:"status,omitempty"`
+}
+
+// FrontendSpec is the desired state.
+type FrontendSpec struct {
+	// Image to run.
+	Image string `json:"image"`
+	// Replicas to run. The CRD's default is 1.
+	Replicas int32 `json:"replicas"`
+}
+
+// FrontendStatus is the observed state.
+type FrontendStatus struct {
+	// ObservedGeneration is the generation of the spec that this status describes.
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// ReadyReplicas of the Deployment.
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// Conditions: Ready.
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// FrontendList is a list of Frontends.
+type FrontendList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []Frontend `json:"items"`
+}
+
+// AddToScheme registers the kind.
+func AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion, &Frontend{}, &FrontendList{})
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
+
+// DeepCopyObject copies pointers, slices and maps, too: add those of new fields here.
+func (f *Frontend) DeepCopyObject() runtime.Object {
+	out := *f
+	f.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
+	out.Status.Conditions = slices.Clone(f.Status.Conditions)
+	return &out
+}
+
+// DeepCopyObject copies each item.
+func (l *FrontendList) DeepCopyObject() runtime.Object {
+	out := *l
+	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	out.Items = make([]Frontend, len(l.Items))
+	for i := range l.Items {
+		out.Items[i] = *l.Items[i].DeepCopyObject().(*Frontend)
+	}
+	return &out
+}

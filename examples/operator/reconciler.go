@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+
+	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
+)
+
+// setup adds the controllers to mgr. main and the tests call it.
+func setup(mgr *manager.Manager) error {
+	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
+	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
+	r := &reconciler{
+		client:    mgr.Client(),
+		frontends: frontends.Lister(),
+		children: reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
+			reconcile.ChildSetOptions{FieldOwner: "frontend-operator"}),
+	}
+	c := reconcile.New("frontend", r.reconcile, reconcile.Options{})
+	c.Watch(source.Kind(frontends, source.Self, source.SpecChanged))
+	c.Watch(source.Kind(deployments, source.Owner(frontends)))
+	return mgr.Add(c)
+}
+
+type reconciler struct {
+	client    *client.Client
+	frontends informer.Lister[*apiv1.Frontend]
+	children  *reconcile.ChildSet
+}
+
+// reconcile applies the Deployment of a Frontend and reports its state in the status.
+func (r *reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+	frontend, err := r.frontends.Get(key) // shared with other readers: do not modify it
+	if err != nil {
+		return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+	}
+	if frontend.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil // the garbage collector deletes the Deployment
+	}
+	deployment := deploymentFor(frontend)
+	if _, err := r.children.Apply(ctx, frontend, deployment); err != nil {
+		return reconcile.Result{}, err
+	}
+	// Apply has filled in what the server stored, including the status.
+	updated := informer.Copy(frontend)
+	setStatus(updated, deployment)
+	_, err = r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
+	return reconcile.Result{}, err
+}
+
+func deploymentFor(frontend *apiv1.Frontend) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: frontend.Namespace, Name: frontend.Name, Labels: labelsFor(frontend)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(frontend.Spec.Replicas),
+			Selector: &metav1.LabelSelector{MatchLabels: labelsFor(frontend)},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labelsFor(frontend)},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "frontend", Image: frontend.Spec.Image}}},
+			},
+		},
+	}
+}
+
+func labelsFor(frontend *apiv1.Frontend) map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/name":     "frontend",
+		"app.kubernetes.io/instance": reconcile.LabelValue(frontend.Name),
+	}
+}
+
+// setStatus sets the status of frontend to what its Deployment says.
+func setStatus(frontend *apiv1.Frontend, deployment *appsv1.Deployment) {
+	frontend.Status.ObservedGeneration = frontend.Generation
+	frontend.Status.ReadyReplicas = deployment.Status.ReadyReplicas
+	ready, updated := deployment.Status.ReadyReplicas, deployment.Status.UpdatedReplicas
+	message := fmt.Sprintf("%d of %d replicas are ready", min(ready, updated), frontend.Spec.Replicas)
+	conditions := reconcile.ConditionsOf(frontend, &frontend.Status.Conditions, time.Now())
+	if deployment.Status.ObservedGeneration == deployment.Generation && min(ready, updated) >= frontend.Spec.Replicas {
+		conditions.True("Ready", "Available", message)
+	} else {
+		conditions.False("Ready", "Progressing", message)
+	}
+}
