@@ -118,11 +118,13 @@ lint: ## staticcheck, pinned by hack/tools, over the root, the examples and simu
 	done; test -z "$$bad"
 
 .PHONY: tidy
-tidy: ## fail where go mod tidy would change a module
+tidy: ## fail where go mod tidy would change a module, or go.work.sum is incomplete
 	@set -e; for module in . $(EXAMPLES) $(SIDE); do \
 		echo "go mod tidy -diff in $$module"; \
 		(cd $$module && GOWORK=off $(GO) mod tidy -diff); \
-	done
+	done; \
+	before=$$(cksum <go.work.sum); $(GO) mod download; \
+	test "$$before" = "$$(cksum <go.work.sum)" || { echo "go mod download has completed go.work.sum: commit it"; exit 1; }
 
 .PHONY: standalone
 standalone: ## build and vet every module without the workspace
