@@ -48,12 +48,12 @@ var starters = map[string]string{
 	"webhook/run.go":   "the server, who keeps its certificate, and who shuts it down",
 	"webhook/share.go": "the alarm that ends a claim on room for a body",
 
-	"manager/elector.go":        "the watch of the Lease",
-	"manager/gate_transport.go": "the alarm that ends a write whose term is over",
-	"manager/run.go":            "stages, which Run waits for in reverse",
-	"manager/server.go":         "the server, and who shuts it down",
-	"manager/signal.go":         "waits for a second signal, which ends the process",
-	"manager/stage.go":          "what is added to a stage joins the stage's run",
+	"manager/internal/election/elector.go":        "the watch of the Lease",
+	"manager/internal/election/gate_transport.go": "the alarm that ends a write whose term is over",
+	"manager/run.go":                     "stages, which Run waits for in reverse",
+	"manager/internal/serving/server.go": "the server, and who shuts it down",
+	"manager/signal.go":                  "waits for a second signal, which ends the process",
+	"manager/stage.go":                   "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",

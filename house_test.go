@@ -50,6 +50,15 @@ var arrows = map[string][]string{
 	"webhook":                              {"informer"},
 	"manager": {"client", "informer", "informer/clientgo", "reconcile", "source",
 		"webhook", "workqueue", "workqueue/clientgo"},
+	"manager/internal/election": {"informer", "internal/simhook", "internal/textlog", "reconcile"},
+	"manager/internal/guard":    {"internal/confidential"},
+	"manager/internal/health": {"informer", "internal/simhook", "internal/stacks", "internal/textlog",
+		"manager/internal/election", "reconcile", "source"},
+	"manager/internal/metrics":  {"informer", "internal/lifesign", "reconcile", "webhook", "workqueue"},
+	"manager/internal/recorder": {"internal/linger", "internal/simhook", "internal/textlog"},
+	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/linger", "internal/simhook",
+		"internal/textlog"},
+
 	"envtest":     {},
 	"simulate":    {}, // a module of its own; a server, so it knows no client
 	"integration": {}, // tests alone

@@ -52,7 +52,6 @@ type core struct {
 	roster           roster
 	storing          *hand // of dispatch
 	refusals         refusals
-	nags             reflector.Nags
 
 	// critical is held while changes go into the Indexer and on to the backlogs,
 	// and while scopes begin and end, so that every handler learns of them in

@@ -102,7 +102,7 @@ type pagedOnly interface {
 // optionsOf are the options of a Reflector that is fed by lw.
 func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 	opts := reflector.Options{
-		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache, Nags: &c.nags,
+		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
 	}
 	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
 		opts.PagedLists = true

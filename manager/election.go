@@ -12,6 +12,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/leaderelection"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/reconcile"
 )
 
 const (
@@ -102,6 +106,26 @@ func (e LeaderElection) checkDurations() error {
 	return nil
 }
 
-// trusted is how long after a renewal was sent the lease is trusted. The rest is for
-// requests on their way, and for clocks of which one goes faster.
-func (e LeaderElection) trusted() time.Duration { return e.LeaseDuration * 9 / 10 }
+// elector is what elects as e says.
+func (e LeaderElection) elector() election.Options {
+	return election.Options{
+		Lease: informer.Key{Namespace: e.Namespace, Name: e.ID}, Identity: e.Identity,
+		LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod,
+	}
+}
+
+// ErrLeadershipLost is in what Run returns when this process led and another may
+// lead now. All that the lease guards was cut off at once; the process should end
+// and be started anew, as a standby.
+var ErrLeadershipLost = election.ErrLeadershipLost
+
+// ErrGateLost is in the error of each request of a client whose configuration came from
+// Manager.Config and has lost the gate of the leader election: WrapTransport was
+// replaced, or rest.AnonymousClientConfig left it out. Such a client could write while
+// another process leads, so it gets no connection.
+var ErrGateLost = election.ErrGateLost
+
+// ErrNotLeading is reconcile.ErrNotLeading: with leader election, it is in the error
+// of each write that Client, or a client made of Config, was asked for while this
+// process did not lead.
+var ErrNotLeading = reconcile.ErrNotLeading

@@ -4,11 +4,15 @@
 package manager_test
 
 import (
+	"errors"
 	"flag"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/manager"
@@ -96,5 +100,25 @@ func TestLeaderElection_FlagsDecide(t *testing.T) {
 				t.Error("what the program gave was changed")
 			}
 		})
+	}
+}
+
+func TestConfig_CarriesTheGate_M8(t *testing.T) {
+	m, err := manager.New(manager.Options{
+		Config: &rest.Config{Host: "https://api.test"}, MetricsAddress: "0", HealthAddress: "0", Logger: logr.Discard(),
+		LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "prod"},
+	})
+	must(t, err)
+	for want, change := range map[error]func(*rest.Config){
+		manager.ErrNotLeading: func(*rest.Config) {},
+		manager.ErrGateLost:   func(cfg *rest.Config) { cfg.WrapTransport = nil },
+	} {
+		cfg := m.Config()
+		change(cfg)
+		set, err := kubernetes.NewForConfig(cfg)
+		must(t, err)
+		if err := set.CoreV1().Pods("prod").Delete(t.Context(), "web", metav1.DeleteOptions{}); !errors.Is(err, want) {
+			t.Errorf("a write of a replica that does not lead: %v, want %v", err, want)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/flyball-dev/flyball/manager/internal/health"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -188,7 +189,7 @@ var flags = [...]option{
 		name:  "stuck-after",
 		env:   "STUCK_AFTER",
 		usage: "`time` that something may stand still while work waits for it before /livez fails, below 0 for ever",
-		get:   func(o *Options) string { return cmp.Or(o.StuckAfter, defaultStuckAfter).String() },
+		get:   func(o *Options) string { return cmp.Or(o.StuckAfter, health.DefaultStuckAfter).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.StuckAfter, text) },
 	}, {
 		name:  "log-format",

@@ -21,6 +21,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/manager/internal/health"
+	"github.com/flyball-dev/flyball/manager/internal/metrics"
+	"github.com/flyball-dev/flyball/manager/internal/recorder"
+	"github.com/flyball-dev/flyball/manager/internal/serving"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -34,22 +39,22 @@ type Manager struct {
 	log       logr.Logger
 	grace     time.Duration
 	informers *informer.SharedInformerFactory
-	client    *client.Client // of config
-	ungated   *client.Client // of standby
-	elector   *elector       // nil: no election
-	mapper    *lazyMapper    // of standby
+	client    *client.Client    // of config
+	ungated   *client.Client    // of standby
+	elector   *election.Elector // nil: no election
+	mapper    *lazyMapper       // of standby
 	registry  *prometheus.Registry
-	requests  *requests
+	requests  *metrics.Requests
 	traces    trace.TracerProvider // nil: none
 	groups    []*group             // as stages
 
-	metrics, health *server // nil: none
+	metrics, health *serving.Server // nil: none
 	hooks           webhook.Options
 
-	pulse              *pulse
+	pulse              *health.Pulse
 	readyWhenSaturated bool
 
-	mail     *eventMail
+	mail     *recorder.Mail
 	mailOnce sync.Once // adds it
 
 	mu struct {
@@ -59,7 +64,7 @@ type Manager struct {
 		misuse      []error
 		controllers map[string]bool // names that are taken
 		webhooks    *webhook.Server // nil: nobody has asked for it
-		ready, live []check         // the user's
+		ready, live []health.Check  // the user's
 		fail        context.CancelCauseFunc
 		faults      []error // the first is why Run ended
 	}
@@ -78,12 +83,12 @@ func New(opts Options) (*Manager, error) {
 		log:      textlog.Throttled(opts.Logger),
 		grace:    opts.GracePeriod,
 		registry: prometheus.NewRegistry(),
-		requests: newRequests(),
+		requests: metrics.NewRequests(),
 		hooks:    opts.Webhooks,
-		pulse:    newPulse(opts.StuckAfter),
 
 		readyWhenSaturated: opts.ReadyWhenSaturated,
 	}
+	m.pulse = health.NewPulse(opts.StuckAfter, m.subjects())
 	if !isNil(opts.TracerProvider) {
 		m.traces = opts.TracerProvider
 	}
@@ -126,19 +131,17 @@ func (m *Manager) connect(opts Options) error {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
 	cfg.Wrap(answers.NewBudget().Wrap) // one for all clients
-	cfg.Wrap(m.requests.wrap)
+	cfg.Wrap(m.requests.Wrap)
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
 	}
 	m.config, m.given, m.standby = cfg, cfg, cfg
 	var err error
 	if opts.LeaderElection != nil {
-		if m.elector, err = newElector(*opts.LeaderElection, cfg, opts.Logger); err != nil {
+		if m.elector, err = election.New(opts.LeaderElection.elector(), cfg, opts.Logger); err != nil {
 			return err
 		}
-		m.given = m.elector.lease.gate.given(cfg)
-		m.config = rest.CopyConfig(cfg)
-		m.config.Wrap(m.elector.lease.gate.wrap)
+		m.given, m.config = m.elector.Given(cfg), m.elector.Gated(cfg)
 		if err := m.AddTo(StageLeadership, m.elector); err != nil {
 			return err
 		}
@@ -160,7 +163,7 @@ func (m *Manager) connect(opts Options) error {
 	if m.mapper, err = newLazyMapper(m.standby); err != nil {
 		return err
 	}
-	if m.mail, err = newEventMail(m.standby, m.log, m.stopsUntil); err != nil {
+	if m.mail, err = recorder.NewMail(m.standby, m.log, m.stopsUntil); err != nil {
 		return err
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
@@ -176,8 +179,10 @@ func (sharedInformers) Name() string { return "shared informers" }
 // serve makes the servers that opts ask for.
 func (m *Manager) serve(opts Options) error {
 	if opts.HealthAddress != off {
-		m.health = newServer("health", opts.HealthAddress, "health-probe-bind-address", m.healthHandler())
-		m.health.hosts = opts.AllowedHosts
+		m.health = serving.New(serving.Options{
+			Name: "health", Address: opts.HealthAddress, Flag: "health-probe-bind-address", Hosts: opts.AllowedHosts,
+			Handler: health.Handler(m.readyChecks, m.liveChecks),
+		})
 		if err := m.AddTo(StageServers, m.health); err != nil {
 			return err
 		}
@@ -187,12 +192,11 @@ func (m *Manager) serve(opts Options) error {
 		if err != nil {
 			return err
 		}
-		m.metrics = newServer("metrics", opts.MetricsAddress, "metrics-bind-address", handler)
-		m.metrics.hosts = opts.AllowedHosts
-		if opts.MetricsServing.Secure {
-			m.metrics.secure = opts.MetricsServing.certificates(&m.metrics.shown)
-			m.metrics.tls = opts.MetricsServing.TLS
-		}
+		as := opts.MetricsServing
+		m.metrics = serving.New(serving.Options{
+			Name: "metrics", Address: opts.MetricsAddress, Flag: "metrics-bind-address", Hosts: opts.AllowedHosts,
+			Handler: handler, Secure: as.Secure, CertDir: as.CertDir, TLS: as.TLS,
+		})
 		if err := m.AddTo(StageServers, m.metrics); err != nil {
 			return err
 		}
@@ -258,7 +262,7 @@ func (m *Manager) Elected() <-chan struct{} {
 		close(always)
 		return always
 	}
-	return m.elector.started
+	return m.elector.Started()
 }
 
 // Logger of the manager. What it runs finds it in its context.
@@ -269,11 +273,11 @@ func (m *Manager) Metrics() *prometheus.Registry { return m.registry }
 
 // MetricsAddr is where /metrics is or was served, such as "127.0.0.1:8080". Empty:
 // nowhere, or not yet.
-func (m *Manager) MetricsAddr() string { return m.metrics.addr() }
+func (m *Manager) MetricsAddr() string { return m.metrics.Addr() }
 
 // HealthAddr is where /livez, /readyz and /healthz are or were served. Empty: nowhere,
 // or not yet.
-func (m *Manager) HealthAddr() string { return m.health.addr() }
+func (m *Manager) HealthAddr() string { return m.health.Addr() }
 
 // remember has Run return err, if it has not begun.
 func (m *Manager) remember(err error) {

@@ -22,6 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/manager/internal/health"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -147,7 +148,7 @@ func (o *Options) complete() error {
 		misuse = append(misuse, fmt.Errorf("GracePeriod is %v; give a time above zero, or 0 for %v", o.GracePeriod, defaultGracePeriod))
 	}
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
-	o.StuckAfter = cmp.Or(o.StuckAfter, defaultStuckAfter)
+	o.StuckAfter = cmp.Or(o.StuckAfter, health.DefaultStuckAfter)
 	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
 		misuse = append(misuse, errors.New("no UserName is given to Impersonate, and without it no server takes the groups, extra and UID that are; give -as too"))
 	}
@@ -155,8 +156,8 @@ func (o *Options) complete() error {
 		o.LeaderElection = nil
 	}
 	if o.LeaderElection != nil {
-		election, err := o.LeaderElection.complete()
-		o.LeaderElection = &election
+		complete, err := o.LeaderElection.complete()
+		o.LeaderElection = &complete
 		misuse = append(misuse, err)
 	}
 	if m := o.Webhooks.Managed; m != nil && m.Namespace == "" {

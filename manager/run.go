@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -50,7 +51,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, m.Logger())
 
 	var all sync.WaitGroup
-	all.Go(func() { m.watchProgress(ctx) })
+	all.Go(func() { m.pulse.Watch(ctx, m.log) })
 	var started []running
 	for _, g := range m.groups {
 		// A stage ends when its turn comes, not when ctx does.
@@ -83,17 +84,18 @@ func (m *Manager) Run(ctx context.Context) error {
 			ErrStillRunning, m.grace, strings.Join(left, ", ")))
 	}
 	all.Wait()
-	m.requests.closeIdle()
+	m.requests.CloseIdle()
 	return m.reason()
 }
 
 // announce says that everything has started.
 func (m *Manager) announce() {
 	values := []any{"server", m.config.Host}
-	for _, s := range []*server{m.metrics, m.health} {
-		if s != nil {
-			values = append(values, s.name, s.addr())
-		}
+	if m.metrics != nil {
+		values = append(values, "metrics", m.metrics.Addr())
+	}
+	if m.health != nil {
+		values = append(values, "health", m.health.Addr())
 	}
 	m.log.Info("manager runs", values...)
 	if log := m.log.V(1); log.Enabled() {
@@ -186,7 +188,7 @@ func stop(started []running, cause error, grace time.Duration) (left []string) {
 // abandon ends the stages all at once, and names what does not end in a moment.
 func abandon(started []running) (left []string) {
 	for _, s := range started {
-		s.end(errAbandoned)
+		s.end(election.ErrAbandoned)
 	}
 	timer := time.NewTimer(lastMoment)
 	defer timer.Stop()

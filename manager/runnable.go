@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	"go.opentelemetry.io/otel/trace"
 
@@ -61,10 +60,7 @@ type (
 	standby   interface {
 		Standby(ctx context.Context) error
 	}
-	controller interface{ Snapshot() reconcile.Snapshot }
-	stacked    interface {
-		Stacks(before time.Time) map[string]string
-	}
+	controller     interface{ Snapshot() reconcile.Snapshot }
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
 	progressing    interface{ Progress() informer.Progress }
 	reporter       interface{ ReportTo(w reconcile.Witness) }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/manager/internal/health"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -89,7 +91,7 @@ func (m *Manager) Snapshot() Snapshot {
 	}
 	s.Phase, s.Since = m.phase()
 	if m.elector != nil {
-		s.Leadership = m.elector.lease.snapshot()
+		s.Leadership = LeadershipSnapshot(m.elector.State())
 	}
 	for _, g := range m.groups {
 		stage := StageSnapshot{Stage: g.stage}
@@ -151,6 +153,43 @@ func (m *Manager) allControllers() []reconcile.Snapshot {
 	for _, r := range m.members() {
 		if c, ok := r.runnable.(controller); ok {
 			out = append(out, c.Snapshot())
+		}
+	}
+	return out
+}
+
+// subjects are what must progress, of which /livez tells.
+func (m *Manager) subjects() health.Subjects {
+	return health.Subjects{
+		Controllers: func() []health.Controller {
+			var out []health.Controller
+			for _, r := range m.members() {
+				if c, ok := r.runnable.(controller); ok {
+					out = append(out, c)
+				}
+			}
+			return out
+		},
+		Informers: m.allProgress,
+		Election: func() (election.Progress, bool) {
+			if m.elector == nil {
+				return election.Progress{}, false
+			}
+			return m.elector.Progress(), true
+		},
+		Running: func() bool {
+			phase, _ := m.phase()
+			return phase == PhaseRunning
+		},
+	}
+}
+
+// allProgress is that of the factory's informers and of those that were added.
+func (m *Manager) allProgress() []informer.Progress {
+	out := m.informers.Progress()
+	for _, r := range m.members() {
+		if i, ok := r.runnable.(progressing); ok {
+			out = append(out, i.Progress())
 		}
 	}
 	return out

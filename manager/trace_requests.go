@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (t traced) RoundTrip(req *http.Request) (*http.Response, error) {
 		span.End() // what follows is a conversation
 		return resp, nil
 	}
-	resp.Body = answerBody{resp.Body, func() { span.End() }}
+	resp.Body = tracedBody{resp.Body, span}
 	return resp, nil
 }
 
@@ -95,4 +96,16 @@ func resourceOf(path string) string {
 		return rest[0] + group
 	}
 	return rest[0] + group + "/" + rest[2]
+}
+
+// tracedBody is an answer's body that ends the span of its request.
+type tracedBody struct {
+	io.ReadCloser
+	span trace.Span
+}
+
+// Close implements io.Closer.
+func (b tracedBody) Close() error {
+	defer b.span.End()
+	return b.ReadCloser.Close()
 }

@@ -100,7 +100,6 @@ type Options struct {
 	PageSize      int64       // of paged lists; 0: 500
 	PagedLists    bool        // no streaming lists
 	ListFromCache bool        // the first list may be any state that the server has at hand
-	Nags          *Nags       // of all scopes of the kind; nil: of this one
 }
 
 // New returns the reflector of one scope. It starts nothing.
@@ -112,7 +111,6 @@ func newInto[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope
 	opts.PageSize = cmp.Or(opts.PageSize, DefaultPageSize)
 	tee := newTee(into)
 	r := &Reflector[T]{lw: lw, id: id, sink: tee, Tee: tee, opts: opts, random: rand.Float64}
-	r.Status.nags = opts.Nags
 	r.Status.begin(scope)
 	r.scope = scope
 	return r

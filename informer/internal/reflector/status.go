@@ -22,7 +22,6 @@ import (
 // for concurrent use.
 type reflectorStatus struct {
 	log       logr.Logger
-	nags      *Nags        // of the kind
 	contact   atomic.Int64 // LastContact, nanoseconds since 1970
 	Version   atomic.Uint64
 	bookmarks atomic.Bool  // the server has sent some
@@ -30,10 +29,11 @@ type reflectorStatus struct {
 	objects   atomic.Int64 // of the list that is under way
 	mu        struct {
 		sync.Mutex
-		state    base.ScopeState
-		why      string // a list is under way or due; empty: it is the first one
-		watching bool   // a watch is open that has yet to show that it is of use
-		nagged   nagged
+		state      base.ScopeState
+		why        string              // a list is under way or due; empty: it is the first one
+		watching   bool                // a watch is open that has yet to show that it is of use
+		nags       map[base.State]*nag // of states that say what is wrong
+		complained bool                // of what is wrong now, or was last
 	}
 }
 
@@ -53,9 +53,6 @@ func (u *unreadables) add(n int, err error) {
 func (s *reflectorStatus) begin(scope base.WatchScope) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.nags == nil {
-		s.nags = &Nags{}
-	}
 	s.mu.state = base.ScopeState{Scope: scope, State: base.StateWaiting, Since: time.Now(), Relists: map[string]int{}}
 }
 
@@ -299,8 +296,7 @@ func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Dura
 func whyListed(reason string) string { return "listed again: " + reason }
 
 // set changes the state, and logs when it is another one. What is wrong is a warning:
-// at once, and again at a falling rate for all scopes of the kind while it lasts or
-// comes back.
+// at once, and again at a falling rate while it lasts or comes back.
 func (s *reflectorStatus) set(state base.State, reason string) {
 	s.setIf(func() bool { return true }, state, reason)
 }
@@ -321,18 +317,17 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 	if was != state {
 		s.mu.state.State, s.mu.state.Since = state, now
 	}
-	warned, again, scopes := false, false, 0
-	switch {
-	case isTrouble(state) && !s.queuesLocked(state):
-		warned, scopes = s.nags.trouble(&s.mu.nagged, state, now)
-	case state == base.StateLive, state == base.StateStopped:
-		again, scopes = s.nags.over(&s.mu.nagged)
+	warned := false
+	if isTrouble(state) && !s.queuesLocked(state) {
+		warned = s.nagLocked(state).due(now)
+		s.mu.complained = s.mu.complained || warned
+	}
+	complained := s.mu.complained
+	if state == base.StateLive {
+		s.mu.complained = false
 	}
 	s.mu.Unlock()
 	log := s.log
-	if warned && scopes > 1 {
-		log = log.WithValues("scopes", scopes)
-	}
 	if hint := base.HintOf(state); hint != "" {
 		log = log.WithValues("hint", hint)
 	}
@@ -342,9 +337,7 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 	case warned:
 		textlog.Warn(log, nil, "Still not up to date: "+reason, "state", state, "for", now.Sub(since).Round(time.Second))
 	case was == state, state == base.StateStopped:
-	case state == base.StateLive && again && scopes > 0:
-		log.Info("Up to date again, but not in other scopes", "was", was, "for", now.Sub(since).Round(time.Millisecond), "scopes", scopes)
-	case state == base.StateLive && again:
+	case state == base.StateLive && complained:
 		log.Info("Up to date again", "was", was, "for", now.Sub(since).Round(time.Millisecond))
 	case state == base.StateLive:
 		log.V(1).Info("Watching")
@@ -366,6 +359,16 @@ func isTrouble(s base.State) bool {
 // lists, and not because the server has asked for it.
 func (s *reflectorStatus) queuesLocked(state base.State) bool {
 	return state == base.StateWaiting && s.mu.state.NextTry.IsZero()
+}
+
+func (s *reflectorStatus) nagLocked(state base.State) *nag {
+	if s.mu.nags == nil {
+		s.mu.nags = map[base.State]*nag{}
+	}
+	if s.mu.nags[state] == nil {
+		s.mu.nags[state] = &nag{}
+	}
+	return s.mu.nags[state]
 }
 
 // Stopped: Run has ended.

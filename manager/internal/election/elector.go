@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	leases "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/util/connrotation"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
+
+// ErrLeadershipLost is in what Run returns when this process led and another may
+// lead now.
+var ErrLeadershipLost = errors.New("leadership is lost")
+
+// ErrAbandoned ends the contexts of stages when the grace period has passed: what a
+// lease guards may go on, so the lease is not given back.
+var ErrAbandoned = errors.New("the grace period has passed")
+
+// Options say by which Lease an elector elects. All fields but Identity are
+// set and have been checked.
+type Options struct {
+	// Lease by its namespace and name.
+	Lease informer.Key
+	// Identity of this process in it, to which a random part is added. Empty: the
+	// host's name.
+	Identity string
+
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// trusted is how long after a renewal was sent the lease is trusted. The rest is for
+// requests on their way, and for clocks of which one goes faster.
+func (o Options) trusted() time.Duration { return o.LeaseDuration * 9 / 10 }
+
+// State is an election as one process sees it. Lease is namespace/name; Identity
+// is empty before the process takes part, and Holder when nobody was seen to hold it.
+type State struct {
+	Lease    string
+	Identity string
+	Leading  bool
+	Holder   string
+}
+
+// Progress is how an elector moves.
+type Progress struct {
+	Lease       string
+	Tries       uint64 // requests for the lease that were begun or have ended
+	Campaigning bool
+	Watch       []informer.Progress // of the Lease
+
+	LeaseDuration time.Duration
+}
+
+// Elector takes part in the election: it has started when this process leads, and
+// when its context ends it gives the lease back.
+type Elector struct {
+	opts    Options
+	lease   *lease
+	watched *informer.SharedInformerFactory // nothing but the Lease
+	started chan struct{}
+	once    sync.Once     // closes started
+	sim     simhook.Hooks // from Run on; nil: none
+
+	campaigning atomic.Bool
+}
+
+// New sends nothing yet. cfg is a connection that no gate guards.
+func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
+	e := &Elector{opts: opts, started: make(chan struct{})}
+	renewing, reconnect := ownConnection(cfg)
+	renewing.UserAgent += "/leader-election"
+	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // so that one request that hangs leaves time for another
+	client, err := leases.NewForConfig(renewing)
+	if err != nil {
+		return nil, err
+	}
+	e.lease = &lease{
+		client:    client.Leases(opts.Lease.Namespace),
+		reconnect: reconnect,
+		key:       opts.Lease,
+		gate:      newGate(opts.trusted()),
+	}
+	e.watched, err = informer.NewSharedInformerFactory(cfg, clientgoscheme.Scheme, informer.Options{Logger: log.V(1)})
+	if err != nil {
+		return nil, err
+	}
+	found := informer.For[*coordinationv1.Lease](e.watched, informer.Scope{
+		Namespaces: []string{opts.Lease.Namespace}, FieldSelector: "metadata.name=" + opts.Lease.Name,
+	})
+	_, err = found.AddHandler(e.saw, informer.HandlerOptions{Name: "elector"})
+	return e, err
+}
+
+// ownConnection is cfg with a connection that nothing else uses, so that a renewal
+// waits behind no list. reconnect has the next request make another: one over HTTP/2
+// that has fallen silent would be kept for longer than a lease lasts. A transport that
+// the program brings is left as it is.
+func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
+	own = rest.CopyConfig(cfg)
+	if own.Transport != nil {
+		return own, func() {}
+	}
+	dial := own.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	connections := connrotation.NewDialer(dial)
+	own.Dial = connections.DialContext
+	return own, connections.CloseAll
+}
+
+// saw is told what the watch of the Lease shows.
+func (e *Elector) saw(event informer.Event[*coordinationv1.Lease]) {
+	if event.Type == informer.EventDeleted {
+		e.lease.gone(event.Old)
+		return
+	}
+	e.lease.learn(event.New, false)
+}
+
+func (e *Elector) Name() string { return "leader election" }
+
+// Given is cfg for the hands of users: a client whose configuration has lost the gate
+// gets no connection.
+func (e *Elector) Given(cfg *rest.Config) *rest.Config { return e.lease.gate.given(cfg) }
+
+// Gated is a copy of cfg whose writes pass the gate.
+func (e *Elector) Gated(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(e.lease.gate.wrap)
+	return cfg
+}
+
+// State says where this process stands.
+func (e *Elector) State() State { return e.lease.state() }
+
+// Refused is how many writes were refused or given up because the lease could not be
+// trusted.
+func (e *Elector) Refused() uint64 { return e.lease.gate.refused.Load() }
+
+// Progress says how the elector and its watch of the Lease move.
+func (e *Elector) Progress() Progress {
+	return Progress{
+		Lease: e.lease.key.String(), Tries: e.lease.tries.Load(), Campaigning: e.campaigning.Load(),
+		Watch: e.watched.Progress(), LeaseDuration: e.opts.LeaseDuration,
+	}
+}
+
+// Started is closed when this process leads.
+func (e *Elector) Started() <-chan struct{} { return e.started }
+
+// Run takes part in the election until ctx ends, then gives the lease back if it
+// holds it. It returns errLeadershipLost as soon as the lease is lost.
+func (e *Elector) Run(ctx context.Context) error {
+	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("lease", e.lease.key.String())
+	e.prepare(simhook.Of(ctx))
+	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          e.lease,
+		LeaseDuration: e.opts.LeaseDuration,
+		RenewDeadline: e.opts.RenewDeadline,
+		RetryPeriod:   e.opts.RetryPeriod,
+		Name:          e.opts.Lease.Name,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { e.once.Do(func() { close(e.started) }) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(identity string) { log.Info("leader elected", "leader", identity) },
+		},
+	})
+	if err != nil {
+		return err
+	}
+	log.Info("standing by to lead", "identity", e.lease.Identity())
+	watching, stop := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		if err := e.watched.Run(watching); err != nil {
+			log.Error(err, "the lease is not watched, so that a hand-over takes some seconds")
+		}
+	})
+	defer watch.Wait()
+	defer stop()
+	// What client-go has to say of its rounds is detail.
+	if err := e.campaign(logr.NewContext(ctx, log.V(1)), le); err != nil {
+		return err
+	}
+	return e.retire(ctx, log)
+}
+
+// prepare gives this process its name, and the gate its clock.
+func (e *Elector) prepare(sim simhook.Hooks) {
+	e.sim = sim
+	name, chance := e.opts.Identity, ""
+	if sim != nil {
+		chance = fmt.Sprintf("%08x", uint32(sim.Random("leader election")*(1<<32)))
+		e.lease.gate.setWall(sim.Wall)
+	} else {
+		chance = strings.ToLower(rand.Text()[:10])
+		if host, err := os.Hostname(); name == "" && err == nil {
+			name = host
+		}
+	}
+	if name == "" {
+		name = "replica"
+	}
+	e.lease.setIdentity(name + "_" + chance)
+}
+
+// campaign runs le, again and again where the watch has woken it, until ctx ends or
+// the lease is lost.
+func (e *Elector) campaign(ctx context.Context, le *leaderelection.LeaderElector) error {
+	e.campaigning.Store(true)
+	defer e.campaigning.Store(false)
+	for {
+		round, end := context.WithCancelCause(ctx)
+		e.lease.begin(end)
+		e.alarm(round)
+		le.Run(round)
+		cause := context.Cause(round)
+		end(nil)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(cause, errWoken):
+			continue
+		case cause == nil:
+			cause = fmt.Errorf("it could not be renewed for %v", e.opts.RenewDeadline)
+		}
+		e.lease.drop("leadership was lost: " + cause.Error())
+		return fmt.Errorf("%w: lease %s: %w", ErrLeadershipLost, e.lease.key, cause)
+	}
+}
+
+// alarm has a simulation decide when a standby looks again, for as long as the round
+// lasts: a claim that is under way when it rings is not disturbed, and may fail after
+// that. client-go leaves the time to chance, and waits longer.
+func (e *Elector) alarm(round context.Context) {
+	if e.sim == nil {
+		return
+	}
+	half := e.opts.RetryPeriod / 2
+	time.AfterFunc(half+simhook.Duration(e.sim, "leader election retry", half), func() {
+		if round.Err() == nil {
+			e.lease.wake()
+		}
+		if round.Err() == nil {
+			e.alarm(round)
+		}
+	})
+}
+
+// retire gives the lease back, unless what it guards may go on: after the last write
+// under way has been answered, and not at all when it is not known what became of one.
+func (e *Elector) retire(ctx context.Context, log logr.Logger) error {
+	if !e.lease.drop("this process has stopped leading") {
+		return nil
+	}
+	if errors.Is(context.Cause(ctx), ErrAbandoned) {
+		textlog.Warn(log, nil, "the lease is kept until it expires: what it guards has not ended")
+		return nil
+	}
+	if !e.lease.gate.writes.settle(writesTime, e.opts.LeaseDuration) {
+		textlog.Warn(log, nil, "the lease is kept until it expires: a write was cut off shortly before, and may still arrive")
+		return nil
+	}
+	if err := e.lease.release(context.WithoutCancel(ctx)); err != nil {
+		textlog.Warn(log, err, "the lease was not given back, it expires")
+		return nil
+	}
+	log.Info("lease given back")
+	return nil
+}

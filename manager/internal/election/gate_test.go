@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/flyball-dev/flyball/reconcile"
+	coordinationv1 "k8s.io/api/coordination/v1"
+)
+
+func TestGate_WritesPassOnlyWhileTheLeaseIsTrusted_M3(t *testing.T) {
+	begin := time.Now()
+	at := func(running, wall time.Duration) moment {
+		return moment{running: begin.Add(running), wall: begin.Add(wall).Round(0)}
+	}
+	held := renewed(at(0, 0), 9*time.Second)
+	for _, c := range []struct {
+		name string
+		term term
+		now  moment
+		left time.Duration // 0: refused
+	}{
+		{"never held", term{}, at(0, 0), 0},
+		{"just renewed", held, at(0, 0), 9 * time.Second},
+		{"a while later", held, at(4*time.Second, 4*time.Second), 5 * time.Second},
+		{"the last moment", held, at(9*time.Second-1, 9*time.Second-1), 1},
+		{"run out", held, at(9*time.Second, 9*time.Second), 0},
+		{"run out long ago", held, at(time.Hour, time.Hour), 0},
+		{"the machine slept: only the wall clock went on", held, at(time.Second, time.Minute), 0},
+		{"the machine slept a little", held, at(time.Second, 3*time.Second), 6 * time.Second},
+		{"the wall clock was set back: only the other went on", held, at(time.Minute, -time.Hour), 0},
+		{"the wall clock was set back a little while ago", held, at(time.Second, -time.Hour), 8 * time.Second},
+		{"renewed since", renewed(at(20*time.Second, 20*time.Second), 9*time.Second), at(21*time.Second, 21*time.Second), 8 * time.Second},
+		{"a renewal that was answered when its time was over", held, at(10*time.Second, 10*time.Second), 0},
+		{"taken by another", lost("another has it"), at(0, 0), 0},
+	} {
+		left, err := c.term.mayWrite(c.now)
+		if left != c.left || (err == nil) != (c.left > 0) {
+			t.Errorf("%s: %v, %v, want %v left", c.name, left, err, c.left)
+		}
+		if err != nil && !errors.Is(err, reconcile.ErrNotLeading) {
+			t.Errorf("%s: %v is not reconcile.ErrNotLeading", c.name, err)
+		}
+	}
+}
+
+// wire is a transport that notes what has been sent whole.
+type wire struct {
+	delay time.Duration // before the body is read
+	hangs bool          // until the request's context ends
+	sent  []string
+}
+
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	<-time.After(w.delay)
+	body := &bytes.Buffer{}
+	if req.Body != nil {
+		defer req.Body.Close()
+		if _, err := body.ReadFrom(req.Body); err != nil {
+			return nil, err
+		}
+	}
+	w.sent = append(w.sent, req.Method+" "+body.String())
+	if w.hangs {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("answer")), Request: req}, nil
+}
+
+func request(t *testing.T, ctx context.Context, method string) *http.Request {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, method, "http://server/api", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return req
+}
+
+// gated runs test in a bubble with a gate of nine seconds.
+func gated(t *testing.T, test func(t *testing.T, g *gate, w *wire, send func(method string) error)) {
+	synctest.Test(t, func(t *testing.T) {
+		g, w := newGate(9*time.Second), &wire{}
+		test(t, g, w, func(method string) error {
+			resp, err := g.wrap(w).RoundTrip(request(t, t.Context(), method))
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			if text, err := io.ReadAll(resp.Body); err != nil || string(text) != "answer" {
+				t.Errorf("%s is answered %q, %v", method, text, err)
+			}
+			return nil
+		})
+	})
+}
+
+var allWrites = []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+func TestGate_WithoutTheLeaseNothingButReadsIsSent_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
+		for _, state := range []struct {
+			name   string
+			become func()
+			pass   bool
+		}{
+			{"before the first election", func() {}, false},
+			{"elected", func() { g.open(g.now()) }, true},
+			{"after nine seconds", func() { time.Sleep(9 * time.Second) }, false},
+			{"renewed by a request sent eight seconds ago", func() {
+				sent := g.now()
+				time.Sleep(8 * time.Second)
+				g.open(sent)
+			}, true},
+			{"a second later", func() { time.Sleep(time.Second) }, false},
+			{"renewed", func() { g.open(g.now()) }, true},
+			{"lost", func() { g.shut("another has it") }, false},
+		} {
+			state.become()
+			for _, method := range allWrites {
+				w.sent = nil
+				err := send(method)
+				if sent := len(w.sent) > 0; sent != state.pass || state.pass != (err == nil) || !state.pass && !errors.Is(err, reconcile.ErrNotLeading) {
+					t.Errorf("%s: %s: %v, sent %v, want sent: %v", state.name, method, err, sent, state.pass)
+				}
+			}
+			if err := send(http.MethodGet); err != nil {
+				t.Errorf("%s: GET: %v, want reads to pass always", state.name, err)
+			}
+		}
+	})
+}
+
+// A process that stands still between its look at the gate and the sending: the
+// request is not ended.
+func TestGate_WriteThatWasFrozenIsNotSent_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
+		for _, method := range allWrites {
+			g.open(g.now())
+			w.delay = 10 * time.Second
+			if err := send(method); !errors.Is(err, reconcile.ErrNotLeading) {
+				t.Errorf("%s: %v, want it refused when it wakes", method, err)
+			}
+		}
+		if len(w.sent) > 0 {
+			t.Errorf("sent %q, want nothing", w.sent)
+		}
+	})
+}
+
+func TestGate_RepeatedBodyIsHeldToo_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, _ *wire, _ func(string) error) {
+		g.open(g.now())
+		held := fenced{gate: g}.held(request(t, t.Context(), http.MethodPut))
+		again, err := held.GetBody()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.shut("another has it")
+		if text, err := io.ReadAll(again); !errors.Is(err, reconcile.ErrNotLeading) {
+			t.Errorf("a body that is sent again is read as %q, %v, want it refused", text, err)
+		}
+	})
+}
+
+func TestGate_WriteEndsWithTheLease_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
+		g.open(g.now())
+		time.Sleep(2 * time.Second)
+		w.hangs = true
+		begin := time.Now()
+		err := send(http.MethodPut)
+		if !errors.Is(err, reconcile.ErrNotLeading) || !strings.Contains(err.Error(), "whether it was carried out is not known") {
+			t.Errorf("PUT that is not answered: %v, want reconcile.ErrNotLeading, and that nobody knows", err)
+		}
+		if took := time.Since(begin); took != 7*time.Second {
+			t.Errorf("it was waited for %v, want the 7s that were left", took)
+		}
+	})
+}
+
+// A slow answer, as of a webhook, costs a leader nothing that goes on renewing.
+func TestGate_WriteLastsAsLongAsTheLeaseIsRenewed(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
+		g.open(g.now())
+		w.hangs = true
+		begin := time.Now()
+		for _, at := range []time.Duration{3 * time.Second, 8 * time.Second, 12 * time.Second} {
+			time.AfterFunc(at, func() { g.open(g.now()) })
+		}
+		if err := send(http.MethodPut); !errors.Is(err, reconcile.ErrNotLeading) {
+			t.Errorf("PUT = %v, want it given up in the end", err)
+		}
+		if took := time.Since(begin); took != 21*time.Second {
+			t.Errorf("it was waited for %v, want 21s: 9s after the last renewal", took)
+		}
+	})
+}
+
+// A request that the caller gives up is the caller's.
+func TestGate_OwnEndOfAWriteIsNoLostLease(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, w *wire, _ func(string) error) {
+		g.open(g.now())
+		w.hangs = true
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := g.wrap(w).RoundTrip(request(t, ctx, http.MethodPut)); errors.Is(err, reconcile.ErrNotLeading) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("PUT = %v, want the deadline of the caller", err)
+		}
+	})
+}
+
+func TestGate_WallClockOfASimulationCounts_M3(t *testing.T) {
+	gated(t, func(t *testing.T, g *gate, _ *wire, send func(string) error) {
+		ahead := time.Duration(0)
+		g.setWall(func() time.Time { return time.Now().Add(ahead) })
+		g.open(g.now())
+		if err := send(http.MethodPut); err != nil {
+			t.Error(err)
+		}
+		ahead = time.Minute
+		if err := send(http.MethodPut); !errors.Is(err, reconcile.ErrNotLeading) {
+			t.Errorf("PUT after the wall clock has jumped: %v, want it refused", err)
+		}
+	})
+}
+
+// The server has stored a renewal at some time between its sending and its answer.
+func TestLease_TermCountsFromTheSending_M3(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reconnected := 0
+		l := &lease{gate: newGate(9 * time.Second), reconnect: func() { reconnected++ }}
+		slow := func() (*coordinationv1.Lease, error) {
+			time.Sleep(4 * time.Second)
+			return &coordinationv1.Lease{}, nil
+		}
+		if err := l.claim(t.Context(), slow); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := l.gate.ask(); left != 5*time.Second {
+			t.Errorf("after a renewal that took 4s %v of 9s are left (%v), want 5s", left, err)
+		}
+		unknown := func() (*coordinationv1.Lease, error) { return nil, errors.New("connection reset") }
+		if err := l.claim(t.Context(), unknown); err == nil {
+			t.Error("claim = nil, want the error")
+		}
+		if left, err := l.gate.ask(); left != 5*time.Second {
+			t.Errorf("a renewal of which nobody knows leaves %v (%v), want the 5s of the one before", left, err)
+		}
+		if reconnected != 1 {
+			t.Errorf("%d connections were given up, want 1: who knows whether it still carries anything", reconnected)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package election
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// gate refuses writes while this process does not hold the lease. It stands in
+// the transport of what controllers are given.
+type gate struct {
+	span    time.Duration // of a term
+	refused atomic.Uint64 // writes
+	writes  writes
+
+	mu struct {
+		sync.Mutex
+		term term
+		wall func() time.Time // the wall clock of a simulation; nil: the machine's
+	}
+}
+
+func newGate(span time.Duration) *gate {
+	g := &gate{span: span}
+	g.mu.term = lost("it has not been elected yet")
+	return g
+}
+
+func (g *gate) now() moment {
+	g.mu.Lock()
+	wall := g.mu.wall
+	g.mu.Unlock()
+	m := moment{running: time.Now()}
+	m.wall = m.running
+	if wall != nil {
+		m.wall = wall()
+	}
+	return m
+}
+
+func (g *gate) setWall(wall func() time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.wall = wall
+}
+
+// open lets writes pass, from now on and as long as a renewal sent at sent says.
+func (g *gate) open(sent moment) { g.set(renewed(sent, g.span)) }
+
+// shut refuses writes from now on.
+func (g *gate) shut(why string) { g.set(lost(why)) }
+
+func (g *gate) set(t term) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.mu.term = t
+}
+
+// ask is mayWrite now.
+func (g *gate) ask() (time.Duration, error) {
+	g.mu.Lock()
+	t := g.mu.term
+	g.mu.Unlock()
+	return t.mayWrite(g.now())
+}
+
+// begin has a write be under way. Its context ends when end is called, or the gate is
+// shut when it is looked at.
+func (g *gate) begin(ctx context.Context) (context.Context, *watched) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watched{gate: g, cancel: cancel}
+	g.writes.begin(w)
+	return ctx, w
+}
+
+// watched is a write that is under way.
+type watched struct {
+	gate   *gate
+	cancel context.CancelCauseFunc
+	mu     struct {
+		sync.Mutex
+		timer *time.Timer
+		ended bool
+	}
+}
+
+// bound has the write be looked at after left, the rest of the term, and again as long
+// as that was renewed.
+func (w *watched) bound(left time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.mu.timer = time.AfterFunc(left, w.look)
+}
+
+func (w *watched) look() {
+	left, late := w.gate.ask()
+	if late != nil {
+		w.cancel(late)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.mu.ended {
+		w.mu.timer.Reset(left)
+	}
+}
+
+// left has the write be under way no more; see writes.end.
+func (w *watched) left(sure bool) { w.gate.writes.end(w, sure) }
+
+// end gives the context back.
+func (w *watched) end() {
+	w.mu.Lock()
+	w.mu.ended = true
+	if w.mu.timer != nil {
+		w.mu.timer.Stop()
+	}
+	w.mu.Unlock()
+	w.cancel(nil)
+}
+
+func (g *gate) wrap(next http.RoundTripper) http.RoundTripper { return fenced{next: next, gate: g} }
+
+// wrapMarked is wrap for a configuration whose Dial is the gate's: see given.
+func (g *gate) wrapMarked(next http.RoundTripper) http.RoundTripper {
+	return fenced{next: next, gate: g, marks: true}
+}
+
+// fenced is a transport behind the gate.
+type fenced struct {
+	next  http.RoundTripper
+	gate  *gate
+	marks bool // requests, for the gate's Dial
+}
+
+// RoundTrip implements http.RoundTripper. A write that may pass is given up when the
+// term ends without having been renewed, and is looked at once more when the last of
+// its body is read: a server acts on no write before it has the whole.
+func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
+	if f.marks {
+		req = req.WithContext(context.WithValue(req.Context(), passedKey{}, f.gate))
+	}
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return f.next.RoundTrip(req)
+	}
+	ctx, w := f.gate.begin(req.Context())
+	left, err := f.gate.ask()
+	if err != nil {
+		w.left(true)
+		w.end()
+		f.gate.refused.Add(1)
+		if req.Body != nil {
+			_ = req.Body.Close() // as a RoundTripper must
+		}
+		return nil, err
+	}
+	if req.Header.Get("Upgrade") != "" {
+		w.left(true)
+		w.end()
+		return f.next.RoundTrip(req) // a conversation, such as exec: it has no end that could be bounded
+	}
+	w.bound(left)
+	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
+	w.left(answeredSurely(resp, err))
+	if err != nil {
+		w.end()
+		if _, late := f.gate.ask(); late != nil && req.Context().Err() == nil {
+			f.gate.refused.Add(1)
+			err = fmt.Errorf("%w; the request had begun, and whether it was carried out is not known: %v", late, err)
+		}
+		return nil, err
+	}
+	resp.Body = answerBody{resp.Body, w.end}
+	return resp, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (f fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
+
+// held has the body of req end only while the gate is open.
+func (f fenced) held(req *http.Request) *http.Request {
+	if req.Body == nil || req.Body == http.NoBody {
+		return req
+	}
+	req.Body = heldBody{req.Body, f.gate}
+	if again := req.GetBody; again != nil {
+		req.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			return heldBody{body, f.gate}, err
+		}
+	}
+	return req
+}
+
+// heldBody is a request's body that fails as soon as the gate is shut.
+type heldBody struct {
+	io.ReadCloser
+	gate *gate
+}
+
+// Read implements io.Reader. The gate is asked after the reading, as the last
+// thing before the bytes are sent.
+func (b heldBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if _, late := b.gate.ask(); late != nil {
+		return 0, late
+	}
+	return n, err
+}
+
+// answerBody is an answer's body that gives the request's context back.
+type answerBody struct {
+	io.ReadCloser
+	end func()
+}
+
+// Close implements io.Closer.
+func (b answerBody) Close() error {
+	defer b.end()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"sync"
+	"weak"
+
+	"github.com/prometheus/client_golang/prometheus"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/internal/lifesign"
+)
+
+// Requests counts what the manager's configuration sends, in the transport:
+// client-go's own registration is one per process.
+type Requests struct {
+	total *prometheus.CounterVec
+
+	mu struct {
+		sync.Mutex
+		// What has been wrapped, and keeps connections for reuse. A transport is made for
+		// each client that asks for an upgrade, and ends with it. Those of other types
+		// are what the program has given in its Config.
+		kept  []weak.Pointer[http.Transport]
+		given []idleCloser
+	}
+}
+
+func NewRequests() *Requests {
+	return &Requests{total: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rest_client_requests_total",
+		Help: "Requests to the API server, by status code, method and host. A watch is one request.",
+	}, []string{"code", "method", "host"})}
+}
+
+// Wrap has the requests through next counted.
+func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.kept = slices.DeleteFunc(r.mu.kept, func(t weak.Pointer[http.Transport]) bool { return t.Value() == nil })
+	// One transport is shared by all clients that log in the same way.
+	switch t := beneath(next).(type) {
+	case nil:
+	case *http.Transport:
+		if !slices.Contains(r.mu.kept, weak.Make(t)) {
+			r.mu.kept = append(r.mu.kept, weak.Make(t))
+		}
+	default:
+		if !reflect.TypeOf(t).Comparable() || !slices.Contains(r.mu.given, t) {
+			r.mu.given = append(r.mu.given, t)
+		}
+	}
+	return counted{next, r.total}
+}
+
+type idleCloser interface{ CloseIdleConnections() }
+
+// beneath is what keeps the connections of t; nil: nothing does.
+func beneath(t http.RoundTripper) idleCloser {
+	for {
+		if keeps, ok := t.(idleCloser); ok {
+			return keeps
+		}
+		wrapper, ok := t.(utilnet.RoundTripperWrapper)
+		if !ok {
+			return nil
+		}
+		t = wrapper.WrappedRoundTripper()
+	}
+}
+
+// Transports is how many transports are known to keep connections.
+func (r *Requests) Transports() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mu.kept)
+}
+
+// CloseIdle closes connections that are kept for reuse.
+func (r *Requests) CloseIdle() {
+	r.mu.Lock()
+	transports, given := slices.Clone(r.mu.kept), slices.Clone(r.mu.given)
+	r.mu.Unlock()
+	for _, t := range given {
+		t.CloseIdleConnections()
+	}
+	for _, t := range transports {
+		if alive := t.Value(); alive != nil {
+			alive.CloseIdleConnections()
+		}
+	}
+}
+
+// counted is a transport that counts.
+type counted struct {
+	next  http.RoundTripper
+	total *prometheus.CounterVec
+}
+
+// RoundTrip implements http.RoundTripper.
+func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
+	lifesign.Moved(req.Context()) // of the reconcile that sends it, if one does
+	resp, err := c.next.RoundTrip(req)
+	lifesign.Moved(req.Context())
+	code := "<error>" // as client-go's own metric says
+	if resp != nil {
+		code = strconv.Itoa(resp.StatusCode)
+	}
+	if counter, err := c.total.GetMetricWithLabelValues(code, req.Method, req.URL.Host); err == nil {
+		counter.Inc()
+	}
+	return resp, err
+}
+
+// WrappedRoundTripper lets client-go find the transport beneath.
+func (c counted) WrappedRoundTripper() http.RoundTripper { return c.next }

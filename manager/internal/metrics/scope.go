@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// defaultMetricsScopes is Options.MetricsScopes of zero.
+const defaultMetricsScopes = 20
+
+// scopesOf adds up the scopes of one informer, and has series for those in
+// trouble: their number is the program's to bound, not that of whoever creates
+// namespaces.
+func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.ScopeState, now time.Time) {
+	var sum informer.ScopeState
+	states, relists, anomalies := map[informer.State]int{}, map[string]int{}, &sum.Anomalies
+	var contact time.Time // the oldest
+	for _, x := range scopes {
+		states[x.State]++
+		if x.NamespaceSelector != "" {
+			continue // the rest is counted with the kind Namespace
+		}
+		sum.StreamFallbacks += x.StreamFallbacks
+		sum.Audits.Done += x.Audits.Done
+		sum.Audits.Abandoned += x.Audits.Abandoned
+		sum.Audits.Differences += x.Audits.Differences
+		sum.Unreadable += x.Unreadable
+		sum.Watches += x.Watches
+		anomalies.Doubled += x.Anomalies.Doubled
+		anomalies.Late += x.Anomalies.Late
+		anomalies.Disordered += x.Anomalies.Disordered
+		anomalies.OtherKind += x.Anomalies.OtherKind
+		anomalies.OutOfScope += x.Anomalies.OutOfScope
+		for reason, n := range x.Relists {
+			relists[reason] += n
+		}
+		if at := x.LastContact; !at.IsZero() && (contact.IsZero() || at.Before(contact)) {
+			contact = at
+		}
+	}
+	for _, state := range informer.States() {
+		s.add(c.scopes, prometheus.GaugeValue, float64(states[state]), kind, string(state))
+	}
+	for _, x := range c.shown(scopes) {
+		s.peak(c.state, prometheus.GaugeValue, 1, kind, scopeLabel(x), string(x.State))
+	}
+	s.add(c.fallbacks, prometheus.CounterValue, float64(sum.StreamFallbacks), kind)
+	s.add(c.audits, prometheus.CounterValue, float64(sum.Audits.Done), kind, "done")
+	s.add(c.audits, prometheus.CounterValue, float64(sum.Audits.Abandoned), kind, "abandoned")
+	s.add(c.differences, prometheus.CounterValue, float64(sum.Audits.Differences), kind)
+	s.add(c.unreadable, prometheus.GaugeValue, float64(sum.Unreadable), kind)
+	s.add(c.anomalies, prometheus.CounterValue, float64(anomalies.Doubled), kind, "doubled")
+	s.add(c.anomalies, prometheus.CounterValue, float64(anomalies.Late), kind, "late")
+	s.add(c.anomalies, prometheus.CounterValue, float64(anomalies.Disordered), kind, "disordered")
+	s.add(c.anomalies, prometheus.CounterValue, float64(anomalies.OtherKind), kind, "other_kind")
+	s.add(c.anomalies, prometheus.CounterValue, float64(anomalies.OutOfScope), kind, "out_of_scope")
+	s.add(c.watches, prometheus.CounterValue, float64(sum.Watches), kind)
+	if !contact.IsZero() {
+		s.peak(c.contact, prometheus.GaugeValue, now.Sub(contact).Seconds(), kind)
+	}
+	for reason, n := range relists {
+		s.add(c.relists, prometheus.CounterValue, float64(n), kind, reason)
+	}
+}
+
+// shown are the scopes that have series of their own. Those that have been in
+// trouble for the longest stay the same from scrape to scrape, so that an alert
+// on one of them can wait.
+func (c informerCollector) shown(scopes []informer.ScopeState) []informer.ScopeState {
+	if c.most < 0 {
+		return scopes
+	}
+	ill := slices.DeleteFunc(slices.Clone(scopes), func(x informer.ScopeState) bool { return !inTrouble(x.State) })
+	slices.SortFunc(ill, func(a, b informer.ScopeState) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(scopeLabel(a), scopeLabel(b)))
+	})
+	return ill[:min(len(ill), cmp.Or(c.most, defaultMetricsScopes))]
+}
+
+// inTrouble: somebody should look at a scope that stays so.
+func inTrouble(s informer.State) bool {
+	switch s {
+	case informer.StateStale, informer.StateForbidden, informer.StateUnauthorized, informer.StateNotServed,
+		informer.StateDecodingErrors, informer.StateMisuse:
+		return true
+	}
+	return false
+}
+
+func scopeLabel(x informer.ScopeState) string {
+	if x.NamespaceSelector != "" {
+		return "in namespaces with labels " + x.NamespaceSelector
+	}
+	return x.Scope.String()
+}

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/simhook"
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
+
+const (
+	eventTimeout    = 10 * time.Second // of one request
+	eventTries      = 12
+	eventTriesAtEnd = 3
+	firstEventPause = 250 * time.Millisecond
+	lastEventPause  = 10 * time.Second
+	eventSweep      = time.Minute
+)
+
+// Mail sends what recorders tell. It is a Runnable with one goroutine.
+type Mail struct {
+	client rest.Interface // of group events.k8s.io
+	log    logr.Logger
+	until  func() time.Time // a stop may take
+	wake   chan struct{}    // of one place
+
+	mu struct {
+		sync.Mutex
+		book   eventBook
+		told   map[eventResult]uint64
+		closed bool
+	}
+}
+
+// NewMail sends nothing yet.
+func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, error) {
+	cfg = rest.CopyConfig(cfg)
+	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/apis", &eventsv1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
+	client, err := rest.RESTClientFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	e := &Mail{client: client, log: log, until: until, wake: make(chan struct{}, 1)}
+	e.mu.book, e.mu.told = newEventBook(), map[eventResult]uint64{}
+	return e, nil
+}
+
+func (e *Mail) Name() string { return "events" }
+
+// tell takes event; it does not block.
+func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
+	e.mu.Lock()
+	result := eventOverflow
+	if !e.mu.closed {
+		result = e.mu.book.tell(event, now)
+	}
+	e.mu.told[result]++
+	e.mu.Unlock()
+	if result == eventLimited || result == eventOverflow {
+		e.log.V(1).Info("event left out", "why", string(result), "object", event.Regarding.Namespace+"/"+event.Regarding.Name, "reason", event.Reason)
+	}
+	select {
+	case e.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// Counts are how many events were told, by what became of them.
+func (e *Mail) Counts() iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		e.mu.Lock()
+		told := maps.Clone(e.mu.told)
+		e.mu.Unlock()
+		for _, result := range []eventResult{eventAccepted, eventCounted, eventMerged, eventLimited, eventOverflow} {
+			if !yield(string(result), told[result]) {
+				return
+			}
+		}
+	}
+}
+
+// Run sends until ctx ends, and then what has been told by then.
+func (e *Mail) Run(ctx context.Context) error {
+	instance := "simulation"
+	if host, err := os.Hostname(); err == nil && simhook.Of(ctx) == nil {
+		instance = host
+	}
+	sweep := time.NewTicker(eventSweep)
+	defer sweep.Stop()
+	for {
+		for ctx.Err() == nil && e.sendNext(ctx, instance, eventTries) {
+			select {
+			case <-sweep.C: // also while there is always more to send
+				e.sweep(false)
+			default:
+			}
+		}
+		select {
+		case <-e.wake:
+		case <-sweep.C:
+			e.sweep(false)
+		case <-ctx.Done():
+			e.flush(ctx, instance)
+			return nil
+		}
+	}
+}
+
+// flush sends the rest, unless the server does not answer.
+func (e *Mail) flush(ctx context.Context, instance string) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), e.until())
+	defer cancel()
+	e.sweep(true)
+	for e.sendNext(ctx, instance, eventTriesAtEnd) {
+	}
+	if left := e.close(); left > 0 {
+		textlog.Warn(e.log, nil, "events were not sent: the server does not answer", "events", left)
+	}
+}
+
+func (e *Mail) sweep(all bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.book.sweep(time.Now(), all)
+}
+
+// close has later events left out, and returns how many wait.
+func (e *Mail) close() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.closed = true
+	return len(e.mu.book.waiting)
+}
+
+// sendNext sends the first that waits, again and again while the server does not
+// take it. It reports false when there is none, or when it has given up: then the
+// event waits on.
+func (e *Mail) sendNext(ctx context.Context, instance string, tries int) bool {
+	e.mu.Lock()
+	s := e.mu.book.next()
+	e.mu.Unlock()
+	if s == nil {
+		return false
+	}
+	wait := firstEventPause
+	for try := 1; ; try++ {
+		err := e.send(ctx, s, instance)
+		switch {
+		case err == nil:
+			return true
+		case !mayHeal(err):
+			textlog.Warn(e.log, nil, "the server refuses an event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
+				"reason", s.event.Reason, "error", err.Error())
+			e.giveUp(s)
+			return true
+		case try == tries && tries == eventTries:
+			textlog.Warn(e.log, err, "an event is given up", "tries", tries)
+			e.giveUp(s)
+			return true
+		case try == tries || !linger.For(ctx, wait):
+			e.putBack(s)
+			return false
+		}
+		wait = min(2*wait, lastEventPause)
+	}
+}
+
+// giveUp leaves out what the server has not taken. If it is told again it is sent anew.
+func (e *Mail) giveUp(s *series) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !s.created {
+		e.mu.book.forget(s)
+	}
+}
+
+func (e *Mail) putBack(s *series) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !s.queued {
+		s.queued = true
+		e.mu.book.waiting = append([]*series{s}, e.mu.book.waiting...)
+	}
+}
+
+// send has the server know of s what is known here.
+func (e *Mail) send(ctx context.Context, s *series, instance string) error {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	e.mu.Lock()
+	event := s.event.DeepCopy()
+	count, created := s.count, s.created
+	tried := s.tries > 0
+	if count > 1 {
+		event.Series = &eventsv1.EventSeries{Count: count, LastObservedTime: metav1.NewMicroTime(s.last)}
+	}
+	if !created {
+		s.tries++
+	}
+	e.mu.Unlock()
+	event.ReportingInstance = shorten(event.ReportingController+"-"+instance, 128)
+
+	var err error
+	if created {
+		err = e.patch(ctx, event)
+	}
+	if !created || apierrors.IsNotFound(err) { // the server forgets events after an hour
+		err = e.client.Post().Namespace(event.Namespace).Resource("events").Body(event).Do(ctx).Error()
+		if tried && apierrors.IsAlreadyExists(err) {
+			err = nil // by the try before, of which no answer came
+		}
+	}
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.created, s.sent, s.sentAt = true, count, time.Now()
+	if count == 1 && s.count > 1 {
+		e.mu.book.queue(s)
+	}
+	return nil
+}
+
+func (e *Mail) patch(ctx context.Context, event *eventsv1.Event) error {
+	body, err := json.Marshal(map[string]any{"series": event.Series})
+	if err != nil {
+		return fmt.Errorf("encode the series: %w", err)
+	}
+	return e.client.Patch(types.MergePatchType).Namespace(event.Namespace).Resource("events").Name(event.Name).Body(body).Do(ctx).Error()
+}
+
+// mayHeal reports whether what failed by err may succeed later.
+func mayHeal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true // the server was not reached
+	}
+	code := status.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"fmt"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/record"
+)
+
+// olderRecorder is a recorder with the methods of package record.
+type olderRecorder struct{ to recorder }
+
+// NewOlder is New with the methods of package record.
+func NewOlder(mail *Mail, scheme *runtime.Scheme, controller string) record.EventRecorder {
+	return olderRecorder{recorder{mail, scheme, controller}}
+}
+
+func (o olderRecorder) Event(object runtime.Object, eventtype, reason, message string) {
+	o.tell(object, nil, eventtype, reason, message)
+}
+
+func (o olderRecorder) Eventf(object runtime.Object, eventtype, reason, message string, args ...any) {
+	o.tell(object, nil, eventtype, reason, fmt.Sprintf(message, args...))
+}
+
+func (o olderRecorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, message string, args ...any) {
+	o.tell(object, annotations, eventtype, reason, fmt.Sprintf(message, args...))
+}
+
+// tell makes an Event as Eventf of Events does. A reference, which that code may give in
+// the object's place, is taken as it is.
+func (o olderRecorder) tell(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
+	if ref, ok := object.(*corev1.ObjectReference); ok && ref != nil {
+		object = ref.DeepCopy()
+	}
+	event, err := o.to.event(object, nil, eventtype, reason, reason, message)
+	if err != nil {
+		o.to.mail.log.Error(err, "an event is not sent", "controller", o.to.controller, "reason", reason)
+		return
+	}
+	event.Annotations = maps.Clone(annotations)
+	o.to.mail.tell(event, time.Now())
+}

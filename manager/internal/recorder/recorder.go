@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recorder
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/reference"
+
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
+
+// maxNote is what the server takes as an Event's note, in bytes.
+const maxNote = 1024
+
+// recorder makes Events of what one controller tells.
+type recorder struct {
+	mail       *Mail
+	scheme     *runtime.Scheme
+	controller string
+}
+
+// New returns a recorder of what the controller of that name tells, which mail sends.
+func New(mail *Mail, scheme *runtime.Scheme, controller string) events.EventRecorder {
+	return recorder{mail, scheme, controller}
+}
+
+// Eventf implements events.EventRecorder. What cannot become an Event is logged.
+func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
+	if err != nil {
+		r.mail.log.Error(err, "an event is not sent", "controller", r.controller, "reason", reason)
+		return
+	}
+	r.mail.tell(event, time.Now())
+}
+
+func (r recorder) event(regarding, related runtime.Object, eventtype, reason, action, note string) (*eventsv1.Event, error) {
+	about, err := r.refer(regarding)
+	if err != nil {
+		return nil, fmt.Errorf("event about %T: %w", regarding, err)
+	}
+	if eventtype != corev1.EventTypeNormal && eventtype != corev1.EventTypeWarning {
+		return nil, fmt.Errorf("event of type %q: give corev1.EventTypeNormal or corev1.EventTypeWarning", eventtype)
+	}
+	event := &eventsv1.Event{
+		ReportingController: r.controller,
+		Type:                eventtype,
+		Reason:              reason,
+		Action:              action,
+		Note:                shorten(textlog.VisibleLines(strings.ToValidUTF8(note, "?")), maxNote), // people read it in terminals
+		Regarding:           *about,
+	}
+	event.Namespace = about.Namespace
+	if event.Namespace == "" {
+		event.Namespace = metav1.NamespaceDefault // as the server asks for cluster-scoped objects
+	}
+	if !noObject(related) {
+		if event.Related, err = r.refer(related); err != nil {
+			return nil, fmt.Errorf("event related to %T: %w", related, err)
+		}
+	}
+	return event, nil
+}
+
+func (r recorder) refer(obj runtime.Object) (*corev1.ObjectReference, error) {
+	if noObject(obj) {
+		return nil, reference.ErrNilObject
+	}
+	ref, err := reference.GetReference(r.scheme, obj)
+	if err == nil && ref.Name == "" {
+		err = errors.New("the object has no name")
+	}
+	return ref, err
+}
+
+// shorten cuts text to limit bytes of UTF-8.
+func shorten(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= limit {
+		return text
+	}
+	const rest = "…"
+	end := limit - len(rest)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + rest
+}
+
+// noObject reports whether obj is nil, or an interface around a nil pointer.
+func noObject(obj runtime.Object) bool {
+	v := reflect.ValueOf(obj)
+	return obj == nil || v.Kind() == reflect.Pointer && v.IsNil()
+}

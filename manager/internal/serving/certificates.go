@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"context"
+	"time"
+
+	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/keypair"
+	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/go-logr/logr"
+)
+
+// certificates keep what a server shows.
+type certificates interface {
+	Look(log logr.Logger)
+	// Keep looks until ctx ends.
+	Keep(ctx context.Context, log logr.Logger)
+}
+
+// certificatesOf are those of a directory that held serves; empty: made in memory.
+func certificatesOf(dir string, held *keypair.Holder) certificates {
+	if dir != "" {
+		return keypair.Files{Dir: dir, Held: held}
+	}
+	return selfMade{held}
+}
+
+// selfMade keeps a certificate that nobody trusts.
+type selfMade struct{ held *keypair.Holder }
+
+// Look makes a certificate when there is none, or when it is due.
+func (s selfMade) Look(log logr.Logger) {
+	if have, _ := s.held.Get(); have != nil && !have.Due(time.Now()) {
+		return
+	}
+	made, err := newSelfMade(time.Now())
+	if err != nil {
+		if s.held.Miss(err) {
+			log.Error(err, "no certificate could be made")
+		}
+		return
+	}
+	s.held.Offer(made, time.Now())
+}
+
+func newSelfMade(now time.Time) (*keypair.Pair, error) {
+	by, err := authority.New(now, "flyball-metrics")
+	if err != nil {
+		return nil, err
+	}
+	made, err := by.Server(now)
+	if err != nil {
+		return nil, err
+	}
+	return keypair.Parse(made.Cert, made.Key)
+}
+
+// Keep makes certificates until ctx ends.
+func (s selfMade) Keep(ctx context.Context, log logr.Logger) {
+	for linger.For(ctx, time.Hour) {
+		s.Look(log)
+	}
+}
