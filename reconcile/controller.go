@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -322,5 +323,44 @@ func (c *Controller[K]) endWaits() {
 	c.mu.Unlock()
 	for _, stop := range waits {
 		stop()
+	}
+}
+
+// ReportTo has each reconcile reported to w, in place of the one before; nil: to
+// nobody. A manager has its controllers report to its informers' mutation detector;
+// without one: c.ReportTo(factory.MutationDetector()), if that is not nil. After Run
+// has begun it is remembered as misuse.
+func (c *Controller[K]) ReportTo(w Witness) {
+	c.mu.Lock()
+	began := c.mu.began != 0
+	if !began {
+		c.mu.witness = w
+	}
+	c.mu.Unlock()
+	if began {
+		c.misused(errors.New("report to a witness: the controller has begun to run; call ReportTo before"))
+	}
+}
+
+// TraceTo has each reconcile be a span of provider, and the context that Reconcile gets
+// carry it. An event that names a key begins a trace: its span has two children, the
+// time in the queue and the reconcile. When several events lead to one reconcile it
+// belongs to the trace of the first and links to the others, of which there are 16 at
+// most; flyball.events counts them. A run that no event asked for, after a time or with
+// backoff, begins a trace of its own. It, too, links to the run that asked for it. A nil
+// provider: no spans, and no cost. A manager does this with Options.TracerProvider. After
+// the controller has begun it is remembered as misuse.
+func (c *Controller[K]) TraceTo(provider trace.TracerProvider) {
+	c.mu.Lock()
+	began := c.mu.began != 0
+	if !began {
+		c.mu.traces = nil
+		if !isNil(provider) {
+			c.mu.traces = newTraces[K](c.name, provider)
+		}
+	}
+	c.mu.Unlock()
+	if began {
+		c.misused(errors.New("trace: the controller has begun to run; call TraceTo before"))
 	}
 }

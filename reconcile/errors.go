@@ -6,6 +6,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -143,4 +144,15 @@ func isStaleConflict(err error) bool {
 	return ok && apierrors.IsConflict(err) &&
 		!apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) &&
 		!strings.Contains(err.Error(), "UID in precondition")
+}
+
+// guarded calls f and returns its panic. Of runtime.Goexit it knows nothing.
+func guarded(f func()) (p *PanicError) {
+	defer func() {
+		if v := recover(); v != nil {
+			p = &PanicError{Value: v, Stack: string(debug.Stack())}
+		}
+	}()
+	f()
+	return nil
 }

@@ -24,12 +24,6 @@ type Failure[K comparable] struct {
 	At time.Time
 }
 
-// Failures are the last errors of the keys that are tried again with backoff, in no
-// order. A key is not among them any more when a reconcile of it ends otherwise; one
-// that ends with a terminal error waits for nothing, and is told of in the log alone.
-// It copies all of them under a lock: Snapshot has the numbers of outcomes.
-func (c *Controller[K]) Failures() []Failure[K] { return c.failures.all() }
-
 // failures by their keys.
 type failures[K comparable] struct {
 	some atomic.Bool // there are, so that success costs no lock

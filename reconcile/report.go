@@ -44,14 +44,3 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 		log.Error(failure, "the error of a reconcile panicked while it was read", "outcome", a.outcome, "stack", failure.Stack)
 	}
 }
-
-// verbosity of the log line about an outcome.
-func (o Outcome) verbosity() int {
-	switch o {
-	case OutcomeDone:
-		return 2
-	case OutcomeConflict, OutcomeStopped, OutcomeAfter, OutcomeRetry:
-		return 1
-	}
-	return 0
-}

@@ -5,7 +5,6 @@ package reconcile
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"time"
@@ -19,29 +18,6 @@ import (
 
 // maxLinks is how many events of one reconcile its span links to, beside its parent.
 const maxLinks = 16
-
-// TraceTo has each reconcile be a span of provider, and the context that Reconcile gets
-// carry it. An event that names a key begins a trace: its span has two children, the
-// time in the queue and the reconcile. When several events lead to one reconcile it
-// belongs to the trace of the first and links to the others, of which there are 16 at
-// most; flyball.events counts them. A run that no event asked for, after a time or with
-// backoff, begins a trace of its own. It, too, links to the run that asked for it. A nil
-// provider: no spans, and no cost. A manager does this with Options.TracerProvider. After
-// the controller has begun it is remembered as misuse.
-func (c *Controller[K]) TraceTo(provider trace.TracerProvider) {
-	c.mu.Lock()
-	began := c.mu.began != 0
-	if !began {
-		c.mu.traces = nil
-		if !isNil(provider) {
-			c.mu.traces = newTraces[K](c.name, provider)
-		}
-	}
-	c.mu.Unlock()
-	if began {
-		c.misused(errors.New("trace: the controller has begun to run; call TraceTo before"))
-	}
-}
 
 // traces makes the spans of a controller. It remembers of each key that waits why it
 // does.
@@ -120,29 +96,31 @@ func (t *traces[K]) take(key K) origin {
 	return o
 }
 
-// begin has r be a span. attempt is 1 where none has failed before.
-func (t *traces[K]) begin(r *run[K], attempt int) {
-	o := t.take(r.key)
-	r.priority = o.priority
-	parent, first := r.Context, trace.WithNewRoot()
+// begin has the run of key that ctx is of, begun at since, be a span, which the context
+// that it returns carries. attempt is 1 where none has failed before. The priority is
+// what end needs.
+func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time, attempt int) (traced context.Context, priority int8) {
+	o := t.take(key)
+	parent, first := ctx, trace.WithNewRoot()
 	if o.event.IsValid() {
-		parent, first = trace.ContextWithSpanContext(r.Context, o.event), trace.WithSpanKind(trace.SpanKindInternal)
+		parent, first = trace.ContextWithSpanContext(ctx, o.event), trace.WithSpanKind(trace.SpanKindInternal)
 		_, queue := t.tracer.Start(parent, "queue "+t.controller, trace.WithTimestamp(o.since))
-		queue.End(trace.WithTimestamp(r.since))
+		queue.End(trace.WithTimestamp(since))
 	}
-	r.Context, _ = t.tracer.Start(parent, "reconcile "+t.controller, first, trace.WithTimestamp(r.since), trace.WithLinks(o.links...), trace.WithAttributes(
+	traced, _ = t.tracer.Start(parent, "reconcile "+t.controller, first, trace.WithTimestamp(since), trace.WithLinks(o.links...), trace.WithAttributes(
 		attribute.String("flyball.controller", t.controller),
-		attribute.String("flyball.key", keyText(r.key)),
-		attribute.String("flyball.reconcile_id", r.id()),
+		attribute.String("flyball.key", keyText(key)),
+		attribute.String("flyball.reconcile_id", id),
 		attribute.Int("flyball.priority", int(o.priority)),
 		attribute.Int("flyball.attempt", attempt),
 		attribute.Int("flyball.events", o.events),
 	))
+	return traced, o.priority
 }
 
-// end ends r's span, and has the run that follows from it link to it.
-func (t *traces[K]) end(r *run[K], a action, err error) {
-	span := trace.SpanFromContext(r.Context)
+// end ends the span that begin has made, and has the run that follows link to it.
+func (t *traces[K]) end(traced context.Context, key K, priority int8, a action, err error) {
+	span := trace.SpanFromContext(traced)
 	span.SetAttributes(attribute.String("flyball.outcome", string(a.outcome)))
 	if a.after > 0 {
 		span.SetAttributes(attribute.Float64("flyball.after_seconds", a.after.Seconds()))
@@ -154,17 +132,17 @@ func (t *traces[K]) end(r *run[K], a action, err error) {
 		})
 	}
 	span.End()
-	if a.after == 0 && !a.backoff || r.key != r.key {
+	if a.after == 0 && !a.backoff || key != key {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.mu.origins[r.key]
+	o := t.mu.origins[key]
 	o.link(span.SpanContext(), "run before")
 	if o.events == 0 {
-		if o.priority = r.priority; a.priority != nil {
+		if o.priority = priority; a.priority != nil {
 			o.priority = inQueue(*a.priority)
 		}
 	}
-	t.mu.origins[r.key] = o
+	t.mu.origins[key] = o
 }

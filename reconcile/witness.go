@@ -4,7 +4,6 @@
 package reconcile
 
 import (
-	"errors"
 	"fmt"
 )
 
@@ -14,22 +13,6 @@ import (
 // delay it.
 type Witness interface {
 	Begin(who fmt.Stringer) (end func())
-}
-
-// ReportTo has each reconcile reported to w, in place of the one before; nil: to
-// nobody. A manager has its controllers report to its informers' mutation detector;
-// without one: c.ReportTo(factory.MutationDetector()), if that is not nil. After Run
-// has begun it is remembered as misuse.
-func (c *Controller[K]) ReportTo(w Witness) {
-	c.mu.Lock()
-	began := c.mu.began != 0
-	if !began {
-		c.mu.witness = w
-	}
-	c.mu.Unlock()
-	if began {
-		c.misused(errors.New("report to a witness: the controller has begun to run; call ReportTo before"))
-	}
 }
 
 // runName is what a Witness shows.

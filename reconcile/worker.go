@@ -88,7 +88,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.endWait(key)
 	r := c.newRun(ctx, key)
 	if c.traces != nil {
-		c.traces.begin(r, c.queue.NumRequeues(key)+1)
+		r.Context, r.priority = c.traces.begin(r.Context, key, r.id(), r.since, c.queue.NumRequeues(key)+1)
 	}
 	if c.witness != nil {
 		defer c.witness.Begin(runName{c.name, key})() // after all else
@@ -122,15 +122,4 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 		err = p
 	}
 	returned = true
-}
-
-// guarded calls f and returns its panic. Of runtime.Goexit it knows nothing.
-func guarded(f func()) (p *PanicError) {
-	defer func() {
-		if v := recover(); v != nil {
-			p = &PanicError{Value: v, Stack: string(debug.Stack())}
-		}
-	}()
-	f()
-	return nil
 }
