@@ -83,6 +83,11 @@ var arrows = map[string][]string{
 	"internal/protoweight": {"internal/jsonweight"},
 	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
 
+	// The rooms of the simulated server. Those without a row see no other.
+	"simulate/internal/defaults":   {"simulate/internal/jsonvalue"},
+	"simulate/internal/crdrules":   {"simulate/internal/jsonvalue"},
+	"simulate/internal/validation": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/jsonvalue"},
+
 	"simulate/embedded":            {"simulate"},
 	"simulate/simtest":             {"client", "simulate"},
 	"simulate/transcript":          {}, // knows servers by HTTP alone

@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // jobWork is where a Job stands. It is pure but for the time.
@@ -60,7 +62,7 @@ func (w *jobWork) count() {
 	}
 	uncounted.Succeeded, uncounted.Failed = flush(uncounted.Succeeded, &status.Succeeded), flush(uncounted.Failed, &status.Failed)
 	if status.StartTime == nil && !suspended(w.job) {
-		status.StartTime = new(now())
+		status.StartTime = new(jsonvalue.Now())
 	}
 }
 
@@ -164,7 +166,7 @@ func (w *jobWork) close() {
 	}
 	why := jobCondition(w.job, batchv1.JobSuccessCriteriaMet)
 	setJobCondition(w.job, batchv1.JobComplete, corev1.ConditionTrue, why.Reason, why.Message)
-	status.CompletionTime = new(now())
+	status.CompletionTime = new(jsonvalue.Now())
 }
 
 func hasEnded(job *batchv1.Job) bool {
@@ -181,7 +183,7 @@ func jobCondition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobC
 }
 
 func setJobCondition(job *batchv1.Job, kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
-	is := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: now(), LastTransitionTime: now()}
+	is := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()}
 	switch was := jobCondition(job, kind); {
 	case was == nil:
 		job.Status.Conditions = append(job.Status.Conditions, is)

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // namespaceKeeper empties namespaces that are deleted, and furnishes the others.
@@ -184,7 +186,7 @@ func (l leftovers) conditions(failed error) []corev1.NamespaceCondition {
 }
 
 func setNamespaceCondition(status *corev1.NamespaceStatus, is corev1.NamespaceCondition) {
-	is.LastTransitionTime = now()
+	is.LastTransitionTime = jsonvalue.Now()
 	for i, was := range status.Conditions {
 		if was.Type != is.Type {
 			continue

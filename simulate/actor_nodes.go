@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // nodeKeeper has Nodes become ready of which nobody has said that they are not.
@@ -32,7 +34,7 @@ func (a nodeKeeper) act(ctx context.Context, about reference) (time.Duration, er
 		_, err := update(ctx, a.company, byKubelet, about, "status", func(node *corev1.Node) {
 			node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
 				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status",
-				LastHeartbeatTime: now(), LastTransitionTime: now()})
+				LastHeartbeatTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()})
 		})
 		return 0, err
 	}

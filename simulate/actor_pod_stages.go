@@ -9,6 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // start has the containers of a Pod run, unless they cannot.
@@ -42,7 +44,7 @@ func eachContainer(pod *corev1.Pod, edit func(*corev1.ContainerStatus)) {
 func running(pod *corev1.Pod) {
 	ready := stageOf(pod) != StageNotReady && stageOf(pod) != StageCrashLoop
 	eachContainer(pod, func(c *corev1.ContainerStatus) {
-		c.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now()}}
+		c.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: jsonvalue.Now()}}
 		c.Ready, c.Started = ready, new(true)
 		c.ImageID = c.Image
 		c.ContainerID = fmt.Sprintf("simulated://%s/%s/%d", pod.UID, c.Name, c.RestartCount)
@@ -138,7 +140,7 @@ func (a podKeeper) crash(ctx context.Context, about reference, pod *corev1.Pod) 
 }
 
 func exited(c *corev1.ContainerStatus, failing bool) corev1.ContainerState {
-	end := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: now(), ContainerID: c.ContainerID}
+	end := &corev1.ContainerStateTerminated{Reason: "Completed", FinishedAt: jsonvalue.Now(), ContainerID: c.ContainerID}
 	if c.State.Running != nil {
 		end.StartedAt = c.State.Running.StartedAt
 	}

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // StageAnnotation on a Pod, or on the template of one, says that its containers
@@ -229,7 +231,7 @@ func (a podKeeper) freeAddress(pod *object) {
 }
 
 func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
-	is := corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: now(), ObservedGeneration: pod.Generation}
+	is := corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: jsonvalue.Now(), ObservedGeneration: pod.Generation}
 	was := podCondition(pod, kind)
 	if was == nil {
 		pod.Status.Conditions = append(pod.Status.Conditions, is)
@@ -248,7 +250,7 @@ var hostAddress = []corev1.HostIP{{IP: "192.0.2.1"}}
 func waiting(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodPending
 	pod.Status.HostIP, pod.Status.HostIPs = hostAddress[0].IP, hostAddress
-	pod.Status.StartTime = new(now())
+	pod.Status.StartTime = new(jsonvalue.Now())
 	unready := "containers with unready status: " + containerNames(pod)
 	setPodCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", "")
 	setPodCondition(pod, corev1.PodInitialized, corev1.ConditionTrue, "", "")

@@ -3,7 +3,12 @@
 
 package simulate
 
-import "k8s.io/apimachinery/pkg/runtime"
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+)
 
 // goPointer is a pointer to the Go type of a kind.
 type goPointer[T any] interface {
@@ -40,7 +45,7 @@ func readingOf[T any, P goPointer[T]](c *company, about reference, obj *object) 
 		}
 	}
 	typed := P(new(T))
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(unmanaged(obj.fields), typed); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.fields), typed); err != nil {
 		return nil, err
 	}
 	c.readings[about] = reading{obj, typed.DeepCopyObject()}
@@ -52,7 +57,7 @@ func readingOf[T any, P goPointer[T]](c *company, about reference, obj *object) 
 func readWhole[T any, P goPointer[T]](c *company, about reference) *T {
 	typed := read[T, P](c, about)
 	if typed != nil {
-		defaultTyped(P(typed))
+		defaults.Set(P(typed))
 	}
 	return typed
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // replicaSetController keeps as many Pods as ReplicaSets are to have.
@@ -181,7 +183,7 @@ func withFailure(status appsv1.ReplicaSetStatus, failed error, spare int) appsv1
 			reason = "FailedDelete"
 		}
 		status.Conditions = append(status.Conditions, appsv1.ReplicaSetCondition{
-			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failed.Error(), LastTransitionTime: now()})
+			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failed.Error(), LastTransitionTime: jsonvalue.Now()})
 	}
 	return status
 }

@@ -11,6 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // Who is said to own what actors write.
@@ -46,7 +49,7 @@ func (c *company) create(ctx context.Context, manager string, r schema.GroupReso
 	if !ok {
 		return nil, fmt.Errorf("create a %T", typed)
 	}
-	defaultTyped(made)
+	defaults.Set(made)
 	obj, err := objectOfTyped(q.kind, made)
 	if err != nil {
 		return nil, err
@@ -74,7 +77,7 @@ func update[T any, P goPointer[T]](ctx context.Context, c *company, manager stri
 		if err := retype(obj, typed); err != nil {
 			return nil, err
 		}
-		keepField(metadataOf(old), metadataOf(obj), "managedFields")
+		jsonvalue.KeepField(metadataOf(old), metadataOf(obj), "managedFields")
 		if same(old, obj) {
 			return obj, nil
 		}

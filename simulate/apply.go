@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // apply stores what a server-side apply makes of the object, or of nothing.
@@ -95,7 +97,7 @@ func (q *writing) applied(given map[string]any, old *object) (*object, error) {
 
 // unapplied reports whether an apply has changed nothing but who owns what.
 func unapplied(old, obj *object) bool {
-	return old != nil && sameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && sameBut(metadataOf(old), metadataOf(obj), "managedFields")
+	return old != nil && jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(metadataOf(old), metadataOf(obj), "managedFields")
 }
 
 // merged is what q makes of old, without the defaults of what is new.

@@ -6,6 +6,11 @@ package simulate
 import (
 	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // What sets built-in kinds apart in how they are written. The names are of
@@ -114,7 +119,7 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 	case "pods":
 		return firstPodStatus(obj)
 	case "persistentvolumes":
-		return map[string]any{"phase": "Pending", "lastPhaseTransitionTime": now().UTC().Format(time.RFC3339)}
+		return map[string]any{"phase": "Pending", "lastPhaseTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
 	case "persistentvolumeclaims":
 		return map[string]any{"phase": "Pending"}
 	case "volumeattachments.storage.k8s.io":
@@ -140,4 +145,26 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 		return map[string]any{"currentReplicas": int64(0), "desiredReplicas": int64(0)}
 	}
 	return map[string]any{}
+}
+
+// firstPodStatus is the status of a new Pod.
+func firstPodStatus(obj *object) map[string]any {
+	status := map[string]any{"phase": "Pending", "qosClass": qualityOf(obj)}
+	spec, _ := obj.fields["spec"].(map[string]any)
+	if gates, _ := spec["schedulingGates"].([]any); len(gates) > 0 {
+		status["conditions"] = []any{map[string]any{
+			"type": string(corev1.PodScheduled), "status": "False", "reason": corev1.PodReasonSchedulingGated,
+			"message": "Scheduling is blocked due to non-empty scheduling gates", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339),
+		}}
+	}
+	return status
+}
+
+// qualityOf is the class that the resources of a Pod's containers give it.
+func qualityOf(obj *object) string {
+	pod, err := typedOf[corev1.Pod](obj)
+	if err != nil {
+		return string(corev1.PodQOSBestEffort)
+	}
+	return string(defaults.PodQuality(pod))
 }

@@ -3,7 +3,18 @@
 
 package simulate
 
-import "k8s.io/apimachinery/pkg/runtime/schema"
+import (
+	"maps"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+)
 
 var (
 	coreEvents  = schema.GroupResource{Resource: "events"}
@@ -54,4 +65,56 @@ func convertEvent(obj *object, _, to *Kind) (*object, error) {
 		}
 	}
 	return &object{fields: fields, poison: obj.poison}, nil
+}
+
+// autoscalers are held as v2. What v1 has no fields for is in annotations there, as
+// on a real server, and comes back from them.
+var autoscalers = schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
+
+// convertAutoscaler is an autoscaler of one version as the other has it.
+func convertAutoscaler(obj *object, _, to *Kind) (*object, error) {
+	var out runtime.Object
+	var annotations map[string]string
+	if to.Version == "v1" {
+		in, err := typedOf[autoscalingv2.HorizontalPodAutoscaler](obj)
+		if err != nil {
+			return nil, err
+		}
+		older := autoscaling.Older(in)
+		out, annotations = older, older.Annotations
+	} else {
+		in, err := typedOf[autoscalingv1.HorizontalPodAutoscaler](obj)
+		if err != nil {
+			return nil, err
+		}
+		newer := autoscaling.Newer(in)
+		defaults.Autoscaler(newer)
+		out, annotations = newer, newer.Annotations
+	}
+	made, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+	if err != nil {
+		return nil, err
+	}
+	fields := loose(obj, to).Object
+	for _, part := range []string{"spec", "status"} {
+		if _, ok := fields[part]; ok {
+			fields[part] = made[part]
+		}
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	delete(metadata, "annotations")
+	fields["metadata"] = metadata
+	if len(annotations) > 0 {
+		jsonvalue.SetIn(fields, textsOf(annotations), "metadata", "annotations")
+	}
+	return &object{fields: fields, poison: obj.poison}, nil
+}
+
+func textsOf(of map[string]string) map[string]any {
+	out := make(map[string]any, len(of))
+	for name, text := range of {
+		out[name] = text
+	}
+	return out
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 )
 
 // What is put, found, selected or removed as an Event of one group is one of the
@@ -105,11 +107,11 @@ func TestAutoscaler_ComesBackFromTheOlderVersion(t *testing.T) {
 		},
 		Conditions: []autoscalingv2.HorizontalPodAutoscalerCondition{{Type: "AbleToScale", Status: "True", Reason: "R"}},
 	}
-	older := olderAutoscaler(o)
+	older := autoscaling.Older(o)
 	if busy := older.Spec.TargetCPUUtilizationPercentage; busy == nil || *busy != 7 || len(older.Annotations) != 5 {
 		t.Errorf("as v1 it is %+v with %v, want a target of 7 and four annotations beside its own", older.Spec, older.Annotations)
 	}
-	if back := newerAutoscaler(older); !equality.Semantic.DeepEqual(back, o) {
+	if back := autoscaling.Newer(older); !equality.Semantic.DeepEqual(back, o) {
 		t.Errorf("it came back as\n%+v\nwant\n%+v", back, o)
 	}
 }
@@ -121,7 +123,7 @@ func TestAutoscaler_FirstTargetForTheCPUIsTheOlderVersions(t *testing.T) {
 		o.Spec.Metrics = append(o.Spec.Metrics, autoscalingv2.MetricSpec{Type: "Resource", Resource: &autoscalingv2.ResourceMetricSource{
 			Name: "cpu", Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(busy)}}})
 	}
-	older := olderAutoscaler(o)
+	older := autoscaling.Older(o)
 	if busy := older.Spec.TargetCPUUtilizationPercentage; busy == nil || *busy != 7 || len(older.Annotations) != 0 {
 		t.Errorf("as v1 it is %+v with %v, want a target of 7 and no annotations", older.Spec, older.Annotations)
 	}
@@ -130,8 +132,8 @@ func TestAutoscaler_FirstTargetForTheCPUIsTheOlderVersions(t *testing.T) {
 // An annotation that tells of no rule is no behavior.
 func TestAutoscaler_EmptyBehaviorIsNone(t *testing.T) {
 	for _, text := range []string{"{}", "null", "{"} {
-		o := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{scalerBehavior: text}}}
-		if newer := newerAutoscaler(o); newer.Spec.Behavior != nil || len(newer.Annotations) != 0 {
+		o := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"autoscaling.alpha.kubernetes.io/behavior": text}}}
+		if newer := autoscaling.Newer(o); newer.Spec.Behavior != nil || len(newer.Annotations) != 0 {
 			t.Errorf("%s: got behavior %+v and annotations %v, want neither", text, newer.Spec.Behavior, newer.Annotations)
 		}
 	}

@@ -21,13 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
-// definitions is the resource of CRDs, definitionKind their kind.
-var (
-	definitions    = apiextensionsv1.Resource("customresourcedefinitions")
-	definitionKind = apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition")
-)
+// definitions is the resource of CRDs.
+var definitions = apiextensionsv1.Resource("customresourcedefinitions")
 
 // definition is what the spec of a CRD defines, compiled. Nobody changes it, so
 // many servers can have it.
@@ -53,8 +52,8 @@ func compileDefinition(s *apiextensionsv1.CustomResourceDefinitionSpec) (*defini
 	slices.SortStableFunc(d.versions, func(a, b apiextensionsv1.CustomResourceDefinitionVersion) int {
 		return version.CompareKubeAwareVersionStrings(b.Name, a.Name)
 	})
-	models := map[string]*spec.Schema{}
-	types := sync.OnceValue(func() managedfields.TypeConverter { return converterOf(models) })
+	documents := map[string]*spec.Schema{}
+	types := sync.OnceValue(func() managedfields.TypeConverter { return models.ConverterOf(documents) })
 	for i := range d.versions {
 		v := &d.versions[i]
 		made, err := d.compile(v)
@@ -66,8 +65,8 @@ func compileDefinition(s *apiextensionsv1.CustomResourceDefinitionSpec) (*defini
 			made.managers, made.scaleManagers = newFieldManagers(), newFieldManagers()
 		}
 		gvk := d.kind(v.Name)
-		made.document = modelOf(gvk, made.structural)
-		models[customModel(gvk)] = made.document
+		made.document = models.ModelOf(gvk, made.structural)
+		documents[models.CustomModel(gvk)] = made.document
 		d.schemas[v.Name] = made
 	}
 	compiled.put(d)

@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // definitionWriter is who is said to write the status of CRDs.
@@ -217,12 +220,12 @@ func markDefinition(old *object) *object {
 	}
 	next := old.copy()
 	m := next.meta()
-	m.SetDeletionTimestamp(new(now()))
+	m.SetDeletionTimestamp(new(jsonvalue.Now()))
 	if !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		m.SetFinalizers(append(m.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
 	}
 	noteCondition(crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionPending", "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon")
-	if written, err := objectOfTyped(&Kind{GroupVersionKind: definitionKind}, crd); err == nil {
+	if written, err := objectOfTyped(&Kind{GroupVersionKind: models.DefinitionKind}, crd); err == nil {
 		next.fields["status"] = written.fields["status"]
 	}
 	return next

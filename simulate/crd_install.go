@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // definitionOf is a CRD that is stored, in its Go type. Nobody changes its spec, which
@@ -50,8 +53,8 @@ func completeDefinition(obj *object) error {
 	if err != nil {
 		return err
 	}
-	defaultTyped(crd)
-	written, err := objectOfTyped(&Kind{GroupVersionKind: definitionKind}, crd)
+	defaults.Set(crd)
+	written, err := objectOfTyped(&Kind{GroupVersionKind: models.DefinitionKind}, crd)
 	if err != nil {
 		return err
 	}

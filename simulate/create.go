@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 const (
@@ -95,7 +97,7 @@ func (o *object) unbegun() {
 // beginCreate gives a new object what the server decides about.
 func (s *Server) beginCreate(obj *object) {
 	m := obj.meta()
-	m.SetCreationTimestamp(now())
+	m.SetCreationTimestamp(jsonvalue.Now())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m.SetUID(s.uidLocked())

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
@@ -22,10 +21,11 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
-)
 
-// podGrace is how many seconds a Pod has to end when nobody says.
-const podGrace = 30
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+)
 
 // deletion reads what a DELETE asks for.
 func (c *call) deletion() (q *writing, opts metav1.DeleteOptions, err error) {
@@ -85,7 +85,7 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 	case contentJSON:
 	case contentProtobuf:
 		kind := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
-		decoded, _, err := goCodecs().UniversalDeserializer().Decode(body, &kind, nil)
+		decoded, _, err := gotypes.Codecs().UniversalDeserializer().Decode(body, &kind, nil)
 		if err != nil {
 			return opts, apierrors.NewBadRequest(err.Error())
 		}
@@ -240,13 +240,13 @@ func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
 		if m.GetGeneration() > 0 {
 			m.SetGeneration(m.GetGeneration() + 1)
 		}
-		m.SetDeletionTimestamp(new(metav1.NewTime(now().Add(time.Duration(grace) * time.Second))))
+		m.SetDeletionTimestamp(new(metav1.NewTime(jsonvalue.Now().Add(time.Duration(grace) * time.Second))))
 		m.SetDeletionGracePeriodSeconds(&grace)
 		return next
 	}
 	if pending := m.GetDeletionGracePeriodSeconds(); pending != nil && grace < *pending {
 		end := metav1.NewTime(was.Add(time.Duration(grace-*pending) * time.Second))
-		if at := now(); end.Before(&at) {
+		if at := jsonvalue.Now(); end.Before(&at) {
 			end = at
 		}
 		m.SetDeletionTimestamp(&end)
@@ -274,8 +274,8 @@ func (k *Kind) terminating(old *object) (next *object, terminates bool) {
 		return old, true
 	}
 	next = old.copy()
-	next.meta().SetDeletionTimestamp(new(now()))
-	setIn(next.fields, "Terminating", "status", "phase")
+	next.meta().SetDeletionTimestamp(new(jsonvalue.Now()))
+	jsonvalue.SetIn(next.fields, "Terminating", "status", "phase")
 	return next, true
 }
 
@@ -289,7 +289,7 @@ func (k *Kind) lastSeen(obj *object) *object {
 	m := obj.meta()
 	if unset(m.GetDeletionTimestamp()) {
 		m.SetGeneration(m.GetGeneration() + 1)
-		m.SetDeletionTimestamp(new(now()))
+		m.SetDeletionTimestamp(new(jsonvalue.Now()))
 	}
 	m.SetDeletionGracePeriodSeconds(new(int64(0)))
 	return obj
@@ -301,7 +301,7 @@ func (k *Kind) graceOf(old *object, opts *metav1.DeleteOptions) int64 {
 		return 0
 	}
 	spec, _ := old.fields["spec"].(map[string]any)
-	grace := int64(podGrace)
+	grace := int64(defaults.PodGrace)
 	if own, ok := spec["terminationGracePeriodSeconds"].(int64); ok {
 		grace = own
 	}
@@ -317,52 +317,6 @@ func (k *Kind) graceOf(old *object, opts *metav1.DeleteOptions) int64 {
 		return 0
 	}
 	return grace
-}
-
-// setPropagation puts in the finalizers that say what becomes of dependents,
-// and reports whether that changed anything.
-func setPropagation(obj *object, k *Kind, opts *metav1.DeleteOptions) bool {
-	m := obj.meta()
-	was := m.GetFinalizers()
-	is := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
-		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
-	})
-	switch propagationOf(k, was, opts) {
-	case metav1.DeletePropagationOrphan:
-		is = append(is, metav1.FinalizerOrphanDependents)
-	case metav1.DeletePropagationForeground:
-		is = append(is, metav1.FinalizerDeleteDependents)
-	}
-	if sameMembers(was, is) {
-		return false
-	}
-	m.SetFinalizers(is)
-	return true
-}
-
-func sameMembers(a, b []string) bool {
-	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
-	return slices.Equal(slices.Compact(a), slices.Compact(b))
-}
-
-// propagationOf is what becomes of dependents: as the request says, else as the
-// object's finalizers say already, else as its kind has always had it.
-func propagationOf(k *Kind, finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
-	switch {
-	case opts.PropagationPolicy != nil:
-		return *opts.PropagationPolicy
-	case opts.OrphanDependents != nil && *opts.OrphanDependents:
-		return metav1.DeletePropagationOrphan
-	case opts.OrphanDependents != nil:
-		return metav1.DeletePropagationBackground
-	case slices.Contains(finalizers, metav1.FinalizerOrphanDependents):
-		return metav1.DeletePropagationOrphan
-	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
-		return metav1.DeletePropagationForeground
-	case k.is(orphaning):
-		return metav1.DeletePropagationOrphan
-	}
-	return metav1.DeletePropagationBackground
 }
 
 // deleteCollection answers a DELETE of all that is selected: each is deleted as

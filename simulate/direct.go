@@ -10,6 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // Put creates obj or replaces what is stored under its name, whatever its
@@ -18,14 +21,14 @@ import (
 func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
-		kinds, _, err := goTypes().ObjectKinds(obj)
+		kinds, _, err := gotypes.Scheme().ObjectKinds(obj)
 		if err != nil {
 			return "", fmt.Errorf("put %T: %w; set its apiVersion and kind", obj, err)
 		}
 		gvk = kinds[0]
 	}
 	next, err := objectOf(obj)
-	if err == nil && gvk.GroupKind() == definitionKind.GroupKind() {
+	if err == nil && gvk.GroupKind() == models.DefinitionKind.GroupKind() {
 		err = completeDefinition(next)
 	}
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // encoder writes answers about one kind in the form that was asked for.
@@ -243,7 +245,7 @@ func (e encoder) appendMessage(to []byte, obj *object, known *openFragments) ([]
 	if obj.poison {
 		fields = map[string]any{"metadata": obj.fields["metadata"]}
 	}
-	typed, err := goTypes().New(e.kind.GroupVersionKind)
+	typed, err := gotypes.Scheme().New(e.kind.GroupVersionKind)
 	if err != nil {
 		return to, err
 	}

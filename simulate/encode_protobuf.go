@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // backward is a message that is written from its end, so that each length is known when it is written.
@@ -321,7 +323,7 @@ type protoMessages struct {
 // append appends the message of a built-in kind's fields. It is false if the Go type has to write it: one with rules of its
 // own, and where a value is not of the type that its field has.
 func (p *protoMessages) append(to []byte, kind *Kind, fields map[string]any, known *openFragments) ([]byte, bool) {
-	t := goTypes().AllKnownTypes()[kind.GroupVersionKind]
+	t := gotypes.Scheme().AllKnownTypes()[kind.GroupVersionKind]
 	if t == nil {
 		return to, false
 	}

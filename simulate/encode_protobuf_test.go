@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/randfill"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // TestMessages_AreThoseOfTheGoTypes_S28 fills an object of each built-in kind at random, and compares what is written straight
@@ -50,14 +52,14 @@ func TestMessages_AreThoseOfTheGoTypes_S28(t *testing.T) {
 	var written, left []string
 	for _, kind := range builtins() {
 		name := kind.GroupVersionKind.String()
-		typ := goTypes().AllKnownTypes()[kind.GroupVersionKind]
+		typ := gotypes.Scheme().AllKnownTypes()[kind.GroupVersionKind]
 		if typ == nil || messages.get(typ) == nil {
 			left = append(left, name)
 			continue
 		}
 		written = append(written, name)
 		for round := range 20 {
-			typed, err := goTypes().New(kind.GroupVersionKind)
+			typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +81,7 @@ func compareMessages(t *testing.T, messages *protoMessages, kind *Kind, typed ru
 	if err != nil {
 		return // a value that has no JSON
 	}
-	read, _ := goTypes().New(kind.GroupVersionKind)
+	read, _ := gotypes.Scheme().New(kind.GroupVersionKind)
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, read); err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 const ofMeta = ";g=meta.k8s.io;v=v1"
@@ -46,7 +48,7 @@ func inForm(t *testing.T, form string, body []byte) *corev1.Pod {
 	case contentYAML:
 		err = yaml.UnmarshalStrict(body, pod)
 	case contentProtobuf:
-		_, _, err = goCodecs().UniversalDeserializer().Decode(body, nil, pod)
+		_, _, err = gotypes.Codecs().UniversalDeserializer().Decode(body, nil, pod)
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
 	case asTable:
 		var table metav1.Table
@@ -86,7 +88,7 @@ func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 	}
 	for _, form := range []string{contentJSON, contentYAML, contentProtobuf} {
 		list := &corev1.PodList{}
-		if _, _, err := goCodecs().UniversalDeserializer().Decode(reply(s, path, form).Body.Bytes(), nil, list); err != nil || len(list.Items) != 1 {
+		if _, _, err := gotypes.Codecs().UniversalDeserializer().Decode(reply(s, path, form).Body.Bytes(), nil, list); err != nil || len(list.Items) != 1 {
 			t.Fatalf("list as %s: %v, %d items", form, err, len(list.Items))
 		}
 		list.Items[0].TypeMeta = want.TypeMeta

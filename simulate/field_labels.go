@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // fieldLabel is one field by which the objects of a kind can be selected.
@@ -80,7 +82,7 @@ func (k *Kind) labelOf(label string) (fieldLabel, bool) {
 	case label == "metadata.namespace":
 		return at(label), own == nil || k.Namespaced && k.Kind != "PodCertificateRequest"
 	case k.custom():
-		return fieldLabel{path: splitPath(label)}, slices.Contains(k.selectable, "."+label)
+		return fieldLabel{path: jsonvalue.SplitPath(label)}, slices.Contains(k.selectable, "."+label)
 	}
 	known, ok := own[label]
 	return known, ok
@@ -108,52 +110,12 @@ func (k *Kind) fieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// splitPath splits a JSON path of plain names, as "spec.color" or
-// "spec['a.b']".
-func splitPath(path string) (names []string) {
-	for path != "" {
-		if inner, ok := strings.CutPrefix(path, "['"); ok {
-			name, rest, _ := strings.Cut(inner, "']")
-			names, path = append(names, name), strings.TrimPrefix(rest, ".")
-			continue
-		}
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			end = len(path)
-		}
-		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
-	}
-	return names
-}
-
 // value is what an object is compared by.
 func (l fieldLabel) value(fields map[string]any) string {
 	for _, path := range [][]string{l.path, l.otherwise} {
-		if value := lookup(fields, path); value != nil && value != "" {
+		if value := jsonvalue.Lookup(fields, path); value != nil && value != "" {
 			return fmt.Sprint(value)
 		}
 	}
 	return l.zero
-}
-
-// lookup is the value at a path; nil: there is none. "0" is the first of a list.
-func lookup(fields map[string]any, path []string) (value any) {
-	if len(path) == 0 {
-		return nil
-	}
-	value = fields
-	for _, name := range path {
-		switch inner := value.(type) {
-		case map[string]any:
-			value = inner[name]
-		case []any:
-			if name != "0" || len(inner) == 0 {
-				return nil
-			}
-			value = inner[0]
-		default:
-			return nil
-		}
-	}
-	return value
 }

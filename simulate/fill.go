@@ -16,6 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // fill gives a new object what the server allots: addresses, ports, and
@@ -26,8 +30,8 @@ func (s *Server) fill(q *writing, obj *object) error {
 	case "services":
 		return s.fillService(obj, nil)
 	case "namespaces":
-		setIn(obj.fields, []any{"kubernetes"}, "spec", "finalizers")
-		setIn(obj.fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
+		jsonvalue.SetIn(obj.fields, []any{"kubernetes"}, "spec", "finalizers")
+		jsonvalue.SetIn(obj.fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 	case "jobs.batch":
 		return fillJob(obj)
 	case "pods":
@@ -46,7 +50,7 @@ func (s *Server) fill(q *writing, obj *object) error {
 		uncoordinated(obj)
 	case "daemonsets.apps":
 		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
-			setIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+			jsonvalue.SetIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 		}
 	case "endpointslices.discovery.k8s.io":
 		endpoints, _ := obj.fields["endpoints"].([]any)
@@ -108,7 +112,7 @@ func fillAPIService(obj *object) {
 	obj.fields["status"] = map[string]any{}
 	spec, _ := obj.fields["spec"].(map[string]any)
 	if service, ok := spec["service"].(map[string]any); ok && service["port"] == nil {
-		service["port"] = int64(hookPort)
+		service["port"] = int64(defaults.HookPort)
 	}
 }
 
@@ -135,31 +139,18 @@ func (s *Server) fillUpdate(q *writing, old, obj *object) error {
 		uncoordinated(obj)
 	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
-			setIn(obj.fields, finalizers, "spec", "finalizers")
+			jsonvalue.SetIn(obj.fields, finalizers, "spec", "finalizers")
 		}
 	case definitions.String():
-		setIn(obj.fields, storedVersions(obj, old), "status", "storedVersions")
+		jsonvalue.SetIn(obj.fields, storedVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
 		count, _ := strconv.Atoi(old.meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
 		if is, _ := obj.fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {
 			count++
 		}
-		setIn(obj.fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+		jsonvalue.SetIn(obj.fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
 	return nil
-}
-
-// setIn sets a value at a path, making what lacks on the way.
-func setIn(fields map[string]any, value any, path ...string) {
-	for _, name := range path[:len(path)-1] {
-		inner, ok := fields[name].(map[string]any)
-		if !ok {
-			inner = map[string]any{}
-			fields[name] = inner
-		}
-		fields = inner
-	}
-	fields[path[len(path)-1]] = value
 }
 
 // typedOf is obj in its Go type.
@@ -179,12 +170,8 @@ func retype(obj *object, typed any) error {
 	return nil
 }
 
-// The addresses and ports that Services get, one after the other.
-const (
-	serviceNetwork = "10.96.0.0"
-	firstNodePort  = 30000
-	nodePorts      = 2768
-)
+// serviceNetwork is where the addresses that Services get begin, one after the other.
+const serviceNetwork = "10.96.0.0"
 
 // fillService allots an address and ports, or carries over those of old.
 func (s *Server) fillService(obj, old *object) error {
@@ -215,9 +202,9 @@ func (s *Server) fillService(obj, old *object) error {
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
-	orElse(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	defaults.OrElse(&spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
 	if spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
-		zeroElse(&spec.HealthCheckNodePort, before.Spec.HealthCheckNodePort)
+		defaults.ZeroElse(&spec.HealthCheckNodePort, before.Spec.HealthCheckNodePort)
 		if spec.HealthCheckNodePort == 0 {
 			spec.HealthCheckNodePort = s.nodePort()
 		}
@@ -257,7 +244,7 @@ func (s *Server) nodePort() int32 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.ports++
-	return firstNodePort + int32(s.mu.ports%nodePorts)
+	return validation.FirstNodePort + int32(s.mu.ports%validation.NodePorts)
 }
 
 // fillJob gives a Job the selector and the labels by which it knows its Pods.

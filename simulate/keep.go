@@ -9,6 +9,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // What a server with a journal does more than others. A change is in the file
@@ -62,7 +64,7 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 // definitionsIn are the CRDs of a store that was read, with what they define.
 func definitionsIn(l *revisionLog) ([]*object, error) {
 	crds, _ := l.list(definitions, l.revision)
-	kind := &Kind{GroupVersionKind: definitionKind, Resource: definitions.Resource}
+	kind := &Kind{GroupVersionKind: models.DefinitionKind, Resource: definitions.Resource}
 	for _, crd := range crds {
 		if err := kind.define(crd); err != nil {
 			return nil, fmt.Errorf("read the CRD %s: %w", crd.key().Name, err)

@@ -13,6 +13,8 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // Kind is one that the server serves, in one version.
@@ -166,7 +168,7 @@ func (k Kind) completed() *Kind {
 	if k.verbs == nil {
 		k.verbs = split(allVerbs)
 	}
-	k.builtin = goTypes().Recognizes(k.GroupVersionKind)
+	k.builtin = gotypes.Scheme().Recognizes(k.GroupVersionKind)
 	if k.managers == nil {
 		k.managers, k.scaleManagers = newFieldManagers(), newFieldManagers()
 	}

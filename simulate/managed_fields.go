@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // fieldManagers are those of one kind, one for the kind itself and one for each
@@ -184,7 +187,7 @@ func (k *Kind) nothingShared() map[string]any {
 
 func (k *Kind) makeNothing() *unstructured.Unstructured {
 	if k.builtin {
-		if typed, err := goTypes().New(k.GroupVersionKind); err == nil {
+		if typed, err := gotypes.Scheme().New(k.GroupVersionKind); err == nil {
 			if obj, err := objectOfTyped(k, typed); err == nil {
 				return obj.meta()
 			}
@@ -298,33 +301,17 @@ func keepTimes(old, obj *object) {
 	b, _ := obj.fields["metadata"].(map[string]any)
 	was, _ := a["managedFields"].([]any)
 	is, _ := b["managedFields"].([]any)
-	if len(was) != len(is) || len(is) == 0 || !sameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") || !sameBut(a, b, "managedFields") {
+	if len(was) != len(is) || len(is) == 0 || !jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") || !jsonvalue.SameBut(a, b, "managedFields") {
 		return
 	}
 	for i := range is {
 		x, _ := was[i].(map[string]any)
 		y, _ := is[i].(map[string]any)
-		if !sameBut(x, y, "time") {
+		if !jsonvalue.SameBut(x, y, "time") {
 			return
 		}
 	}
 	b["managedFields"] = was
-}
-
-// sameBut reports whether two objects are equal but for some of their fields.
-func sameBut(a, b map[string]any, but ...string) bool {
-	for _, pair := range [][2]map[string]any{{a, b}, {b, a}} {
-		for name, value := range pair[0] {
-			if contains(but, name) {
-				continue
-			}
-			other, ok := pair[1][name]
-			if !ok || !equalValues(value, other) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func contains(list []string, one string) bool {

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,20 +14,21 @@ import (
 	"k8s.io/kube-openapi/pkg/openapiconv"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
-)
 
-const metaModels = "io.k8s.apimachinery.pkg.apis.meta.v1."
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
+)
 
 // document describes some kinds: what can be asked for, and what objects look
 // like.
 type document struct {
 	paths map[string]*spec.PathItem
-	types typeSchemas
+	types models.TypeSchemas
 }
 
 // documentOf describes the kinds of some versions.
 func documentOf(versions ...servedVersion) *document {
-	d := &document{map[string]*spec.PathItem{}, typeSchemas{builtinFacts(), spec.Definitions{}}}
+	d := &document{map[string]*spec.PathItem{}, models.TypeSchemas{Facts: models.BuiltinFacts(), Out: spec.Definitions{}}}
 	for _, v := range versions {
 		d.addDiscovery(v)
 		for _, k := range v.kinds {
@@ -52,7 +52,7 @@ func (d *document) modern() *spec3.OpenAPI {
 func (d *document) swagger() *spec.Swagger {
 	out := &spec.Swagger{SwaggerProps: spec.SwaggerProps{
 		Swagger: "2.0", Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: "1.37"}},
-		Paths: &spec.Paths{Paths: map[string]spec.PathItem{}}, Definitions: d.types.out,
+		Paths: &spec.Paths{Paths: map[string]spec.PathItem{}}, Definitions: d.types.Out,
 		SecurityDefinitions: spec.SecurityDefinitions{"BearerToken": {SecuritySchemeProps: spec.SecuritySchemeProps{
 			Description: "the token of a bearer", Type: "apiKey", Name: "authorization", In: "header",
 		}}},
@@ -65,32 +65,32 @@ func (d *document) swagger() *spec.Swagger {
 
 // kind is the schema of the objects of a kind.
 func (d *document) kind(gvk schema.GroupVersionKind) *spec.Schema {
-	typed, err := goTypes().New(gvk)
+	typed, err := gotypes.Scheme().New(gvk)
 	if err != nil {
-		return spec.RefSchema(refPrefix + customModel(gvk))
+		return spec.RefSchema(models.RefPrefix + models.CustomModel(gvk))
 	}
 	return d.typed(reflect.TypeOf(typed).Elem(), gvk)
 }
 
 // typed is the schema of a Go type, which is that of a kind.
 func (d *document) typed(t reflect.Type, gvk schema.GroupVersionKind) *spec.Schema {
-	d.types.add(t)
-	name := modelName(t)
+	d.types.Add(t)
+	name := models.ModelName(t)
 	d.mark(name, gvk)
-	return spec.RefSchema(refPrefix + name)
+	return spec.RefSchema(models.RefPrefix + name)
 }
 
 // mark says of a schema of which kind it is.
 func (d *document) mark(name string, gvk schema.GroupVersionKind) {
-	of := d.types.out[name]
+	of := d.types.Out[name]
 	const mark = "x-kubernetes-group-version-kind"
 	before, _ := of.Extensions[mark].([]any)
-	if slices.ContainsFunc(before, func(other any) bool { return reflect.DeepEqual(other, any(gvkFields(gvk))) }) {
+	if slices.ContainsFunc(before, func(other any) bool { return reflect.DeepEqual(other, any(models.GVKFields(gvk))) }) {
 		return
 	}
 	of.Extensions = maps.Clone(of.Extensions) // others share the schema
-	of.AddExtension(mark, append(slices.Clone(before), gvkFields(gvk)))
-	d.types.out[name] = of
+	of.AddExtension(mark, append(slices.Clone(before), models.GVKFields(gvk)))
+	d.types.Out[name] = of
 }
 
 // list is the schema of a list of a kind.
@@ -108,16 +108,8 @@ func (d *document) meta(kind string) *spec.Schema {
 	case "Status":
 		return d.typed(reflect.TypeFor[metav1.Status](), schema.GroupVersionKind{Version: "v1", Kind: kind})
 	}
-	d.types.add(reflect.TypeFor[metav1.Patch]())
-	return spec.RefSchema(refPrefix + metaModels + kind)
-}
-
-// customModel is the name of the schema of a kind without a Go type: the group
-// backwards.
-func customModel(gvk schema.GroupVersionKind) string {
-	words := strings.Split(gvk.Group, ".")
-	slices.Reverse(words)
-	return strings.Join(append(words, gvk.Version, gvk.Kind), ".")
+	d.types.Add(reflect.TypeFor[metav1.Patch]())
+	return spec.RefSchema(models.RefPrefix + models.MetaModels + kind)
 }
 
 // addCustom adds the schemas of a kind without a Go type and of its lists.
@@ -125,25 +117,25 @@ func (d *document) addCustom(k *Kind) {
 	if k.builtin {
 		return
 	}
-	d.types.add(reflect.TypeFor[metav1.ObjectMeta]())
-	d.types.add(reflect.TypeFor[metav1.ListMeta]())
+	d.types.Add(reflect.TypeFor[metav1.ObjectMeta]())
+	d.types.Add(reflect.TypeFor[metav1.ListMeta]())
 	of := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
 	if k.schema != nil && k.schema.openAPI() != nil {
 		of = *k.schema.openAPI()
 	} else {
 		of.AddExtension("x-kubernetes-preserve-unknown-fields", true)
 	}
-	of.Properties = rooted(of.Properties, "ObjectMeta", docOf(reflect.TypeFor[corev1.Pod]())["metadata"])
-	name := customModel(k.GroupVersionKind)
-	d.types.out[name] = of
+	of.Properties = rooted(of.Properties, "ObjectMeta", models.DocOf(reflect.TypeFor[corev1.Pod]())["metadata"])
+	name := models.CustomModel(k.GroupVersionKind)
+	d.types.Out[name] = of
 	d.mark(name, k.GroupVersionKind)
 	list := spec.Schema{SchemaProps: spec.SchemaProps{
 		Type: spec.StringOrArray{"object"}, Required: []string{"items"}, Description: k.listKind + " is a list of " + k.Kind,
-		Properties: rooted(map[string]spec.Schema{"items": *spec.ArrayProperty(spec.RefSchema(refPrefix + name)).WithDescription("List of " + k.Resource + ".")}, "ListMeta", docOf(reflect.TypeFor[corev1.PodList]())["metadata"]),
+		Properties: rooted(map[string]spec.Schema{"items": *spec.ArrayProperty(spec.RefSchema(models.RefPrefix + name)).WithDescription("List of " + k.Resource + ".")}, "ListMeta", models.DocOf(reflect.TypeFor[corev1.PodList]())["metadata"]),
 	}}
 	listKind := k.GroupVersion().WithKind(k.listKind)
-	d.types.out[customModel(listKind)] = list
-	d.mark(customModel(listKind), listKind)
+	d.types.Out[models.CustomModel(listKind)] = list
+	d.mark(models.CustomModel(listKind), listKind)
 }
 
 // rooted is the fields of an object with those that all objects have.
@@ -152,9 +144,9 @@ func rooted(properties map[string]spec.Schema, meta, about string) map[string]sp
 	if out == nil {
 		out = map[string]spec.Schema{}
 	}
-	docs := docOf(reflect.TypeFor[metav1.TypeMeta]())
+	docs := models.DocOf(reflect.TypeFor[metav1.TypeMeta]())
 	out["apiVersion"] = *spec.StringProperty().WithDescription(docs["apiVersion"])
 	out["kind"] = *spec.StringProperty().WithDescription(docs["kind"])
-	out["metadata"] = *spec.RefSchema(refPrefix + metaModels + meta).WithDescription(about)
+	out["metadata"] = *spec.RefSchema(models.RefPrefix + models.MetaModels + meta).WithDescription(about)
 	return out
 }

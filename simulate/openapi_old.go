@@ -13,7 +13,7 @@ import (
 func (d *document) old() *spec.Swagger {
 	out := d.swagger()
 	out.Definitions = spec.Definitions{}
-	for name, schema := range d.types.out {
+	for name, schema := range d.types.Out {
 		out.Definitions[name] = *oldSchema(&schema)
 	}
 	out.Security = []map[string][]string{{"BearerToken": {}}}

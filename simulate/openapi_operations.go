@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // queryParameters are what can follow the path of an operation: the type of
@@ -88,7 +90,7 @@ func (d *document) operation(k *Kind, sub subresource, verb, scope string) *spec
 		Tags: []string{lower(group) + "_" + k.Version}, Produces: k.media(), Parameters: parameters(by.parameters...),
 	}}
 	op.AddExtension("x-kubernetes-action", by.action)
-	op.AddExtension("x-kubernetes-group-version-kind", gvkFields(sub.kind))
+	op.AddExtension("x-kubernetes-group-version-kind", models.GVKFields(sub.kind))
 	answer := d.kind(sub.kind)
 	switch verb {
 	case "list":

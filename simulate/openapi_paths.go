@@ -102,7 +102,3 @@ func capital(word string) string {
 func lower(word string) string {
 	return strings.ToLower(word[:min(1, len(word))]) + word[min(1, len(word)):]
 }
-
-func gvkFields(gvk schema.GroupVersionKind) map[string]any {
-	return map[string]any{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}
-}

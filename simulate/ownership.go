@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 const (
@@ -203,7 +205,7 @@ var notOwnedOfMetadata = []string{"name", "namespace", "creationTimestamp", "sel
 // shapeOf is the shape of the write of obj in place of old; nil: of nothing. It
 // is false for a write that is not worth to be remembered.
 func (q *writing) shapeOf(old, obj *object) (of shape, ok bool) {
-	if given := entriesOf(obj); len(given) > 0 && (old == nil || !equalValues(given, entriesOf(old))) {
+	if given := entriesOf(obj); len(given) > 0 && (old == nil || !jsonvalue.Equal(given, entriesOf(old))) {
 		return of, false
 	}
 	return q.shape('u', old, obj.fields, notOwnedOfMetadata...)

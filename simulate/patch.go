@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // mostOperations is how many steps a JSON patch may have.
@@ -128,7 +130,7 @@ func (q *writing) readStrategicPatch() (patching, error) {
 		return nil, invalidPatch(q.body, err)
 	}
 	return func(k *Kind, original []byte) ([]byte, error) {
-		typed, err := goTypes().New(k.GroupVersionKind)
+		typed, err := gotypes.Scheme().New(k.GroupVersionKind)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}

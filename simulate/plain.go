@@ -9,6 +9,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
 // What most bodies are is read without the detours that all of them can need.
@@ -83,11 +86,11 @@ func (q *writing) patchedPlainly(old *object) *object {
 	}
 	obj := &object{}
 	if q.kind.builtin {
-		typed, err := goTypes().New(q.kind.GroupVersionKind)
+		typed, err := gotypes.Scheme().New(q.kind.GroupVersionKind)
 		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
 			return nil
 		}
-		defaultTyped(typed)
+		defaults.Set(typed)
 		if obj, err = objectOfTyped(q.kind, typed); err != nil {
 			return nil
 		}

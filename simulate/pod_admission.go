@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // What a real server's own admission plugins decide about Pods: the priority
@@ -21,9 +23,6 @@ var (
 	priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
 	runtimeClasses  = schema.GroupResource{Group: "node.k8s.io", Resource: "runtimeclasses"}
 )
-
-// systemPriorities are of classes that each cluster has.
-var systemPriorities = map[string]int32{"system-cluster-critical": 2000000000, "system-node-critical": 2000001000}
 
 // stored is an object that there is; nil: there is none.
 func (s *Server) stored(r schema.GroupResource, name string) *object {
@@ -64,7 +63,7 @@ func (s *Server) priorityClass(name string) (*schedulingv1.PriorityClass, error)
 	if obj := s.stored(priorityClasses, name); obj != nil {
 		return typedOf[schedulingv1.PriorityClass](obj)
 	}
-	if value, ok := systemPriorities[name]; ok {
+	if value, ok := validation.SystemPriorities[name]; ok {
 		return &schedulingv1.PriorityClass{Value: value}, nil
 	}
 	return nil, fmt.Errorf("no PriorityClass with name %s was found", name)

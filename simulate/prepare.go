@@ -5,14 +5,11 @@ package simulate
 
 import (
 	"reflect"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// now is the time as objects hold it.
-func now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+)
 
 // prepareCreate drops from a new object what its maker cannot decide.
 func (k *Kind) prepareCreate(obj *object) {
@@ -37,7 +34,7 @@ func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 		k.keepForStatus(old, obj)
 		m = obj.meta()
 	} else if k.status && (subresource != "" || k.keepsStatus()) {
-		keepField(old.fields, obj.fields, "status")
+		jsonvalue.KeepField(old.fields, obj.fields, "status")
 	}
 	if m.GetUID() == "" {
 		m.SetUID(was.GetUID())
@@ -77,27 +74,18 @@ func (k *Kind) keepForStatus(old, obj *object) {
 	}
 	for name := range obj.fields {
 		if name != "status" && name != "metadata" && name != "kind" && name != "apiVersion" {
-			keepField(old.fields, obj.fields, name)
+			jsonvalue.KeepField(old.fields, obj.fields, name)
 		}
 	}
 	for name := range old.fields {
 		if name != "status" && name != "metadata" {
-			keepField(old.fields, obj.fields, name)
+			jsonvalue.KeepField(old.fields, obj.fields, name)
 		}
 	}
 	was, _ := old.fields["metadata"].(map[string]any)
 	is, _ := obj.fields["metadata"].(map[string]any)
 	for _, name := range k.keptByStatus() {
-		keepField(was, is, name)
-	}
-}
-
-// keepField gives to the field that from has, or takes it away.
-func keepField(from, to map[string]any, name string) {
-	if value, ok := from[name]; ok {
-		to[name] = value
-	} else if to != nil {
-		delete(to, name)
+		jsonvalue.KeepField(was, is, name)
 	}
 }
 
@@ -111,7 +99,7 @@ func (k *Kind) counts(old, obj *object) bool {
 	if k.status {
 		but = append(but, "status")
 	}
-	if !sameBut(old.fields, obj.fields, but...) {
+	if !jsonvalue.SameBut(old.fields, obj.fields, but...) {
 		return true
 	}
 	return k.countsAnnotations() && !reflect.DeepEqual(old.meta().GetAnnotations(), obj.meta().GetAnnotations())
@@ -119,5 +107,5 @@ func (k *Kind) counts(old, obj *object) bool {
 
 // same reports whether two objects are equal in all that is stored.
 func same(a, b *object) bool {
-	return !a.poison && !b.poison && sameBut(a.fields, b.fields, "kind", "apiVersion")
+	return !a.poison && !b.poison && jsonvalue.SameBut(a.fields, b.fields, "kind", "apiVersion")
 }

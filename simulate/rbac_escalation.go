@@ -12,6 +12,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // escalates refuses to write a role, or a binding of one, with rights that the
@@ -58,7 +60,7 @@ func (s *Server) escalates(q *writing, old, obj *object) error {
 func onlyCollected(old, obj *object) bool {
 	was, _ := old.fields["metadata"].(map[string]any)
 	is, _ := obj.fields["metadata"].(map[string]any)
-	return sameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && sameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
+	return jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
 }
 
 var (

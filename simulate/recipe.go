@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // recipe is of what the object of an apply is made: for each field, whether it
@@ -39,9 +41,9 @@ type recipeItem struct {
 // recipeOf finds out of what made is made. nil: it cannot be told.
 func (s *shaping) recipeOf(made, live, patch any, at smd.TypeRef) *recipe {
 	switch {
-	case patch != nil && equalValues(made, patch):
+	case patch != nil && jsonvalue.Equal(made, patch):
 		return &recipe{from: fromPatch}
-	case live != nil && equalValues(made, live):
+	case live != nil && jsonvalue.Equal(made, live):
 		return &recipe{from: fromLive}
 	}
 	atom, ok := s.schema.Resolve(at)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // appliedPod is what is applied of a Pod, as some bits say.
@@ -93,7 +95,7 @@ func FuzzRecipes_S9(f *testing.F) {
 					want, got = old.copy(), old.copy()
 					for _, obj := range []*object{want, got} {
 						obj.fields["spec"].(map[string]any)["priority"] = int64(value)
-						setIn(obj.fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
+						jsonvalue.SetIn(obj.fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
 					}
 					wrong = q.askManager(old, want)
 					keepTimes(old, want)

@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // info is the user as reviews show it.
@@ -28,7 +30,7 @@ func (u User) info() authenticationv1.UserInfo {
 // reviewSelf answers who asks.
 func (s *Server) reviewSelf(w http.ResponseWriter, c *call) error {
 	return reviewed(s, w, c, func(_ *writing, r *authenticationv1.SelfSubjectReview) error {
-		r.CreationTimestamp = now()
+		r.CreationTimestamp = jsonvalue.Now()
 		r.Status.UserInfo = c.user.info()
 		return nil
 	})

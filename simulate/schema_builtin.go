@@ -11,6 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // builtinSchema is that of a kind that has a Go type: the type says which
@@ -24,7 +30,7 @@ func (b builtinSchema) prune(fields map[string]any) ([]string, error) {
 	return nil, nil
 }
 
-func (b builtinSchema) setDefaults(fields map[string]any) { b.through(fields, defaultTyped) }
+func (b builtinSchema) setDefaults(fields map[string]any) { b.through(fields, defaults.Set) }
 
 // through reads fields into the Go type, has it changed, and writes it back.
 // Fields that the type cannot hold stay as they are.
@@ -43,7 +49,7 @@ func (b builtinSchema) through(fields map[string]any, change func(runtime.Object
 }
 
 func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
-	typed, err := goTypes().New(b.kind.GroupVersionKind)
+	typed, err := gotypes.Scheme().New(b.kind.GroupVersionKind)
 	if err != nil {
 		return nil, err
 	}
@@ -51,33 +57,21 @@ func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
 }
 
 func (b builtinSchema) validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList {
-	if subresource != "" || !hasRules(b.kind) {
+	if subresource != "" || !validation.HasRules(b.kind.resource().String()) {
 		return found
 	}
-	typed, err := b.typed(unmanaged(fields))
+	typed, err := b.typed(jsonvalue.Unmanaged(fields))
 	if err != nil {
 		return append(found, field.InternalError(nil, err))
 	}
 	if old == nil {
-		return append(found, validateTyped(typed, nil)...)
+		return append(found, validation.Validate(typed, nil)...)
 	}
-	was, err := b.typed(unmanaged(old))
+	was, err := b.typed(jsonvalue.Unmanaged(old))
 	if err != nil {
 		return append(found, field.InternalError(nil, err))
 	}
-	return append(found, validateTyped(typed, was)...)
-}
-
-// unmanaged is an object without its managed fields, which no rule looks at.
-func unmanaged(fields map[string]any) map[string]any {
-	metadata, _ := fields["metadata"].(map[string]any)
-	if _, has := metadata["managedFields"]; !has {
-		return fields
-	}
-	fields, metadata = maps.Clone(fields), maps.Clone(metadata)
-	delete(metadata, "managedFields")
-	fields["metadata"] = metadata
-	return fields
+	return append(found, validation.Validate(typed, was)...)
 }
 
 // typeConverter reads objects by the table of types.
@@ -85,7 +79,7 @@ func (b builtinSchema) typeConverter() managedfields.TypeConverter { return goCo
 
 // goConverter is the one of all built-in kinds. Nobody changes it.
 var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	return managedfields.NewSchemeTypeConverter(goTypes(), builtinParser())
+	return managedfields.NewSchemeTypeConverter(gotypes.Scheme(), models.BuiltinParser())
 })
 
 // openAPI is nil: what is shown of built-in kinds is made of their Go types.

@@ -24,6 +24,8 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/common"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // customSchema is that of one version of a kind that a CRD defines, compiled.
@@ -45,7 +47,7 @@ type customSchema struct {
 func (s *customSchema) prune(fields map[string]any) (unknown []string, err error) {
 	rooted := map[string]any{}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
-		keepField(fields, rooted, name)
+		jsonvalue.KeepField(fields, rooted, name)
 	}
 	unknown = pruning.PruneWithOptions(fields, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	defaulting.PruneNonNullableNullsWithoutDefaults(fields, s.structural)

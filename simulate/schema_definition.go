@@ -10,6 +10,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
 // definitionSchema is that of CRDs: what they define must make sense.
@@ -21,32 +26,32 @@ func (s definitionSchema) validate(subresource string, fields, old map[string]an
 		return append(errs, field.InternalError(nil, err))
 	}
 	if subresource == "status" {
-		return append(errs, wellNamed(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))...)
+		return append(errs, crdrules.WellNamed(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))...)
 	}
-	rules := &definitionRules{crd: crd}
+	rules := &crdrules.Rules{CRD: crd}
 	if want := crd.Spec.Names.Plural + "." + crd.Spec.Group; old == nil && crd.Name != want {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), crd.Name, `must be spec.names.plural+"."+spec.group`))
 	}
 	if old != nil {
-		if rules.old, err = s.internal(old); err != nil {
+		if rules.Old, err = s.internal(old); err != nil {
 			return append(errs, field.InternalError(nil, err))
 		}
 	}
-	return append(errs, rules.validate()...)
+	return append(errs, rules.Validate()...)
 }
 
 // internal is a CRD in the form that a real server's rules are about: what all
 // versions have in common stands once.
 func (s definitionSchema) internal(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](&object{fields: unmanaged(fields)})
+	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](&object{fields: jsonvalue.Unmanaged(fields)})
 	if err != nil {
 		return nil, err
 	}
 	out := &apiextensions.CustomResourceDefinition{}
-	return out, goTypes().Convert(crd, out, nil)
+	return out, gotypes.Scheme().Convert(crd, out, nil)
 }
 
 // typeConverter reads CRDs by their own schema, which no apply configuration has.
 func (definitionSchema) typeConverter() managedfields.TypeConverter { return definitionConverter() }
 
-var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return converterOf(nil) })
+var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return models.ConverterOf(nil) })

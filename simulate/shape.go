@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // shape is all that decides who owns what after a write, and of what an applied
@@ -161,7 +163,7 @@ func (s *shaping) lists(old, is []any, l *smd.List) bool {
 	if l.ElementRelationship != smd.Associative {
 		s.to = append(s.to, 'a')
 		if old != nil {
-			s.relate(equalValues(old, is))
+			s.relate(jsonvalue.Equal(old, is))
 		}
 		return s.look(old) && s.look(is)
 	}
@@ -211,7 +213,7 @@ func (s *shaping) look(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		s.to = append(s.to, '{')
-		for _, name := range sortedKeys(v) {
+		for _, name := range jsonvalue.SortedKeys(v) {
 			s.word(name)
 			if !s.look(v[name]) {
 				return false

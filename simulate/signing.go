@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // A CertificateSigningRequest says who asks, which the server knows, and what
@@ -71,12 +73,12 @@ func dateConditions(conditions, before []certificatesv1.CertificateSigningReques
 	for i := range conditions {
 		c := &conditions[i]
 		if c.LastUpdateTime.IsZero() {
-			c.LastUpdateTime = now()
+			c.LastUpdateTime = jsonvalue.Now()
 		}
 		if !c.LastTransitionTime.IsZero() {
 			continue
 		}
-		c.LastTransitionTime = now()
+		c.LastTransitionTime = jsonvalue.Now()
 		same := func(was certificatesv1.CertificateSigningRequestCondition) bool {
 			return was.Type == c.Type && was.Status == c.Status && !was.LastTransitionTime.IsZero()
 		}

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // putLocked stores obj at the next revision, and tells of it.
@@ -82,7 +84,7 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(namespaceResource, m.GetNamespace()))
 	}
 	m.SetUID(s.uidLocked())
-	m.SetCreationTimestamp(now())
+	m.SetCreationTimestamp(jsonvalue.Now())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	if kind.countsFromCreation(obj) {

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // decodeOwn reads the body of a subresource that has a kind of its own.
@@ -22,7 +25,7 @@ func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
 	if nesting(q.body) > deepest && q.media != contentProtobuf {
 		return nil, apierrors.NewBadRequest("exceeded max depth")
 	}
-	info, ok := runtime.SerializerInfoForMediaType(goCodecs().SupportedMediaTypes(), q.media)
+	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), q.media)
 	if !ok {
 		return nil, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
 	}
@@ -102,12 +105,12 @@ func assigned(old *object, node string, annotations map[string]string) (*object,
 		name := obj.meta().GetName()
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
 	}
-	setIn(obj.fields, node, "spec", "nodeName")
+	jsonvalue.SetIn(obj.fields, node, "spec", "nodeName")
 	for name, value := range annotations {
-		setIn(obj.fields, value, "metadata", "annotations", name)
+		jsonvalue.SetIn(obj.fields, value, "metadata", "annotations", name)
 	}
-	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": now().UTC().Format(timeForm)}
-	setIn(obj.fields, []any{scheduled}, "status", "conditions")
+	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(timeForm)}
+	jsonvalue.SetIn(obj.fields, []any{scheduled}, "status", "conditions")
 	return obj, nil
 }
 
@@ -201,7 +204,7 @@ func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
 	}
 	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
 		obj := given.copy()
-		keepField(old.fields, obj.fields, "status")
+		jsonvalue.KeepField(old.fields, obj.fields, "status")
 		return obj, q.own(old, obj)
 	})
 	if err != nil {

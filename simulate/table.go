@@ -14,6 +14,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // columns are what a table shows of the objects of a kind.
@@ -115,7 +117,7 @@ func age(t metav1.Time) string {
 func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) columns {
 	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object) ([]any, error) {
 		typed := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(unmanaged(obj.fields), typed); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.fields), typed); err != nil {
 			return nil, err
 		}
 		return cells(typed), nil

@@ -13,6 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 const (
@@ -48,7 +51,7 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), c.name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified")})
 	}
-	orElse(&asked.Spec.ExpirationSeconds, usualTokenSeconds)
+	defaults.OrElse(&asked.Spec.ExpirationSeconds, usualTokenSeconds)
 	if errs := checkTokenSeconds(*asked.Spec.ExpirationSeconds); len(errs) > 0 {
 		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), "", errs)
 	}
@@ -60,7 +63,7 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	if err := s.bindToken(&of, asked.Spec.BoundObjectRef); err != nil {
 		return err
 	}
-	at := now()
+	at := jsonvalue.Now()
 	until := at.Add(time.Duration(*asked.Spec.ExpirationSeconds) * time.Second)
 	token, err := s.sign(claims{
 		Audience: asked.Spec.Audiences, Issuer: tokenIssuer, ID: s.tokenID(), Subject: accountUser(c.namespace, c.name),

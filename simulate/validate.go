@@ -4,17 +4,16 @@
 package simulate
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // validateCreate says what is wrong with a new object.
@@ -26,7 +25,7 @@ func (k *Kind) validateCreate(obj *object) field.ErrorList {
 		errs = k.schema.validate("", obj.fields, nil, errs)
 	}
 	if k.resource() == apiServices {
-		errs = append(errs, validateAPIService(obj)...)
+		errs = append(errs, validation.APIService(m.GetName(), obj.fields)...)
 	}
 	return errs
 }
@@ -43,18 +42,7 @@ func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorL
 	if subresource == "status" {
 		errs = append(errs, k.validateStatus(obj)...)
 	}
-	return once(errs)
-}
-
-// once is errs, each said once.
-func once(errs field.ErrorList) (out field.ErrorList) {
-	said := map[string]bool{}
-	for _, err := range errs {
-		if text := err.Error(); !said[text] {
-			said[text], out = true, append(out, err)
-		}
-	}
-	return out
+	return validation.Once(errs)
 }
 
 // validateFinalizers wants those of built-in kinds to be known or to have a
@@ -122,30 +110,3 @@ func pathSegment(name string, prefix bool) (problems []string) {
 	}
 	return problems
 }
-
-// validateData holds the names in a ConfigMap or Secret, and how much is in it,
-// which is said of the path whole.
-func validateData[V ~string | ~[]byte](data map[string]V, binary map[string][]byte, whole *field.Path) (errs field.ErrorList) {
-	total := 0
-	for _, name := range sortedKeys(data) {
-		for _, problem := range utilvalidation.IsConfigMapKey(name) {
-			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, problem))
-		}
-		if _, twice := binary[name]; twice {
-			errs = append(errs, field.Invalid(field.NewPath("data").Key(name), name, "duplicate of key present in binaryData"))
-		}
-		total += len(data[name])
-	}
-	for _, name := range sortedKeys(binary) {
-		for _, problem := range utilvalidation.IsConfigMapKey(name) {
-			errs = append(errs, field.Invalid(field.NewPath("binaryData").Key(name), name, problem))
-		}
-		total += len(binary[name])
-	}
-	if total > corev1.MaxSecretSize {
-		errs = append(errs, field.TooLong(whole, "", corev1.MaxSecretSize))
-	}
-	return errs
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -14,6 +14,9 @@ import (
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // advise tells the client of what is valid and still unwise in what it writes.
@@ -86,8 +89,8 @@ func adviceOf(k *Kind, obj *object) (formats, sets []string) {
 		return nil, nil
 	}
 	version, found := environment.DefaultCompatibilityVersion(), map[string]bool{}
-	for _, schema := range schemasOf(crd) {
-		eachSchema(schema, func(s *apiextensions.JSONSchemaProps) {
+	for _, schema := range crdrules.SchemasOf(crd) {
+		crdrules.EachSchema(schema, func(s *apiextensions.JSONSchemaProps) {
 			if s.Format != "" {
 				of := &spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}}
 				for _, format := range apiservervalidation.GetUnrecognizedFormats(of, version) {
@@ -99,5 +102,5 @@ func adviceOf(k *Kind, obj *object) (formats, sets []string) {
 			}
 		})
 	}
-	return formats, sortedKeys(found)
+	return formats, jsonvalue.SortedKeys(found)
 }

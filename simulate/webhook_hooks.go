@@ -17,6 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/cel"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/matchconditions"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
 )
 
 var (
@@ -89,22 +91,13 @@ func readHooks(configuration *object, mutating bool) (all []*hook) {
 	return all
 }
 
-// hookOf is a validating webhook in the form that both have.
-func hookOf(w *admissionregistrationv1.ValidatingWebhook) admissionregistrationv1.MutatingWebhook {
-	return admissionregistrationv1.MutatingWebhook{
-		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
-		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
-		TimeoutSeconds: w.TimeoutSeconds, AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
-	}
-}
-
 // compile compiles the conditions under which the webhook is called.
 func (h *hook) compile() matchconditions.Matcher {
 	var expressions []cel.ExpressionAccessor
 	for _, c := range h.MatchConditions {
 		expressions = append(expressions, &matchconditions.MatchCondition{Name: c.Name, Expression: c.Expression})
 	}
-	evaluator := cel.NewConditionCompiler(celEnvironment()).CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+	evaluator := cel.NewConditionCompiler(crdrules.CELEnvironment()).CompileCondition(expressions, cel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
 	kind := "validating"
 	if h.mutating {
 		kind = "admit"

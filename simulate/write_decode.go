@@ -19,6 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
 // shownOfBody is how much of a body that means nothing is shown, in bytes.
@@ -129,7 +133,7 @@ func nesting(text []byte) (most int) {
 
 // decodeTyped reads an object of a kind that has a Go type, through that type.
 func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
-	info, ok := runtime.SerializerInfoForMediaType(goCodecs().SupportedMediaTypes(), media)
+	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
 	}
@@ -154,7 +158,7 @@ func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
 	}
 	job, isJob := typed.(*batchv1.Job)
 	labelled := isJob && len(job.Labels) == 0
-	defaultTyped(typed)
+	defaults.Set(typed)
 	obj, err := objectOfTyped(k, typed)
 	if err != nil {
 		return nil, nil, k.unreadable(err)
@@ -250,7 +254,7 @@ func (k *Kind) foreign(given schema.GroupVersionKind, fields map[string]any) (un
 		unknown, _ = other.coerce(fields)
 		return unknown
 	}
-	for _, name := range sortedKeys(fields) {
+	for _, name := range jsonvalue.SortedKeys(fields) {
 		if name != "apiVersion" && name != "kind" && name != "metadata" {
 			unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, name))
 		}

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//
+
+// Package autoscaling converts HorizontalPodAutoscalers between their versions
+// v1 and v2, without their defaults.
+package autoscaling
+
+import (
+	"encoding/json"
+	"maps"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The annotations of a v1 autoscaler that say what v2 has fields for.
+const (
+	scalerMetrics    = "autoscaling.alpha.kubernetes.io/metrics"
+	scalerCurrent    = "autoscaling.alpha.kubernetes.io/current-metrics"
+	scalerConditions = "autoscaling.alpha.kubernetes.io/conditions"
+	scalerBehavior   = "autoscaling.alpha.kubernetes.io/behavior"
+)
+
+// Newer is a v1 autoscaler as v2, without its defaults. An annotation that
+// cannot be read counts for nothing.
+func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
+	out := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
+	out.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv2.CrossVersionObjectReference(o.Spec.ScaleTargetRef), MinReplicas: o.Spec.MinReplicas, MaxReplicas: o.Spec.MaxReplicas,
+	}
+	out.Status = autoscalingv2.HorizontalPodAutoscalerStatus{
+		ObservedGeneration: o.Status.ObservedGeneration, LastScaleTime: o.Status.LastScaleTime,
+		CurrentReplicas: o.Status.CurrentReplicas, DesiredReplicas: o.Status.DesiredReplicas,
+	}
+	annotations := maps.Clone(o.Annotations)
+	// said takes one of the annotations away, and reports whether it says something.
+	said := func(name string, of any) bool {
+		text, ok := annotations[name]
+		delete(annotations, name)
+		return ok && json.Unmarshal([]byte(text), of) == nil
+	}
+	var metrics []autoscalingv1.MetricSpec
+	if said(scalerMetrics, &metrics) {
+		for i := range metrics {
+			out.Spec.Metrics = append(out.Spec.Metrics, newerMetric(&metrics[i]))
+		}
+	}
+	if busy := o.Spec.TargetCPUUtilizationPercentage; busy != nil {
+		out.Spec.Metrics = append(out.Spec.Metrics, autoscalingv2.MetricSpec{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: busy}}})
+	}
+	var behavior autoscalingv2.HorizontalPodAutoscalerBehavior
+	if said(scalerBehavior, &behavior) && behavior != (autoscalingv2.HorizontalPodAutoscalerBehavior{}) {
+		out.Spec.Behavior = &behavior
+	}
+	var current []autoscalingv1.MetricStatus
+	if said(scalerCurrent, &current) {
+		for i := range current {
+			out.Status.CurrentMetrics = append(out.Status.CurrentMetrics, newerMetricStatus(&current[i]))
+		}
+	} else if busy := o.Status.CurrentCPUUtilizationPercentage; busy != nil {
+		out.Status.CurrentMetrics = []autoscalingv2.MetricStatus{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricStatus{
+			Name: corev1.ResourceCPU, Current: autoscalingv2.MetricValueStatus{AverageUtilization: busy}}}}
+	}
+	var conditions []autoscalingv2.HorizontalPodAutoscalerCondition
+	if said(scalerConditions, &conditions) {
+		out.Status.Conditions = conditions
+	}
+	out.Annotations = annotations
+	return out
+}
+
+// Older is a v2 autoscaler as v1.
+func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
+	out := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
+	out.Spec = autoscalingv1.HorizontalPodAutoscalerSpec{
+		ScaleTargetRef: autoscalingv1.CrossVersionObjectReference(o.Spec.ScaleTargetRef), MinReplicas: o.Spec.MinReplicas, MaxReplicas: o.Spec.MaxReplicas,
+	}
+	out.Status = autoscalingv1.HorizontalPodAutoscalerStatus{
+		ObservedGeneration: o.Status.ObservedGeneration, LastScaleTime: o.Status.LastScaleTime,
+		CurrentReplicas: o.Status.CurrentReplicas, DesiredReplicas: o.Status.DesiredReplicas,
+	}
+	var metrics []autoscalingv1.MetricSpec
+	for i := range o.Spec.Metrics {
+		m := &o.Spec.Metrics[i]
+		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
+			if out.Spec.TargetCPUUtilizationPercentage == nil { // of two the first, as on a real server
+				out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
+			}
+			continue
+		}
+		metrics = append(metrics, olderMetric(m))
+	}
+	var current []autoscalingv1.MetricStatus
+	for i := range o.Status.CurrentMetrics {
+		m := &o.Status.CurrentMetrics[i]
+		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU {
+			out.Status.CurrentCPUUtilizationPercentage = m.Resource.Current.AverageUtilization
+		}
+		current = append(current, olderMetricStatus(m))
+	}
+	annotations := maps.Clone(o.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	say := func(name string, there bool, what any) {
+		delete(annotations, name)
+		if text, err := json.Marshal(what); there && err == nil {
+			annotations[name] = string(text)
+		}
+	}
+	say(scalerMetrics, len(metrics) > 0, metrics)
+	say(scalerCurrent, len(current) > 0, current)
+	say(scalerConditions, len(o.Status.Conditions) > 0, o.Status.Conditions)
+	say(scalerBehavior, o.Spec.Behavior != nil, behaviorTold(o.Spec.Behavior))
+	out.Annotations = annotations
+	return out
+}
+
+// toldBehavior is a behavior as the annotation tells it, by the names of fields in Go.
+type toldBehavior struct{ ScaleUp, ScaleDown *toldRules }
+
+type toldRules struct {
+	StabilizationWindowSeconds *int32
+	SelectPolicy               *autoscalingv2.ScalingPolicySelect
+	Policies                   []toldPolicy
+	Tolerance                  *resource.Quantity
+}
+
+type toldPolicy struct {
+	Type                 autoscalingv2.HPAScalingPolicyType
+	Value, PeriodSeconds int32
+}
+
+func behaviorTold(b *autoscalingv2.HorizontalPodAutoscalerBehavior) *toldBehavior {
+	if b == nil {
+		return nil
+	}
+	rules := func(r *autoscalingv2.HPAScalingRules) *toldRules {
+		if r == nil {
+			return nil
+		}
+		out := &toldRules{StabilizationWindowSeconds: r.StabilizationWindowSeconds, SelectPolicy: r.SelectPolicy, Tolerance: r.Tolerance}
+		for _, p := range r.Policies {
+			out.Policies = append(out.Policies, toldPolicy(p))
+		}
+		return out
+	}
+	return &toldBehavior{rules(b.ScaleUp), rules(b.ScaleDown)}
+}

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+//lint:file-ignore SA1019 a server takes what old clients send
+
+// Package defaults fills in what built-in kinds leave out, as their Go types
+// have it. Its functions are pure, but for the times that a few kinds begin
+// with.
+package defaults
+
+import (
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Set fills in what the maker of an object may leave out.
+func Set(obj runtime.Object) {
+	dropEmpty(obj)
+	switch o := obj.(type) {
+	case *corev1.Pod:
+		defaultPod(o)
+	case *corev1.PodTemplate:
+		defaultPodSpec(&o.Template.Spec)
+	case *corev1.ReplicationController:
+		defaultReplicationController(o)
+	case *corev1.Service:
+		defaultService(o)
+	case *corev1.Secret:
+		defaultSecret(o)
+	case *corev1.Namespace:
+		defaultNamespace(o)
+	case *corev1.PersistentVolumeClaim:
+		OrElse(&o.Spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+		defaultDataSource(&o.Spec)
+	case *corev1.PersistentVolume:
+		defaultVolume(o)
+	case *corev1.LimitRange:
+		for i := range o.Spec.Limits {
+			defaultLimits(&o.Spec.Limits[i])
+		}
+	case *corev1.Node:
+		defaultNodeRanges(&o.Spec)
+		if o.Status.Allocatable == nil {
+			o.Status.Allocatable = o.Status.Capacity.DeepCopy()
+		}
+	case *autoscalingv2.HorizontalPodAutoscaler:
+		Autoscaler(o)
+	case *autoscalingv1.HorizontalPodAutoscaler:
+		OrElse(&o.Spec.MinReplicas, 1)
+	case *schedulingv1.PriorityClass:
+		OrElse(&o.PreemptionPolicy, corev1.PreemptLowerPriority)
+	case *admissionv1.ValidatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+		}
+	case *admissionv1.MutatingWebhookConfiguration:
+		for i := range o.Webhooks {
+			w := &o.Webhooks[i]
+			defaultHook(&w.FailurePolicy, &w.MatchPolicy, &w.NamespaceSelector, &w.ObjectSelector, &w.TimeoutSeconds, w.Rules, w.ClientConfig.Service)
+			OrElse(&w.ReinvocationPolicy, admissionv1.NeverReinvocationPolicy)
+		}
+	case *apiextensionsv1.CustomResourceDefinition:
+		apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(o)
+	case *corev1.Endpoints:
+		defaultEndpoints(o)
+	case *appsv1.Deployment:
+		defaultDeployment(o)
+	case *appsv1.ReplicaSet:
+		OrElse(&o.Spec.Replicas, 1)
+		defaultPodSpec(&o.Spec.Template.Spec)
+	case *appsv1.StatefulSet:
+		defaultStatefulSet(o)
+	case *appsv1.DaemonSet:
+		defaultDaemonSet(o)
+	case *batchv1.Job:
+		defaultJob(o)
+	case *batchv1.CronJob:
+		defaultCronJob(o)
+	case *networkingv1.NetworkPolicy:
+		defaultNetworkPolicy(o)
+	case *discoveryv1.EndpointSlice:
+		for i := range o.Ports {
+			OrElse(&o.Ports[i].Name, "")
+			OrElse(&o.Ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	case *rbacv1.RoleBinding:
+		defaultBinding(&o.RoleRef, o.Subjects)
+	case *rbacv1.ClusterRoleBinding:
+		defaultBinding(&o.RoleRef, o.Subjects)
+	case *networkingv1.IngressClass:
+		if o.Spec.Parameters != nil {
+			OrElse(&o.Spec.Parameters.Scope, networkingv1.IngressClassParametersReferenceScopeCluster)
+		}
+	default:
+		defaultCluster(obj)
+	}
+}
+
+// OrElse sets what a pointer is to when it is to nothing.
+func OrElse[T any](to **T, value T) {
+	if *to == nil {
+		*to = &value
+	}
+}
+
+// ZeroElse sets what is still zero.
+func ZeroElse[T comparable](to *T, value T) {
+	var zero T
+	if *to == zero {
+		*to = value
+	}
+}
+
+func defaultBinding(role *rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	ZeroElse(&role.APIGroup, rbacv1.GroupName)
+	for i := range subjects {
+		if subjects[i].APIGroup == "" && (subjects[i].Kind == rbacv1.UserKind || subjects[i].Kind == rbacv1.GroupKind) {
+			subjects[i].APIGroup = rbacv1.GroupName
+		}
+	}
+}
+
+func defaultNetworkPolicy(o *networkingv1.NetworkPolicy) {
+	ports := func(ports []networkingv1.NetworkPolicyPort) {
+		for i := range ports {
+			OrElse(&ports[i].Protocol, corev1.ProtocolTCP)
+		}
+	}
+	for _, rule := range o.Spec.Ingress {
+		ports(rule.Ports)
+	}
+	for _, rule := range o.Spec.Egress {
+		ports(rule.Ports)
+	}
+	if len(o.Spec.PolicyTypes) == 0 {
+		o.Spec.PolicyTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
+		if len(o.Spec.Egress) > 0 {
+			o.Spec.PolicyTypes = append(o.Spec.PolicyTypes, networkingv1.PolicyTypeEgress)
+		}
+	}
+}
+
+// busyShare is the share of its CPU, in percent, that a Pod is kept at.
+const busyShare = 80
+
+func Autoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
+	OrElse(&o.Spec.MinReplicas, 1)
+	if len(o.Spec.Metrics) == 0 {
+		o.Spec.Metrics = []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType, Resource: &autoscalingv2.ResourceMetricSource{
+			Name: corev1.ResourceCPU, Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(busyShare))}}}}
+	}
+	if b := o.Spec.Behavior; b != nil {
+		share := autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PercentScalingPolicy, Value: 100, PeriodSeconds: 15}
+		OrElse(&b.ScaleUp, autoscalingv2.HPAScalingRules{})
+		OrElse(&b.ScaleUp.StabilizationWindowSeconds, 0)
+		defaultScaling(b.ScaleUp, autoscalingv2.HPAScalingPolicy{Type: autoscalingv2.PodsScalingPolicy, Value: 4, PeriodSeconds: 15}, share)
+		OrElse(&b.ScaleDown, autoscalingv2.HPAScalingRules{})
+		defaultScaling(b.ScaleDown, share)
+	}
+}
+
+func defaultScaling(rules *autoscalingv2.HPAScalingRules, policies ...autoscalingv2.HPAScalingPolicy) {
+	OrElse(&rules.SelectPolicy, autoscalingv2.MaxChangePolicySelect)
+	if rules.Policies == nil {
+		rules.Policies = policies
+	}
+}
+
+// What an admission webhook has whose maker says nothing.
+const (
+	hookSeconds = 10
+	HookPort    = 443
+)
+
+func defaultHook(failure **admissionv1.FailurePolicyType, match **admissionv1.MatchPolicyType, namespaces, objects **metav1.LabelSelector, seconds **int32,
+	rules []admissionv1.RuleWithOperations, service *admissionv1.ServiceReference) {
+	OrElse(failure, admissionv1.Fail)
+	OrElse(match, admissionv1.Equivalent)
+	OrElse(namespaces, metav1.LabelSelector{})
+	OrElse(objects, metav1.LabelSelector{})
+	OrElse(seconds, hookSeconds)
+	for i := range rules {
+		OrElse(&rules[i].Scope, admissionv1.AllScopes)
+	}
+	if service != nil {
+		OrElse(&service.Port, HookPort)
+	}
+}
+
+func defaultEndpoints(o *corev1.Endpoints) {
+	for i := range o.Subsets {
+		for j := range o.Subsets[i].Ports {
+			ZeroElse(&o.Subsets[i].Ports[j].Protocol, corev1.ProtocolTCP)
+		}
+	}
+}
+
+func percent(text string) intstr.IntOrString { return intstr.FromString(text) }

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gotypes holds the Go types of the built-in kinds, and the codecs that
+// read and write them.
+package gotypes
+
+import (
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// Scheme are those of all built-in kinds: what client-go knows, and CRDs,
+// which it does not. Nobody changes them.
+var Scheme = sync.OnceValue(func() *runtime.Scheme {
+	types := runtime.NewScheme()
+	metav1.AddToGroupVersion(types, schema.GroupVersion{Version: "v1"})
+	utilruntime.Must(clientscheme.AddToScheme(types))
+	utilruntime.Must(apiextensionsv1.AddToScheme(types))
+	return types
+})
+
+// Codecs read and write them.
+var Codecs = sync.OnceValue(func() serializer.CodecFactory { return serializer.NewCodecFactory(Scheme()) })

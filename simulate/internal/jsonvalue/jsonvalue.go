@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package jsonvalue works on the fields of objects as JSON has them: maps,
+// lists, texts, numbers. It reads, sets and compares them, and knows nothing of
+// kinds.
+package jsonvalue
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Equal reports whether two values of objects' fields are equal, as
+// reflect.DeepEqual does.
+func Equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && equalFields(a, b)
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) || (a == nil) != (b == nil) {
+			return false
+		}
+		for i := range a {
+			if !Equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case nil, string, bool, int64, float64:
+		return a == b
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func equalFields(a, b map[string]any) bool {
+	if len(a) != len(b) || (a == nil) != (b == nil) {
+		return false
+	}
+	for name, value := range a {
+		other, ok := b[name]
+		if !ok || !Equal(value, other) {
+			return false
+		}
+	}
+	return true
+}
+
+func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// SetIn sets a value at a path, making what lacks on the way.
+func SetIn(fields map[string]any, value any, path ...string) {
+	for _, name := range path[:len(path)-1] {
+		inner, ok := fields[name].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			fields[name] = inner
+		}
+		fields = inner
+	}
+	fields[path[len(path)-1]] = value
+}
+
+// Now is the time as objects hold it.
+func Now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
+
+// KeepField gives to the field that from has, or takes it away.
+func KeepField(from, to map[string]any, name string) {
+	if value, ok := from[name]; ok {
+		to[name] = value
+	} else if to != nil {
+		delete(to, name)
+	}
+}
+
+// SplitPath splits a JSON path of plain names, as "spec.color" or
+// "spec['a.b']".
+func SplitPath(path string) (names []string) {
+	for path != "" {
+		if inner, ok := strings.CutPrefix(path, "['"); ok {
+			name, rest, _ := strings.Cut(inner, "']")
+			names, path = append(names, name), strings.TrimPrefix(rest, ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			end = len(path)
+		}
+		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return names
+}
+
+// Lookup is the value at a path; nil: there is none. "0" is the first of a list.
+func Lookup(fields map[string]any, path []string) (value any) {
+	if len(path) == 0 {
+		return nil
+	}
+	value = fields
+	for _, name := range path {
+		switch inner := value.(type) {
+		case map[string]any:
+			value = inner[name]
+		case []any:
+			if name != "0" || len(inner) == 0 {
+				return nil
+			}
+			value = inner[0]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// SameBut reports whether two objects are equal but for some of their fields.
+func SameBut(a, b map[string]any, but ...string) bool {
+	for _, pair := range [][2]map[string]any{{a, b}, {b, a}} {
+		for name, value := range pair[0] {
+			if slices.Contains(but, name) {
+				continue
+			}
+			other, ok := pair[1][name]
+			if !ok || !Equal(value, other) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Unmanaged is an object without its managed fields, which no rule looks at.
+func Unmanaged(fields map[string]any) map[string]any {
+	metadata, _ := fields["metadata"].(map[string]any)
+	if _, has := metadata["managedFields"]; !has {
+		return fields
+	}
+	fields, metadata = maps.Clone(fields), maps.Clone(metadata)
+	delete(metadata, "managedFields")
+	fields["metadata"] = metadata
+	return fields
+}
