@@ -199,7 +199,7 @@ var _ = Describe("reading and writing", func() {
 		Expect(meta.IsNoMatchError(err)).To(BeTrue())
 		Expect(apierrors.IsNotFound(err)).To(BeFalse(), "a missing kind is no missing object")
 
-		definition := crd("lates", "Late", nil)
+		definition := crd("Late", nil)
 		Expect(env.InstallCRDObjects(ctx, definition)).To(Succeed())
 		Expect(c.Create(ctx, late)).To(Succeed())
 

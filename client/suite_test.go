@@ -11,10 +11,12 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
 // TestClient_OnARealControlPlane runs the specs of this package's *_spec_test.go
@@ -53,7 +55,7 @@ func specScheme() *runtime.Scheme {
 
 // websiteCRD has the subresources status and scale.
 func websiteCRD() *unstructured.Unstructured {
-	return crd("websites", "Website", map[string]any{
+	return crd("Website", map[string]any{
 		"status": map[string]any{},
 		"scale": map[string]any{
 			"specReplicasPath":   ".spec.replicas",
@@ -63,41 +65,15 @@ func websiteCRD() *unstructured.Unstructured {
 }
 
 // plainCRD has none.
-func plainCRD() *unstructured.Unstructured { return crd("plains", "Plain", nil) }
+func plainCRD() *unstructured.Unstructured { return crd("Plain", nil) }
 
-func crd(plural, kind string, subresources map[string]any) *unstructured.Unstructured {
-	version := map[string]any{
-		"name": "v1", "served": true, "storage": true,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{
-			"type": "object",
-			"properties": map[string]any{
-				"spec": map[string]any{
-					"type": "object",
-					"properties": map[string]any{
-						"content":  map[string]any{"type": "string"},
-						"host":     map[string]any{"type": "string", "default": "localhost"},
-						"replicas": map[string]any{"type": "integer"},
-					},
-				},
-				"status": map[string]any{
-					"type":       "object",
-					"properties": map[string]any{"replicas": map[string]any{"type": "integer"}},
-				},
-			},
-		}},
-	}
-	if subresources != nil {
-		version["subresources"] = subresources
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1",
-		"kind":       "CustomResourceDefinition",
-		"metadata":   map[string]any{"name": plural + ".example.com"},
-		"spec": map[string]any{
-			"group":    "example.com",
-			"scope":    "Namespaced",
-			"names":    map[string]any{"plural": plural, "singular": plural[:len(plural)-1], "kind": kind, "listKind": kind + "List"},
-			"versions": []any{version},
-		},
-	}}
+func crd(kind string, subresources map[string]any) *unstructured.Unstructured {
+	return crdfixture.New(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: kind}, map[string]any{
+		"spec": crdfixture.Object(map[string]any{
+			"content":  crdfixture.String,
+			"host":     map[string]any{"type": "string", "default": "localhost"},
+			"replicas": crdfixture.Integer,
+		}),
+		"status": crdfixture.Object(map[string]any{"replicas": crdfixture.Integer}),
+	}, subresources)
 }

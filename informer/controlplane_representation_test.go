@@ -18,27 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
-
-const leverCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: levers.test.flyball.dev}
-spec:
-  group: test.flyball.dev
-  scope: Namespaced
-  names: {kind: Lever, plural: levers, singular: lever}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {length: {type: integer}}
-`
 
 // wiretap notes what is asked of a server, and in which form it answers.
 type wiretap struct {
@@ -117,16 +99,14 @@ func deployment(namespace, name string) *appsv1.Deployment {
 
 var _ = Describe("representations", func() {
 	It("watches a kind that has no Go type, in all representations", func(ctx context.Context) {
-		crds, err := envtest.ParseCRDs(strings.NewReader(leverCRD))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(env.InstallCRDObjects(ctx, crds...)).To(Succeed())
 		kind := gearKind.GroupVersion().WithKind("Lever")
+		Expect(env.InstallCRDObjects(ctx, crdfixture.New(kind, map[string]any{"length": crdfixture.Integer}, nil))).To(Succeed())
 		wire := &wiretap{}
 		f := factoryFor(wire.on(env.Config()), informer.Options{})
 		levers := informer.ForKind(f, kind)
 		byResource := informer.ForResource(f, kind.GroupVersion().WithResource("levers"))
 		alone := informer.ForMetadata(f, kind, informer.Scope{LabelSelector: "l=long"})
-		_, err = f.WaitForSync(ctx)
+		_, err := f.WaitForSync(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = env.Kubectl(ctx, "create", "-f", writeFile("lever.yaml", "apiVersion: test.flyball.dev/v1\nkind: Lever\nmetadata: {name: l, namespace: default, labels: {l: long}}\nlength: 9007199254740993\n"))
 		Expect(err).NotTo(HaveOccurred())

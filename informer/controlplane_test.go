@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
 func TestControlPlane(t *testing.T) {
@@ -59,24 +59,6 @@ func (g *gear) DeepCopyObject() runtime.Object {
 	g.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
 	return &out
 }
-
-const gearCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: gears.test.flyball.dev}
-spec:
-  group: test.flyball.dev
-  scope: Namespaced
-  names: {kind: Gear, plural: gears, singular: gear}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {teeth: {type: integer}}
-`
 
 // factoryFor runs a factory until the spec ends, and proves that it ends.
 func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInformerFactory {
@@ -212,9 +194,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		_, err := f.WaitForSync(short)
 		Expect(err).To(MatchError(And(ContainSubstring("Gear"), ContainSubstring("CustomResourceDefinition"))))
 
-		crds, err := envtest.ParseCRDs(strings.NewReader(gearCRD))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(env.InstallCRDObjects(ctx, crds...)).To(Succeed())
+		Expect(env.InstallCRDObjects(ctx, crdfixture.New(gearKind, map[string]any{"teeth": crdfixture.Integer}, nil))).To(Succeed())
 		Eventually(state).WithTimeout(90 * time.Second).Should(Equal(informer.StateLive))
 		_, err = env.Kubectl(ctx, "create", "-f", writeFile("gear.yaml", "apiVersion: test.flyball.dev/v1\nkind: Gear\nmetadata: {name: g, namespace: default}\nteeth: 12\n"))
 		Expect(err).NotTo(HaveOccurred())

@@ -6,7 +6,6 @@ package informer_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,35 +16,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
-const wheelCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: wheels.schema.flyball.dev}
-spec:
-  group: schema.flyball.dev
-  scope: Namespaced
-  names: {kind: Wheel, plural: wheels, singular: wheel}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {teeth: {type: integer}}
-`
+// wheelCRD is the definition of a Wheel, whose teeth have this schema.
+func wheelCRD(teeth map[string]any) runtime.Object {
+	return crdfixture.New(schema.GroupVersionKind{Group: "schema.flyball.dev", Version: "v1", Kind: "Wheel"}, map[string]any{"teeth": teeth}, nil)
+}
 
 var _ = Describe("A changed schema", func() {
 	It("has its kind listed anew, and what differs told once [A9]", func(ctx context.Context) {
-		crds, err := envtest.ParseCRDs(strings.NewReader(wheelCRD))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(env.InstallCRDObjects(ctx, crds...)).To(Succeed())
+		Expect(env.InstallCRDObjects(ctx, wheelCRD(crdfixture.Integer))).To(Succeed())
 		for name, teeth := range map[string]string{"bare": "", "set": "teeth: 5\n"} {
-			_, err = env.Kubectl(ctx, "create", "-f", writeFile(name+".yaml", "apiVersion: schema.flyball.dev/v1\nkind: Wheel\nmetadata: {name: "+name+", namespace: default}\n"+teeth))
+			_, err := env.Kubectl(ctx, "create", "-f", writeFile(name+".yaml", "apiVersion: schema.flyball.dev/v1\nkind: Wheel\nmetadata: {name: "+name+", namespace: default}\n"+teeth))
 			Expect(err).NotTo(HaveOccurred())
 		}
 		scheme := runtime.NewScheme()
@@ -57,7 +41,7 @@ var _ = Describe("A changed schema", func() {
 			sync.Mutex
 			events []string
 		}
-		_, err = wheels.AddHandler(func(e informer.Event[*gear]) {
+		_, err := wheels.AddHandler(func(e informer.Event[*gear]) {
 			told.Lock()
 			defer told.Unlock()
 			told.events = append(told.events, fmt.Sprintf("%s %s=%d", e.Type, e.Key.Name, e.Latest().Teeth))
@@ -73,9 +57,7 @@ var _ = Describe("A changed schema", func() {
 		before, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})
 		Expect(err).NotTo(HaveOccurred())
 
-		_, err = env.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-f",
-			writeFile("crd.yaml", strings.Replace(wheelCRD, "{type: integer}", "{type: integer, default: 12}", 1)))
-		Expect(err).NotTo(HaveOccurred())
+		Expect(env.InstallCRDObjects(ctx, wheelCRD(map[string]any{"type": "integer", "default": int64(12)}))).To(Succeed())
 		Eventually(events).WithTimeout(60*time.Second).Should(ConsistOf("added bare=0", "added set=5", "updated bare=12"), "what differs is news")
 		Consistently(events).WithTimeout(5*time.Second).Should(HaveLen(3), "and once, and nothing else is")
 		after, err := wheels.Lister().Get(informer.Key{Namespace: "default", Name: "bare"})

@@ -193,7 +193,7 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 
 		grant(ctx, ns, "apprentice", group.Group, "widgets")
 		grant(ctx, ns, "apprentice", group.Group, "latecomers")
-		Expect(env.InstallCRDObjects(ctx, crd("latecomer")...)).To(Succeed())
+		Expect(env.InstallCRDObjects(ctx, crd("Latecomer"))).To(Succeed())
 		l := &latecomer{*newWidget(ns, "a", "1")}
 		Expect(outside.Create(ctx, l)).To(Succeed())
 		Eventually(widgets.saw).WithArguments(informer.KeyOf(w)).Should(Equal(w.ResourceVersion))

@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/flyball-dev/flyball/client"
@@ -45,7 +46,7 @@ var _ = Describe("informers of several kinds", func() {
 	})
 
 	It("find it also from a server that has no watch cache and goes on serving (A3)", Label("A3"), func(ctx context.Context) {
-		own, err := envtest.Start(ctx, envtest.Options{CRDObjects: crd("widget"), APIServerArgs: map[string][]string{"watch-cache": {"false"}}})
+		own, err := envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{crd("Widget")}, APIServerArgs: map[string][]string{"watch-cache": {"false"}}})
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { Expect(own.Stop()).To(Succeed()) })
 		writesTo(own)

@@ -33,7 +33,7 @@ var _ = Describe("a kind whose definition comes, goes, and comes again", func() 
 		Eventually(passengers.scope).Should(notServed)
 
 		for n := range 2 {
-			Expect(env.InstallCRDObjects(ctx, crd("passenger")...)).To(Succeed())
+			Expect(env.InstallCRDObjects(ctx, crd("Passenger"))).To(Succeed())
 			Eventually(passengers.state).WithTimeout(90 * time.Second).Should(Equal(informer.StateLive))
 			for _, name := range []string{"a", "b"} {
 				Expect(outside.Create(ctx, &passenger{*newWidget(t.namespace, name, "1")})).To(Succeed())

@@ -5,9 +5,7 @@ package integration_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -23,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
 func TestIntegration(t *testing.T) {
@@ -47,7 +46,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	scheme.AddKnownTypeWithName(group.WithKind("Latecomer"), &latecomer{})
 	scheme.AddKnownTypeWithName(group.WithKind("Passenger"), &passenger{})
 	var err error
-	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: crd("widget")})
+	env, err = envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{crd("Widget")}})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 	connection, err = rest.HTTPClientFor(env.Config())
@@ -89,27 +88,10 @@ func (p *passenger) DeepCopyObject() runtime.Object {
 }
 
 // crd is the definition of one of the kinds above.
-func crd(singular string) []runtime.Object {
-	GinkgoHelper()
-	objects, err := envtest.ParseCRDs(strings.NewReader(fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[1]ss.integration.flyball.dev}
-spec:
-  group: integration.flyball.dev
-  scope: Namespaced
-  names: {kind: %[2]s, plural: %[1]ss, singular: %[1]s}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {spec: {type: object, properties: {value: {type: string}}}}
-`, singular, strings.ToUpper(singular[:1])+singular[1:])))
-	Expect(err).NotTo(HaveOccurred())
-	return objects
+func crd(kind string) runtime.Object {
+	return crdfixture.New(group.WithKind(kind), map[string]any{
+		"spec": crdfixture.Object(map[string]any{"value": crdfixture.String}),
+	}, nil)
 }
 
 // newNamespace is for one spec alone.

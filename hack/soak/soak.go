@@ -8,19 +8,20 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
 const (
@@ -76,11 +77,8 @@ func Soak(ctx context.Context, opts Options) (Report, error) {
 }
 
 func (s *soak) run(ctx context.Context) (err error) {
-	objects, err := envtest.ParseCRDs(strings.NewReader(partCRD))
-	if err != nil {
-		return err
-	}
-	s.env, err = envtest.Start(ctx, envtest.Options{CRDObjects: objects, Output: s.Output})
+	parts := crdfixture.New(partKind, map[string]any{"value": crdfixture.String}, nil)
+	s.env, err = envtest.Start(ctx, envtest.Options{CRDObjects: []runtime.Object{parts}, Output: s.Output})
 	if err != nil {
 		return err
 	}

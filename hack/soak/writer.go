@@ -42,27 +42,11 @@ func (p *part) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-const partCRD = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: parts.soak.flyball.dev}
-spec:
-  group: soak.flyball.dev
-  scope: Namespaced
-  names: {kind: Part, plural: parts, singular: part}
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema:
-      openAPIV3Schema:
-        type: object
-        properties: {value: {type: string}}
-`
+var partKind = schema.GroupVersionKind{Group: "soak.flyball.dev", Version: "v1", Kind: "Part"}
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "soak.flyball.dev", Version: "v1", Kind: "Part"}, &part{})
+	scheme.AddKnownTypeWithName(partKind, &part{})
 	return scheme, clientscheme.AddToScheme(scheme)
 }
 
