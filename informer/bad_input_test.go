@@ -81,11 +81,11 @@ func TestInformer_PanickingIndexFunctionCostsOneObjectItsValues(t *testing.T) {
 		synctest.Wait() // the panic is logged after the store has changed
 		check := func(index, want string) {
 			t.Helper()
-			keys, err := i.Lister().IndexKeys(index, "all")
+			objects, err := i.Lister().List(informer.QueryOptions{Index: index, IndexValue: "all"})
 			must(t, err)
 			var names []string
-			for _, k := range keys {
-				names = append(names, k.Name)
+			for _, o := range objects {
+				names = append(names, o.Name)
 			}
 			slices.Sort(names)
 			if got := strings.Join(names, " "); got != want {

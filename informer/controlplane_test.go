@@ -99,7 +99,8 @@ func writeFile(name, content string) string {
 func contents(l informer.Lister[*corev1.ConfigMap], namespace string) func() []string {
 	return func() []string {
 		var out []string
-		for cm := range l.Namespace(namespace) {
+		objects, _ := l.List(informer.QueryOptions{Namespace: namespace})
+		for _, cm := range objects {
 			out = append(out, cm.Name+"="+cm.ResourceVersion)
 		}
 		slices.Sort(out)

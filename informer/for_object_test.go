@@ -105,7 +105,7 @@ func TestForObject_TakesWhatTheSchemeMakesOfAKind_B11(t *testing.T) {
 		if got, ok := (<-added).(*corev1.ConfigMap); !ok || got.Data["k"] != "v" {
 			t.Errorf("the handler was given %v, want the ConfigMap", got)
 		}
-		if keys, err := i.Lister().IndexKeys("k", "v"); err != nil || len(keys) != 1 {
+		if keys, err := i.Lister().List(QueryOptions{Index: "k", IndexValue: "v"}); err != nil || len(keys) != 1 {
 			t.Errorf("the index has %v and %v, want the ConfigMap", keys, err)
 		}
 	})

@@ -601,8 +601,8 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 				want++
 			}
 		}
-		if got := len(slices.Collect(l.Namespace(ns))); got != want {
-			d.failf("%s: namespace %q has %d objects, a walk over all finds %d", r.name, ns, got, want)
+		if got, err := l.List(QueryOptions{Namespace: ns}); err != nil || len(got) != want {
+			d.failf("%s: namespace %q has %d objects and %v, a walk over all finds %d", r.name, ns, len(got), err, want)
 		}
 	}
 }

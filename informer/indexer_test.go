@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
@@ -152,7 +153,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 		t.Errorf("apply = %d changes, %v; want 4, and the panic", len(changes), err)
 	}
 	lister := listerOf(x, &sight{})
-	keys, err := lister.IndexKeys("label", "good")
+	keys, err := sortedKeys(lister.List(QueryOptions{Index: "label", IndexValue: "good"}))
 	if got := fmt.Sprint(keys); err != nil || got != "[ns/b ns/early]" {
 		t.Errorf("the index has %s, %v; want [ns/b ns/early]: a panic costs the object it is about, until its next version", got, err)
 	}
@@ -178,15 +179,15 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 	want := func(what, values, keys string) {
 		t.Helper()
 		v, _ := lister.IndexValues("words")
-		k, err := lister.IndexKeys("words", "y")
+		k, err := sortedKeys(lister.List(QueryOptions{Index: "words", IndexValue: "y"}))
 		if err != nil || fmt.Sprint(v) != values || fmt.Sprint(k) != keys {
 			t.Errorf("%s: the values are %v and y has %v, want %s and %s", what, v, k, values, keys)
 		}
 	}
 	want("added", "[x y z]", "[ns/a ns/b]")
-	like, _ := lister.Index("words", fixture.NewThing(fixture.Named("q"), "q", 9, "z y"))
-	if got := len(slices.Collect(like)); got != 2 {
-		t.Errorf("%d objects share a value, want 2, each once", got)
+	values, _ := lister.IndexValuesOf("words", fixture.NewThing(fixture.Named("q"), "q", 9, "z y"))
+	if like, err := sortedKeys(lister.List(QueryOptions{Index: "words", IndexValues: values})); len(like) != 2 {
+		t.Errorf("%v and %v share a value of %q, want 2 objects, each once", like, err, values)
 	}
 	mustApply(t, x, seenDelta("a", "u", 4, "x"))
 	want("a changed", "[x y]", "[ns/b]")
@@ -296,4 +297,14 @@ func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.De
 		d.Object = fixture.NewThing(key, uid, v, "")
 	}
 	return d
+}
+
+// sortedKeys are the keys of objects, sorted.
+func sortedKeys(objects []Object, err error) ([]Key, error) {
+	var keys []Key
+	for _, o := range objects {
+		keys = append(keys, KeyOf(o))
+	}
+	slices.SortFunc(keys, base.CompareKeys)
+	return keys, err
 }

@@ -60,6 +60,12 @@ type QueryOptions struct {
 	Selector   labels.Selector // nil: all
 	Index      string          // empty: no index
 	IndexValue string          // with Index
+	// IndexValues, with Index and in place of IndexValue, have the objects that have
+	// any of these values, each once.
+	IndexValues []string
+	// Unsynced also reads while a first list has not arrived: what is known so far,
+	// which may be nothing or a part. Without it that is a *NotSyncedError.
+	Unsynced bool
 }
 
 // Get returns the object of key, or a NotFound of apierrors, an
@@ -120,7 +126,9 @@ func (v *view) misplaced(namespace string) bool {
 	return known && namespaced == (namespace == "")
 }
 
-// All yields every object.
+// All yields every object that is known: nothing before the first list, and
+// nothing of an informer that was released. It is for code that has waited for
+// the sync, as a reconciler does; List says why there is nothing.
 func (l Lister[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l.v == nil {
@@ -145,19 +153,6 @@ func (v *view) sees(s *sight, r *store.Row[Object]) bool {
 	}
 	return true
 }
-
-// Namespace yields the objects of one namespace; empty: all objects. It yields
-// nothing for a namespace that is not watched, and for any namespace of a
-// cluster-scoped kind, where List returns an error.
-func (l Lister[T]) Namespace(namespace string) iter.Seq[T] {
-	if namespace == "" {
-		return l.All()
-	}
-	return l.shelf("", namespace)
-}
-
-// Select yields the objects whose labels match s; nil: all objects.
-func (l Lister[T]) Select(s labels.Selector) iter.Seq[T] { return matching(l.All(), s) }
 
 func matching[T Object](objects iter.Seq[T], s labels.Selector) iter.Seq[T] {
 	if s == nil || s.Empty() {
@@ -197,43 +192,31 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row[Object]] {
 	}
 }
 
-// ByIndex yields the objects that the named index has for value. It is an
-// error when there is no such index.
+// ByIndex yields the objects that the named index has for value. Its errors are
+// those of List.
 func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
+		return nil, err
+	}
+	if err := l.readable("", false); err != nil {
 		return nil, err
 	}
 	return l.shelf(name, value), nil
 }
 
-// IndexKeys returns the keys of what ByIndex yields, sorted.
-func (l Lister[T]) IndexKeys(name, value string) ([]Key, error) {
+// IndexValuesOf returns the values that the named index gives for obj, which need
+// not be stored. A panic of the index function is an error.
+func (l Lister[T]) IndexValuesOf(name string, obj T) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err
 	}
-	var keys []Key
-	for r := range l.rows(name, value) {
-		keys = append(keys, r.Key)
-	}
-	slices.SortFunc(keys, base.CompareKeys)
-	return keys, nil
+	return l.v.store.Ask(name, object(obj))
 }
 
-// Index yields the objects that share a value of the named index with like,
-// each once; like itself need not be stored. A panic of the index function is
-// an error.
-func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
-	if err := l.known(name); err != nil {
-		return nil, err
-	}
-	values, err := l.v.store.Ask(name, object(like))
-	if err != nil {
-		return nil, err
-	}
-	if len(values) == 1 {
-		return l.shelf(name, values[0]), nil
-	}
-	return func(yield func(T) bool) {
+// any yields the objects that the named index has for one of values, each once,
+// all of one moment.
+func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row[Object]] {
+	return func(yield func(*store.Row[Object]) bool) {
 		s, all := look(l.v.sight, func() []store.Found[Object] { return l.v.store.Lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
@@ -243,12 +226,12 @@ func (l Lister[T]) Index(name string, like T) (iter.Seq[T], error) {
 					continue
 				}
 				yielded[*at] = true
-				if !yield(as[T](r.Object)) {
+				if !yield(r) {
 					return
 				}
 			}
 		}
-	}, nil
+	}
 }
 
 // IndexValues returns the values under which the named index has an object,
@@ -275,56 +258,64 @@ func (l Lister[T]) known(index string) error {
 	return nil
 }
 
-// List returns the chosen objects as a slice. It is an error when there is no
-// such index, a *ReleasedError when the informer was released, a *NamespaceError
-// when opts name a namespace of a cluster-scoped kind, and an *OutOfScopeError
-// when they name one that is not watched.
+// List returns the chosen objects. It never takes ignorance for absence: before
+// the first list of each scope it is a *NotSyncedError, unless opts say Unsynced.
+// It is an *OutOfScopeError when opts name a namespace that is not watched, a
+// *NamespaceError when they name one of a cluster-scoped kind, a *ReleasedError
+// when the informer was released, and an error when there is no such index.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
-	if err := l.readable(opts.Namespace); err != nil {
+	if err := l.readable(opts.Namespace, opts.Unsynced); err != nil {
 		return nil, err
 	}
-	objects := l.Namespace(opts.Namespace)
-	if opts.Index != "" {
-		byIndex, err := l.ByIndex(opts.Index, opts.IndexValue)
-		if err != nil {
-			return nil, err
+	var rows iter.Seq[*store.Row[Object]]
+	switch {
+	case opts.Index == "" && opts.Namespace == "" && opts.Selector == nil:
+		out := make([]T, 0, l.v.store.Len())
+		for obj := range l.All() {
+			out = append(out, obj)
 		}
-		objects = byIndex
-		if opts.Namespace != "" {
-			objects = func(yield func(T) bool) {
-				for r := range l.rows(opts.Index, opts.IndexValue) {
-					if r.Key.Namespace == opts.Namespace && !yield(as[T](r.Object)) {
-						return
-					}
-				}
+		return out, nil
+	case opts.Index == "" && opts.Namespace == "":
+		return slices.Collect(matching(l.All(), opts.Selector)), nil
+	case opts.Index == "":
+		return slices.Collect(matching(l.shelf("", opts.Namespace), opts.Selector)), nil
+	}
+	if err := l.known(opts.Index); err != nil {
+		return nil, err
+	}
+	switch {
+	case opts.IndexValues == nil:
+		rows = l.rows(opts.Index, opts.IndexValue)
+	case len(opts.IndexValues) == 1:
+		rows = l.rows(opts.Index, opts.IndexValues[0])
+	default:
+		rows = l.any(opts.Index, opts.IndexValues)
+	}
+	return slices.Collect(matching(func(yield func(T) bool) {
+		for r := range rows {
+			if (opts.Namespace == "" || r.Key.Namespace == opts.Namespace) && !yield(as[T](r.Object)) {
+				return
 			}
 		}
-	}
-	var out []T
-	if l.v != nil && opts.Namespace == "" && opts.Index == "" && opts.Selector == nil {
-		out = make([]T, 0, l.v.store.Len())
-	}
-	for obj := range matching(objects, opts.Selector) {
-		out = append(out, obj)
-	}
-	return out, nil
+	}, opts.Selector)), nil
 }
 
-// readable is why there can be no objects of namespace, whatever the server has;
-// an empty one is all namespaces.
-func (l Lister[T]) readable(namespace string) error {
+// readable is why objects of namespace cannot be read, an empty one being all
+// namespaces. partly: what is known before the first list is wanted too.
+func (l Lister[T]) readable(namespace string, partly bool) error {
 	if l.v == nil {
-		return nil
+		return &NotSyncedError{}
 	}
 	s, key := l.v.sight.Load(), Key{Namespace: namespace}
 	switch {
 	case s.gone != nil:
 		return s.gone
-	case namespace == "":
-	case l.v.misplaced(namespace):
+	case namespace != "" && l.v.misplaced(namespace):
 		return &NamespaceError{Kind: l.v.store.Kind, Key: key}
-	case !s.covers(namespace):
+	case namespace != "" && !s.covers(namespace):
 		return &OutOfScopeError{Kind: l.v.store.Kind, Key: key}
+	case !partly && !s.isSynced():
+		return &NotSyncedError{Kind: l.v.store.Kind}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/store"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
@@ -103,3 +105,45 @@ func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 		}
 	})
 }
+
+// A reconciler that counts children before the first list would make them again.
+func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
+	x := store.NewIndexer[Object](fixture.ThingKind)
+	if err := x.AddIndex("label", byLabel); err != nil {
+		t.Fatal(err)
+	}
+	synced := make(chan struct{})
+	lister := listerOf(x, &sight{synced: synced})
+	mustApply(t, x, seenDelta("a", "u", 1, "l"))
+	reads := map[string]func() ([]Object, error){
+		"List":                func() ([]Object, error) { return lister.List(QueryOptions{}) },
+		"List of an index":    func() ([]Object, error) { return lister.List(QueryOptions{Index: "label", IndexValue: "l"}) },
+		"List of a namespace": func() ([]Object, error) { return lister.List(QueryOptions{Namespace: "ns"}) },
+		"ByIndex": func() ([]Object, error) {
+			objects, err := lister.ByIndex("label", "l")
+			if err != nil {
+				return nil, err
+			}
+			return slices.Collect(objects), nil
+		},
+	}
+	for what, read := range reads {
+		if objects, err := read(); !isNotSynced(err) {
+			t.Errorf("%s before the first list gives %d objects and %v, want a *NotSyncedError", what, len(objects), err)
+		}
+	}
+	if known, err := lister.List(QueryOptions{Unsynced: true}); err != nil || len(known) != 1 {
+		t.Errorf("List of what is known so far gives %d objects and %v, want the one", len(known), err)
+	}
+	close(synced)
+	for what, read := range reads {
+		if objects, err := read(); err != nil || len(objects) != 1 {
+			t.Errorf("%s after the first list gives %d objects and %v, want the one", what, len(objects), err)
+		}
+	}
+	if _, err := (Lister[Object]{}).List(QueryOptions{}); !isNotSynced(err) {
+		t.Errorf("List of an empty Lister gives %v, want a *NotSyncedError", err)
+	}
+}
+
+func isNotSynced(err error) bool { _, ok := errors.AsType[*NotSyncedError](err); return ok }

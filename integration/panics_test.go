@@ -119,8 +119,12 @@ var _ = Describe("a function of the user that panics", func() {
 		put(ctx, "better", "")
 		Eventually(reads.saw).WithArguments(key("bad")).Should(Equal(version))
 		first := func(g Gomega) []informer.Key {
-			keys, err := maps.Lister().IndexKeys("first", "b")
+			objects, err := maps.Lister().List(informer.QueryOptions{Index: "first", IndexValue: "b"})
 			g.Expect(err).NotTo(HaveOccurred())
+			var keys []informer.Key
+			for _, obj := range objects {
+				keys = append(keys, informer.KeyOf(obj))
+			}
 			return keys
 		}
 		Eventually(first).Should(ConsistOf(key("better")))

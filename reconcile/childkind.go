@@ -43,7 +43,7 @@ func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind 
 		}
 		return nil
 	})
-	if _, missing := lister.ByIndex(controllerIndex, ""); missing != nil {
+	if _, missing := lister.IndexValues(controllerIndex); missing != nil {
 		k.misuse = fmt.Errorf("children of kind %s: %w", k.kind.Kind, err)
 		return k
 	} // else it is there, from another set perhaps

@@ -172,7 +172,7 @@ func TestInformer_BrokenIndexFunctionHarmsOnlyItsIndex_B2(t *testing.T) {
 		start(w)
 		holds(t, i, "a=1 b=broken", "an object is lost to an index")
 		w.put(configMap("b", "2"))
-		if keys, err := i.Lister().IndexKeys("v", "2"); err != nil || len(keys) != 1 {
+		if keys, err := i.Lister().List(informer.QueryOptions{Index: "v", IndexValue: "2"}); err != nil || len(keys) != 1 {
 			t.Errorf("got %v, %v; want b under 2: the next version does not heal it", keys, err)
 		}
 	})

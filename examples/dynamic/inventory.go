@@ -110,20 +110,15 @@ func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.
 func (r inventory) count(namespace string, said map[string]string) (counts map[string]string, unlisted string) {
 	counts = make(map[string]string)
 	for name, i := range r.kinds.now() {
-		select {
-		case <-i.Synced():
-		default:
+		objects, err := i.Lister().List(informer.QueryOptions{Namespace: namespace})
+		if err != nil { // it has not synced, or its kind has gone
 			unlisted = name
 			if before, ok := said[name]; ok {
 				counts[name] = before
 			}
 			continue
 		}
-		n := 0
-		for range i.Lister().Namespace(namespace) {
-			n++
-		}
-		if n > 0 {
+		if n := len(objects); n > 0 {
 			counts[name] = strconv.Itoa(n)
 		}
 	}

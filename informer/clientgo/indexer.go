@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -62,7 +61,7 @@ func (x *indexer[T]) Resync() error               { return nil }
 func (x *indexer[T]) LastStoreSyncResourceVersion() string { return x.informer.Reached().String() }
 
 func (x *indexer[T]) List() []any {
-	objects, err := x.lister.List(informer.QueryOptions{})
+	objects, err := x.lister.List(informer.QueryOptions{Unsynced: true})
 	if err != nil {
 		return []any{} // there is no such error without an index
 	}
@@ -122,75 +121,64 @@ func (x *indexer[T]) Index(name string, obj any) ([]any, error) {
 		if !ok {
 			return nil, fmt.Errorf("read index %q of %s: the object is a %T", name, x.informer, obj)
 		}
-		objects, err := x.lister.Index(name, like)
+		values, err := x.lister.IndexValuesOf(name, like)
 		if err != nil {
 			return nil, err
 		}
-		return anys(objects), nil
+		return x.byIndex(name, values)
 	}
 	values, err := f(obj)
 	if err != nil {
 		return nil, fmt.Errorf("read index %q of %s: %w", name, x.informer, err)
 	}
-	if like, ok := obj.(T); ok && len(values) > 1 {
-		objects, err := x.lister.Index(name, like) // of one moment
-		if err != nil {
-			return nil, err
-		}
-		return anys(objects), nil
+	return x.byIndex(name, values)
+}
+
+func (x *indexer[T]) ByIndex(name, value string) ([]any, error) {
+	return x.byIndex(name, []string{value})
+}
+
+// byIndex is what is known, as client-go gives it, also before the first list.
+func (x *indexer[T]) byIndex(name string, values []string) ([]any, error) {
+	out := make([]any, 0, 16)
+	if len(values) == 0 {
+		return out, nil
 	}
-	var out []any
-	seen := make(map[informer.Key]bool)
-	for _, value := range values {
-		objects, err := x.byIndex(name, value)
-		if err != nil {
-			return nil, err
+	if name != cache.NamespaceIndex {
+		objects, err := x.lister.List(informer.QueryOptions{Index: name, IndexValues: values, Unsynced: true})
+		for _, obj := range objects {
+			out = append(out, obj)
 		}
-		if len(values) == 1 {
-			return anys(objects), nil
-		}
-		for obj := range objects {
-			if key := informer.KeyOf(obj); !seen[key] {
-				seen[key] = true
-				out = append(out, obj)
+		return out, err
+	}
+	for _, namespace := range values {
+		if namespace == "" {
+			for obj := range x.lister.All() {
+				if obj.GetNamespace() == "" {
+					out = append(out, obj)
+				}
 			}
+			continue
+		}
+		objects, err := x.lister.List(informer.QueryOptions{Namespace: namespace, Unsynced: true})
+		if err != nil {
+			continue // client-go knows no such reason; there is nothing
+		}
+		for _, obj := range objects {
+			out = append(out, obj)
 		}
 	}
 	return out, nil
 }
 
-func (x *indexer[T]) ByIndex(name, value string) ([]any, error) {
-	objects, err := x.byIndex(name, value)
-	if err != nil {
-		return nil, err
-	}
-	return anys(objects), nil
-}
-
-func (x *indexer[T]) byIndex(name, value string) (iter.Seq[T], error) {
-	switch {
-	case name != cache.NamespaceIndex:
-		return x.lister.ByIndex(name, value)
-	case value != "":
-		return x.lister.Namespace(value), nil
-	}
-	return func(yield func(T) bool) {
-		for obj := range x.lister.All() {
-			if obj.GetNamespace() == "" && !yield(obj) {
-				return
-			}
-		}
-	}, nil
-}
-
 func (x *indexer[T]) IndexKeys(name, value string) ([]string, error) {
-	objects, err := x.byIndex(name, value)
+	objects, err := x.byIndex(name, []string{value})
 	if err != nil {
 		return nil, err
 	}
 	var keys []string
-	for obj := range objects {
-		keys = append(keys, keyOf(informer.KeyOf(obj)))
+	for _, obj := range objects {
+		keys = append(keys, keyOf(informer.KeyOf(obj.(T))))
 	}
 	return keys, nil
 }
@@ -264,14 +252,6 @@ func indexFunc[T informer.Object](f cache.IndexFunc) informer.IndexFunc[T] {
 		}
 		return values
 	}
-}
-
-func anys[T informer.Object](objects iter.Seq[T]) []any {
-	out := make([]any, 0, 16)
-	for obj := range objects {
-		out = append(out, obj)
-	}
-	return out
 }
 
 var _ cache.Indexer = (*indexer[*metav1.PartialObjectMetadata])(nil)

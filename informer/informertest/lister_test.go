@@ -36,8 +36,8 @@ func TestListerOf_HasTheObjectsAsTheyAre(t *testing.T) {
 		if n := len(slices.Collect(lister.All())); n != 2 {
 			t.Errorf("All has %d objects, want 2", n)
 		}
-		if n := len(slices.Collect(lister.Select(labels.SelectorFromSet(labels.Set{"l": "x"})))); n != 1 {
-			t.Errorf("Select has %d objects, want 1", n)
+		if found, err := lister.List(informer.QueryOptions{Selector: labels.SelectorFromSet(labels.Set{"l": "x"})}); err != nil || len(found) != 1 {
+			t.Errorf("List has %d objects with the label and %v, want 1", len(found), err)
 		}
 	}
 	look(t)
