@@ -23,10 +23,9 @@ var starters = map[string]string{
 
 	"informer/internal/store/deltafifo.go":        "wakes who waits for deltas when ctx ends",
 	"informer/core.go":                            "dispatch joins the informer's run",
-	"informer/core_scopes.go":                     "Reflectors join the informer's run, as scopes come and go",
+	"informer/scopes_watched.go":                  "Reflectors join the informer's run, as scopes come and go",
 	"informer/namespaces.go":                      "who follows namespaces joins the informer's run",
 	"informer/refusals.go":                        "the retries of what the transform has refused join the informer's run",
-	"informer/mutation_watch.go":                  "an informer's own mutation detector joins its run",
 	"informer/join.go":                            "listeners and their resync join the informer's run",
 	"informer/factory.go":                         "informers join the factory's run",
 	"informer/listener.go":                        "wakes the listener when its context ends",

@@ -6,7 +6,9 @@ package informer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
@@ -234,3 +237,181 @@ func (c *core) snapshot() Snapshot {
 	}
 	return s
 }
+
+// guarded gives c its place in the factory's detector, or in one of its own.
+func (c *core) guarded() {
+	detector := c.opts.detector
+	if detector == nil {
+		if detector = newMutationDetector(c.opts.DetectMutations, c.opts.Logger); detector == nil {
+			return
+		}
+		_ = c.group.Go(detector.run)
+	}
+	c.guard = &mutationGuard{MutationDetector: detector, kind: c.gvk}
+	c.guard.holds = func(k *kept) bool {
+		obj, _, _ := c.indexer.Get(k.key)
+		return obj == k.object
+	}
+	c.guard.mend = func(k *kept) bool {
+		truth, ok := k.truth.DeepCopyObject().(Object)
+		if !ok {
+			return false
+		}
+		fresh := c.guard.keep(k.key, truth)
+		mended := c.indexer.Mend(k.key, k.object, truth)
+		if !mended && fresh != nil {
+			fresh.drop()
+		}
+		return mended
+	}
+}
+
+// offer keeps copies of what is about to be stored, before anybody can have it.
+func (c *core) offer(deltas []store.Delta[Object]) (offered []*kept) {
+	if c.guard == nil {
+		return nil
+	}
+	for i := range deltas {
+		if d := &deltas[i]; d.Type != store.Sync && d.Err == nil && !base.IsNil(d.Object) {
+			offered = c.guard.offer(offered, d.Key, d.Object)
+		}
+	}
+	return offered
+}
+
+// offerWrite is offer for an own write.
+func (c *core) offerWrite(o store.Observed[Object]) (offered []*kept) {
+	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) {
+		return nil
+	}
+	return c.guard.offer(nil, o.Key, o.Object)
+}
+
+// settled lets go of what was offered and not stored, and retires what was
+// replaced.
+func (c *core) settled(offered []*kept, changes []store.Change[Object]) {
+	if c.guard == nil {
+		return
+	}
+	stored := make(map[*kept]bool, len(offered))
+	for i := range changes {
+		ch := &changes[i]
+		was, is := c.guard.find(ch.Old), c.guard.find(ch.New)
+		if is != nil {
+			stored[is] = true
+		}
+		if was != nil && was != is {
+			was.retire()
+		}
+		if is != nil && ch.After == nil {
+			is.retire()
+		}
+	}
+	for _, k := range offered {
+		if !stored[k] {
+			k.drop()
+		}
+	}
+}
+
+// What a simulation decides of an informer, and what it is told. Without one
+// nothing here is called.
+
+func (c *core) simulated(sim simhook.Hooks) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	c.critical.sim = sim
+}
+
+// noteStoredLocked tells of a batch: of each change, and with the last of them up
+// to where the store tells everything. A batch without changes is one such note.
+func (c *core) noteStoredLocked(changes []store.Change[Object], own bool) {
+	reached, whole := Version(0), true
+	for id, w := range c.critical.byID {
+		if w == nil {
+			continue
+		}
+		if at := c.indexer.Reached(base.ScopeID(id)); reached == 0 || at < reached {
+			reached = at
+		}
+		whole = whole && w.scope == WatchScope{}
+	}
+	batch := simhook.Note{
+		What: simhook.Stored, Kind: c.gvk().GroupKind().String(), Name: c.object.String(),
+		Reached: uint64(reached), Own: own, Whole: whole,
+	}
+	if len(changes) == 0 {
+		c.critical.sim.Note(batch)
+	}
+	for i := range changes {
+		n, change := batch, &changes[i]
+		n.Key, n.Quiet, n.Count = change.Key.String(), change.Same || change.Resync, len(changes)-1-i
+		switch {
+		case change.Trouble != nil && change.Trouble.Is != nil:
+			n.UID, n.Version = string(change.Trouble.Is.UID), uint64(change.Trouble.Is.Version)
+		case !change.After.Empty() && !base.IsNil(change.New):
+			n.UID, n.Version = string(change.NewUID), uint64(ParseVersion(change.New.GetResourceVersion()))
+		}
+		c.critical.sim.Note(n)
+	}
+}
+
+func (c *core) tell(ctx context.Context, err error) {
+	c.mu.Lock()
+	f := c.mu.onError
+	c.mu.Unlock()
+	if f == nil || ctx.Err() != nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			c.log.Error(fmt.Errorf("panic: %v", p), "Error handler panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	f(ctx, err)
+}
+
+// optionsOf are the options of a Reflector that is fed by lw.
+func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
+	opts := reflector.Options{
+		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
+	}
+	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
+		opts.PagedLists = true
+	}
+	return opts
+}
+
+// showLocked has the roster know the scopes and choices that there are now.
+func (c *core) showLocked() {
+	var seats []seat
+	for _, w := range c.critical.byID {
+		if w != nil {
+			seats = append(seats, seat{w, w.reflector})
+		}
+	}
+	var choices []choice
+	for _, h := range c.critical.handles {
+		for _, f := range h.follows {
+			choices = append(choices, choice{f, h.clusterWide, f.known})
+		}
+	}
+	c.roster.show(seats, choices)
+}
+
+func (c *core) progress() Progress {
+	p := Progress{Kind: c.gvk()}
+	hands, members := c.roster.all()
+	for _, h := range hands {
+		if t := h.task(); t.Begun > 0 {
+			p.Tasks = append(p.Tasks, t)
+		}
+	}
+	for _, m := range members {
+		p.Handlers = append(p.Handlers, m.snapshot())
+	}
+	return p
+}
+
+// over is closed when the run has ended.
+func (c *core) over() <-chan struct{} { return c.ended }

@@ -174,3 +174,59 @@ func (c *core) matching(obj Object) (in, unsure []*watched) {
 	}
 	return in, unsure
 }
+
+// giveAgainLocked gives the objects of scopes that have been listed again to
+// the handlers that ask for them. Those in changes have been given already.
+func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change[Object]) {
+	var ask []*member
+	for _, m := range c.critical.members {
+		if m.relists {
+			ask = append(ask, m)
+		}
+	}
+	if len(ask) == 0 || len(scopes) == 0 {
+		return
+	}
+	given := make(map[Key]bool, len(changes))
+	for i := range changes {
+		given[changes[i].Key] = true
+	}
+	for _, scope := range scopes {
+		if c.critical.byID[scope] == nil {
+			continue // it has ended
+		}
+		unchanged := c.indexer.UnchangedIn(scope, given)
+		for _, m := range ask {
+			m.giveAgain(scope, unchanged)
+		}
+	}
+}
+
+// BatchReport says what an informer has just done, for metrics.
+type BatchReport struct {
+	Deltas  int           // that were stored
+	Took    time.Duration // from taking them to the backlogs of the handlers
+	Waiting int           // deltas that wait
+}
+
+// OnBatch has f called each time a batch of changes has been stored and is in
+// the backlogs of the handlers. f is called from the informer's goroutine, so it
+// must not block. It is the kind's, and stays when this handle is released.
+func (i *SharedInformer[T]) OnBatch(f func(BatchReport)) {
+	i.core.mu.Lock()
+	defer i.core.mu.Unlock()
+	i.core.mu.onBatch = append(slices.Clone(i.core.mu.onBatch), f)
+}
+
+func (c *core) reportBatch(deltas int, began time.Time) {
+	c.mu.Lock()
+	observers := c.mu.onBatch
+	c.mu.Unlock()
+	if len(observers) == 0 {
+		return
+	}
+	r := BatchReport{Deltas: deltas, Took: time.Since(began), Waiting: c.fifo.Len()}
+	for _, f := range observers {
+		f(r)
+	}
+}

@@ -272,3 +272,50 @@ func (f *SharedInformerFactory) cores() []*core {
 	defer f.mu.Unlock()
 	return slices.Clone(f.mu.order)
 }
+
+// Progress says what each informer has in hand, in the order they were asked for.
+func (f *SharedInformerFactory) Progress() []Progress {
+	cores := f.cores()
+	out := make([]Progress, 0, len(cores))
+	for _, c := range cores {
+		out = append(out, c.progress())
+	}
+	return out
+}
+
+// WaitForSync blocks until the informers of the given kinds have synced, or
+// with none given all that For was asked for so far. It returns where each of
+// them stands, in the order they were asked for, whether they have synced or
+// not. When ctx or the run ends before, the error is a *SyncError. Misuse of
+// one is returned at once.
+func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
+	all := f.cores()
+	for _, kind := range kinds {
+		if !slices.ContainsFunc(all, func(c *core) bool { return c.gvk() == kind }) {
+			return nil, fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
+		}
+	}
+	wanted := slices.DeleteFunc(all, func(c *core) bool {
+		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
+	})
+	for _, c := range wanted {
+		if err := c.misuse(); err != nil {
+			return snapshots(wanted), fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
+		}
+	}
+	for _, c := range wanted {
+		if err := awaitSync(ctx, c.allSynced(), c.over()); err != nil {
+			states := snapshots(wanted)
+			return states, &SyncError{States: states, Err: err}
+		}
+	}
+	return snapshots(wanted), nil
+}
+
+func snapshots(cores []*core) []Snapshot {
+	out := make([]Snapshot, 0, len(cores))
+	for _, c := range cores {
+		out = append(out, c.snapshot())
+	}
+	return out
+}

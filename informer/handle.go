@@ -29,29 +29,6 @@ type handle struct {
 	fed         atomic.Pointer[reflector.Reflector[Object]] // of the last of holds; nil: none
 }
 
-// sight is what the Listers of a handle see. It is immutable: another one takes
-// its place.
-type sight struct {
-	scopes     *store.ScopeSet // nil: all
-	namespaces map[string]bool // that are watched; nil: all
-	synced     <-chan struct{} // nil: it is
-	gone       error           // there is nothing to see
-}
-
-func (s *sight) covers(namespace string) bool { return s.namespaces == nil || s.namespaces[namespace] }
-
-func (s *sight) isSynced() bool {
-	if s.synced == nil {
-		return true
-	}
-	select {
-	case <-s.synced:
-		return true
-	default:
-		return false
-	}
-}
-
 // handle is a new view on the core over scopes; with none, over the namespaces
 // of the options. misuse is of the kind, and what is returned is misuse too. A
 // handle with misuse never syncs. Nil: the last handle has been released

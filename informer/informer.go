@@ -63,12 +63,6 @@ func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.Grou
 	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 
-// dividing is a ListerWatcher that may know whether objects of its kind live in
-// namespaces.
-type dividing interface {
-	Namespaced() (namespaced, known bool)
-}
-
 // Logger is the one of the Options, with the kind, for what stands on the
 // informer.
 func (i *SharedInformer[T]) Logger() logr.Logger { return i.core.log }
@@ -176,4 +170,143 @@ func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
 
 func (c *core) errorf(format string, args ...any) error {
 	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
+}
+
+// OfFactory reports whether a SharedInformerFactory runs the informer. Its own
+// Run is an error then.
+func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
+
+// Release gives the handle up: its handlers are removed, and no call of them
+// begins after it returns; what no other handle watches is watched no more, and
+// leaves the store. With the last handle of a kind its informer ends, and gives
+// its goroutines, connections and memory back; a later For makes another one.
+// An informer made by New is its only handle, so its Run returns. Reads and
+// whatever else is asked of a released handle answer with a *ReleasedError. It
+// does not wait for a handler that is running, so a handler may call it. It may
+// be called at any time and more than once.
+func (i *SharedInformer[T]) Release() { i.core.release(i.handle) }
+
+// Start has the Deferred scopes of the handle watched from now on. It does
+// nothing where there are none. It is an error when the handle was released or
+// has misuse.
+func (i *SharedInformer[T]) Start() error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	return i.core.start(i.handle)
+}
+
+// SetScopes has the handle cover the union of the given scopes and nothing else;
+// with none, the factory's namespaces. Its Listers see them at once. Its
+// handlers are told what they see no more as deleted, with LeftScope, and what
+// comes as added: at once where it is watched already, else when it is listed.
+// It is an error, and nothing changes, when a selector does not parse, when the
+// handle was released or has misuse, and of an informer made by New, which
+// covers what its ListerWatcher does.
+func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	if !i.core.shared {
+		return i.core.errorf("set scopes: it covers what its ListerWatcher lists; use an informer of a factory")
+	}
+	return i.core.cover(i.handle, scopes)
+}
+
+// Ended is closed when the informer's run has ended, or this handle was
+// released: it brings nothing new any more. After the run what is stored can
+// still be read.
+func (i *SharedInformer[T]) Ended() <-chan struct{} { return i.handle.ended }
+
+// MutationDetector is what compares the informer's objects with copies, nil
+// where Options.DetectMutations is off. Informers of a factory have the
+// factory's.
+func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
+	if i.core.guard == nil {
+		return nil
+	}
+	return i.core.guard.MutationDetector
+}
+
+// Reached is the resourceVersion that the store has reached in every scope of
+// this handle, the lowest of several. It is 0 before the first lists, and where
+// resourceVersions are not numbers.
+func (i *SharedInformer[T]) Reached() Version {
+	first, lowest := true, Version(0)
+	for scope := range i.handle.sight.Load().scopes.All() {
+		if v := i.core.indexer.Reached(scope); first || v < lowest {
+			first, lowest = false, v
+		}
+	}
+	return lowest
+}
+
+// KeepManagedFields has metadata.managedFields stay in the objects of this
+// kind and representation, for code that reads them, whatever the Options say.
+// They cost memory, for everyone who shares the informer. It is an error after
+// the informer started without them. It is the kind's, and stays when this
+// handle is released.
+func (i *SharedInformer[T]) KeepManagedFields() error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	return i.core.keepManagedFields()
+}
+
+func (c *core) keepManagedFields() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.started && c.mu.opened && !c.mu.managed {
+		return c.errorf("keep managedFields: the informer has started, and objects are stored without them already; ask before the run or on a handle whose Scope is Deferred, or set Options.KeepManagedFields")
+	}
+	c.mu.managed = true
+	return nil
+}
+
+// keepsManagedFields stays the same once the run has begun.
+func (c *core) keepsManagedFields() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.managed
+}
+
+// SetErrorHandler has f called with each error of a list or watch, those that
+// are tried again among them; State tells the same in states. f is called by
+// the goroutine that lists and watches, which waits for it. There is one per
+// kind: the last call wins, and a nil f is none. It is an error after the
+// informer started.
+func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {
+	if err := i.Err(); err != nil {
+		return err
+	}
+	c := i.core
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.started && c.mu.opened {
+		return c.errorf("set error handler: the informer has started; set it before the run, or on a handle whose Scope is Deferred")
+	}
+	c.mu.onError = f
+	return nil
+}
+
+// Progress says what the informer has in hand.
+func (i *SharedInformer[T]) Progress() Progress { return i.core.progress() }
+
+// WaitForSync blocks until the first list of every scope of this handle is
+// stored. It returns where the whole informer stands, whether it has synced or
+// not. When ctx or the run ends before, the error is a *SyncError; misuse, and a
+// release, are returned at once.
+func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
+	if err := i.Err(); err != nil {
+		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
+	}
+	err := awaitSync(ctx, i.Synced(), i.Ended())
+	state := i.Snapshot()
+	if gone := i.Err(); err != nil && gone != nil {
+		return state, fmt.Errorf("wait for sync: %w", gone)
+	}
+	if err != nil {
+		return state, &SyncError{States: []Snapshot{state}, Err: err}
+	}
+	return state, nil
 }

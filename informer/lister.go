@@ -335,3 +335,26 @@ func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
 		}
 	}
 }
+
+// sight is what the Listers of a handle see. It is immutable: another one takes
+// its place.
+type sight struct {
+	scopes     *store.ScopeSet // nil: all
+	namespaces map[string]bool // that are watched; nil: all
+	synced     <-chan struct{} // nil: it is
+	gone       error           // there is nothing to see
+}
+
+func (s *sight) covers(namespace string) bool { return s.namespaces == nil || s.namespaces[namespace] }
+
+func (s *sight) isSynced() bool {
+	if s.synced == nil {
+		return true
+	}
+	select {
+	case <-s.synced:
+		return true
+	default:
+		return false
+	}
+}

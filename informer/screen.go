@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
-	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
@@ -74,15 +73,6 @@ type screen struct {
 	selects    bool                    // it has selectors
 	kind       schema.GroupVersionKind // empty: whoever reads the objects looks at it
 	namespaced func() (namespaced, known bool)
-}
-
-// screen is that of w.
-func (c *core) screen(w *watched) screen {
-	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
-	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
-		s.kind = c.kind
-	}
-	return s
 }
 
 // admission is a screen with what is known of the kind by now.

@@ -7,10 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // SyncError: the wait for sync has ended before everything had synced. Its text
@@ -40,54 +37,6 @@ func (e *SyncError) Unwrap() error { return e.Err }
 // errRunEnded is why a wait ends that nobody will end otherwise.
 var errRunEnded = errors.New("the informer's run has ended")
 
-// WaitForSync blocks until the informers of the given kinds have synced, or
-// with none given all that For was asked for so far. It returns where each of
-// them stands, in the order they were asked for, whether they have synced or
-// not. When ctx or the run ends before, the error is a *SyncError. Misuse of
-// one is returned at once.
-func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
-	all := f.cores()
-	for _, kind := range kinds {
-		if !slices.ContainsFunc(all, func(c *core) bool { return c.gvk() == kind }) {
-			return nil, fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
-		}
-	}
-	wanted := slices.DeleteFunc(all, func(c *core) bool {
-		return len(kinds) > 0 && !slices.Contains(kinds, c.gvk())
-	})
-	for _, c := range wanted {
-		if err := c.misuse(); err != nil {
-			return snapshots(wanted), fmt.Errorf("wait for sync of %s: %w", c.gvk(), err)
-		}
-	}
-	for _, c := range wanted {
-		if err := awaitSync(ctx, c.allSynced(), c.over()); err != nil {
-			states := snapshots(wanted)
-			return states, &SyncError{States: states, Err: err}
-		}
-	}
-	return snapshots(wanted), nil
-}
-
-// WaitForSync blocks until the first list of every scope of this handle is
-// stored. It returns where the whole informer stands, whether it has synced or
-// not. When ctx or the run ends before, the error is a *SyncError; misuse, and a
-// release, are returned at once.
-func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
-	if err := i.Err(); err != nil {
-		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)
-	}
-	err := awaitSync(ctx, i.Synced(), i.Ended())
-	state := i.Snapshot()
-	if gone := i.Err(); err != nil && gone != nil {
-		return state, fmt.Errorf("wait for sync: %w", gone)
-	}
-	if err != nil {
-		return state, &SyncError{States: []Snapshot{state}, Err: err}
-	}
-	return state, nil
-}
-
 // awaitSync is why synced will not be closed, or nil when it is.
 func awaitSync(ctx context.Context, synced, over <-chan struct{}) error {
 	select {
@@ -103,15 +52,4 @@ func awaitSync(ctx context.Context, synced, over <-chan struct{}) error {
 	case <-over:
 		return errRunEnded
 	}
-}
-
-// over is closed when the run has ended.
-func (c *core) over() <-chan struct{} { return c.ended }
-
-func snapshots(cores []*core) []Snapshot {
-	out := make([]Snapshot, 0, len(cores))
-	for _, c := range cores {
-		out = append(out, c.snapshot())
-	}
-	return out
 }

@@ -117,3 +117,9 @@ func (s streamAs[To, From]) Next() (listwatch.Frame[To], error) {
 }
 
 func (s streamAs[To, From]) Close() error { return s.from.Close() }
+
+// dividing is a ListerWatcher that may know whether objects of its kind live in
+// namespaces.
+type dividing interface {
+	Namespaced() (namespaced, known bool)
+}

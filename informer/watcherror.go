@@ -6,50 +6,13 @@ package informer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"runtime/debug"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/gate"
-	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
-
-// SetErrorHandler has f called with each error of a list or watch, those that
-// are tried again among them; State tells the same in states. f is called by
-// the goroutine that lists and watches, which waits for it. There is one per
-// kind: the last call wins, and a nil f is none. It is an error after the
-// informer started.
-func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {
-	if err := i.Err(); err != nil {
-		return err
-	}
-	c := i.core
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.started && c.mu.opened {
-		return c.errorf("set error handler: the informer has started; set it before the run, or on a handle whose Scope is Deferred")
-	}
-	c.mu.onError = f
-	return nil
-}
-
-func (c *core) tell(ctx context.Context, err error) {
-	c.mu.Lock()
-	f := c.mu.onError
-	c.mu.Unlock()
-	if f == nil || ctx.Err() != nil {
-		return
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			c.log.Error(fmt.Errorf("panic: %v", p), "Error handler panicked", "stack", string(debug.Stack()))
-		}
-	}()
-	f(ctx, err)
-}
 
 // telling passes the errors of a ListerWatcher on.
 type telling[T Object] struct {
@@ -97,15 +60,4 @@ func (s tellingStream[T]) Next() (listwatch.Frame[T], error) {
 // lists. The name is client-go's, whose fakes have the method.
 type pagedOnly interface {
 	IsWatchListSemanticsUnSupported() bool
-}
-
-// optionsOf are the options of a Reflector that is fed by lw.
-func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
-	opts := reflector.Options{
-		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
-	}
-	if p, ok := lw.(pagedOnly); ok && p.IsWatchListSemanticsUnSupported() {
-		opts.PagedLists = true
-	}
-	return opts
 }

@@ -5,6 +5,7 @@ package informer
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
@@ -174,4 +176,138 @@ func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
 		}
 	}
 	return out
+}
+
+// placing asks, before each list and watch, whether objects of the kind live in
+// namespaces. A kind that does not is watched once, however many namespaces it
+// was asked for in: the scope that then is one too many ends here.
+type placing[T Object] struct {
+	ListerWatcher[T]
+	place func(context.Context) error
+}
+
+func (l placing[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+	if err := l.place(ctx); err != nil {
+		return listwatch.Page[T]{}, err
+	}
+	return l.ListerWatcher.List(ctx, opts)
+}
+
+func (l placing[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+	if err := l.place(ctx); err != nil {
+		return nil, err
+	}
+	return l.ListerWatcher.Watch(ctx, opts)
+}
+
+// place has every handle cover what it asked for, by what discovery says of the
+// kind. It returns ctx's error when the scope of the caller has ended by that.
+func (c *core) place(ctx context.Context, s WatchScope) error {
+	if c.discover == nil || s.Namespace == "" && !c.anyClusterWide() {
+		return nil
+	}
+	namespaced, err := c.discover(ctx)
+	if err != nil {
+		return fmt.Errorf("list %s %s: %w", c.kind.Kind, s, err)
+	}
+	c.replan(!namespaced)
+	return ctx.Err()
+}
+
+func (c *core) anyClusterWide() bool {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	for _, h := range c.critical.handles {
+		if h.clusterWide {
+			return true
+		}
+	}
+	return false
+}
+
+// replan has the handles that were planned otherwise cover anew what they asked
+// for.
+func (c *core) replan(clusterWide bool) {
+	c.replanUnder(clusterWide)
+	c.callPassed()
+}
+
+func (c *core) replanUnder(clusterWide bool) {
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	for _, h := range c.critical.handles {
+		if h.asked == nil || h.clusterWide == clusterWide {
+			continue
+		}
+		h.clusterWide = clusterWide
+		if err := c.coverLocked(h, h.asked); err != nil {
+			c.log.Error(err, "Scopes of a handle cannot be watched as discovery says")
+		}
+	}
+}
+
+// borrower is how the Reflector of a scope of a metadata informer finds a tap:
+// fed by an informer that has the objects in full, at version from or later.
+func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *reflector.Tap {
+	if c.borrow == nil || !restclient.OfMetadata(c.object) {
+		return nil
+	}
+	return func(from Version) *reflector.Tap {
+		t := reflector.NewTap(scope, id, reflector.FIFOSink[Object]{DeltaFIFO: c.fifo}, c.transform())
+		if t.Managed = c.keepsManagedFields(); c.borrow(t, from) {
+			return t
+		}
+		return nil
+	}
+}
+
+// lend has t fed by a scope of this informer that has all the objects of t's
+// scope as the server has them. It is false when there is none, and when it is
+// not as far as version from: t's objects would go back in time.
+func (c *core) lend(t *reflector.Tap, from Version) bool {
+	if restclient.OfMetadata(c.object) || t.Managed && !c.keepsManagedFields() {
+		return false
+	}
+	r, scope := c.lender(t.Scope)
+	if r == nil || from > Version(r.Status.Version.Load()) {
+		return false
+	}
+	t.Lender, t.State = fmt.Sprintf("%s %s", c.object, scope), r.State
+	if scope != t.Scope {
+		t.Namespace = t.Scope.Namespace
+	}
+	return r.Tee.Join(t)
+}
+
+// lender is the Reflector of s, or of s in all namespaces; nil: there is none,
+// or its objects are not as the server has them.
+func (c *core) lender(s WatchScope) (*reflector.Reflector[Object], WatchScope) {
+	whole := s
+	whole.Namespace = ""
+	c.critical.Lock()
+	defer c.critical.Unlock()
+	for _, scope := range []WatchScope{s, whole} {
+		if w := c.critical.scopes[scope]; w != nil && c.mayLend() {
+			return w.reflector, scope
+		}
+	}
+	return nil, s
+}
+
+// mayLend says whether the objects are as the server has them, and sees to it
+// that they stay so.
+func (c *core) mayLend() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.lent = c.mu.lent || c.mu.transform == nil
+	return c.mu.transform == nil
+}
+
+// screen is that of w.
+func (c *core) screen(w *watched) screen {
+	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
+	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {
+		s.kind = c.kind
+	}
+	return s
 }
