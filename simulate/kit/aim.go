@@ -5,7 +5,6 @@ package kit
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -241,62 +240,6 @@ func spread(seed uint64, id string, sequence int) uint64 {
 // sequences evenly.
 var steps = [...]uint64{0xe60e2b722b53a801, 0xcebd76d9edb6a001, 0xb9c9aa3a51d00001, 0xa6f5777f6f888801, 0x9609c71eb7d03001, 0x86d516e50b049801}
 
-// found is what a probe finds while faults would happen.
-func (h *History) found(phase time.Duration) (out probed) {
-	for _, e := range h.Events {
-		if e.What == Asked && e.Name == "watch" && !slices.Contains(out.watched, e.Kind) {
-			out.watched = append(out.watched, e.Kind)
-		}
-	}
-	slices.Sort(out.watched)
-	out.moments = momentsOf(h, phase)
-	return out
-}
-
-// momentsOf are the writes of a probe while faults would happen, in the order in which
-// each class first comes.
-func momentsOf(h *History, phase time.Duration) (out []moment) {
-	var user []time.Duration
-	for _, e := range h.Events {
-		if e.What == Asked && e.Who == "user" {
-			user = append(user, e.At)
-		}
-	}
-	for _, e := range h.Events {
-		if e.What != Asked || !writes(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
-			continue
-		}
-		write, byUser := e.Name+" "+e.Kind+e.subresource(), e.Who == "user"
-		i := slices.IndexFunc(out, func(m moment) bool { return m.write == write && m.user == byUser })
-		if i < 0 {
-			i = len(out)
-			out = append(out, moment{write: write, user: byUser})
-		}
-		hold := time.Duration(0)
-		if next := slices.IndexFunc(user, func(at time.Duration) bool { return at > e.At }); next >= 0 {
-			hold = (user[next] - e.At + margin).Round(100 * time.Millisecond)
-		}
-		out[i].at, out[i].holds = append(out[i].at, e.At), append(out[i].holds, hold)
-	}
-	return out
-}
-
-// margin is how much longer than until the user's next write something is held.
-const margin = 300 * time.Millisecond
-
-// subresource that a request asks for, by its path.
-func (e Event) subresource() string {
-	path, _, _ := strings.Cut(e.Text, "?")
-	_, name, _ := strings.Cut(e.Key, "/")
-	if name == "" {
-		name = e.Key
-	}
-	if _, sub, ok := strings.Cut(path, "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
-		return "/" + sub
-	}
-	return ""
-}
-
 // meeting is where a request is when something can happen to it.
 type meeting int
 
@@ -329,7 +272,7 @@ func (o Op) meets(r simulate.Request, what meeting) bool {
 // point is where an operation happens that is to happen before a write: what happens to a
 // process does before that sends it.
 func (o Op) point() meeting {
-	if verbs[o.Verb].of == aProcess && !o.When.User {
+	if subjects[o.Verb] == aProcess && !o.When.User {
 		return leaving
 	}
 	return arriving
@@ -352,30 +295,3 @@ func (o Op) ofWrite(r simulate.Request, named string) bool {
 
 // programOf is the program that a process is a life of.
 func programOf(process string) string { return process[:max(strings.LastIndex(process, "-"), 0)] }
-
-// met counts a request for each operation that waits for it, carries out those whose
-// turn has come, and reports whether one breaks the connection that it is to be sent on.
-// The request goes on at another instant than what follows from the faults.
-func (w *World) met(r simulate.Request, what meeting) (broken bool) {
-	fired := false
-	for _, op := range w.history.Plan {
-		if !op.meets(r, what) || !w.turn(op) || !w.fire(op, 0, &r) {
-			continue
-		}
-		fired = true
-		if what == leaving {
-			broken = broken || op.Verb == cut || op.Verb == crash || op.Verb == timeTravel
-		}
-	}
-	if fired {
-		w.rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
-	}
-	return broken
-}
-
-func (w *World) turn(op Op) bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.mu.met[op.id]++
-	return w.record.mu.met[op.id] == op.When.Nth
-}

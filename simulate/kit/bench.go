@@ -19,7 +19,7 @@ import (
 func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 	b.Helper()
 	cfg.Seeds = max(cfg.Seeds, 1)
-	if _, _, err := cfg.complete(scenario); err != nil {
+	if _, _, err := cfg.complete(scenario == nil); err != nil {
 		b.Fatalf("kit.Bench: %v", err)
 	}
 	collectRarely(b)

@@ -3,39 +3,6 @@
 
 package kit
 
-import (
-	"runtime"
-	"runtime/debug"
-	"testing"
-
-	"github.com/flyball-dev/flyball/manager"
-)
-
-// newHistory is the history of a run that has not begun.
-func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
-	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		h.Module = info.Main.Path + " " + info.Main.Version
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" {
-				h.Commit = s.Value
-			}
-		}
-	}
-	return h
-}
-
-// snapshot is where the process's manager stands; ok: there is one.
-func (p *process) snapshot() (s manager.Snapshot, ok bool) {
-	p.mu.Lock()
-	m := p.manager
-	p.mu.Unlock()
-	if m == nil {
-		return s, false
-	}
-	return m.Snapshot(), true
-}
-
 // controllersSynced reports whether the workers of all controllers have started.
 func (p *process) controllersSynced() bool {
 	s, ok := p.snapshot()

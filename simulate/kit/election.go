@@ -5,13 +5,9 @@ package kit
 
 import (
 	"slices"
-	"time"
 
 	"github.com/flyball-dev/flyball/informer"
 )
-
-// leases are renewed for as long as their holder lives.
-const leases = "Lease.coordination.k8s.io"
 
 // lease by which the processes elect who works, as namespace/name; empty: they do
 // not.
@@ -29,55 +25,6 @@ func (cfg Config) unguarded() []string {
 		return nil
 	}
 	return append([]string{leases, "Event", "Event.events.k8s.io"}, cfg.Unguarded...)
-}
-
-// leadership follows the lease in the order of the server's revisions.
-type leadership struct {
-	h       *History
-	leader  string // a process; empty: nobody has the lease
-	unknown bool   // somebody else has put the lease as it is
-	// since is when each process has first led; below 0: never.
-	since map[string]time.Duration
-}
-
-func newLeadership(h *History) *leadership {
-	return &leadership{h: h, since: map[string]time.Duration{}}
-}
-
-// take follows e.
-func (l *leadership) take(e Event) {
-	switch {
-	case l.h.Lease == "":
-	case e.What == Started:
-		l.since[e.Who] = -1
-	case e.What == Changed && e.Kind == leases && e.Key == l.h.Lease:
-		l.leader, l.unknown = "", e.Quiet || e.Name == "deleted"
-		switch since, ours := l.since[e.Who]; {
-		case !ours:
-			l.unknown = true
-		case e.Holder != "" && !l.unknown:
-			l.leader = e.Who
-			if since < 0 {
-				l.since[e.Who] = e.At
-			}
-		}
-	}
-}
-
-func (l *leadership) String() string {
-	if l.leader == "" {
-		return "nobody's"
-	}
-	return l.leader + "'s"
-}
-
-// forbids reports whether e is a write that nobody but the leader may make.
-func (l *leadership) forbids(e Event) bool {
-	if e.What != Changed || e.Quiet || l.h.Lease == "" || l.unknown || e.Who == l.leader {
-		return false
-	}
-	_, ours := l.since[e.Who]
-	return ours && !slices.ContainsFunc(l.h.Unguarded, func(named string) bool { return ofKind(e.Kind, named) })
 }
 
 // standsBy reports whether the process waits to be elected: what its controllers have

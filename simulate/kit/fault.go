@@ -189,3 +189,57 @@ func bearable() []Op {
 		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(),
 	}
 }
+
+// about is what a fault happens to.
+type about int
+
+const (
+	theServer about = iota
+	aProcess
+	aKind
+	aCustomKind // that a CRD defines
+	anObject    // of a kind
+)
+
+// subjects are what each fault happens to.
+var subjects = map[Verb]about{
+	cut:            aProcess,
+	blackHole:      aProcess,
+	refuse:         aProcess,
+	partition:      aProcess,
+	delay:          aProcess,
+	loseResponse:   theServer,
+	lag:            theServer,
+	slow:           aKind,
+	dropEvent:      aKind,
+	duplicate:      aKind,
+	reorder:        aKind,
+	coalesce:       aKind,
+	noEndBookmark:  aKind,
+	mute:           aKind,
+	closeWatches:   aKind,
+	compact:        theServer,
+	restartCache:   theServer,
+	rewind:         theServer,
+	overload:       theServer,
+	deny:           aKind,
+	reject:         aKind,
+	failConversion: aCustomKind,
+	changeSchema:   aCustomKind,
+	expireTokens:   theServer,
+	spoilList:      aKind,
+	spoilEvent:     aKind,
+	expireContinue: theServer,
+	crash:          aProcess,
+	timeTravel:     aProcess,
+	stop:           aProcess,
+	pause:          aProcess,
+	panics:         aProcess,
+	hang:           aProcess,
+	stall:          aProcess,
+	jump:           theServer,
+	clockStep:      aProcess,
+	poison:         anObject,
+	huge:           anObject,
+	nasty:          anObject,
+}

@@ -27,41 +27,27 @@ type target struct {
 	request *simulate.Request    // that it happens before; nil: none
 }
 
-// about is what a fault happens to.
-type about int
-
-const (
-	theServer about = iota
-	aProcess
-	aKind
-	aCustomKind // that a CRD defines
-	anObject    // of a kind
-)
-
-// verbs are what each fault does, and how it is undone when its time is over.
+// deeds are what each fault does, and how it is undone when its time is over.
 // Neither blocks: they are called wherever a trigger is met.
-var verbs = map[Verb]struct {
-	of about
-	do func(*World, target) (over func())
-}{
-	cut:       {aProcess, func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil }},
-	blackHole: {aProcess, func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).BlackHole); return nil }},
-	refuse: {aProcess, func(w *World, t target) func() {
+var deeds = map[Verb]func(*World, target) (over func()){
+	cut:       func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
+	blackHole: func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).BlackHole); return nil },
+	refuse: func(w *World, t target) func() {
 		t.process.refuse(true)
 		return func() { t.process.refuse(false) }
-	}},
-	partition: {aProcess, func(w *World, t target) func() {
+	},
+	partition: func(w *World, t target) func() {
 		t.process.eachNetwork(func(n *simulate.Network) {
 			n.BlackHole()
 			n.BlackHoleNew(true)
 		})
 		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.BlackHoleNew(false) }) }
-	}},
-	delay: {aProcess, func(w *World, t target) func() {
+	},
+	delay: func(w *World, t target) func() {
 		t.process.eachNetwork(func(n *simulate.Network) { n.Delay(time.Duration(t.op.Amount)) })
 		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.Delay(0) }) }
-	}},
-	loseResponse: {theServer, func(w *World, t target) func() {
+	},
+	loseResponse: func(w *World, t target) func() {
 		switch {
 		case t.request != nil && t.op.When.Event == "":
 			w.server.LoseResponseTo(*t.request)
@@ -71,38 +57,38 @@ var verbs = map[Verb]struct {
 			w.server.LoseResponse(int(t.op.Amount))
 		}
 		return nil
-	}},
+	},
 
-	lag: {theServer, func(w *World, t target) func() {
+	lag: func(w *World, t target) func() {
 		w.server.LagTo(w.server.Revision())
 		return w.server.CatchUp
-	}},
-	slow: {aKind, func(w *World, t target) func() { return w.slow(t.kind, time.Duration(t.op.Amount)) }},
-	dropEvent: {aKind, func(w *World, t target) func() {
+	},
+	slow: func(w *World, t target) func() { return w.slow(t.kind, time.Duration(t.op.Amount)) },
+	dropEvent: func(w *World, t target) func() {
 		w.server.DropEvent(t.kind, int(t.op.Amount))
 		if w.cfg.Manager.Informers.Audit == 0 {
 			w.mislead()
 		}
 		return nil
-	}},
-	duplicate: {aKind, func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil }},
-	reorder:   {aKind, func(w *World, t target) func() { w.server.Reorder(t.kind); return nil }},
-	coalesce:  {aKind, func(w *World, t target) func() { w.server.Coalesce(t.kind); return nil }},
-	noEndBookmark: {aKind, func(w *World, t target) func() {
+	},
+	duplicate: func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil },
+	reorder:   func(w *World, t target) func() { w.server.Reorder(t.kind); return nil },
+	coalesce:  func(w *World, t target) func() { w.server.Coalesce(t.kind); return nil },
+	noEndBookmark: func(w *World, t target) func() {
 		w.server.NoEndBookmark(t.kind, true)
 		return func() { w.server.NoEndBookmark(t.kind, false) }
-	}},
-	mute:         {aKind, func(w *World, t target) func() { w.server.Mute(t.kind); return nil }},
-	closeWatches: {aKind, func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil }},
-	compact:      {theServer, func(w *World, t target) func() { w.server.Compact(); return nil }},
-	restartCache: {theServer, func(w *World, t target) func() { w.server.RestartCache(); return nil }},
-	rewind: {theServer, func(w *World, t target) func() {
+	},
+	mute:         func(w *World, t target) func() { w.server.Mute(t.kind); return nil },
+	closeWatches: func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil },
+	compact:      func(w *World, t target) func() { w.server.Compact(); return nil },
+	restartCache: func(w *World, t target) func() { w.server.RestartCache(); return nil },
+	rewind: func(w *World, t target) func() {
 		w.server.Rewind(w.undoable(t.op.Amount))
 		w.mislead()
 		return nil
-	}},
-	overload: {theServer, func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil }},
-	deny: {aKind, func(w *World, t target) func() {
+	},
+	overload: func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil },
+	deny: func(w *World, t target) func() {
 		words := []string{"list", "watch", "create", "update", "patch", "delete"}
 		for _, word := range words {
 			w.server.Deny(word, t.kind)
@@ -112,50 +98,50 @@ var verbs = map[Verb]struct {
 				w.server.Allow(word, t.kind)
 			}
 		}
-	}},
-	reject: {aKind, func(w *World, t target) func() { w.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil }},
-	failConversion: {aCustomKind, func(w *World, t target) func() {
+	},
+	reject: func(w *World, t target) func() { w.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil },
+	failConversion: func(w *World, t target) func() {
 		w.server.FailConversion(t.kind, true)
 		return func() { w.server.FailConversion(t.kind, false) }
-	}},
-	changeSchema: {aCustomKind, func(w *World, t target) func() {
+	},
+	changeSchema: func(w *World, t target) func() {
 		_ = w.server.RewriteDefinition(t.kind) // one that is gone needs none
 		return nil
-	}},
-	expireTokens: {theServer, func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll }},
-	spoilList:    {aKind, func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil }},
-	spoilEvent: {aKind, func(w *World, t target) func() {
+	},
+	expireTokens: func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll },
+	spoilList:    func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil },
+	spoilEvent: func(w *World, t target) func() {
 		how := w.spoilage(t)
 		if how == simulate.OtherPage { // a page does not come in the middle of a stream
 			how = simulate.Garbage
 		}
 		w.server.SpoilEvent(t.kind, how)
 		return nil
-	}},
-	expireContinue: {theServer, func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil }},
+	},
+	expireContinue: func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil },
 
-	crash: {aProcess, func(w *World, t target) func() { t.process.crash(); return t.process.program.restart }},
-	timeTravel: {aProcess, func(w *World, t target) func() {
+	crash: func(w *World, t target) func() { t.process.crash(); return t.process.program.restart },
+	timeTravel: func(w *World, t target) func() {
 		w.server.LagTo(max(w.server.Revision()-t.op.Amount, 1))
 		w.lasting(t.draw+" behind", t.op.For+behind, w.server.CatchUp)
 		t.process.crash()
 		return t.process.program.restart
-	}},
-	stop:   {aProcess, func(w *World, t target) func() { t.process.stop(t.op.For); return nil }},
-	pause:  {aProcess, func(w *World, t target) func() { t.process.hold(t.op.For); return nop }},
-	panics: {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil }},
-	hang:   {aProcess, func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil }},
-	stall:  {aProcess, func(w *World, t target) func() { t.process.stall(t.op.For); return nil }},
-	jump:   {theServer, func(w *World, t target) func() { w.hold(t.op.For); return nop }},
+	},
+	stop:   func(w *World, t target) func() { t.process.stop(t.op.For); return nil },
+	pause:  func(w *World, t target) func() { t.process.hold(t.op.For); return nop },
+	panics: func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil },
+	hang:   func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil },
+	stall:  func(w *World, t target) func() { t.process.stall(t.op.For); return nil },
+	jump:   func(w *World, t target) func() { w.hold(t.op.For); return nop },
 
-	clockStep: {aProcess, func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil }},
+	clockStep: func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
 
-	poison: {anObject, func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }}, // one that is gone needs none
-	huge:   {anObject, func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil }},
-	nasty: {anObject, func(w *World, t target) func() {
+	poison: func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }, // one that is gone needs none
+	huge:   func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
+	nasty: func(w *World, t target) func() {
 		w.annotate(t, nastyTexts[w.draws.next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
-	}},
+	},
 }
 
 func nop() {}
@@ -180,7 +166,7 @@ func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 	if op.Verb == delay {
 		what.Delay = time.Duration(op.Amount)
 	}
-	switch verbs[op.Verb].of {
+	switch subjects[op.Verb] {
 	case aProcess:
 		what.Key = t.process.name
 	case anObject:
@@ -190,7 +176,7 @@ func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 		what.Kind = w.kindOf(t.kind)
 	}
 	w.note(what)
-	over := verbs[op.Verb].do(w, t)
+	over := deeds[op.Verb](w, t)
 	if over == nil {
 		return true
 	}
@@ -221,7 +207,7 @@ func (w *World) aim(t *target) bool {
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
 		t.process = running[i] // whose write it is
 	}
-	of := verbs[t.op.Verb].of
+	of := subjects[t.op.Verb]
 	if of == theServer || of == aProcess {
 		return true
 	}
@@ -266,8 +252,8 @@ func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
 	now := time.Now()
 	over := w.instants.place(now, now.Add(d+w.draws.upTo(draw+" over", time.Millisecond)), draw+" over")
 	return func() {
-		if !w.sleepAs(w.faulty, over) { // all end at once, but one after the other
-			w.rest(w.ctx, draw+" healed", w.draws.upTo(draw+" healed", time.Millisecond))
+		if !w.instants.sleepAs(w.faulty, over) { // all end at once, but one after the other
+			w.instants.rest(w.ctx, draw+" healed", w.draws.upTo(draw+" healed", time.Millisecond))
 		}
 	}
 }
@@ -281,7 +267,7 @@ func (w *World) schedule(op Op) {
 		w.group.Go(func() {
 			for nth := 0; ; nth++ {
 				gap := time.Duration(-math.Log(1-w.draws.float(op.id+" gap")) / op.When.Rate * float64(time.Second))
-				if !w.rest(w.faulty, op.id, gap) {
+				if !w.instants.rest(w.faulty, op.id, gap) {
 					return
 				}
 				w.fire(op, nth, nil)
@@ -289,7 +275,7 @@ func (w *World) schedule(op Op) {
 		})
 	default:
 		w.group.Go(func() {
-			if w.rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
+			if w.instants.rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
 				w.fire(op, 0, nil)
 			}
 		})
@@ -312,4 +298,31 @@ func (w *World) annotate(t target, text string) {
 		annotations["kit.flyball.dev/"+strings.ReplaceAll(string(t.op.Verb), " ", "-")] = text
 		m.SetAnnotations(annotations)
 	})
+}
+
+// met counts a request for each operation that waits for it, carries out those whose
+// turn has come, and reports whether one breaks the connection that it is to be sent on.
+// The request goes on at another instant than what follows from the faults.
+func (w *World) met(r simulate.Request, what meeting) (broken bool) {
+	fired := false
+	for _, op := range w.history.Plan {
+		if !op.meets(r, what) || !w.turn(op) || !w.fire(op, 0, &r) {
+			continue
+		}
+		fired = true
+		if what == leaving {
+			broken = broken || op.Verb == cut || op.Verb == crash || op.Verb == timeTravel
+		}
+	}
+	if fired {
+		w.instants.rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
+	}
+	return broken
+}
+
+func (w *World) turn(op Op) bool {
+	w.record.mu.Lock()
+	defer w.record.mu.Unlock()
+	w.record.mu.met[op.id]++
+	return w.record.mu.met[op.id] == op.When.Nth
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/flyball-dev/flyball/internal/simhook"
@@ -195,4 +196,40 @@ func (h *History) last(what string) int {
 		}
 	}
 	return -1
+}
+
+// renews reports whether e is about the Lease by which the processes elect who works:
+// its holder renews it for as long as it lives.
+func (h *History) renews(e Event) bool {
+	return h.Lease != "" && e.Kind == leases && e.Key == h.Lease
+}
+
+func writes(verb string) bool {
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
+}
+
+// told are the indices of the events that count.
+func (h *History) told() (out []int) {
+	for i, e := range h.Events {
+		if e.What == Stopping {
+			break
+		}
+		if e.counts() {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+func (h *History) violate(invariant, text string, event int) {
+	h.Violations = append(h.Violations, Violation{invariant, text, event})
+}
+
+// retried reports whether an outcome leads to another run with backoff.
+func retried(outcome string) bool {
+	switch outcome {
+	case "retry", "conflict", "error", "panic", "timeout", "stopped": // the last for want of the lease
+		return true
+	}
+	return false
 }

@@ -25,7 +25,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 		return
 	}
 	if d := p.nextStall(); d > 0 {
-		p.w.rest(ctx, name, time.Until(p.w.within(d)))
+		p.w.instants.rest(ctx, name, time.Until(p.w.within(d)))
 		p.step(ctx, name)
 	}
 }
@@ -37,7 +37,7 @@ func (p *process) step(ctx context.Context, name string) {
 			from = until
 		}
 		step := p.w.instants.place(time.Now(), from.Add(p.w.draws.upTo(name, stepping)), name)
-		if !p.w.sleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
+		if !p.w.instants.sleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
 			return
 		}
 	}
@@ -78,7 +78,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	case m.panics:
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
-		p.w.rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
+		p.w.instants.rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
 		if ctx.Err() != nil {
 			p.apart("reconcile " + controller + " " + key)
 		}
@@ -89,7 +89,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 // drain is over, many things end at once.
 func (p *process) apart(name string) {
 	if p.stops() {
-		p.w.rest(p.w.ctx, p.name+" end of "+name, p.w.draws.upTo(p.name+" end of "+name, stepping))
+		p.w.instants.rest(p.w.ctx, p.name+" end of "+name, p.w.draws.upTo(p.name+" end of "+name, stepping))
 	}
 }
 
@@ -135,15 +135,6 @@ func (p *process) keep(n simhook.Note) {
 			a.failed = 0
 		}
 	}
-}
-
-// retried reports whether an outcome leads to another run with backoff.
-func retried(outcome string) bool {
-	switch outcome {
-	case "retry", "conflict", "error", "panic", "timeout", "stopped": // the last for want of the lease
-		return true
-	}
-	return false
 }
 
 // standing counts the keys that are not at rest, and names one. Those that wait for

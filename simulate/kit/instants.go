@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,3 +147,39 @@ func variation(seed uint64, nth int) uint64 { return seed | uint64(nth)<<56 }
 
 // ofVariation is the seed that is varied, and the number of the variation.
 func ofVariation(seed uint64) (varied uint64, nth int) { return seed & (1<<56 - 1), int(seed >> 56) }
+
+// rest blocks for d and until a moment that nothing else has, or until ctx ends, and
+// reports whether it is that moment. name tells it from what rests at the same time.
+func (i *instants) rest(ctx context.Context, name string, d time.Duration) bool {
+	now := time.Now()
+	return i.sleepAs(ctx, i.place(now, now.Add(d), name))
+}
+
+// sleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether it
+// is that moment.
+func (i *instants) sleepAs(ctx context.Context, s *sleeper) bool {
+	for {
+		at := i.momentOf(s)
+		if !sleepUntil(ctx, at) {
+			return false
+		}
+		if i.momentOf(s).Equal(at) {
+			return true
+		}
+	}
+}
+
+// sleepUntil blocks until at or until ctx ends, and reports whether it is at.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

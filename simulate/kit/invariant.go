@@ -53,10 +53,6 @@ func violated(i int, format string, args ...any) Violation {
 	return Violation{Text: fmt.Sprintf(format, args...), Event: i}
 }
 
-func (h *History) violate(invariant, text string, event int) {
-	h.Violations = append(h.Violations, Violation{invariant, text, event})
-}
-
 // object names an object of the server.
 type object struct{ kind, key string }
 

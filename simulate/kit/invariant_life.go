@@ -54,12 +54,6 @@ func restIsRest(h *History) (out []Violation) {
 	return out
 }
 
-// renews reports whether e is about the Lease by which the processes elect who works:
-// its holder renews it for as long as it lives.
-func (h *History) renews(e Event) bool {
-	return h.Lease != "" && e.Kind == leases && e.Key == h.Lease
-}
-
 // onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed
 // or its manager has returned, but for those that were on the wire; and at
 // rest a process that runs asks to write only in a reconcile, be it for what changes
@@ -109,10 +103,6 @@ func (c lastCounts) take(e Event, verb string) bool {
 	}
 	c[e.Key] = true
 	return true
-}
-
-func writes(verb string) bool {
-	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
 // stopsClean (V11): after a manager's Run has returned, nothing of it reconciles,

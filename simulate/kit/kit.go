@@ -8,11 +8,11 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
-	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/flyball-dev/flyball/internal/manifest"
 	"github.com/flyball-dev/flyball/manager"
@@ -82,28 +82,15 @@ var (
 	outDir   = flag.String("sim.out", "", "where package kit's tests write the histories of runs that fail; empty: a new directory")
 )
 
-// Run is one run of a seed, whose failures are in the History and not in t. cfg
-// is that of Test. Misuse of cfg is a violation.
-func Run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
-	t.Helper()
-	if !cfg.completed {
-		cfg.Seeds = max(cfg.Seeds, 1)
-		if _, _, err := cfg.complete(scenario); err != nil {
-			return &History{Test: t.Name(), Seed: seed, Violations: []Violation{{Invariant: "misuse", Text: err.Error(), Event: -1}}}
-		}
-	}
-	return run(t, cfg, seed, scenario)
-}
-
 // complete fills in what has been left out, and returns the first seed of a Test and how many
 // runs there are, or the misuse.
-func (cfg *Config) complete(scenario func(*World)) (first uint64, count int, err error) {
+func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error) {
 	count = cfg.Seeds
 	if *allSeeds > 0 {
 		count = *allSeeds
 	}
 	switch {
-	case scenario == nil:
+	case noScenario:
 		return 0, 0, errors.New("the scenario is nil; give a func(w *kit.World) that runs the program and changes things")
 	case count <= 0:
 		return 0, 0, fmt.Errorf("Config.Seeds is %d; say how many runs there are to be, such as Seeds: 200", cfg.Seeds)
@@ -154,3 +141,5 @@ func or(d, zero time.Duration) time.Duration {
 	}
 	return d
 }
+
+func defaultScheme() *runtime.Scheme { return clientscheme.Scheme }

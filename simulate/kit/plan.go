@@ -259,11 +259,11 @@ func (o Op) String() string {
 // misuse is what is wrong with the plan; nil: nothing.
 func (p Plan) misuse() error {
 	for _, op := range p {
-		if _, known := verbs[op.Verb]; !known {
+		if _, known := subjects[op.Verb]; !known {
 			return fmt.Errorf("Config.Faults has an operation with the verb %q, which is none; make operations with the functions of package kit, such as kit.Crash()", op.Verb)
 		}
 		w := op.When
-		if op.Process != "" && verbs[op.Verb].of != aProcess {
+		if op.Process != "" && subjects[op.Verb] != aProcess {
 			return fmt.Errorf("Config.Faults: %s is a fault of the server, which all processes share; leave In(%q) out", op.Verb, op.Process)
 		}
 		if set := cmp.Or(w.Write, w.Event, w.Before, w.After); set != "" && w.Nth < 1 {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -148,7 +150,7 @@ func (p *process) exited(err error) (next func()) {
 	switch {
 	case dead:
 	case lost: // who has lost leadership ends, and the kubelet starts it anew
-		return func() { p.w.rest(p.w.ctx, p.name+" kubelet", kubelets) }
+		return func() { p.w.instants.rest(p.w.ctx, p.name+" kubelet", kubelets) }
 	case stopped:
 		return p.w.faultyFor(p.name+" stopped", down)
 	}
@@ -311,3 +313,48 @@ func (p *process) note(e Event) {
 		p.w.note(e)
 	}
 }
+
+// snapshot is where the process's manager stands; ok: there is one.
+func (p *process) snapshot() (s manager.Snapshot, ok bool) {
+	p.mu.Lock()
+	m := p.manager
+	p.mu.Unlock()
+	if m == nil {
+		return s, false
+	}
+	return m.Snapshot(), true
+}
+
+// asked keeps a request that a reconcile has sent, and how it ended, for the case that
+// its key never comes to rest.
+func (p *process) asked(r *http.Request, answer *http.Response, err error) {
+	run, ok := simhook.RunOf(r.Context())
+	if !ok {
+		return
+	}
+	how := ""
+	switch {
+	case err != nil:
+		how = err.Error()
+	default:
+		how = fmt.Sprint(answer.StatusCode)
+	}
+	path := r.URL.Path
+	if r.URL.RawQuery != "" {
+		path += "?" + r.URL.RawQuery
+	}
+	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.start), r.Method, path, how)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.mu.busy[keyed{run.Controller, run.Key}]
+	if a == nil {
+		return
+	}
+	if len(a.asked) == kept {
+		a.asked = slices.Delete(a.asked, 0, 1)
+	}
+	a.asked = append(a.asked, line)
+}
+
+// kept requests of each key.
+const kept = 6

@@ -254,9 +254,6 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.numbered(r)})
 }
 
-// looksOn reports whether r is a look of the scenario, which nobody notices.
-func looksOn(r simulate.Request) bool { return r.Client == "user" && !r.Writes() }
-
 // numbers are the requests that are noted, from 1 in the order in which they arrived. The
 // server's own numbers count looks too, and how often a check looks is left to chance.
 type numbers struct {
@@ -292,26 +289,5 @@ func (w *World) under(n int) {
 // are told of one change, and end with one fault.
 func (w *World) alone(r simulate.Request) {
 	name := fmt.Sprintf("watch %d", w.numbered(r))
-	w.rest(w.serving, name, w.draws.upTo(name, stepping))
-}
-
-func kindText(r simulate.Request) string {
-	if r.Kind.Kind == "" {
-		return ""
-	}
-	return r.Kind.String()
-}
-
-func keyText(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
-func pathText(r simulate.Request) string {
-	if r.Query == "" {
-		return r.Path
-	}
-	return r.Path + "?" + r.Query
+	w.instants.rest(w.serving, name, w.draws.upTo(name, stepping))
 }

@@ -75,19 +75,6 @@ func (h *History) Differs(again *History) (how string, event int) {
 	return "the other goes on", -1
 }
 
-// told are the indices of the events that count.
-func (h *History) told() (out []int) {
-	for i, e := range h.Events {
-		if e.What == Stopping {
-			break
-		}
-		if e.counts() {
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
 // compare adds a violation if the same seed has led to another history.
 func (h *History) compare(again *History) {
 	if how, event := h.Differs(again); how != "" && h.Inexact == "" {

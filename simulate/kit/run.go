@@ -4,8 +4,9 @@
 package kit
 
 import (
-	"context"
 	"fmt"
+	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,7 +61,7 @@ func (w *World) probe(scenario func(*World)) {
 	})
 	<-done
 	for end := w.start.Add(w.cfg.FaultPhase); !w.failed() && time.Now().Before(end) && w.restless() != ""; {
-		w.rest(w.ctx, "poll", polling)
+		w.instants.rest(w.ctx, "poll", polling)
 	}
 }
 
@@ -156,7 +157,7 @@ func (w *World) play(scenario func(*World)) {
 		scenario(w)
 	})
 	w.group.Go(func() { w.watchNever() })
-	w.sleepAs(w.ctx, healing)
+	w.instants.sleepAs(w.ctx, healing)
 	w.heal()
 	<-done
 	if w.failed() {
@@ -174,7 +175,7 @@ func (w *World) play(scenario func(*World)) {
 		return
 	}
 	if w.comeToRest() {
-		w.rest(w.ctx, "stay", w.cfg.Stay)
+		w.instants.rest(w.ctx, "stay", w.cfg.Stay)
 		w.check(true)
 		w.note(Event{What: Finished})
 	}
@@ -208,13 +209,12 @@ func (w *World) comeToRest() bool {
 		if moved := w.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
-		w.rest(w.ctx, "poll", wait)
+		w.instants.rest(w.ctx, "poll", wait)
 	}
 }
 
 const (
 	polling = 500 * time.Millisecond
-	rarely  = 15 * time.Second // while nothing moves
 	// still is for how long nothing has moved when it is at rest.
 	still = 3 * time.Second
 	// mostEvents while coming to rest: who makes more goes round in circles.
@@ -282,71 +282,29 @@ func (w *World) leave() {
 	w.close()
 }
 
-// rest blocks for d and until a moment that nothing else has, or until ctx ends, and
-// reports whether it is that moment. name tells it from what rests at the same time.
-func (w *World) rest(ctx context.Context, name string, d time.Duration) bool {
-	now := time.Now()
-	return w.sleepAs(ctx, w.instants.place(now, now.Add(d), name))
-}
-
-// sleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether it
-// is that moment.
-func (w *World) sleepAs(ctx context.Context, s *sleeper) bool {
-	for {
-		at := w.instants.momentOf(s)
-		if !w.sleepUntil(ctx, at) {
-			return false
-		}
-		if w.instants.momentOf(s).Equal(at) {
-			return true
+// newHistory is the history of a run that has not begun.
+func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
+	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		h.Module = info.Main.Path + " " + info.Main.Version
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				h.Commit = s.Value
+			}
 		}
 	}
+	return h
 }
 
-// sleepUntil blocks until at or until ctx ends, and reports whether it is at.
-func (w *World) sleepUntil(ctx context.Context, at time.Time) bool {
-	if ctx.Err() != nil {
-		return false
+// Run is one run of a seed, whose failures are in the History and not in t. cfg
+// is that of Test. Misuse of cfg is a violation.
+func Run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
+	t.Helper()
+	if !cfg.completed {
+		cfg.Seeds = max(cfg.Seeds, 1)
+		if _, _, err := cfg.complete(scenario == nil); err != nil {
+			return &History{Test: t.Name(), Seed: seed, Violations: []Violation{{Invariant: "misuse", Text: err.Error(), Event: -1}}}
+		}
 	}
-	timer := time.NewTimer(time.Until(at))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// probes are what the probes of a sweep have found, by seeds: variations share it.
-type probes struct {
-	mu struct {
-		sync.Mutex
-		found map[uint64]probed
-	}
-}
-
-func newProbes() *probes {
-	p := &probes{}
-	p.mu.found = map[uint64]probed{}
-	return p
-}
-
-func (p *probes) get(seed uint64) (found probed, known bool) {
-	if p == nil {
-		return probed{}, false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, known = p.mu.found[seed]
-	return found, known
-}
-
-func (p *probes) put(seed uint64, found probed) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.found[seed] = found
+	return run(t, cfg, seed, scenario)
 }

@@ -28,7 +28,7 @@ const (
 // instead. It returns when all subtests have ended.
 func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	t.Helper()
-	first, count, err := cfg.complete(scenario)
+	first, count, err := cfg.complete(scenario == nil)
 	if err != nil {
 		t.Fatalf("kit.Test: %v", err)
 	}
@@ -69,7 +69,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World), found func(*History) bool) (h *History, runs int) {
 	t.Helper()
 	cfg.Seeds = max(most, 1)
-	if _, _, err := cfg.complete(scenario); err != nil {
+	if _, _, err := cfg.complete(scenario == nil); err != nil {
 		t.Fatalf("kit.Find: %v", err)
 	}
 	collectRarely(t)

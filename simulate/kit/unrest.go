@@ -6,51 +6,12 @@ package kit
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-const (
-	// kept requests of each key.
-	kept = 6
-	// explained keys of each process that does not come to rest.
-	explained = 3
-)
-
-// asked keeps a request that a reconcile has sent, and how it ended, for the case that
-// its key never comes to rest.
-func (p *process) asked(r *http.Request, answer *http.Response, err error) {
-	run, ok := simhook.RunOf(r.Context())
-	if !ok {
-		return
-	}
-	how := ""
-	switch {
-	case err != nil:
-		how = err.Error()
-	default:
-		how = fmt.Sprint(answer.StatusCode)
-	}
-	path := r.URL.Path
-	if r.URL.RawQuery != "" {
-		path += "?" + r.URL.RawQuery
-	}
-	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.start), r.Method, path, how)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	a := p.mu.busy[keyed{run.Controller, run.Key}]
-	if a == nil {
-		return
-	}
-	if len(a.asked) == kept {
-		a.asked = slices.Delete(a.asked, 0, 1)
-	}
-	a.asked = append(a.asked, line)
-}
+// explained keys of each process that does not come to rest.
+const explained = 3
 
 // unrest says of the keys that are not at rest why: how often they have failed, with
 // what, and what their reconciles asked for last.

@@ -105,7 +105,7 @@ func (w *World) patiently(name string, do func() error) error {
 		if !unanswered(err) || time.Now().After(deadline) || w.ctx.Err() != nil {
 			return err
 		}
-		w.rest(w.ctx, "user again "+name, time.Second+w.draws.upTo("user again "+name, time.Millisecond))
+		w.instants.rest(w.ctx, "user again "+name, time.Second+w.draws.upTo("user again "+name, time.Millisecond))
 	}
 }
 

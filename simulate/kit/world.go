@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
@@ -149,7 +148,7 @@ func (w *World) heal() {
 
 // pause is the shortest time, in which all that can go on does.
 func (w *World) pause() {
-	w.rest(w.ctx, "pause", 0)
+	w.instants.rest(w.ctx, "pause", 0)
 }
 
 // hold has everything stand still for a time.
@@ -220,11 +219,9 @@ func (w *World) Draw(name string, n int) int {
 // Sleep lets virtual time pass.
 func (w *World) Sleep(d time.Duration) {
 	if !w.ended() {
-		w.rest(w.ctx, "user", d)
+		w.instants.rest(w.ctx, "user", d)
 	}
 }
 
 // Wait lets everything happen that is due at this moment.
 func (w *World) Wait() { synctest.Wait() }
-
-func defaultScheme() *runtime.Scheme { return clientscheme.Scheme }

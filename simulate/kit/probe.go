@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// found is what a probe finds while faults would happen.
+func (h *History) found(phase time.Duration) (out probed) {
+	for _, e := range h.Events {
+		if e.What == Asked && e.Name == "watch" && !slices.Contains(out.watched, e.Kind) {
+			out.watched = append(out.watched, e.Kind)
+		}
+	}
+	slices.Sort(out.watched)
+	out.moments = momentsOf(h, phase)
+	return out
+}
+
+// momentsOf are the writes of a probe while faults would happen, in the order in which
+// each class first comes.
+func momentsOf(h *History, phase time.Duration) (out []moment) {
+	var user []time.Duration
+	for _, e := range h.Events {
+		if e.What == Asked && e.Who == "user" {
+			user = append(user, e.At)
+		}
+	}
+	for _, e := range h.Events {
+		if e.What != Asked || !writes(e.Name) || e.At >= phase || h.renews(e) || strings.HasPrefix(e.Kind, "Event") {
+			continue
+		}
+		write, byUser := e.Name+" "+e.Kind+e.subresource(), e.Who == "user"
+		i := slices.IndexFunc(out, func(m moment) bool { return m.write == write && m.user == byUser })
+		if i < 0 {
+			i = len(out)
+			out = append(out, moment{write: write, user: byUser})
+		}
+		hold := time.Duration(0)
+		if next := slices.IndexFunc(user, func(at time.Duration) bool { return at > e.At }); next >= 0 {
+			hold = (user[next] - e.At + margin).Round(100 * time.Millisecond)
+		}
+		out[i].at, out[i].holds = append(out[i].at, e.At), append(out[i].holds, hold)
+	}
+	return out
+}
+
+// margin is how much longer than until the user's next write something is held.
+const margin = 300 * time.Millisecond
+
+// subresource that a request asks for, by its path.
+func (e Event) subresource() string {
+	path, _, _ := strings.Cut(e.Text, "?")
+	_, name, _ := strings.Cut(e.Key, "/")
+	if name == "" {
+		name = e.Key
+	}
+	if _, sub, ok := strings.Cut(path, "/"+name+"/"); ok && name != "" && !strings.Contains(sub, "/") {
+		return "/" + sub
+	}
+	return ""
+}
+
+// probes are what the probes of a sweep have found, by seeds: variations share it.
+type probes struct {
+	mu struct {
+		sync.Mutex
+		found map[uint64]probed
+	}
+}
+
+func newProbes() *probes {
+	p := &probes{}
+	p.mu.found = map[uint64]probed{}
+	return p
+}
+
+func (p *probes) get(seed uint64) (found probed, known bool) {
+	if p == nil {
+		return probed{}, false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, known = p.mu.found[seed]
+	return found, known
+}
+
+func (p *probes) put(seed uint64, found probed) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.found[seed] = found
+}

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kit
+
+import "github.com/flyball-dev/flyball/simulate"
+
+// looksOn reports whether r is a look of the scenario, which nobody notices.
+func looksOn(r simulate.Request) bool { return r.Client == "user" && !r.Writes() }
+
+func kindText(r simulate.Request) string {
+	if r.Kind.Kind == "" {
+		return ""
+	}
+	return r.Kind.String()
+}
+
+func keyText(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}
+
+func pathText(r simulate.Request) string {
+	if r.Query == "" {
+		return r.Path
+	}
+	return r.Path + "?" + r.Query
+}
