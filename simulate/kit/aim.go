@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // A fault that comes at any time mostly comes while nothing happens. Those that can be
@@ -66,7 +67,7 @@ const aimed = 0.85
 
 // aim has the operation happen at one of the moments, and reports whether it does.
 func (o *Op) aim(seed uint64, found probed) bool {
-	if !o.aimable() || unit(drawn(seed, o.id, ofAiming)) >= aimed {
+	if !o.aimable() || chance.Unit(chance.Drawn(seed, o.id, ofAiming)) >= aimed {
 		return false
 	}
 	if o.Verb == slow {
@@ -108,7 +109,7 @@ func (o *Op) aimAt(m moment, nth int, after, held bool) {
 // they happen stay.
 func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
 	draw := func(name string, n int) int {
-		return int(drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
+		return int(chance.Drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
 	}
 	var free, moves []int
 	for i, op := range plan {
@@ -227,13 +228,13 @@ func kindIn(write string) string {
 
 // pick is one of n.
 func pick(seed uint64, id string, sequence, n int) int {
-	return min(int(unit(spread(seed, id, sequence))*float64(n)), n-1)
+	return min(int(chance.Unit(spread(seed, id, sequence))*float64(n)), n-1)
 }
 
 // spread is a number by a seed and by what it is for, such that seeds that follow each
 // other fill the range evenly: each sequence goes on by an irrational part of it.
 func spread(seed uint64, id string, sequence int) uint64 {
-	return drawn(0, id, uint64(sequence)) + seed*steps[sequence]
+	return chance.Drawn(0, id, uint64(sequence)) + seed*steps[sequence]
 }
 
 // steps are 2⁶⁴ by the powers of the root of x⁷ = x + 1, which fill the space of six

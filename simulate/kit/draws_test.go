@@ -5,13 +5,13 @@ package kit
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // somewhere is what a probe finds.
@@ -27,10 +27,10 @@ var somewhere = probed{
 // What one draws moves nobody else's, and an operation less in the plan leaves the
 // others as they were.
 func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
-	alone, among := newDraws(7), newDraws(7)
+	alone, among := chance.NewDraws(7), chance.NewDraws(7)
 	for range 5 {
-		among.next("another")
-		if a, b := alone.next("mine"), among.next("mine"); a != b {
+		among.Next("another")
+		if a, b := alone.Next("mine"), among.Next("mine"); a != b {
 			t.Errorf("drew %d alone and %d beside others", a, b)
 		}
 	}
@@ -48,49 +48,6 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 			if !reflect.DeepEqual(less, want) {
 				t.Fatalf("seed %d: without %s the plan is\n%v, want\n%v", seed, whole[i], less, want)
 			}
-		}
-	}
-}
-
-func TestInstants_AreEachGivenOnce_K1(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		i, now, seen := newInstants(), time.Now(), map[time.Time]bool{}
-		for n := range 5000 {
-			at := i.take(now, now.Add(time.Duration(n%7)))
-			if seen[at] || !at.After(now) {
-				t.Fatalf("gave %v a second time, or not after now", at)
-			}
-			seen[at] = true
-		}
-	})
-}
-
-// Which sleeper gets which moment follows from their names, and not from who was first.
-func TestInstants_WhoAsksFirstDecidesNothing_K1(t *testing.T) {
-	now := time.Unix(1000, 0)
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		type ask struct {
-			name string
-			at   time.Time
-		}
-		asks := make([]ask, 1+random.IntN(30))
-		for n := range asks {
-			asks[n] = ask{fmt.Sprintf("step %d", n), now.Add(time.Duration(1 + random.IntN(12)))}
-		}
-		moments := func() string {
-			i, placed := newInstants(), map[string]*sleeper{}
-			for _, n := range random.Perm(len(asks)) {
-				placed[asks[n].name] = i.place(now, asks[n].at, asks[n].name)
-			}
-			text := ""
-			for _, a := range asks {
-				text += fmt.Sprintln(a.name, i.momentOf(placed[a.name]).Sub(now))
-			}
-			return text
-		}
-		if first, second := moments(), moments(); first != second {
-			t.Fatalf("seed %d: asked in one order the moments are\n%sand in another\n%s", seed, first, second)
 		}
 	}
 }

@@ -139,7 +139,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 	poison: func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }, // one that is gone needs none
 	huge:   func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
 	nasty: func(w *World, t target) func() {
-		w.annotate(t, nastyTexts[w.draws.next(t.draw+" text")%uint64(len(nastyTexts))])
+		w.annotate(t, nastyTexts[w.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
 	},
 }
@@ -203,7 +203,7 @@ func (w *World) aim(t *target) bool {
 	if t.op.Verb == rewind && w.undoable(t.op.Amount) < 1 {
 		return false
 	}
-	t.process = running[w.draws.next(t.draw+" process")%uint64(len(running))]
+	t.process = running[w.draws.Next(t.draw+" process")%uint64(len(running))]
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
 		t.process = running[i] // whose write it is
 	}
@@ -225,7 +225,7 @@ func (w *World) aim(t *target) bool {
 	if len(kinds) == 0 {
 		return false
 	}
-	t.kind = kinds[w.draws.next(t.draw+" kind")%uint64(len(kinds))]
+	t.kind = kinds[w.draws.Next(t.draw+" kind")%uint64(len(kinds))]
 	if of != anObject {
 		return true
 	}
@@ -233,7 +233,7 @@ func (w *World) aim(t *target) bool {
 	if len(objects) == 0 {
 		return false
 	}
-	m := objects[w.draws.next(t.draw+" object")%uint64(len(objects))]
+	m := objects[w.draws.Next(t.draw+" object")%uint64(len(objects))]
 	t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	return true
 }
@@ -250,10 +250,10 @@ func (w *World) lasting(draw string, d time.Duration, over func()) {
 // faultyFor returns what blocks until d from now has passed, or until the faults end.
 func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
 	now := time.Now()
-	over := w.instants.place(now, now.Add(d+w.draws.upTo(draw+" over", time.Millisecond)), draw+" over")
+	over := w.instants.Place(now, now.Add(d+w.draws.UpTo(draw+" over", time.Millisecond)), draw+" over")
 	return func() {
-		if !w.instants.sleepAs(w.faulty, over) { // all end at once, but one after the other
-			w.instants.rest(w.ctx, draw+" healed", w.draws.upTo(draw+" healed", time.Millisecond))
+		if !w.instants.SleepAs(w.faulty, over) { // all end at once, but one after the other
+			w.instants.Rest(w.ctx, draw+" healed", w.draws.UpTo(draw+" healed", time.Millisecond))
 		}
 	}
 }
@@ -266,8 +266,8 @@ func (w *World) schedule(op Op) {
 	case op.When.Rate > 0:
 		w.group.Go(func() {
 			for nth := 0; ; nth++ {
-				gap := time.Duration(-math.Log(1-w.draws.float(op.id+" gap")) / op.When.Rate * float64(time.Second))
-				if !w.instants.rest(w.faulty, op.id, gap) {
+				gap := time.Duration(-math.Log(1-w.draws.Float(op.id+" gap")) / op.When.Rate * float64(time.Second))
+				if !w.instants.Rest(w.faulty, op.id, gap) {
 					return
 				}
 				w.fire(op, nth, nil)
@@ -275,7 +275,7 @@ func (w *World) schedule(op Op) {
 		})
 	default:
 		w.group.Go(func() {
-			if w.instants.rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
+			if w.instants.Rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
 				w.fire(op, 0, nil)
 			}
 		})
@@ -285,7 +285,7 @@ func (w *World) schedule(op Op) {
 // spoilage is how something is damaged.
 func (w *World) spoilage(t target) simulate.Spoilage {
 	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
-	return all[w.draws.next(t.draw+" how")%uint64(len(all))]
+	return all[w.draws.Next(t.draw+" how")%uint64(len(all))]
 }
 
 // annotate writes text into an object as somebody else would.
@@ -315,7 +315,7 @@ func (w *World) met(r simulate.Request, what meeting) (broken bool) {
 		}
 	}
 	if fired {
-		w.instants.rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
+		w.instants.Rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
 	}
 	return broken
 }

@@ -25,7 +25,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 		return
 	}
 	if d := p.nextStall(); d > 0 {
-		p.w.instants.rest(ctx, name, time.Until(p.w.within(d)))
+		p.w.instants.Rest(ctx, name, time.Until(p.w.within(d)))
 		p.step(ctx, name)
 	}
 }
@@ -36,15 +36,15 @@ func (p *process) step(ctx context.Context, name string) {
 		if until := p.heldUntil(); until.After(from) {
 			from = until
 		}
-		step := p.w.instants.place(time.Now(), from.Add(p.w.draws.upTo(name, stepping)), name)
-		if !p.w.instants.sleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
+		step := p.w.instants.Place(time.Now(), from.Add(p.w.draws.UpTo(name, stepping)), name)
+		if !p.w.instants.SleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
 			return
 		}
 	}
 }
 
 // Instant is at or the first instant after it that nobody has.
-func (p *process) Instant(at time.Time) time.Time { return p.w.instants.take(time.Now(), at) }
+func (p *process) Instant(at time.Time) time.Time { return p.w.instants.Take(time.Now(), at) }
 
 // Wall is the time on the clock of the process.
 func (p *process) Wall() time.Time {
@@ -69,7 +69,7 @@ func (p *process) stepClock(by time.Duration) {
 func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
 
 // Random is drawn by what it is for.
-func (p *process) Random(what string) float64 { return p.w.draws.float(p.name + " " + what) }
+func (p *process) Random(what string) float64 { return p.w.draws.Float(p.name + " " + what) }
 
 // Reconcile is where a reconcile panics or hangs, if that is its lot.
 func (p *process) Reconcile(ctx context.Context, controller, key string) {
@@ -78,7 +78,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	case m.panics:
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
-		p.w.instants.rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
+		p.w.instants.Rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
 		if ctx.Err() != nil {
 			p.apart("reconcile " + controller + " " + key)
 		}
@@ -89,7 +89,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 // drain is over, many things end at once.
 func (p *process) apart(name string) {
 	if p.stops() {
-		p.w.instants.rest(p.w.ctx, p.name+" end of "+name, p.w.draws.upTo(p.name+" end of "+name, stepping))
+		p.w.instants.Rest(p.w.ctx, p.name+" end of "+name, p.w.draws.UpTo(p.name+" end of "+name, stepping))
 	}
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // Plan is what goes wrong in a run: a list of operations, each by itself, so that
@@ -168,12 +170,12 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 	for i, op := range p {
 		op.id, op.free = p.nameOf(i), false
 		if op.When == (Trigger{}) {
-			if unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
+			if chance.Unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
 				continue
 			}
 			op.free = true
 			if !op.aim(seed, found) {
-				op.When.Rate = slowest * math.Pow(fastest/slowest, unit(drawn(seed, op.id, 1)))
+				op.When.Rate = slowest * math.Pow(fastest/slowest, chance.Unit(chance.Drawn(seed, op.id, 1)))
 			}
 		}
 		out = append(out, op)

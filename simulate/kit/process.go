@@ -150,7 +150,7 @@ func (p *process) exited(err error) (next func()) {
 	switch {
 	case dead:
 	case lost: // who has lost leadership ends, and the kubelet starts it anew
-		return func() { p.w.instants.rest(p.w.ctx, p.name+" kubelet", kubelets) }
+		return func() { p.w.instants.Rest(p.w.ctx, p.name+" kubelet", kubelets) }
 	case stopped:
 		return p.w.faultyFor(p.name+" stopped", down)
 	}

@@ -289,5 +289,5 @@ func (w *World) under(n int) {
 // are told of one change, and end with one fault.
 func (w *World) alone(r simulate.Request) {
 	name := fmt.Sprintf("watch %d", w.numbered(r))
-	w.instants.rest(w.serving, name, w.draws.upTo(name, stepping))
+	w.instants.Rest(w.serving, name, w.draws.UpTo(name, stepping))
 }

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit/internal/watchdog"
 )
 
 // run is one run in a bubble of its own. A bubble that cannot end is a violation
@@ -61,7 +63,7 @@ func (w *World) probe(scenario func(*World)) {
 	})
 	<-done
 	for end := w.start.Add(w.cfg.FaultPhase); !w.failed() && time.Now().Before(end) && w.restless() != ""; {
-		w.instants.rest(w.ctx, "poll", polling)
+		w.instants.Rest(w.ctx, "poll", polling)
 	}
 }
 
@@ -76,63 +78,34 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 		reason := "the bubble could not end: its test has ended the goroutine"
 		defer func() {
 			if v := recover(); v != nil {
-				reason = fmt.Sprintf("the bubble could not end: %v\n%s", v, left(name))
+				reason = fmt.Sprintf("the bubble could not end: %v\n%s", v, watchdog.Left(name))
 			}
 			ended <- reason
 		}()
 		synctest.Test(t, func(t *testing.T) {
-			name = bubbleOf()
+			name = watchdog.BubbleOf()
 			begun <- name
 			live(t, cfg, h, &counter, life)
 		})
 		reason = ""
 	})
-	reason := guard(&watchdog{moved: counter.Load, patience: or(cfg.patience, patient)}, begun, ended)
-	if reason.abandoned {
+	reason := watchdog.Guard(counter.Load, cfg.patience, begun, ended)
+	if reason.Abandoned {
 		h = newHistory(t, cfg, h.Seed, h.Plan) // the other may still be written to
 		h.abandoned = true
 	} else {
 		bubble.Wait()
 	}
-	if reason.text != "" {
-		h.violate("V12", reason.text, -1)
+	if reason.Text != "" {
+		h.violate("V12", reason.Text, -1)
 	}
 	return h
-}
-
-// verdict is how a bubble has ended.
-type verdict struct {
-	text      string // empty: as it should
-	abandoned bool   // it has not: it would stand still for ever
-}
-
-// guard waits until a bubble has ended, or until the watchdog complains.
-func guard(d *watchdog, begun, ended <-chan string) verdict {
-	tick := time.NewTicker(d.tick())
-	defer tick.Stop()
-	for {
-		select {
-		case text := <-ended:
-			return verdict{text: text}
-		case <-tick.C:
-			if d.bubble == "" {
-				select {
-				case d.bubble = <-begun:
-				default:
-					continue
-				}
-			}
-			if text := d.look(); text != "" {
-				return verdict{text: text, abandoned: true}
-			}
-		}
-	}
 }
 
 // live is what happens in the bubble.
 func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
-	w.instants.count = moved
+	w.instants.Count = moved
 	defer w.leave()
 	if err := w.open(t); err != nil {
 		w.fail("kit", err.Error())
@@ -147,7 +120,7 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 // the healing, the coming to rest, and time alone.
 func (w *World) play(scenario func(*World)) {
 	known := w.server.Kinds()
-	healing := w.instants.place(w.start, w.start.Add(w.cfg.FaultPhase), "heal")
+	healing := w.instants.Place(w.start, w.start.Add(w.cfg.FaultPhase), "heal")
 	for _, op := range w.history.Plan {
 		w.schedule(op)
 	}
@@ -157,7 +130,7 @@ func (w *World) play(scenario func(*World)) {
 		scenario(w)
 	})
 	w.group.Go(func() { w.watchNever() })
-	w.instants.sleepAs(w.ctx, healing)
+	w.instants.SleepAs(w.ctx, healing)
 	w.heal()
 	<-done
 	if w.failed() {
@@ -175,7 +148,7 @@ func (w *World) play(scenario func(*World)) {
 		return
 	}
 	if w.comeToRest() {
-		w.instants.rest(w.ctx, "stay", w.cfg.Stay)
+		w.instants.Rest(w.ctx, "stay", w.cfg.Stay)
 		w.check(true)
 		w.note(Event{What: Finished})
 	}
@@ -209,7 +182,7 @@ func (w *World) comeToRest() bool {
 		if moved := w.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
-		w.instants.rest(w.ctx, "poll", wait)
+		w.instants.Rest(w.ctx, "poll", wait)
 	}
 }
 

@@ -63,7 +63,7 @@ func (w *World) slowly(c simulate.Change) {
 	}
 	by := s.by
 	w.group.Go(func() {
-		if w.instants.rest(w.faulty, fmt.Sprintf("slow %s %d", kind, c.Revision), by) {
+		if w.instants.Rest(w.faulty, fmt.Sprintf("slow %s %d", kind, c.Revision), by) {
 			w.catchUp(kind, s, c.Revision)
 		}
 	})

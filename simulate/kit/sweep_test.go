@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // shown is a history in which a seed shows what outcome says.
@@ -67,7 +69,7 @@ func sweepBehind(pending int, outcome func(uint64) string) map[int]uint64 {
 // Which seeds a sweep varies follows from their histories, however many run at the same
 // time, and no run comes twice.
 func TestSweep_FollowsFromHistoriesAlone_K13(t *testing.T) {
-	outcome := func(seed uint64) string { return fmt.Sprint(drawn(seed, "outcome", 0) % 40) }
+	outcome := func(seed uint64) string { return fmt.Sprint(chance.Drawn(seed, "outcome", 0) % 40) }
 	want := sweepBy(t, 1, outcome)
 	for n := 2; n < 8; n++ {
 		if got := sweepBy(t, n, outcome); !maps.Equal(got, want) {

@@ -85,7 +85,7 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	}
 	key := informer.KeyOf(obj)
 	what := fmt.Sprintf("user %s %T %s", name, obj, key)
-	w.instants.rest(w.ctx, what, w.draws.upTo(what, time.Millisecond))
+	w.instants.Rest(w.ctx, what, w.draws.UpTo(what, time.Millisecond))
 	if err := w.patiently(name+" "+key.String(), do); err != nil {
 		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
 	}
@@ -111,7 +111,7 @@ func (w *World) Do(op Op) {
 	w.mu.did[op.id] = nth + 1
 	w.mu.Unlock()
 	op.When = Trigger{At: time.Since(w.start)}
-	w.instants.rest(w.ctx, op.id, w.draws.upTo(op.id+" at", time.Millisecond))
+	w.instants.Rest(w.ctx, op.id, w.draws.UpTo(op.id+" at", time.Millisecond))
 	switch {
 	case w.healed():
 		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
@@ -151,7 +151,7 @@ func (w *World) Eventually(f func() error) {
 		if time.Now().After(deadline) {
 			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
 		}
-		w.instants.rest(w.ctx, "user", wait)
+		w.instants.Rest(w.ctx, "user", wait)
 	}
 }
 

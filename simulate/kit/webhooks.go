@@ -82,7 +82,7 @@ func (w *World) dialWebhook(ctx context.Context, webhook *url.URL) (net.Conn, er
 	if len(ready) == 0 {
 		return nil, fmt.Errorf("dial tcp: connect to %s: connection refused: no process that is ready serves %s", webhook.Host, webhook.Path)
 	}
-	to := ready[w.draws.next("webhook "+webhook.Path)%uint64(len(ready))]
+	to := ready[w.draws.Next("webhook "+webhook.Path)%uint64(len(ready))]
 	return to.inbound.DialContext(ctx, "tcp", webhook.Host)
 }
 
@@ -105,7 +105,7 @@ func (w *World) patiently(name string, do func() error) error {
 		if !unanswered(err) || time.Now().After(deadline) || w.ctx.Err() != nil {
 			return err
 		}
-		w.instants.rest(w.ctx, "user again "+name, time.Second+w.draws.upTo("user again "+name, time.Millisecond))
+		w.instants.Rest(w.ctx, "user again "+name, time.Second+w.draws.UpTo("user again "+name, time.Millisecond))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // What lies between a process and the network.
@@ -49,8 +51,8 @@ func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 	if until := p.heldUntil(); until.After(earliest) {
 		earliest = until
 	}
-	jitter := 1 + time.Duration(drawn(p.w.seed, line, uint64(nth))%uint64(latency))
-	return p.w.instants.take(time.Now(), earliest.Add(jitter))
+	jitter := 1 + time.Duration(chance.Drawn(p.w.seed, line, uint64(nth))%uint64(latency))
+	return p.w.instants.Take(time.Now(), earliest.Add(jitter))
 }
 
 const latency = 200 * time.Microsecond

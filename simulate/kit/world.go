@@ -19,6 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
 // World is one run: a server, the programs under test, and time of its own. A
@@ -30,8 +31,8 @@ type World struct {
 	cfg      Config
 	seed     uint64
 	start    time.Time
-	draws    *draws
-	instants *instants
+	draws    *chance.Draws
+	instants *chance.Instants
 	scheme   *runtime.Scheme
 	server   *simulate.Server
 	client   *client.Client // the user's
@@ -61,7 +62,7 @@ type World struct {
 func newWorld(t *testing.T, cfg Config, h *History) *World {
 	seed, _ := ofVariation(h.Seed)
 	w := &World{
-		t: t, cfg: cfg, seed: seed, start: time.Now(), draws: newDraws(seed), instants: newInstants(),
+		t: t, cfg: cfg, seed: seed, start: time.Now(), draws: chance.NewDraws(seed), instants: chance.NewInstants(),
 		scheme: cfg.Scheme, changed: make(chan struct{}, 1), history: h,
 	}
 	w.mu.did, w.mu.slow = map[string]int{}, map[string]*slowness{}
@@ -148,7 +149,7 @@ func (w *World) heal() {
 
 // pause is the shortest time, in which all that can go on does.
 func (w *World) pause() {
-	w.instants.rest(w.ctx, "pause", 0)
+	w.instants.Rest(w.ctx, "pause", 0)
 }
 
 // hold has everything stand still for a time.
@@ -213,13 +214,13 @@ func (w *World) Seed() uint64 { return w.seed }
 // Draw is a number in [0, n) by what it is for and how often that came. Draws of
 // one name do not move those of another. It is 0 if n is below 1.
 func (w *World) Draw(name string, n int) int {
-	return int(w.draws.next("scenario "+name) % uint64(max(n, 1)))
+	return int(w.draws.Next("scenario "+name) % uint64(max(n, 1)))
 }
 
 // Sleep lets virtual time pass.
 func (w *World) Sleep(d time.Duration) {
 	if !w.ended() {
-		w.instants.rest(w.ctx, "user", d)
+		w.instants.Rest(w.ctx, "user", d)
 	}
 }
 

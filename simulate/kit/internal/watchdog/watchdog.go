@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kit
+package watchdog
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -117,15 +118,15 @@ func stacks() string {
 	}
 }
 
-// bubbleOf is how stacks name the bubble of the goroutine that asks.
-func bubbleOf() string {
+// BubbleOf is how stacks name the bubble of the goroutine that asks.
+func BubbleOf() string {
 	text := make([]byte, 256)
 	text = text[:runtime.Stack(text, false)]
 	return regexp.MustCompile(`synctest bubble \d+`).FindString(string(text))
 }
 
-// left are the goroutines that a bubble cannot end for.
-func left(bubble string) string {
+// Left are the goroutines that a bubble cannot end for.
+func Left(bubble string) string {
 	var text strings.Builder
 	for _, g := range goroutinesOf(bubble) {
 		fmt.Fprintf(&text, "goroutine %s [%s]:\n%s\n", g.id, g.state, strings.TrimSpace(g.stack))
@@ -175,4 +176,36 @@ func (g goroutine) cause() cause {
 			advice: "Make it in setup or in the scenario, not in a package variable, in init or before kit.Test."}
 	}
 	return cause{what: "is in a system call or waits for something outside of the bubble", advice: "Give what calls there to setup as an interface that the test puts a fake in for."}
+}
+
+// Verdict is how a bubble has ended.
+type Verdict struct {
+	Text      string // empty: as it should
+	Abandoned bool   // it has not: it would stand still for ever
+}
+
+// Guard waits until a bubble has ended, or until the watchdog complains. moved counts what
+// happens in it; begun gives its name, as BubbleOf says, and ended why it could not
+// end, or nothing. Patience is in real time; 0: the usual.
+func Guard(moved func() uint64, patience time.Duration, begun, ended <-chan string) Verdict {
+	d := &watchdog{moved: moved, patience: cmp.Or(patience, patient)}
+	tick := time.NewTicker(d.tick())
+	defer tick.Stop()
+	for {
+		select {
+		case text := <-ended:
+			return Verdict{Text: text}
+		case <-tick.C:
+			if d.bubble == "" {
+				select {
+				case d.bubble = <-begun:
+				default:
+					continue
+				}
+			}
+			if text := d.look(); text != "" {
+				return Verdict{Text: text, Abandoned: true}
+			}
+		}
+	}
 }

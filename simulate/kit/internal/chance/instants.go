@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package chance
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Instants gives each step a moment that no other has. The bubble's clock moves
+// only when everything waits, so each step then runs to its end before the next
+// one begins. Of two sleepers that ask for one moment at the same time, the one
+// whose name is the smaller gets it, whichever asked first: the scheduler does not
+// decide. Safe for concurrent use.
+type Instants struct {
+	Count *atomic.Uint64 // of those that were taken; it may be replaced before the first is
+	mu    struct {
+		sync.Mutex
+		taken map[int64]*sleeper // by nanoseconds since 1970
+		limit int                // of taken, before those that are past are dropped
+	}
+}
+
+// sleeper has a moment, until one with a smaller name asks for it.
+type sleeper struct {
+	name string // empty: it keeps the moment that it was given
+	at   int64
+}
+
+func NewInstants() *Instants {
+	i := &Instants{Count: new(atomic.Uint64)}
+	i.mu.taken = map[int64]*sleeper{}
+	i.mu.limit = 1024
+	return i
+}
+
+// Take is at, or the first moment after it, and after now, that is to be had for good.
+func (i *Instants) Take(now, at time.Time) time.Time {
+	return time.Unix(0, i.Place(now, at, "").at)
+}
+
+// Place gives a new sleeper the moment at, or the first one after it, and after now,
+// that no sleeper with a smaller name has. Who had it moves on.
+func (i *Instants) Place(now, at time.Time, name string) *sleeper {
+	i.Count.Add(1)
+	placed := &sleeper{name: name}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	moving := placed
+	for n := max(at.UnixNano(), now.UnixNano()+1); ; n++ {
+		there := i.mu.taken[n]
+		if there != nil && there.name <= moving.name {
+			continue
+		}
+		i.mu.taken[n], moving.at = moving, n
+		if there == nil {
+			break
+		}
+		moving = there
+	}
+	if len(i.mu.taken) > i.mu.limit {
+		i.sweepLocked(now.UnixNano())
+	}
+	return placed
+}
+
+func (i *Instants) momentOf(s *sleeper) time.Time {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return time.Unix(0, s.at)
+}
+
+func (i *Instants) sweepLocked(now int64) {
+	for n := range i.mu.taken {
+		if n < now {
+			delete(i.mu.taken, n)
+		}
+	}
+	i.mu.limit = max(1024, 2*len(i.mu.taken))
+}
+
+// Rest blocks for d and until a moment that nothing else has, or until ctx ends, and
+// reports whether it is that moment. name tells it from what rests at the same time.
+func (i *Instants) Rest(ctx context.Context, name string, d time.Duration) bool {
+	now := time.Now()
+	return i.SleepAs(ctx, i.Place(now, now.Add(d), name))
+}
+
+// SleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether it
+// is that moment.
+func (i *Instants) SleepAs(ctx context.Context, s *sleeper) bool {
+	for {
+		at := i.momentOf(s)
+		if !sleepUntil(ctx, at) {
+			return false
+		}
+		if i.momentOf(s).Equal(at) {
+			return true
+		}
+	}
+}
+
+// sleepUntil blocks until at or until ctx ends, and reports whether it is at.
+func sleepUntil(ctx context.Context, at time.Time) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
