@@ -38,6 +38,14 @@ test: need-cc control-plane ## run every test with the race detector; sets up wh
 	$(MAKE) dashboards
 	$(MAKE) simulation
 
+# Without the race detector, without what starts servers or processes, without sweeps of seeds, and with the results of
+# packages that have not changed from Go's cache.
+SLOW := ^(TestControlPlane|TestIntegration|TestEnvtest|TestClient_OnARealControlPlane)$$
+UNQUICK := hack/|clientgo/factory$$|integration$$|envtest$$|simulate/judges|simulate/kit|simulate/transcript|flyball$$
+.PHONY: quick
+quick: ## run the unit tests of the packages, for the inner loop; make house has the rules
+	$(GO) test -short -skip '$(SLOW)' $$($(GO) list ./... ./simulate/... | grep -vE '($(UNQUICK))')
+
 .PHONY: dashboards
 dashboards: ## hold the dashboard and the alerts of hack/observability against what a manager exposes
 	cd hack/observability && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...
