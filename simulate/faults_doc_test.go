@@ -55,9 +55,17 @@ func TestFaults_EachRowIsDocumented(t *testing.T) {
 			}
 		}
 	}
-	for _, elsewhere := range []string{"../informer/*_test.go", "../informer/clientgo/*_test.go", "../manager/*_test.go"} {
-		more, _ := testNames(t, elsewhere)
-		tests = append(tests, more...)
+	for _, elsewhere := range []string{"../informer", "../manager", "kit"} {
+		err := filepath.WalkDir(elsewhere, func(dir string, d os.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				more, _ := testNames(t, filepath.Join(dir, "*_test.go"))
+				tests = append(tests, more...)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(string(text), -1) {
 		if !strings.Contains(strings.Join(tests, " ")+" ", name[1]+" ") {
