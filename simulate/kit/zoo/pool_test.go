@@ -116,8 +116,8 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 
 // of are the workers of a Pool, in the order of their names.
 func (r *pools) of(p *pool) (out []*corev1.ConfigMap) {
-	for one := range r.workers.Namespace(p.Namespace) {
-		if one.Labels[poolLabel] != p.Name {
+	for one := range r.workers.All() {
+		if one.Namespace != p.Namespace || one.Labels[poolLabel] != p.Name {
 			continue
 		}
 		if metav1.IsControlledBy(one, p) || r.bug == "workers known by their label" {
