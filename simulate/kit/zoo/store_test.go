@@ -208,15 +208,15 @@ func (r *stores) ordinals(s *store) (out []int64) {
 	seen := map[int64]bool{}
 	note := func(obj metav1.Object) {
 		i, err := strconv.ParseInt(strings.TrimPrefix(obj.GetName(), s.Name+"-"), 10, 64)
-		if err == nil && metav1.IsControlledBy(obj, s) && !seen[i] {
+		if err == nil && obj.GetNamespace() == s.Namespace && metav1.IsControlledBy(obj, s) && !seen[i] {
 			seen[i] = true
 			out = append(out, i)
 		}
 	}
-	for obj := range r.members.Namespace(s.Namespace) {
+	for obj := range r.members.All() {
 		note(obj)
 	}
-	for obj := range r.volumes.Namespace(s.Namespace) {
+	for obj := range r.volumes.All() {
 		note(obj)
 	}
 	slices.Sort(out)
@@ -275,7 +275,10 @@ func (r *stores) freeByList(ctx context.Context) error {
 	if err := json.NewDecoder(answer.Body).Decode(&all); err != nil || answer.StatusCode != http.StatusOK {
 		return cmp.Or(err, errors.New(answer.Status))
 	}
-	for v := range r.volumes.Namespace("default") {
+	for v := range r.volumes.All() {
+		if v.Namespace != "default" {
+			continue
+		}
 		wanted := slices.ContainsFunc(all.Items, func(s store) bool {
 			i, err := strconv.ParseInt(strings.TrimPrefix(v.Name, s.Name+"-"), 10, 64)
 			return err == nil && i < s.Spec.Size
