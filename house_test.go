@@ -84,8 +84,12 @@ var arrows = map[string][]string{
 	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
 
 	// The rooms of the simulated server. Those without a row see no other.
-	"simulate/internal/defaults":   {"simulate/internal/jsonvalue"},
-	"simulate/internal/crdrules":   {"simulate/internal/jsonvalue"},
+	"simulate/internal/defaults":  {"simulate/internal/jsonvalue"},
+	"simulate/internal/crdrules":  {"simulate/internal/jsonvalue"},
+	"simulate/internal/object":    {"simulate/internal/jsonvalue"},
+	"simulate/internal/revisions": {"simulate/internal/btree", "simulate/internal/object"},
+	"simulate/internal/actors": {"simulate/internal/defaults", "simulate/internal/jsonvalue", "simulate/internal/keyed",
+		"simulate/internal/object", "simulate/internal/revisions", "internal/simhook"},
 	"simulate/internal/validation": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/jsonvalue"},
 
 	"simulate/embedded":            {"simulate"},

@@ -29,7 +29,8 @@ const maxKnot = 12
 // knots are the packages with larger knots, each with its size and its reason.
 // They only shrink: a smaller knot fails the test until its line here follows.
 var knots = map[string]int{
-	"simulate": 132, // one server type with one mutex
+	"simulate":                 103, // one server type with one mutex
+	"simulate/internal/actors": 23,  // each controller embeds the company that lists it
 }
 
 func TestHouse_NoPackageIsOneKnot(t *testing.T) {

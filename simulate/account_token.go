@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 const (
@@ -108,7 +110,7 @@ func (s *Server) verify(token string, audiences []string) (User, []string, error
 	if err != nil {
 		return User{}, nil, err
 	}
-	common := without(c.Audience, func(a string) bool { return !slices.Contains(audiences, a) })
+	common := slices.DeleteFunc(slices.Clone(c.Audience), func(a string) bool { return !slices.Contains(audiences, a) })
 	if len(common) == 0 {
 		return User{}, nil, invalidToken(fmt.Sprintf("token audiences %q is invalid for the target audiences %q", c.Audience, audiences))
 	}
@@ -140,8 +142,8 @@ func (s *Server) stands(k accountClaims) error {
 	switch {
 	case account == nil:
 		return fmt.Errorf("serviceaccounts %q not found", k.Account.Name)
-	case account.meta().GetUID() != k.Account.UID:
-		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.meta().GetUID(), k.Account.UID)
+	case account.Meta().GetUID() != k.Account.UID:
+		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.Meta().GetUID(), k.Account.UID)
 	}
 	bounds := map[string]*boundTo{"pods": k.Pod, "secrets": k.Secret}
 	if k.Pod == nil { // else it only says where the Pod runs
@@ -156,7 +158,7 @@ func (s *Server) stands(k accountClaims) error {
 			namespace = ""
 		}
 		obj := s.held(resource, namespace, bound.Name)
-		if obj == nil || obj.meta().GetUID() != bound.UID || endedBefore(obj, time.Now().Add(-tokenLeeway)) {
+		if obj == nil || obj.Meta().GetUID() != bound.UID || endedBefore(obj, time.Now().Add(-tokenLeeway)) {
 			return errors.New("service account token has been invalidated")
 		}
 	}
@@ -164,14 +166,14 @@ func (s *Server) stands(k accountClaims) error {
 }
 
 // endedBefore reports whether an object was to be gone at a time.
-func endedBefore(obj *object, at time.Time) bool {
-	deleted := obj.meta().GetDeletionTimestamp()
-	return !unset(deleted) && deleted.Time.Before(at)
+func endedBefore(obj *object.Object, at time.Time) bool {
+	deleted := obj.Meta().GetDeletionTimestamp()
+	return !object.Unset(deleted) && deleted.Time.Before(at)
 }
 
 // held is an object of the core group; nil: there is none.
-func (s *Server) held(resource, namespace, name string) *object {
+func (s *Server) held(resource, namespace, name string) *object.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.log.get(schema.GroupResource{Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name})
+	return s.mu.log.Get(schema.GroupResource{Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name})
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/actors"
 )
 
 var collecting = simulate.Actors{GarbageCollector: true}
@@ -88,7 +89,7 @@ func TestCollector_OrphansLoseTheirOwner_S21(t *testing.T) {
 
 func TestCollector_JobsLeaveTheirPods_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
-		p.job("", fmt.Sprintf("%q:%q", simulate.StageAnnotation, simulate.StageRunning))
+		p.job("", fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageRunning))
 		pass(5 * time.Second)
 		p.must("DELETE "+jobsPath+"/j", "")
 		pass(5 * time.Second)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // entry is one change as a history has it.
@@ -32,17 +34,17 @@ func lived(t *testing.T, seed uint64, names ...string) (hash string, of map[stri
 	synctest.Test(t, func(t *testing.T) {
 		s, start := New(Options{Seed: seed, Namespaces: []string{"ns"}}), time.Now()
 		s.mu.Lock()
-		s.observeLocked(func(c change) {
-			text, err := json.Marshal([]any{c.revision, time.Since(start), c.resource, c.key, c.after})
-			if err == nil && c.after != nil {
-				text, err = json.Marshal([]any{string(text), c.after.fields})
+		s.observeLocked(func(c revisions.Change) {
+			text, err := json.Marshal([]any{c.Revision, time.Since(start), c.Resource, c.Key, c.After})
+			if err == nil && c.After != nil {
+				text, err = json.Marshal([]any{string(text), c.After.Fields})
 			}
 			if err != nil {
 				t.Error(err)
 			}
 			_, _ = sum.Write(text)
-			name, _, _ := strings.Cut(c.key.Name, "-")
-			of[name] = append(of[name], entry{time.Since(start), fmt.Sprintf("%s %s %v", c.resource, c.key, c.after == nil)})
+			name, _, _ := strings.Cut(c.Key.Name, "-")
+			of[name] = append(of[name], entry{time.Since(start), fmt.Sprintf("%s %s %v", c.Resource, c.Key, c.After == nil)})
 		})
 		s.mu.Unlock()
 		ctx, stop := context.WithCancel(t.Context())

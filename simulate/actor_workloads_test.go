@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate"
+	"github.com/flyball-dev/flyball/simulate/internal/actors"
 )
 
 var (
@@ -204,11 +205,11 @@ func TestDeployments_RecreateEndsTheOldFirst_S21(t *testing.T) {
 
 func TestDeployments_SayThatTheyDoNotProgress_S21(t *testing.T) {
 	for stage, reason := range map[string]string{
-		simulate.StageImagePullBackOff: "ImagePullBackOff", simulate.StageCrashLoop: "CrashLoopBackOff", simulate.StageNotReady: "",
+		actors.StageImagePullBackOff: "ImagePullBackOff", actors.StageCrashLoop: "CrashLoopBackOff", actors.StageNotReady: "",
 	} {
 		acting(t, simulate.Options{}, working, func(p *play) {
 			p.must("POST "+deploymentsPath, `{"metadata":{"name":"d"},"spec":{"progressDeadlineSeconds":60,"selector":{"matchLabels":{"app":"a"}},"template":`+
-				template("one", fmt.Sprintf("%q:%q", simulate.StageAnnotation, stage))+`}}`)
+				template("one", fmt.Sprintf("%q:%q", actors.StageAnnotation, stage))+`}}`)
 			pass(5 * time.Minute)
 			if got, want := p.conditions(deploymentsPath+"/d"), "Available=False(MinimumReplicasUnavailable) Progressing=False(ProgressDeadlineExceeded)"; got != want {
 				t.Errorf("%s: got %s, want %s", stage, got, want)
@@ -218,7 +219,7 @@ func TestDeployments_SayThatTheyDoNotProgress_S21(t *testing.T) {
 				if is.Ready || reason != "" && (is.State.Waiting == nil || is.State.Waiting.Reason != reason) {
 					t.Errorf("%s: got state %v ready %v, want %s", stage, is.State, is.Ready, reason)
 				}
-				if again := is.RestartCount; stage == simulate.StageCrashLoop && (again < 3 || again > 8) {
+				if again := is.RestartCount; stage == actors.StageCrashLoop && (again < 3 || again > 8) {
 					t.Errorf("got %d restarts in five minutes, want some, ever more rarely", again)
 				}
 			}
@@ -258,7 +259,7 @@ func TestJobs_RunToTheirEnd_S21(t *testing.T) {
 
 func TestJobs_FailAfterTheirLastTry_S21(t *testing.T) {
 	acting(t, simulate.Options{}, working, func(p *play) {
-		p.job(`"backoffLimit":2,`, fmt.Sprintf("%q:%q", simulate.StageAnnotation, simulate.StageFailed))
+		p.job(`"backoffLimit":2,`, fmt.Sprintf("%q:%q", actors.StageAnnotation, actors.StageFailed))
 		pass(15 * time.Second)
 		if got := p.at(jobsPath+"/j", "status", "failed"); got != 2.0 {
 			t.Errorf("got %v failed, want 2: the second is made after ten seconds", got)

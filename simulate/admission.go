@@ -7,6 +7,8 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // admission decides about writes after they are decoded and before they are
@@ -15,16 +17,16 @@ import (
 type admission interface {
 	// mutate may replace call.object by one that is pruned and has its defaults.
 	mutate(ctx context.Context, call *admissionCall) error
-	validate(ctx context.Context, call *admissionCall) error
+	Validate(ctx context.Context, call *admissionCall) error
 }
 
 // admissionCall is one write that is to be admitted. Objects are in the
 // version of the request.
 type admissionCall struct {
 	*call
-	operation string  // CREATE, UPDATE, DELETE, CONNECT
-	object    *object // nil for DELETE
-	old       *object // nil for CREATE
+	operation string         // CREATE, UPDATE, DELETE, CONNECT
+	object    *object.Object // nil for DELETE
+	old       *object.Object // nil for CREATE
 	dryRun    bool
 	deleting  *metav1.DeleteOptions // of a DELETE
 	// warn adds a warning to the answer.
@@ -32,7 +34,7 @@ type admissionCall struct {
 }
 
 // mutated is obj as mutating admission leaves it.
-func (s *Server) mutated(q *writing, operation string, obj, old *object) (*object, error) {
+func (s *Server) mutated(q *writing, operation string, obj, old *object.Object) (*object.Object, error) {
 	if s.admission == nil {
 		return obj, nil
 	}
@@ -44,9 +46,9 @@ func (s *Server) mutated(q *writing, operation string, obj, old *object) (*objec
 }
 
 // validated asks validating admission.
-func (s *Server) validated(q *writing, operation string, obj, old *object) error {
+func (s *Server) validated(q *writing, operation string, obj, old *object.Object) error {
 	if s.admission == nil {
 		return nil
 	}
-	return s.admission.validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn})
+	return s.admission.Validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn})
 }

@@ -15,10 +15,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // apply stores what a server-side apply makes of the object, or of nothing.
-func (s *Server) apply(q *writing) (*object, bool, error) {
+func (s *Server) apply(q *writing) (*object.Object, bool, error) {
 	if nesting(q.body) > deepest {
 		return nil, false, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
 	}
@@ -32,7 +33,7 @@ func (s *Server) apply(q *writing) (*object, bool, error) {
 	if given == nil {
 		given = map[string]any{}
 	}
-	return s.change(q, q.subresource == "", func(old *object) (*object, error) {
+	return s.change(q, q.subresource == "", func(old *object.Object) (*object.Object, error) {
 		obj, err := q.applied(given, old)
 		if err != nil {
 			return nil, err
@@ -78,7 +79,7 @@ func (q *writing) reportTwice() error {
 }
 
 // applied is what q makes of old; nil: of nothing.
-func (q *writing) applied(given map[string]any, old *object) (*object, error) {
+func (q *writing) applied(given map[string]any, old *object.Object) (*object.Object, error) {
 	obj, err := q.merged(given, old)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (q *writing) applied(given map[string]any, old *object) (*object, error) {
 	if q.kind.schema != nil && !unapplied(old, obj) {
 		entries := entriesOf(obj) // which have no defaults, and are many
 		setEntries(obj, nil)
-		q.kind.schema.setDefaults(obj.fields)
+		q.kind.schema.SetDefaults(obj.Fields)
 		setEntries(obj, entries)
 	}
 	if old != nil {
@@ -96,12 +97,12 @@ func (q *writing) applied(given map[string]any, old *object) (*object, error) {
 }
 
 // unapplied reports whether an apply has changed nothing but who owns what.
-func unapplied(old, obj *object) bool {
-	return old != nil && jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(metadataOf(old), metadataOf(obj), "managedFields")
+func unapplied(old, obj *object.Object) bool {
+	return old != nil && jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
 }
 
 // merged is what q makes of old, without the defaults of what is new.
-func (q *writing) merged(given map[string]any, old *object) (*object, error) {
+func (q *writing) merged(given map[string]any, old *object.Object) (*object.Object, error) {
 	of, ok := q.shapeOfApply(old, given)
 	if !ok {
 		return q.askMerge(given, old)
@@ -116,7 +117,7 @@ func (q *writing) merged(given map[string]any, old *object) (*object, error) {
 	if known == nil {
 		was := old
 		if old != nil {
-			was = &object{fields: withEntries(old.fields, marked(before))}
+			was = &object.Object{Fields: withEntries(old.Fields, marked(before))}
 		}
 		obj, err := q.askMerge(given, was)
 		if err != nil {
@@ -124,14 +125,14 @@ func (q *writing) merged(given map[string]any, old *object) (*object, error) {
 		}
 		known = ownershipOf(entriesOf(obj), len(before))
 		setEntries(obj, nil)
-		if known.recipe = q.recipeOf(obj.fields, live, given); known.recipe != nil {
+		if known.recipe = q.recipeOf(obj.Fields, live, given); known.recipe != nil {
 			q.kind.managers.said.remember(of, known)
 		}
 		setEntries(obj, known.after(before, entryTime(time.Now())))
 		return obj, nil
 	}
 	fields, _ := known.recipe.make(live, given).(map[string]any)
-	obj := &object{fields: fields}
+	obj := &object.Object{Fields: fields}
 	setEntries(obj, known.after(before, entryTime(time.Now())))
 	return obj, nil
 }
@@ -146,7 +147,7 @@ func (q *writing) recipeOf(made, live, given map[string]any) *recipe {
 }
 
 // askMerge has the field manager say what q makes of old.
-func (q *writing) askMerge(given map[string]any, old *object) (*object, error) {
+func (q *writing) askMerge(given map[string]any, old *object.Object) (*object.Object, error) {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -171,5 +172,5 @@ func (q *writing) askMerge(given map[string]any, old *object) (*object, error) {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", next))
 	}
 	// What is made shares parts of what is stored.
-	return &object{fields: runtime.DeepCopyJSON(u.Object)}, nil
+	return &object.Object{Fields: runtime.DeepCopyJSON(u.Object)}, nil
 }

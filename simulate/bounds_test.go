@@ -11,9 +11,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // What is remembered of writes is bounded by its size, not by its number alone.
@@ -61,22 +60,6 @@ func TestServer_GeneratedNamesAreDrawnOnce(t *testing.T) {
 	}
 }
 
-// What is gone leaves nothing with the actors.
-func TestActors_ForgetWhatIsGone(t *testing.T) {
-	c := newCompany(New(Options{}), Actors{GarbageCollector: true, Workloads: true})
-	pod := object{fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "n", "name": "p"}}}
-	at := change{resource: podResource, key: types.NamespacedName{Namespace: "n", Name: "p"}, before: &pod}
-	for _, a := range c.order {
-		c.steps[errand{a.name(), at.about()}], c.failures[errand{a.name(), at.about()}] = 3, 3
-	}
-	c.heed(news{time.Now(), at})
-	for e := range c.steps {
-		if !c.timeline.has(e) {
-			t.Errorf("%v is still counted, and nothing is to be done about it", e)
-		}
-	}
-}
-
 // Documents of ever new groups are not all kept.
 func TestServer_KeepsFewDocuments(t *testing.T) {
 	var l library
@@ -97,7 +80,7 @@ func TestServer_DeletionThatIsGivenUpDeletesNothing(t *testing.T) {
 	cancel()
 	answer := httptest.NewRecorder()
 	s.ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodDelete, "/api/v1/namespaces/default/configmaps/a", nil))
-	if answer.Code != http.StatusGatewayTimeout || len(s.Objects(configMapResource)) != 1 {
-		t.Errorf("got %d %s and %d ConfigMaps, want 504 and the one", answer.Code, answer.Body, len(s.Objects(configMapResource)))
+	if answer.Code != http.StatusGatewayTimeout || len(s.Objects(object.ConfigMaps)) != 1 {
+		t.Errorf("got %d %s and %d ConfigMaps, want 504 and the one", answer.Code, answer.Body, len(s.Objects(object.ConfigMaps)))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // What sets built-in kinds apart in how they are written. The names are of
@@ -88,7 +89,7 @@ func (k *Kind) resetsStatus() bool { return !k.is(statusWithMain) }
 func (k *Kind) keepsStatus() bool { return true }
 
 // countsFromCreation reports whether a new object has a generation.
-func (k *Kind) countsFromCreation(obj *object) bool {
+func (k *Kind) countsFromCreation(obj *object.Object) bool {
 	return !k.builtin && k.resource() != apiServices || k.is(counted)
 }
 
@@ -112,7 +113,7 @@ func (k *Kind) keptByStatus() []string {
 func (k *Kind) graceful() bool { return k.resource().String() == "pods" }
 
 // firstStatus is the status of a new object.
-func (k *Kind) firstStatus(obj *object) map[string]any {
+func (k *Kind) firstStatus(obj *object.Object) map[string]any {
 	switch k.resource().String() {
 	case "namespaces":
 		return map[string]any{"phase": "Active"}
@@ -148,9 +149,9 @@ func (k *Kind) firstStatus(obj *object) map[string]any {
 }
 
 // firstPodStatus is the status of a new Pod.
-func firstPodStatus(obj *object) map[string]any {
+func firstPodStatus(obj *object.Object) map[string]any {
 	status := map[string]any{"phase": "Pending", "qosClass": qualityOf(obj)}
-	spec, _ := obj.fields["spec"].(map[string]any)
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	if gates, _ := spec["schedulingGates"].([]any); len(gates) > 0 {
 		status["conditions"] = []any{map[string]any{
 			"type": string(corev1.PodScheduled), "status": "False", "reason": corev1.PodReasonSchedulingGated,
@@ -161,8 +162,8 @@ func firstPodStatus(obj *object) map[string]any {
 }
 
 // qualityOf is the class that the resources of a Pod's containers give it.
-func qualityOf(obj *object) string {
-	pod, err := typedOf[corev1.Pod](obj)
+func qualityOf(obj *object.Object) string {
+	pod, err := object.TypedOf[corev1.Pod](obj)
 	if err != nil {
 		return string(corev1.PodQOSBestEffort)
 	}

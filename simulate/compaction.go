@@ -38,10 +38,10 @@ const historyAtMost = 200_000
 
 // compactLocked carries out the rounds that are due.
 func (s *Server) compactLocked() {
-	if to, due := s.mu.compaction.due(time.Now(), s.mu.log.revision); due {
-		s.mu.log.compact(to)
+	if to, due := s.mu.compaction.due(time.Now(), s.mu.log.Revision); due {
+		s.mu.log.Compact(to)
 	}
-	if s.mu.compaction.every >= 0 && len(s.mu.log.changes) > historyAtMost {
-		s.mu.log.compact(s.mu.log.revision - historyAtMost/2)
+	if s.mu.compaction.every >= 0 && len(s.mu.log.Changes) > historyAtMost {
+		s.mu.log.Compact(s.mu.log.Revision - historyAtMost/2)
 	}
 }

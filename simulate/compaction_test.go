@@ -15,6 +15,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // changed stores a ConfigMap anew, and returns its version.
@@ -130,7 +132,7 @@ func TestServer_UnreadWatchEnds_S1(t *testing.T) {
 				queued = len(w.queue)
 			}
 			s.mu.Unlock()
-			if ended := s.Watches(configMapResource) == 0; ended != c.ends || ended && queued > unreadAtMost {
+			if ended := s.Watches(object.ConfigMaps) == 0; ended != c.ends || ended && queued > unreadAtMost {
 				t.Errorf("%s: the watch has ended: %v, with %d events queued; want %v", name, ended, queued, c.ends)
 			}
 			close(client.listens)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // tokenVersion is the only form of continue tokens.
@@ -38,7 +40,7 @@ func continueAfter(namespace string, key types.NamespacedName, revision int64) s
 }
 
 func continueFrom(namespace string, key types.NamespacedName, revision int64) string {
-	start := pathOf(key)
+	start := revisions.PathOf(key)
 	if namespace != "" {
 		start = strings.TrimPrefix(start, namespace+"/")
 	}

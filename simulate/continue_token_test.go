@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // listed reads one page: its keys, and the token of the next or of a refusal.
@@ -93,7 +95,7 @@ func FuzzContinueToken_S4(f *testing.F) {
 			if err != nil || revision != 9 {
 				t.Fatalf("the token after %q leads to %d: %v", key, revision, err)
 			}
-			if from := spanOf(in, first).from; compareKeys(key, from) >= 0 || compareKeys(types.NamespacedName{Namespace: namespace, Name: name + "\x00"}, from) != 0 {
+			if from := revisions.SpanOf(in, first).From; revisions.CompareKeys(key, from) >= 0 || revisions.CompareKeys(types.NamespacedName{Namespace: namespace, Name: name + "\x00"}, from) != 0 {
 				t.Errorf("the token after %q leads to %q", key, from)
 			}
 		}

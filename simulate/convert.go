@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // sibling is the kind in another version; nil: there is none.
@@ -26,15 +28,15 @@ func (k *Kind) sibling(gv schema.GroupVersion) *Kind {
 }
 
 // toStorage is obj, which is of k, in the version that the log holds.
-func (k *Kind) toStorage(obj *object) (*object, error) {
+func (k *Kind) toStorage(obj *object.Object) (*object.Object, error) {
 	if k.family == nil || k == k.family.storage {
-		return &object{fields: obj.fields, poison: obj.poison, shape: k.schema, defines: obj.defines}, nil
+		return &object.Object{Fields: obj.Fields, Poison: obj.Poison, Shape: k.schema, Defines: obj.Defines}, nil
 	}
 	return convert(obj, k, k.family.storage)
 }
 
 // fromStorage is what the log holds as an object of k.
-func (k *Kind) fromStorage(obj *object) (*object, error) {
+func (k *Kind) fromStorage(obj *object.Object) (*object.Object, error) {
 	if k.family == nil || obj == nil {
 		return obj, nil
 	}
@@ -43,21 +45,21 @@ func (k *Kind) fromStorage(obj *object) (*object, error) {
 
 // shaped is a stored object of k as its CRD has it now, which may be another
 // than when it was stored: pruned, and with its defaults.
-func (k *Kind) shaped(obj *object) *object {
+func (k *Kind) shaped(obj *object.Object) *object.Object {
 	schema, custom := k.schema.(*customSchema)
-	if !custom || obj.shape == k.schema || obj.poison {
+	if !custom || obj.Shape == k.schema || obj.Poison {
 		return obj
 	}
-	obj = obj.copy()
-	_, _ = schema.prune(obj.fields) // what cannot be pruned is read as it is
-	schema.setDefaults(obj.fields)
-	obj.shape = k.schema
+	obj = obj.Copy()
+	_, _ = schema.Prune(obj.Fields) // what cannot be pruned is read as it is
+	schema.SetDefaults(obj.Fields)
+	obj.Shape = k.schema
 	return obj
 }
 
 // of is obj, which is of some version of k's resource, as an object of k.
-func (k *Kind) of(obj *object) (*object, error) {
-	given, _ := obj.fields["apiVersion"].(string)
+func (k *Kind) of(obj *object.Object) (*object.Object, error) {
+	given, _ := obj.Fields["apiVersion"].(string)
 	switch {
 	case k.family == nil || given == k.GroupVersion().String():
 		return k.shaped(obj), nil
@@ -81,12 +83,12 @@ func (k *Kind) of(obj *object) (*object, error) {
 
 // convert is obj, of one version, as an object of another. It shares what does
 // not differ.
-func convert(obj *object, from, to *Kind) (*object, error) {
+func convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 	if from == to {
 		return obj, nil
 	}
 	if from.family == nil || from.family.convert == nil {
-		out := &object{fields: loose(obj, to).Object, poison: obj.poison, defines: obj.defines}
+		out := &object.Object{Fields: loose(obj, to).Object, Poison: obj.Poison, Defines: obj.Defines}
 		return to.pruned(out), nil
 	}
 	out, err := from.family.convert(obj, from, to)
@@ -97,10 +99,10 @@ func convert(obj *object, from, to *Kind) (*object, error) {
 }
 
 // pruned is a converted object without what k does not have.
-func (k *Kind) pruned(obj *object) *object {
-	if schema, custom := k.schema.(*customSchema); custom && !obj.poison {
-		obj = obj.copy()
-		_, _ = schema.prune(obj.fields)
+func (k *Kind) pruned(obj *object.Object) *object.Object {
+	if schema, custom := k.schema.(*customSchema); custom && !obj.Poison {
+		obj = obj.Copy()
+		_, _ = schema.Prune(obj.Fields)
 	}
 	return obj
 }

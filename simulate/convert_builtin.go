@@ -14,6 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 var (
@@ -42,7 +43,7 @@ func (s *Server) joinEventsLocked() {
 }
 
 // convertEvent is an Event of one group as the other has it.
-func convertEvent(obj *object, _, to *Kind) (*object, error) {
+func convertEvent(obj *object.Object, _, to *Kind) (*object.Object, error) {
 	fields := loose(obj, to).Object
 	for _, name := range eventReporters {
 		if fields[name] == "" {
@@ -64,7 +65,7 @@ func convertEvent(obj *object, _, to *Kind) (*object, error) {
 			fields[name] = ""
 		}
 	}
-	return &object{fields: fields, poison: obj.poison}, nil
+	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
 }
 
 // autoscalers are held as v2. What v1 has no fields for is in annotations there, as
@@ -72,18 +73,18 @@ func convertEvent(obj *object, _, to *Kind) (*object, error) {
 var autoscalers = schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
 
 // convertAutoscaler is an autoscaler of one version as the other has it.
-func convertAutoscaler(obj *object, _, to *Kind) (*object, error) {
+func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) {
 	var out runtime.Object
 	var annotations map[string]string
 	if to.Version == "v1" {
-		in, err := typedOf[autoscalingv2.HorizontalPodAutoscaler](obj)
+		in, err := object.TypedOf[autoscalingv2.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return nil, err
 		}
 		older := autoscaling.Older(in)
 		out, annotations = older, older.Annotations
 	} else {
-		in, err := typedOf[autoscalingv1.HorizontalPodAutoscaler](obj)
+		in, err := object.TypedOf[autoscalingv1.HorizontalPodAutoscaler](obj)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +109,7 @@ func convertAutoscaler(obj *object, _, to *Kind) (*object, error) {
 	if len(annotations) > 0 {
 		jsonvalue.SetIn(fields, textsOf(annotations), "metadata", "annotations")
 	}
-	return &object{fields: fields, poison: obj.poison}, nil
+	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
 }
 
 func textsOf(of map[string]string) map[string]any {

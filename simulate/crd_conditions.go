@@ -17,6 +17,8 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // definitionWriter is who is said to write the status of CRDs.
@@ -25,37 +27,37 @@ const definitionWriter = "kube-apiserver"
 // definedLocked does what the controllers of a real server do when a CRD has
 // changed: accept its names, establish it, serve it, and empty it before it
 // goes. Each step is a revision of its own, written at once.
-func (s *Server) definedLocked(c change) {
-	if c.after == nil {
-		if crd, err := definitionOf(c.before); err == nil {
+func (s *Server) definedLocked(c revisions.Change) {
+	if c.After == nil {
+		if crd, err := definitionOf(c.Before); err == nil {
 			s.undefineLocked(resourceOf(crd))
 			s.renameLocked(crd)
 		}
 		return
 	}
-	crd, err := definitionOf(c.after)
+	crd, err := definitionOf(c.After)
 	if err != nil {
 		return
 	}
-	if !unset(crd.DeletionTimestamp) && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
-		s.serveDefinitionLocked(c.after, crd)
+	if !object.Unset(crd.DeletionTimestamp) && apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+		s.serveDefinitionLocked(c.After, crd)
 		s.emptyDefinitionLocked(crd)
 		return
 	}
-	if s.acceptNamesLocked(c.after, crd) {
+	if s.acceptNamesLocked(c.After, crd) {
 		s.renameLocked(crd)
 		return
 	}
 	named := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted)
-	if named && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && unset(crd.DeletionTimestamp) && c.after.defines != nil {
-		s.conditionLocked(c.after, crd, apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
+	if named && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && object.Unset(crd.DeletionTimestamp) && definedBy(c.After) != nil {
+		s.conditionLocked(c.After, crd, apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
 		return
 	}
-	s.serveDefinitionLocked(c.after, crd)
+	s.serveDefinitionLocked(c.After, crd)
 }
 
 // conditionLocked writes a condition of a CRD.
-func (s *Server) conditionLocked(obj *object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
+func (s *Server) conditionLocked(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition, kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) {
 	noteCondition(crd, kind, status, reason, message)
 	s.writeStatusLocked(obj, crd)
 }
@@ -66,15 +68,15 @@ func noteCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextens
 }
 
 // writeStatusLocked stores obj with the status and the finalizers of crd.
-func (s *Server) writeStatusLocked(obj *object, crd *apiextensionsv1.CustomResourceDefinition) {
+func (s *Server) writeStatusLocked(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 	kind := s.storedLocked(definitions)
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd.Status)
 	if kind == nil || err != nil {
 		return
 	}
-	next := obj.copy()
-	next.fields["status"] = status
-	next.meta().SetFinalizers(crd.Finalizers)
+	next := obj.Copy()
+	next.Fields["status"] = status
+	next.Meta().SetFinalizers(crd.Finalizers)
 	q := &writing{call: &call{kind: kind, name: crd.Name, subresource: "status"}, manager: definitionWriter}
 	if err := q.own(obj, next); err == nil {
 		s.putLocked(definitions, next)
@@ -83,7 +85,7 @@ func (s *Server) writeStatusLocked(obj *object, crd *apiextensionsv1.CustomResou
 
 // acceptNamesLocked gives a CRD the names that it asks for and that nobody in
 // its group has, and reports whether that is news.
-func (s *Server) acceptNamesLocked(obj *object, crd *apiextensionsv1.CustomResourceDefinition) bool {
+func (s *Server) acceptNamesLocked(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if reflect.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		return false
 	}
@@ -142,7 +144,7 @@ func (s *Server) claimLocked(crd *apiextensionsv1.CustomResourceDefinition) (nam
 
 // namesLocked are the names that the CRDs of a group have, those of crd too.
 func (s *Server) namesLocked(crd *apiextensionsv1.CustomResourceDefinition) (resources, kinds []string) {
-	s.eachDefinitionLocked(crd.Spec.Group, func(_ *object, other *apiextensionsv1.CustomResourceDefinition) {
+	s.eachDefinitionLocked(crd.Spec.Group, func(_ *object.Object, other *apiextensionsv1.CustomResourceDefinition) {
 		names := other.Status.AcceptedNames
 		resources = append(append(resources, names.Plural, names.Singular), names.ShortNames...)
 		kinds = append(kinds, names.Kind, names.ListKind)
@@ -151,8 +153,8 @@ func (s *Server) namesLocked(crd *apiextensionsv1.CustomResourceDefinition) (res
 }
 
 // eachDefinitionLocked goes through the CRDs of a group in the order of names.
-func (s *Server) eachDefinitionLocked(group string, see func(*object, *apiextensionsv1.CustomResourceDefinition)) {
-	held, _ := s.mu.log.list(definitions, s.mu.log.revision)
+func (s *Server) eachDefinitionLocked(group string, see func(*object.Object, *apiextensionsv1.CustomResourceDefinition)) {
+	held, _ := s.mu.log.List(definitions, s.mu.log.Revision)
 	for _, obj := range held {
 		if crd, err := definitionOf(obj); err == nil && crd.Spec.Group == group {
 			see(obj, crd)
@@ -163,9 +165,9 @@ func (s *Server) eachDefinitionLocked(group string, see func(*object, *apiextens
 // renameLocked looks again at the names of the other CRDs of a group: one of
 // them may get a name that has become free.
 func (s *Server) renameLocked(of *apiextensionsv1.CustomResourceDefinition) {
-	s.eachDefinitionLocked(of.Spec.Group, func(obj *object, crd *apiextensionsv1.CustomResourceDefinition) {
+	s.eachDefinitionLocked(of.Spec.Group, func(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 		// One that has changed since has been looked at.
-		if crd.Name != of.Name && unset(crd.DeletionTimestamp) && s.mu.log.get(definitions, obj.key()) == obj {
+		if crd.Name != of.Name && object.Unset(crd.DeletionTimestamp) && s.mu.log.Get(definitions, obj.Key()) == obj {
 			s.acceptNamesLocked(obj, crd)
 		}
 	})
@@ -178,11 +180,11 @@ func (s *Server) emptyDefinitionLocked(crd *apiextensionsv1.CustomResourceDefini
 	if terminating != nil && terminating.Reason == "InstanceDeletionInProgress" {
 		return // somebody has changed something else meanwhile
 	}
-	obj := s.mu.log.get(definitions, types.NamespacedName{Name: crd.Name})
+	obj := s.mu.log.Get(definitions, types.NamespacedName{Name: crd.Name})
 	s.conditionLocked(obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
 	r := resourceOf(crd)
 	if kind := s.storedLocked(r); kind != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-		objects, _ := s.mu.log.list(r, s.mu.log.revision)
+		objects, _ := s.mu.log.List(r, s.mu.log.Revision)
 		for _, each := range objects {
 			_, _, _ = s.deleteLocked(kind, each, &metav1.DeleteOptions{})
 		}
@@ -193,40 +195,40 @@ func (s *Server) emptyDefinitionLocked(crd *apiextensionsv1.CustomResourceDefini
 // emptiedLocked takes the finalizer of a CRD that is to go and has no objects
 // any more.
 func (s *Server) emptiedLocked(name string) {
-	obj := s.mu.log.get(definitions, types.NamespacedName{Name: name})
+	obj := s.mu.log.Get(definitions, types.NamespacedName{Name: name})
 	if obj == nil {
 		return
 	}
 	crd, err := definitionOf(obj)
-	if err != nil || unset(crd.DeletionTimestamp) || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
+	if err != nil || object.Unset(crd.DeletionTimestamp) || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		return
 	}
-	if left := s.mu.log.objects[resourceOf(crd)]; left != nil && left.Len() > 0 {
+	if left := s.mu.log.Objects[resourceOf(crd)]; left != nil && left.Len() > 0 {
 		return
 	}
 	apihelpers.CRDRemoveFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 	if len(crd.Finalizers) == 0 {
-		s.takeLocked(definitions, obj.key())
+		s.takeLocked(definitions, obj.Key())
 		return
 	}
 	s.conditionLocked(obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
 }
 
 // markDefinition is a CRD that is to be deleted, from the first request on.
-func markDefinition(old *object) *object {
+func markDefinition(old *object.Object) *object.Object {
 	crd, err := definitionOf(old)
 	if err != nil {
 		return old
 	}
-	next := old.copy()
-	m := next.meta()
+	next := old.Copy()
+	m := next.Meta()
 	m.SetDeletionTimestamp(new(jsonvalue.Now()))
 	if !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		m.SetFinalizers(append(m.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
 	}
 	noteCondition(crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionPending", "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon")
 	if written, err := objectOfTyped(&Kind{GroupVersionKind: models.DefinitionKind}, crd); err == nil {
-		next.fields["status"] = written.fields["status"]
+		next.Fields["status"] = written.Fields["status"]
 	}
 	return next
 }

@@ -18,38 +18,39 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // definitionOf is a CRD that is stored, in its Go type. Nobody changes its spec, which
 // servers share.
-func definitionOf(obj *object) (*apiextensionsv1.CustomResourceDefinition, error) {
-	if obj.defines == nil {
-		return typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+func definitionOf(obj *object.Object) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if definedBy(obj) == nil {
+		return object.TypedOf[apiextensionsv1.CustomResourceDefinition](obj)
 	}
 	crd := new(apiextensionsv1.CustomResourceDefinition)
-	rest := maps.Clone(obj.fields)
+	rest := maps.Clone(obj.Fields)
 	delete(rest, "spec")
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(rest, crd)
-	crd.Spec = obj.defines.spec
+	crd.Spec = definedBy(obj).spec
 	return crd, err
 }
 
 // define gives obj, which is about to be stored, what it defines if it is a CRD.
-func (k *Kind) define(obj *object) error {
+func (k *Kind) define(obj *object.Object) error {
 	if k.resource() != definitions {
 		return nil
 	}
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](obj)
 	if err != nil {
 		return err
 	}
-	obj.defines, err = compileDefinition(&crd.Spec)
+	obj.Defines, err = compileDefinition(&crd.Spec)
 	return err
 }
 
 // completeDefinition gives a CRD that is put what a request would have given it.
-func completeDefinition(obj *object) error {
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](obj)
+func completeDefinition(obj *object.Object) error {
+	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](obj)
 	if err != nil {
 		return err
 	}
@@ -58,21 +59,21 @@ func completeDefinition(obj *object) error {
 	if err != nil {
 		return err
 	}
-	obj.fields = written.fields
-	obj.defines, err = compileDefinition(&crd.Spec)
+	obj.Fields = written.Fields
+	obj.Defines, err = compileDefinition(&crd.Spec)
 	return err
 }
 
 // storedVersions are those that objects may be stored in: those of old, and the
 // storage version of obj.
-func storedVersions(obj, old *object) []any {
+func storedVersions(obj, old *object.Object) []any {
 	var stored []any
 	if old != nil {
-		status, _ := old.fields["status"].(map[string]any)
+		status, _ := old.Fields["status"].(map[string]any)
 		held, _ := status["storedVersions"].([]any)
 		stored = append(stored, held...)
 	}
-	spec, _ := obj.fields["spec"].(map[string]any)
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
 	for _, each := range versions {
 		if v, _ := each.(map[string]any); v["storage"] == true {
@@ -87,19 +88,19 @@ func storedVersions(obj, old *object) []any {
 
 // serveDefinitionLocked serves what a CRD defines, as far as its names are
 // accepted, and ends the watches of kinds that are not as they were.
-func (s *Server) serveDefinitionLocked(obj *object, crd *apiextensionsv1.CustomResourceDefinition) {
+func (s *Server) serveDefinitionLocked(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 	r := resourceOf(crd)
 	accepted := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
 	old := s.mu.families[r]
-	if !accepted || r.Resource == "" || obj.defines == nil || old != nil && old.storage.builtin {
+	if !accepted || r.Resource == "" || definedBy(obj) == nil || old != nil && old.storage.builtin {
 		return
 	}
-	next := &family{definition: obj.defines, names: crd.Status.AcceptedNames, terminating: apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating)}
+	next := &family{definition: definedBy(obj), names: crd.Status.AcceptedNames, terminating: apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating)}
 	if same := old != nil && old.definition != nil && old.definition.key == next.definition.key && equality.Semantic.DeepEqual(old.names, next.names); same {
 		old.terminating = next.terminating
 		return
 	}
-	next.convert = conversionOf(obj.defines.spec.Conversion, s.webhookRoad)
+	next.convert = conversionOf(definedBy(obj).spec.Conversion, s.webhookRoad)
 	next.asked = next.convert != nil
 	next.fill(r)
 	s.replaceLocked(next)
@@ -110,7 +111,7 @@ func (s *Server) serveDefinitionLocked(obj *object, crd *apiextensionsv1.CustomR
 func (s *Server) replaceLocked(f *family) {
 	old := s.mu.families[f.resource]
 	for _, k := range f.versions {
-		k.schemaLife = schemaLife{oldest: max(k.oldest, s.mu.log.revision)}
+		k.schemaLife = schemaLife{oldest: max(k.oldest, s.mu.log.Revision)}
 		if old != nil {
 			k.schemaLife = old.storage.schemaLife
 			k.changes++
@@ -210,15 +211,15 @@ func (s *Server) undefineLocked(r schema.GroupResource) {
 // redefineLocked serves what the CRDs that are stored define, and nothing else
 // that a CRD has defined: the store is another than it was.
 func (s *Server) redefineLocked() {
-	held, _ := s.mu.log.list(definitions, s.mu.log.revision)
+	held, _ := s.mu.log.List(definitions, s.mu.log.Revision)
 	kept := map[schema.GroupResource]bool{}
 	for _, obj := range held {
 		crd, err := definitionOf(obj)
 		if err != nil {
 			continue
 		}
-		if obj.defines == nil {
-			obj.defines, _ = compileDefinition(&crd.Spec) // what cannot be compiled is not served
+		if definedBy(obj) == nil {
+			obj.Defines, _ = compileDefinition(&crd.Spec) // what cannot be compiled is not served
 		}
 		kept[resourceOf(crd)] = true
 		s.serveDefinitionLocked(obj, crd)
@@ -233,4 +234,10 @@ func (s *Server) redefineLocked() {
 // resourceOf is the resource that a CRD has got.
 func resourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
 	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Status.AcceptedNames.Plural}
+}
+
+// definedBy is what obj defines, if it is a CRD that could be compiled.
+func definedBy(obj *object.Object) *definition {
+	d, _ := obj.Defines.(*definition)
+	return d
 }

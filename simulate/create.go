@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/keyed"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 const (
@@ -24,7 +26,7 @@ const (
 )
 
 // create stores the object of a POST.
-func (s *Server) create(q *writing) (*object, error) {
+func (s *Server) create(q *writing) (*object.Object, error) {
 	obj, err := q.decode()
 	if err != nil {
 		return nil, err
@@ -33,20 +35,20 @@ func (s *Server) create(q *writing) (*object, error) {
 }
 
 // createObject takes a decoded object through the hops of a create.
-func (s *Server) createObject(q *writing, obj *object) (stored *object, err error) {
-	if obj.meta().GetName() != "" {
+func (s *Server) createObject(q *writing, obj *object.Object) (stored *object.Object, err error) {
+	if obj.Meta().GetName() != "" {
 		return s.createOnce(q, obj)
 	}
 	for range nameAttempts {
-		if stored, err = s.createOnce(q, obj.copy()); !apierrors.IsAlreadyExists(err) {
+		if stored, err = s.createOnce(q, obj.Copy()); !apierrors.IsAlreadyExists(err) {
 			break
 		}
 	}
 	return stored, err
 }
 
-func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
-	obj.unbegun()
+func (s *Server) createOnce(q *writing, obj *object.Object) (*object.Object, error) {
+	unbegun(obj)
 	if err := s.escalates(q, nil, obj); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 			return nil, err
 		}
 	}
-	if err := s.housed(q, obj.meta().GetName()); err != nil {
+	if err := s.housed(q, obj.Meta().GetName()); err != nil {
 		return nil, err
 	}
 	obj, err := s.mutated(q, "CREATE", obj, nil)
@@ -68,7 +70,7 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, err
 	}
 	if errs := q.kind.validateCreate(obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.meta().GetName(), errs)
+		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.Meta().GetName(), errs)
 	}
 	q.advise(nil, obj)
 	if err := s.secured(q, nil, obj); err != nil {
@@ -78,15 +80,15 @@ func (s *Server) createOnce(q *writing, obj *object) (*object, error) {
 		return nil, err
 	}
 	// The store looks at this, and a rehearsal does not come so far.
-	if version := obj.meta().GetResourceVersion(); version != "" && version != "0" && !q.dryRun {
+	if version := obj.Meta().GetResourceVersion(); version != "" && version != "0" && !q.dryRun {
 		return nil, errPlain(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	return s.commitCreate(q, obj)
 }
 
 // unbegun takes from a new object what only the server decides about.
-func (o *object) unbegun() {
-	m := o.meta()
+func unbegun(o *object.Object) {
+	m := o.Meta()
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	m.SetSelfLink("")
@@ -95,8 +97,8 @@ func (o *object) unbegun() {
 }
 
 // beginCreate gives a new object what the server decides about.
-func (s *Server) beginCreate(obj *object) {
-	m := obj.meta()
+func (s *Server) beginCreate(obj *object.Object) {
+	m := obj.Meta()
 	m.SetCreationTimestamp(jsonvalue.Now())
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,12 +109,12 @@ func (s *Server) beginCreate(obj *object) {
 }
 
 // commitCreate stores a new object, unless the request is a rehearsal.
-func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
+func (s *Server) commitCreate(q *writing, obj *object.Object) (*object.Object, error) {
 	stored, err := q.kind.toStorage(obj)
 	if err != nil {
 		return nil, err
 	}
-	if err := stored.fits(); err != nil && !q.dryRun {
+	if err := storable(stored); err != nil && !q.dryRun {
 		return nil, err
 	}
 	if err := q.kind.define(stored); err != nil {
@@ -123,7 +125,7 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 		return nil, err
 	}
 	if answer != stored {
-		answer.shape = q.kind.schema // no default takes the place of what was lost
+		answer.Shape = q.kind.schema // no default takes the place of what was lost
 	}
 	r := q.kind.resource()
 	s.mu.Lock()
@@ -132,11 +134,11 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 	case f == nil:
 		return nil, errAbsent()
 	case f.terminating:
-		return nil, apierrors.NewForbidden(r, stored.meta().GetName(), errors.New("create not allowed while custom resource definition is terminating"))
+		return nil, apierrors.NewForbidden(r, stored.Meta().GetName(), errors.New("create not allowed while custom resource definition is terminating"))
 	}
-	if there := s.mu.log.get(q.kind.held(), stored.key()); there != nil {
-		err := apierrors.NewAlreadyExists(r, stored.meta().GetName())
-		if !unset(there.meta().GetDeletionTimestamp()) {
+	if there := s.mu.log.Get(q.kind.held(), stored.Key()); there != nil {
+		err := apierrors.NewAlreadyExists(r, stored.Meta().GetName())
+		if !object.Unset(there.Meta().GetDeletionTimestamp()) {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 		}
 		return nil, err
@@ -149,11 +151,11 @@ func (s *Server) commitCreate(q *writing, obj *object) (*object, error) {
 
 // answered is the answer to a write now that it is kept: at its version, and the
 // very object when it is of the version that is stored.
-func answered(answer, stored, kept *object) *object {
+func answered(answer, stored, kept *object.Object) *object.Object {
 	if answer == stored {
 		return kept
 	}
-	return answer.at(kept.revision())
+	return answer.At(kept.Revision())
 }
 
 // uidLocked is an identity that no other object has.
@@ -185,7 +187,7 @@ func (s *Server) nameLocked(prefix string) string {
 		clear(s.mu.names)
 	}
 	s.mu.names[prefix]++
-	draw := keyedRandom(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])
+	draw := keyed.Random(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])
 	var b strings.Builder
 	b.WriteString(prefix)
 	for range nameSuffix {

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // deletion reads what a DELETE asks for.
@@ -132,7 +133,7 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 	var answer []byte
 	if gone && !c.kind.answersDeleted() {
 		answer, err = c.encoder.status(metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
-			Name: c.name, Group: c.kind.Group, Kind: c.kind.Resource, UID: obj.meta().GetUID(),
+			Name: c.name, Group: c.kind.Group, Kind: c.kind.Resource, UID: obj.Meta().GetUID(),
 		}})
 	} else {
 		answer, err = c.encoder.object(obj)
@@ -144,7 +145,7 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 }
 
 // deleteObject deletes the object of q's path, or marks it.
-func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, bool, error) {
+func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object.Object, bool, error) {
 	q.deleting = opts
 	for {
 		if q.Context().Err() != nil {
@@ -161,7 +162,7 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, 
 			return nil, false, err
 		}
 		s.mu.Lock()
-		if s.mu.log.get(q.kind.held(), q.key()) != held {
+		if s.mu.log.Get(q.kind.held(), q.key()) != held {
 			s.mu.Unlock()
 			continue
 		}
@@ -177,7 +178,7 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object, 
 	}
 }
 
-func (s *Server) deletable(q *writing, old *object) error {
+func (s *Server) deletable(q *writing, old *object.Object) error {
 	if err := q.kind.spared(q.name); err != nil {
 		return err
 	}
@@ -189,8 +190,8 @@ func (s *Server) deletable(q *writing, old *object) error {
 
 // deleteLocked removes old, or marks it as being deleted while something keeps
 // it. gone: it was removed.
-func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOptions) (obj *object, gone bool, err error) {
-	m, r := old.meta(), kind.held()
+func (s *Server) deleteLocked(kind *Kind, old *object.Object, opts *metav1.DeleteOptions) (obj *object.Object, gone bool, err error) {
+	m, r := old.Meta(), kind.held()
 	if only := opts.Preconditions; only != nil {
 		if only.UID != nil && *only.UID != m.GetUID() {
 			return nil, false, errRecord(kind, m.GetName(), "UID", string(*only.UID), string(m.GetUID()), "deleted and then recreated")
@@ -208,7 +209,7 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 		if kind.graceful() {
 			s.putLocked(r, kind.lastSeen(old)) // it is marked before it goes
 		}
-		return kind.lastSeen(s.takeLocked(r, old.key())), true, nil
+		return kind.lastSeen(s.takeLocked(r, old.Key())), true, nil
 	}
 	if next == old || dryRun {
 		return next, false, nil
@@ -218,14 +219,14 @@ func (s *Server) deleteLocked(kind *Kind, old *object, opts *metav1.DeleteOption
 
 // marked is what becomes of an object that is to be deleted: nil when it goes at
 // once, old itself when it waits already.
-func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
+func (k *Kind) marked(old *object.Object, opts *metav1.DeleteOptions) *object.Object {
 	if next, terminates := k.terminating(old); terminates {
 		return next
 	}
-	next := old.copy()
-	m := next.meta()
+	next := old.Copy()
+	m := next.Meta()
 	grace := k.graceOf(old, opts)
-	if deleting := m.GetDeletionTimestamp(); !unset(deleting) && k.graceful() {
+	if deleting := m.GetDeletionTimestamp(); !object.Unset(deleting) && k.graceful() {
 		pending := m.GetDeletionGracePeriodSeconds()
 		if pending != nil && *pending > 0 && (opts.GracePeriodSeconds == nil || *opts.GracePeriodSeconds >= *pending) {
 			return old // only a shorter time is news
@@ -236,7 +237,7 @@ func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
 		return nil
 	}
 	was := m.GetDeletionTimestamp()
-	if unset(was) {
+	if object.Unset(was) {
 		if m.GetGeneration() > 0 {
 			m.SetGeneration(m.GetGeneration() + 1)
 		}
@@ -261,33 +262,33 @@ func (k *Kind) marked(old *object, opts *metav1.DeleteOptions) *object {
 
 // terminating is what becomes of a namespace or a CRD that is to be deleted: it
 // stays until somebody has emptied it and takes its finalizers.
-func (k *Kind) terminating(old *object) (next *object, terminates bool) {
-	if k.resource() == definitions && unset(old.meta().GetDeletionTimestamp()) {
+func (k *Kind) terminating(old *object.Object) (next *object.Object, terminates bool) {
+	if k.resource() == definitions && object.Unset(old.Meta().GetDeletionTimestamp()) {
 		return markDefinition(old), true
 	}
-	spec, _ := old.fields["spec"].(map[string]any)
+	spec, _ := old.Fields["spec"].(map[string]any)
 	finalizers, _ := spec["finalizers"].([]any)
 	if k.resource().String() != "namespaces" || len(finalizers) == 0 {
 		return nil, false
 	}
-	if !unset(old.meta().GetDeletionTimestamp()) {
+	if !object.Unset(old.Meta().GetDeletionTimestamp()) {
 		return old, true
 	}
-	next = old.copy()
-	next.meta().SetDeletionTimestamp(new(jsonvalue.Now()))
-	jsonvalue.SetIn(next.fields, "Terminating", "status", "phase")
+	next = old.Copy()
+	next.Meta().SetDeletionTimestamp(new(jsonvalue.Now()))
+	jsonvalue.SetIn(next.Fields, "Terminating", "status", "phase")
 	return next, true
 }
 
 // lastSeen is a removed object as the answer to its deletion shows it: one that
 // could have been given time is marked.
-func (k *Kind) lastSeen(obj *object) *object {
+func (k *Kind) lastSeen(obj *object.Object) *object.Object {
 	if obj == nil || !k.graceful() {
 		return obj
 	}
-	obj = obj.copy()
-	m := obj.meta()
-	if unset(m.GetDeletionTimestamp()) {
+	obj = obj.Copy()
+	m := obj.Meta()
+	if object.Unset(m.GetDeletionTimestamp()) {
 		m.SetGeneration(m.GetGeneration() + 1)
 		m.SetDeletionTimestamp(new(jsonvalue.Now()))
 	}
@@ -296,11 +297,11 @@ func (k *Kind) lastSeen(obj *object) *object {
 }
 
 // graceOf is how many seconds the object has to end.
-func (k *Kind) graceOf(old *object, opts *metav1.DeleteOptions) int64 {
+func (k *Kind) graceOf(old *object.Object, opts *metav1.DeleteOptions) int64 {
 	if !k.graceful() {
 		return 0
 	}
-	spec, _ := old.fields["spec"].(map[string]any)
+	spec, _ := old.Fields["spec"].(map[string]any)
 	grace := int64(defaults.PodGrace)
 	if own, ok := spec["terminationGracePeriodSeconds"].(int64); ok {
 		grace = own
@@ -312,7 +313,7 @@ func (k *Kind) graceOf(old *object, opts *metav1.DeleteOptions) int64 {
 		grace = 1
 	}
 	// What runs nowhere, or has ended, needs no time.
-	status, _ := old.fields["status"].(map[string]any)
+	status, _ := old.Fields["status"].(map[string]any)
 	if node, _ := spec["nodeName"].(string); node == "" || status["phase"] == "Failed" || status["phase"] == "Succeeded" {
 		return 0
 	}
@@ -339,7 +340,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	for _, obj := range objects {
-		key := obj.key()
+		key := obj.Key()
 		each := *c
 		each.namespace, each.name = key.Namespace, key.Name
 		if _, _, err := s.deleteObject(&writing{call: &each, dryRun: q.dryRun}, &opts); err != nil && !apierrors.IsNotFound(err) {

@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // setPropagation puts in the finalizers that say what becomes of dependents,
 // and reports whether that changed anything.
-func setPropagation(obj *object, k *Kind, opts *metav1.DeleteOptions) bool {
-	m := obj.meta()
+func setPropagation(obj *object.Object, k *Kind, opts *metav1.DeleteOptions) bool {
+	m := obj.Meta()
 	was := m.GetFinalizers()
 	is := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
 		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // Put creates obj or replaces what is stored under its name, whatever its
@@ -27,7 +28,7 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 		}
 		gvk = kinds[0]
 	}
-	next, err := objectOf(obj)
+	next, err := object.ObjectOf(obj)
 	if err == nil && gvk.GroupKind() == models.DefinitionKind.GroupKind() {
 		err = completeDefinition(next)
 	}
@@ -46,20 +47,20 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 		}
 		kind = f.storage
 	}
-	m := next.meta()
+	m := next.Meta()
 	m.SetResourceVersion("")
 	m.SetUID("")
-	old := s.mu.log.get(kind.held(), next.key())
+	old := s.mu.log.Get(kind.held(), next.Key())
 	if old == nil {
 		next, err = s.createLocked(kind, next)
 	} else {
-		m.SetResourceVersion(old.meta().GetResourceVersion())
+		m.SetResourceVersion(old.Meta().GetResourceVersion())
 		next, err = s.updateLocked(kind, old, next)
 	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
 	}
-	return next.meta().GetResourceVersion(), nil
+	return next.Meta().GetResourceVersion(), nil
 }
 
 func (s *Server) kindLocked(gvk schema.GroupVersionKind) *Kind {
@@ -89,7 +90,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := s.storedLocked(r)
-	old := s.mu.log.get(s.heldLocked(r), key)
+	old := s.mu.log.Get(s.heldLocked(r), key)
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
@@ -101,10 +102,10 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	objects, _ := s.mu.log.list(s.heldLocked(r), s.mu.log.revision)
+	objects, _ := s.mu.log.List(s.heldLocked(r), s.mu.log.Revision)
 	var out []metav1.Object
 	for _, o := range objects {
-		out = append(out, o.copy().meta())
+		out = append(out, o.Copy().Meta())
 	}
 	return out
 }
@@ -139,9 +140,9 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held, gone := s.heldLocked(r), s.mu.families[r]
-	objects, _ := s.mu.log.list(held, s.mu.log.revision)
+	objects, _ := s.mu.log.List(held, s.mu.log.Revision)
 	for _, o := range objects {
-		s.takeLocked(held, o.key())
+		s.takeLocked(held, o.Key())
 	}
 	for alias, f := range s.mu.families {
 		if f == gone {

@@ -13,7 +13,7 @@
 //	Server           who it is, and may it          route.go, authenticate.go,
 //	   │                                            authorize.go, rbac.go, faults.go
 //	   ├──▶ discovery*.go      which kinds there are; health.go
-//	   ├──▶ openapi_*.go       what they look like, made of their Go types
+//	   ├──▶ openapi_*.go       what they look like, by internal/models
 //	   ├──▶ read.go            get; list with pages, versions, selectors
 //	   │      what is asked for  list_options.go, continue_token.go, selection.go,
 //	   │                         field_labels.go
@@ -24,8 +24,8 @@
 //	   │      who owns what      managed_fields.go; ownership.go and
 //	   │                         recipe.go remember, by shape.go
 //	   │      admission          namespaces.go, admission.go
-//	   │      prepare, fill      prepare.go, fill.go, defaults*.go
-//	   │      validate           validate*.go
+//	   │      prepare, fill      prepare.go, fill.go; internal/defaults
+//	   │      validate           validate.go; internal/validation, crdrules
 //	   │      commit             create.go, update.go
 //	   └──▶ delete.go, subresource.go, scale.go
 //	              │  change
@@ -33,14 +33,14 @@
 //	        store.go           a CRD comes into force: crd_*.go, schema_custom.go
 //	              │
 //	              ▼
-//	        revision_log.go    one counter for all kinds; history; compaction.go
+//	        internal/revisions one counter for all kinds; history; compaction.go
 //	              │            past.go: what was there at a revision
 //	              │            with a directory: first to the file, keep.go, journal*.go
 //	              │  change, dropped, doubled or late
 //	              ▼
 //	        every open watch, and actors.go: who does its part of the work
-//	           one goroutine, one timeline    actor_timeline.go, actor_index.go
-//	           actor_gc.go, actor_namespaces.go, actor_deployments.go, …
+//	           internal/actors: one goroutine, one timeline; the garbage collector,
+//	           namespaces, workloads; they see the server through a Cluster
 //
 // # Promises
 //

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // encoder writes answers about one kind in the form that was asked for.
@@ -65,27 +66,27 @@ func (e encoder) spelled(body []byte, err error) ([]byte, error) {
 }
 
 // object is an answer of one object.
-func (e encoder) object(obj *object) ([]byte, error) {
+func (e encoder) object(obj *object.Object) ([]byte, error) {
 	switch e.as {
 	case asMetadataList:
 		return nil, errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is not a list (%s)", e.as, e.kind.internalType()))
 	case asTable:
-		return e.spelled(e.table([]*object{obj}, metav1.ListMeta{ResourceVersion: obj.meta().GetResourceVersion()}, true))
+		return e.spelled(e.table([]*object.Object{obj}, metav1.ListMeta{ResourceVersion: obj.Meta().GetResourceVersion()}, true))
 	}
 	return e.spelled(e.single(obj))
 }
 
 // single is one object with its kind. Nobody but the caller has the bytes.
-func (e encoder) single(obj *object) ([]byte, error) {
+func (e encoder) single(obj *object.Object) ([]byte, error) {
 	var to []byte
-	if known := obj.encoded.Load().in(e.kind, e.form()); known != nil && !e.protobuf {
-		to = make([]byte, 0, known.size+len(e.kind.Kind)+len(e.kind.Group)+64)
+	if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil && !e.protobuf {
+		to = make([]byte, 0, known.Size+len(e.kind.Kind)+len(e.kind.Group)+64)
 	}
 	return e.appendSingle(to, obj)
 }
 
 // appendSingle appends one object with its kind.
-func (e encoder) appendSingle(to []byte, obj *object) ([]byte, error) {
+func (e encoder) appendSingle(to []byte, obj *object.Object) ([]byte, error) {
 	switch {
 	case e.protobuf:
 		content, err := e.content(obj)
@@ -106,7 +107,7 @@ func (e encoder) appendSingle(to []byte, obj *object) ([]byte, error) {
 }
 
 // appendWithKind appends the JSON of an object with its kind in front.
-func (e encoder) appendWithKind(to []byte, obj *object) ([]byte, error) {
+func (e encoder) appendWithKind(to []byte, obj *object.Object) ([]byte, error) {
 	to = append(to, `{"kind":"`...)
 	to = append(to, e.kind.Kind...)
 	to = append(to, `","apiVersion":"`...)
@@ -126,11 +127,13 @@ func (e encoder) appendWithKind(to []byte, obj *object) ([]byte, error) {
 
 // content is an object without its kind: in protobuf the message alone. It is
 // shared.
-func (e encoder) content(obj *object) ([]byte, error) {
+func (e encoder) content(obj *object.Object) ([]byte, error) {
 	return e.keeps().encoded(obj, e.kind, e.form(), func() ([]byte, error) { return e.appendAnew(nil, obj) })
 }
 
-func (e encoder) form() contentForm { return contentForm{e.protobuf, e.as, e.version} }
+func (e encoder) form() object.ContentForm {
+	return object.ContentForm{Protobuf: e.protobuf, As: e.as, Version: e.version}
+}
 
 // keeps is where the forms of e's objects are kept; nil: nowhere.
 func (e encoder) keeps() *encodings {
@@ -142,18 +145,18 @@ func (e encoder) keeps() *encodings {
 
 // appendContent appends the content of an object. What is encoded for it is
 // kept unless there is too much of it.
-func (e encoder) appendContent(to []byte, obj *object) ([]byte, error) {
+func (e encoder) appendContent(to []byte, obj *object.Object) ([]byte, error) {
 	if !e.passing || e.keeps() == nil {
 		content, err := e.content(obj)
 		return append(to, content...), err
 	}
-	if content := obj.encoded.Load().in(e.kind, e.form()).kept(); content != nil {
+	if content := obj.Encoded.Load().In(e.kind, e.form()).Kept(); content != nil {
 		return append(to, content...), nil
 	}
 	return e.appendAnew(to, obj)
 }
 
-func (e encoder) appendAnew(to []byte, obj *object) ([]byte, error) {
+func (e encoder) appendAnew(to []byte, obj *object.Object) ([]byte, error) {
 	if e.as != "" {
 		content, err := e.metadata(obj)
 		return append(to, content...), err
@@ -173,7 +176,7 @@ func (e encoder) appendAnew(to []byte, obj *object) ([]byte, error) {
 
 // forMany is e for so many objects, of which one is first, to encode one after
 // the other, in a list or in its pages.
-func (e encoder) forMany(objects int, first func() *object) encoder {
+func (e encoder) forMany(objects int, first func() *object.Object) encoder {
 	if e.keeps() == nil || objects < fragmentsFrom || e.as == asTable {
 		return e
 	}
@@ -226,7 +229,7 @@ func (e encoder) eventObject(to []byte, f frame, first bool) ([]byte, error) {
 		body, err := e.status(*f.status)
 		return append(to, body...), err
 	case e.as == asTable:
-		body, err := e.table([]*object{f.obj}, metav1.ListMeta{ResourceVersion: f.obj.meta().GetResourceVersion()}, first)
+		body, err := e.table([]*object.Object{f.obj}, metav1.ListMeta{ResourceVersion: f.obj.Meta().GetResourceVersion()}, first)
 		return append(to, body...), err
 	case f.typ == frameBookmark:
 		e.cache, e.passing = nil, false
@@ -235,15 +238,15 @@ func (e encoder) eventObject(to []byte, f frame, first bool) ([]byte, error) {
 }
 
 // appendMessage appends obj in protobuf, without an envelope.
-func (e encoder) appendMessage(to []byte, obj *object, known *openFragments) ([]byte, error) {
-	if e.cache != nil && !obj.poison {
-		if out, ok := e.cache.messages.append(to, e.kind, obj.fields, known); ok {
+func (e encoder) appendMessage(to []byte, obj *object.Object, known *openFragments) ([]byte, error) {
+	if e.cache != nil && !obj.Poison {
+		if out, ok := e.cache.messages.append(to, e.kind, obj.Fields, known); ok {
 			return out, nil
 		}
 	}
-	fields := obj.fields
-	if obj.poison {
-		fields = map[string]any{"metadata": obj.fields["metadata"]}
+	fields := obj.Fields
+	if obj.Poison {
+		fields = map[string]any{"metadata": obj.Fields["metadata"]}
 	}
 	typed, err := gotypes.Scheme().New(e.kind.GroupVersionKind)
 	if err != nil {
@@ -257,7 +260,7 @@ func (e encoder) appendMessage(to []byte, obj *object, known *openFragments) ([]
 		return to, fmt.Errorf("%s has no protobuf form", e.kind.Kind)
 	}
 	raw, err := message.Marshal()
-	if obj.poison {
+	if obj.Poison {
 		// Field 2 is a message or a map in every kind; here it is a number.
 		raw = append(raw, 2<<3, 1)
 	}

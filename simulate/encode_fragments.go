@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"reflect"
 	"sync"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 const (
@@ -50,9 +52,9 @@ type fragmentKey struct {
 func (k fragmentKey) hash() uint64 {
 	h := uint64(k.address) ^ uint64(k.items)<<48
 	if k.field != nil {
-		h = mix(h) ^ k.field.tag
+		h = revisions.Mix(h) ^ k.field.tag
 	}
-	return mix(h)
+	return revisions.Mix(h)
 }
 
 type fragment struct {

@@ -12,28 +12,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // manyPods are stored Pods of a few templates.
-func manyPods(t *testing.T, count int) (*Kind, []*object) {
+func manyPods(t *testing.T, count int) (*Kind, []*object.Object) {
 	t.Helper()
 	kind := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}, Resource: "pods", Namespaced: true, builtin: true}
 	kind = kind.completed()
-	log := newRevisionLog()
-	var items []*object
+	log := revisions.NewLog()
+	var items []*object.Object
 	for i := range count {
 		name, app := fmt.Sprintf("p%d", i), fmt.Sprintf("app-%d", i%3)
 		env := map[string]any{"name": "ADDRESS", "value": strings.Repeat("<"+app+">", 30)}
 		owned := map[string]any{"manager": "m", "operation": "Update", "time": fmt.Sprintf("2026-01-01T00:00:%02dZ", i%60),
 			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{"f:" + strings.Repeat("x", 200): map[string]any{}}}}}
-		obj := &object{fields: map[string]any{
+		obj := &object.Object{Fields: map[string]any{
 			"apiVersion": "v1", "kind": "Pod",
 			"metadata": map[string]any{"name": name, "namespace": "default", "managedFields": []any{owned}},
 			"spec": map[string]any{"nodeName": name, "containers": []any{
 				map[string]any{"name": "main", "image": app, "env": []any{env}, "resources": map[string]any{}},
 			}},
 		}}
-		items = append(items, log.put(schema.GroupResource{Resource: "pods"}, types.NamespacedName{Namespace: "default", Name: name}, obj))
+		items = append(items, log.Put(schema.GroupResource{Resource: "pods"}, types.NamespacedName{Namespace: "default", Name: name}, obj))
 	}
 	return kind, items
 }
@@ -47,7 +50,7 @@ func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
 			cache := &encodings{atMost: atMost}
 			e := encoder{kind: kind, protobuf: protobuf, cache: cache}
 			for _, obj := range items {
-				obj.encoded.Store(nil)
+				obj.Encoded.Store(nil)
 			}
 			for round := range 2 {
 				got, err := e.list(metav1.ListMeta{}, items)
@@ -73,7 +76,7 @@ func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
 				cache.fragments.mu.young[key] = fragment{known.part, bytes.Repeat([]byte{'#'}, len(known.text))}
 			}
 			for _, obj := range items {
-				obj.encoded.Store(nil)
+				obj.Encoded.Store(nil)
 			}
 			got, err := e.list(metav1.ListMeta{}, items)
 			if err != nil {
@@ -103,7 +106,7 @@ func TestEncoder_LongListsAreNotKept_S31(t *testing.T) {
 		if n := cache.mu.held.Len(); n != 2 {
 			t.Errorf("S31: protobuf %t: %d encodings are kept, want 2", protobuf, n)
 		}
-		if hot.encoded.Load().in(kind, e.form()).kept() == nil {
+		if hot.Encoded.Load().In(kind, e.form()).Kept() == nil {
 			t.Errorf("S31: protobuf %t: the list has pushed out what was kept", protobuf)
 		}
 		if _, err := e.list(metav1.ListMeta{RemainingItemCount: new(int64(len(items) - 50))}, items[1:51]); err != nil {
@@ -113,7 +116,7 @@ func TestEncoder_LongListsAreNotKept_S31(t *testing.T) {
 			t.Errorf("S31: protobuf %t: %d encodings are kept after a page, want 3", protobuf, n)
 		}
 		for _, obj := range items {
-			obj.encoded.Store(nil)
+			obj.Encoded.Store(nil)
 		}
 	}
 }

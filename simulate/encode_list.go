@@ -13,6 +13,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // answerAtOnce is how large an answer is, in bytes, before it is sent in parts,
@@ -20,7 +22,7 @@ import (
 const answerAtOnce = 128 << 10
 
 // list is a page as one body.
-func (e encoder) list(meta metav1.ListMeta, items []*object) ([]byte, error) {
+func (e encoder) list(meta metav1.ListMeta, items []*object.Object) ([]byte, error) {
 	var body []byte
 	err := e.eachPart(meta, items, func(part []byte) error {
 		body = append(body, part...)
@@ -43,8 +45,8 @@ func (e encoder) listMeta(meta metav1.ListMeta) any {
 }
 
 // eachPart has send called with a page, part by part. send may not keep them.
-func (e encoder) eachPart(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
-	e = e.forMany(len(items)+left(meta), func() *object { return items[0] })
+func (e encoder) eachPart(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
+	e = e.forMany(len(items)+left(meta), func() *object.Object { return items[0] })
 	switch {
 	case e.as == asMetadata:
 		return errNotAcceptable(fmt.Sprintf("you requested %s, but the requested object is a list (%sList)", e.as, e.kind.internalType()))
@@ -116,7 +118,7 @@ func (e encoder) listKind() (kind, version string) {
 
 // messages has send called with a page in protobuf. The length of the list comes first: what each item takes is known
 // before the first is sent. None of them is copied into a whole, and of many not even the items are kept until then.
-func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byte) error) error {
+func (e encoder) messages(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
 		return err
@@ -157,10 +159,10 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object, send func([]byt
 
 // measured says how long the content of an object is, and returns it unless there are too many to hold them all. Then it is
 // written into scratch only if its size is not known.
-func (e encoder) measured(scratch []byte, obj *object, size *int) (_, content []byte, err error) {
+func (e encoder) measured(scratch []byte, obj *object.Object, size *int) (_, content []byte, err error) {
 	if cache := e.keeps(); e.passing && cache != nil {
-		if known := obj.encoded.Load().in(e.kind, e.form()); known != nil {
-			*size = known.size
+		if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil {
+			*size = known.Size
 			return scratch, nil, nil
 		}
 		scratch, err = e.appendAnew(scratch[:0], obj)

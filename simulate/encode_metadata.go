@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // metaVersion is that of the group whose kinds show objects in part.
@@ -15,9 +17,9 @@ func (e encoder) metaVersion() string { return metav1.GroupName + "/" + e.versio
 
 // partial is the metadata of obj alone. Who asked for it is told that it is no
 // more than that, and not of which kind.
-func (e encoder) partial(obj *object) (*metav1.PartialObjectMetadata, error) {
+func (e encoder) partial(obj *object.Object) (*metav1.PartialObjectMetadata, error) {
 	out := &metav1.PartialObjectMetadata{}
-	fields := map[string]any{"metadata": obj.fields["metadata"]}
+	fields := map[string]any{"metadata": obj.Fields["metadata"]}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, out); err != nil {
 		return nil, err
 	}
@@ -34,7 +36,7 @@ func (k *Kind) internalType() string {
 }
 
 // metadata is the content of the metadata of obj alone.
-func (e encoder) metadata(obj *object) ([]byte, error) {
+func (e encoder) metadata(obj *object.Object) ([]byte, error) {
 	out, err := e.partial(obj)
 	if err != nil {
 		return nil, err

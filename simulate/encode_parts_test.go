@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // TestEncoder_ListsAreSentInParts_S29: a list is never one piece of memory, and its parts are the list.
@@ -16,9 +18,9 @@ func TestEncoder_ListsAreSentInParts_S29(t *testing.T) {
 	const count, size = 300, 10 << 10
 	kind := &Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}
 	kind = kind.completed()
-	var items []*object
+	var items []*object.Object
 	for range count {
-		items = append(items, &object{fields: map[string]any{
+		items = append(items, &object.Object{Fields: map[string]any{
 			"metadata": map[string]any{"name": "a"}, "data": map[string]any{"text": string(bytes.Repeat([]byte("x"), size))},
 		}})
 	}

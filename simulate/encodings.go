@@ -6,11 +6,12 @@ package simulate
 import (
 	"cmp"
 	"sync"
-	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/flyball-dev/flyball/internal/deque"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // encodedAtMost is how many bytes of encoded objects a server keeps, as a rule.
@@ -28,7 +29,7 @@ type encodings struct {
 
 	mu struct {
 		sync.Mutex
-		held  deque.Deque[*encoding] // the oldest first
+		held  deque.Deque[*object.Encoding] // the oldest first
 		bytes int
 	}
 }
@@ -45,9 +46,9 @@ func (c *encodings) zipper() *gzip.Writer {
 }
 
 // appendText appends the JSON of an object without its kind.
-func (c *encodings) appendText(to []byte, obj *object, known *openFragments) ([]byte, error) {
+func (c *encodings) appendText(to []byte, obj *object.Object, known *openFragments) ([]byte, error) {
 	if c == nil {
-		return appendFields(to, obj.fields, "kind", "apiVersion")
+		return appendFields(to, obj.Fields, "kind", "apiVersion")
 	}
 	w, ok := c.texts.Get().(*jsonWriter)
 	if !ok {
@@ -56,32 +57,16 @@ func (c *encodings) appendText(to []byte, obj *object, known *openFragments) ([]
 	defer c.texts.Put(w)
 	defer w.clear()
 	w.known = known
-	err := w.fields(obj.fields, "kind", "apiVersion")
+	err := w.fields(obj.Fields, "kind", "apiVersion")
 	return append(to, w.to...), err
-}
-
-// encoding is an object in one form of one kind. Those of an object are a list.
-type encoding struct {
-	kind    *Kind
-	form    contentForm
-	size    int                    // of the content, which stays known
-	content atomic.Pointer[[]byte] // nil: given up
-	next    *encoding
-}
-
-// contentForm is what an object's content is written in.
-type contentForm struct {
-	protobuf bool
-	as       string // of metadata alone
-	version  string
 }
 
 // encoded is the content of an object in a form, made by make if it is not kept.
 // Nobody may change it.
-func (c *encodings) encoded(obj *object, kind *Kind, form contentForm, make func() ([]byte, error)) ([]byte, error) {
-	head := obj.encoded.Load()
-	known := head.in(kind, form)
-	if content := known.kept(); content != nil {
+func (c *encodings) encoded(obj *object.Object, kind *Kind, form object.ContentForm, make func() ([]byte, error)) ([]byte, error) {
+	head := obj.Encoded.Load()
+	known := head.In(kind, form)
+	if content := known.Kept(); content != nil {
 		return content, nil
 	}
 	content, err := make()
@@ -89,51 +74,32 @@ func (c *encodings) encoded(obj *object, kind *Kind, form contentForm, make func
 		return content, err
 	}
 	if known == nil {
-		known = &encoding{kind: kind, form: form, size: len(content), next: head}
-		if !obj.encoded.CompareAndSwap(head, known) {
+		known = &object.Encoding{Kind: kind, Form: form, Size: len(content), Next: head}
+		if !obj.Encoded.CompareAndSwap(head, known) {
 			return content, nil // somebody else has made one; the next reader finds it
 		}
 	}
-	if known.content.CompareAndSwap(nil, &content) {
+	if known.Content.CompareAndSwap(nil, &content) {
 		c.keep(known, len(content))
 	}
 	return content, nil
 }
 
-// in is the encoding of the list that begins with e in a form; nil: there is none.
-func (e *encoding) in(kind *Kind, form contentForm) *encoding {
-	for e != nil && (e.kind != kind || e.form != form) {
-		e = e.next
-	}
-	return e
-}
-
-// kept is the content, if it is not given up.
-func (e *encoding) kept() []byte {
-	if e == nil {
-		return nil
-	}
-	if content := e.content.Load(); content != nil {
-		return *content
-	}
-	return nil
-}
-
 // measured remembers how long the content of an object is in a form.
-func (c *encodings) measured(obj *object, kind *Kind, form contentForm, size int) {
-	head := obj.encoded.Load()
-	obj.encoded.CompareAndSwap(head, &encoding{kind: kind, form: form, size: size, next: head})
+func (c *encodings) measured(obj *object.Object, kind *Kind, form object.ContentForm, size int) {
+	head := obj.Encoded.Load()
+	obj.Encoded.CompareAndSwap(head, &object.Encoding{Kind: kind, Form: form, Size: size, Next: head})
 }
 
 // keep takes a new encoding in, and gives up the oldest beyond the bound.
-func (c *encodings) keep(e *encoding, size int) {
+func (c *encodings) keep(e *object.Encoding, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.held.Push(e)
 	c.mu.bytes += size
 	for c.mu.bytes > c.bound() && c.mu.held.Len() > 0 {
 		oldest := c.mu.held.Pop()
-		if gone := oldest.content.Swap(nil); gone != nil {
+		if gone := oldest.Content.Swap(nil); gone != nil {
 			c.mu.bytes -= len(*gone)
 		}
 	}

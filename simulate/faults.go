@@ -12,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // faults are what is wrong with the server. Its lock guards them. Each verb of
@@ -20,7 +23,7 @@ import (
 type faults struct {
 	lag                      int64                          // 0: none
 	behind                   map[schema.GroupResource]int64 // of resources that lag alone
-	late                     []change                       // of these, in the order of revisions
+	late                     []revisions.Change             // of these, in the order of revisions
 	noEndBookmark, unwilling map[schema.GroupResource]bool
 	denied                   map[permission]bool
 	tokens                   map[string]bool // nil: whoever comes is let in
@@ -28,13 +31,13 @@ type faults struct {
 	expireContinue           int
 	drop, duplicate          map[schema.GroupResource]int
 	reorder                  map[schema.GroupResource]bool
-	held                     map[schema.GroupResource]change // to be told after the next
+	held                     map[schema.GroupResource]revisions.Change // to be told after the next
 	spoil, spoilFrame        map[schema.GroupResource]Spoilage
 	coalesce                 map[schema.GroupResource]bool
-	first                    map[schema.GroupResource]change // of the two that become one
+	first                    map[schema.GroupResource]revisions.Change // of the two that become one
 	rejections               map[schema.GroupResource]rejection
 	losses                   losses
-	poisoned                 map[objectID]*object // as they were before
+	poisoned                 map[objectID]*object.Object // as they were before
 	noSchemas                bool
 	publishAfter             time.Duration
 }
@@ -59,24 +62,24 @@ func newFaults() faults {
 		noEndBookmark: map[schema.GroupResource]bool{}, unwilling: map[schema.GroupResource]bool{},
 		denied: map[permission]bool{},
 		drop:   map[schema.GroupResource]int{}, duplicate: map[schema.GroupResource]int{},
-		reorder: map[schema.GroupResource]bool{}, held: map[schema.GroupResource]change{},
-		coalesce: map[schema.GroupResource]bool{}, first: map[schema.GroupResource]change{},
+		reorder: map[schema.GroupResource]bool{}, held: map[schema.GroupResource]revisions.Change{},
+		coalesce: map[schema.GroupResource]bool{}, first: map[schema.GroupResource]revisions.Change{},
 		rejections: map[schema.GroupResource]rejection{},
-		poisoned:   map[objectID]*object{},
+		poisoned:   map[objectID]*object.Object{},
 		spoil:      map[schema.GroupResource]Spoilage{}, spoilFrame: map[schema.GroupResource]Spoilage{},
 	}
 }
 
 // distort is what open watches are told instead of c.
-func (f *faults) distort(c change) []change {
-	r := c.resource
+func (f *faults) distort(c revisions.Change) []revisions.Change {
+	r := c.Resource
 	if f.drop[r] > 0 {
 		f.drop[r]--
 		return nil
 	}
-	if first, ok := f.first[r]; ok && first.key == c.key {
+	if first, ok := f.first[r]; ok && first.Key == c.Key {
 		delete(f.first, r)
-		return first.and(c)
+		return and(first, c)
 	}
 	if f.coalesce[r] {
 		f.coalesce[r] = false
@@ -85,27 +88,27 @@ func (f *faults) distort(c change) []change {
 	}
 	if f.duplicate[r] > 0 {
 		f.duplicate[r]--
-		return []change{c, c}
+		return []revisions.Change{c, c}
 	}
 	if late, ok := f.held[r]; ok {
 		delete(f.held, r)
-		return []change{c, late}
+		return []revisions.Change{c, late}
 	}
 	if f.reorder[r] {
 		f.reorder[r] = false
 		f.held[r] = c
 		return nil
 	}
-	return []change{c}
+	return []revisions.Change{c}
 }
 
 // and is c with the change that follows it, of the same object, as one; nothing, if
 // there is no object before and after both.
-func (c change) and(next change) []change {
-	if next.before = c.before; next.before == nil && next.after == nil {
+func and(c, next revisions.Change) []revisions.Change {
+	if next.Before = c.Before; next.Before == nil && next.After == nil {
 		return nil
 	}
-	return []change{next}
+	return []revisions.Change{next}
 }
 
 // overloaded is how a request is turned away before anybody asks whose it is;
@@ -295,7 +298,7 @@ func (s *Server) eachWatchLocked(f func(*watch)) {
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.log.compact(s.mu.log.revision)
+	s.mu.log.Compact(s.mu.log.Revision)
 }
 
 // RestartCache ends all watches and forgets the history that watches are
@@ -303,7 +306,7 @@ func (s *Server) Compact() {
 func (s *Server) RestartCache() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.oldest = s.mu.log.revision
+	s.mu.oldest = s.mu.log.Revision
 	s.eachWatchLocked(func(w *watch) { w.over = true })
 }
 
@@ -312,14 +315,14 @@ func (s *Server) RestartCache() {
 func (s *Server) Rewind(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.mu.log.rewind(n) {
+	for _, c := range s.mu.log.Rewind(n) {
 		s.observedLocked(c)
 	}
 	s.redefineLocked()
-	s.mu.told = min(s.mu.told, s.mu.log.revision)
-	s.mu.faults.late = slices.DeleteFunc(s.mu.faults.late, func(c change) bool { return c.revision > s.mu.log.revision })
-	s.mu.oldest = min(s.mu.oldest, s.mu.log.revision)
-	s.mu.compaction.revision = min(s.mu.compaction.revision, s.mu.log.revision)
+	s.mu.told = min(s.mu.told, s.mu.log.Revision)
+	s.mu.faults.late = slices.DeleteFunc(s.mu.faults.late, func(c revisions.Change) bool { return c.Revision > s.mu.log.Revision })
+	s.mu.oldest = min(s.mu.oldest, s.mu.log.Revision)
+	s.mu.compaction.revision = min(s.mu.compaction.revision, s.mu.log.Revision)
 	s.eachWatchLocked(func(w *watch) { w.over = true })
 }
 
@@ -330,13 +333,13 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 	defer s.mu.Unlock()
 	kind := s.storedLocked(r)
 	r = s.heldLocked(r)
-	old := s.mu.log.get(r, key)
+	old := s.mu.log.Get(r, key)
 	if kind == nil || old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
 	s.mu.faults.drop[r]++
 	s.takeLocked(r, key)
-	_, err := s.createLocked(kind, old.copy())
+	_, err := s.createLocked(kind, old.Copy())
 	return err
 }
 
@@ -347,18 +350,18 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r = s.heldLocked(r)
-	old := s.mu.log.get(r, key)
+	old := s.mu.log.Get(r, key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
-	if !old.poison { // else what it was before is known
+	if !old.Poison { // else what it was before is known
 		s.mu.faults.poisoned[objectID{r, key}] = old
 	}
-	obj := old.copy()
-	obj.poison = true
-	for name := range obj.fields {
+	obj := old.Copy()
+	obj.Poison = true
+	for name := range obj.Fields {
 		if name != "metadata" && name != "kind" && name != "apiVersion" {
-			obj.fields[name] = int64(5) // where a message or a map belongs
+			obj.Fields[name] = int64(5) // where a message or a map belongs
 		}
 	}
 	s.putLocked(r, obj)

@@ -21,13 +21,13 @@ const rewritten = " (written anew)"
 func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	key := types.NamespacedName{Name: r.String()}
 	s.mu.Lock()
-	old := s.mu.log.get(definitions, key)
+	old := s.mu.log.Get(definitions, key)
 	s.mu.Unlock()
 	if old == nil {
 		return apierrors.NewNotFound(definitions, key.Name)
 	}
-	obj := old.copy()
-	spec, _ := obj.fields["spec"].(map[string]any)
+	obj := old.Copy()
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	versions, _ := spec["versions"].([]any)
 	for _, each := range versions {
 		version, _ := each.(map[string]any)
@@ -46,7 +46,7 @@ func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.log.get(definitions, key) != old {
+	if s.mu.log.Get(definitions, key) != old {
 		return apierrors.NewConflict(definitions, key.Name, nil)
 	}
 	_, err := s.updateLocked(s.storedLocked(definitions), old, obj)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // Each kind of a real server has a cache of its own, which can lag behind the others.
@@ -20,8 +22,8 @@ func (f *faults) known(r schema.GroupResource, revision int64) int64 {
 }
 
 // keep keeps c for later, if its resource lags behind it, and reports whether it does.
-func (f *faults) keep(c change) bool {
-	if f.known(c.resource, c.revision) == c.revision {
+func (f *faults) keep(c revisions.Change) bool {
+	if f.known(c.Resource, c.Revision) == c.Revision {
 		return false
 	}
 	f.late = append(f.late, c)
@@ -29,9 +31,9 @@ func (f *faults) keep(c change) bool {
 }
 
 // due takes out what was kept of resources that do not lag behind it any more.
-func (f *faults) due() (out []change) {
-	f.late = slices.DeleteFunc(f.late, func(c change) bool {
-		due := f.known(c.resource, c.revision) == c.revision
+func (f *faults) due() (out []revisions.Change) {
+	f.late = slices.DeleteFunc(f.late, func(c revisions.Change) bool {
+		due := f.known(c.Resource, c.Revision) == c.Revision
 		if due {
 			out = append(out, c)
 		}

@@ -14,24 +14,24 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // fill gives a new object what the server allots: addresses, ports, and
 // what is made of its identity.
-func (s *Server) fill(q *writing, obj *object) error {
-	m := obj.meta()
+func (s *Server) fill(q *writing, obj *object.Object) error {
+	m := obj.Meta()
 	switch q.kind.resource().String() {
 	case "services":
 		return s.fillService(obj, nil)
 	case "namespaces":
-		jsonvalue.SetIn(obj.fields, []any{"kubernetes"}, "spec", "finalizers")
-		jsonvalue.SetIn(obj.fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
+		jsonvalue.SetIn(obj.Fields, []any{"kubernetes"}, "spec", "finalizers")
+		jsonvalue.SetIn(obj.Fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 	case "jobs.batch":
 		return fillJob(obj)
 	case "pods":
@@ -50,10 +50,10 @@ func (s *Server) fill(q *writing, obj *object) error {
 		uncoordinated(obj)
 	case "daemonsets.apps":
 		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
-			jsonvalue.SetIn(obj.fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+			jsonvalue.SetIn(obj.Fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 		}
 	case "endpointslices.discovery.k8s.io":
-		endpoints, _ := obj.fields["endpoints"].([]any)
+		endpoints, _ := obj.Fields["endpoints"].([]any)
 		for _, e := range endpoints {
 			if e, ok := e.(map[string]any); ok {
 				delete(e, "deprecatedTopology") // which a create cannot set
@@ -71,8 +71,8 @@ func protect(m *unstructured.Unstructured, finalizer string) {
 }
 
 // fillSigningRequest notes who asks for the certificate.
-func fillSigningRequest(q *writing, obj *object) {
-	spec, ok := obj.fields["spec"].(map[string]any)
+func fillSigningRequest(q *writing, obj *object.Object) {
+	spec, ok := obj.Fields["spec"].(map[string]any)
 	if !ok {
 		return
 	}
@@ -108,30 +108,30 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 
 // fillAPIService gives an APIService its default port, and the status that it
 // begins with.
-func fillAPIService(obj *object) {
-	obj.fields["status"] = map[string]any{}
-	spec, _ := obj.fields["spec"].(map[string]any)
+func fillAPIService(obj *object.Object) {
+	obj.Fields["status"] = map[string]any{}
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	if service, ok := spec["service"].(map[string]any); ok && service["port"] == nil {
 		service["port"] = int64(defaults.HookPort)
 	}
 }
 
 // uncoordinated takes from a Lease what only a server with the feature gate CoordinatedLeaderElection stores.
-func uncoordinated(obj *object) {
-	spec, _ := obj.fields["spec"].(map[string]any)
+func uncoordinated(obj *object.Object) {
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	delete(spec, "strategy")
 	delete(spec, "preferredHolder")
 }
 
 // fillUpdate gives an object that is written again what the server allots.
-func (s *Server) fillUpdate(q *writing, old, obj *object) error {
+func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
 	if q.kind.resource().String() == signingRequests {
 		return fillSigned(q.subresource, old, obj)
 	}
 	if q.subresource != "" {
 		return nil
 	}
-	spec, _ := old.fields["spec"].(map[string]any)
+	spec, _ := old.Fields["spec"].(map[string]any)
 	switch q.kind.resource().String() {
 	case "services":
 		return s.fillService(obj, old)
@@ -139,34 +139,17 @@ func (s *Server) fillUpdate(q *writing, old, obj *object) error {
 		uncoordinated(obj)
 	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
-			jsonvalue.SetIn(obj.fields, finalizers, "spec", "finalizers")
+			jsonvalue.SetIn(obj.Fields, finalizers, "spec", "finalizers")
 		}
 	case definitions.String():
-		jsonvalue.SetIn(obj.fields, storedVersions(obj, old), "status", "storedVersions")
+		jsonvalue.SetIn(obj.Fields, storedVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
-		count, _ := strconv.Atoi(old.meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
-		if is, _ := obj.fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {
+		count, _ := strconv.Atoi(old.Meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
+		if is, _ := obj.Fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {
 			count++
 		}
-		jsonvalue.SetIn(obj.fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
+		jsonvalue.SetIn(obj.Fields, strconv.Itoa(count), "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
 	}
-	return nil
-}
-
-// typedOf is obj in its Go type.
-func typedOf[T any](obj *object) (*T, error) {
-	typed := new(T)
-	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.fields, typed)
-}
-
-// retype writes a typed object back into obj.
-func retype(obj *object, typed any) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
-	if err != nil {
-		return err
-	}
-	fields["apiVersion"], fields["kind"] = obj.fields["apiVersion"], obj.fields["kind"]
-	obj.fields = fields
 	return nil
 }
 
@@ -174,21 +157,21 @@ func retype(obj *object, typed any) error {
 const serviceNetwork = "10.96.0.0"
 
 // fillService allots an address and ports, or carries over those of old.
-func (s *Server) fillService(obj, old *object) error {
-	service, err := typedOf[corev1.Service](obj)
+func (s *Server) fillService(obj, old *object.Object) error {
+	service, err := object.TypedOf[corev1.Service](obj)
 	if err != nil {
 		return err
 	}
 	before := &corev1.Service{}
 	if old != nil {
-		if before, err = typedOf[corev1.Service](old); err != nil {
+		if before, err = object.TypedOf[corev1.Service](old); err != nil {
 			return err
 		}
 	}
 	spec := &service.Spec
 	if spec.Type == corev1.ServiceTypeExternalName {
 		spec.ClusterIP, spec.ClusterIPs, spec.IPFamilies, spec.IPFamilyPolicy = "", nil, nil, nil
-		return retype(obj, service)
+		return object.Retype(obj, service)
 	}
 	if spec.ClusterIP == "" {
 		if spec.ClusterIP = before.Spec.ClusterIP; spec.ClusterIP == "" {
@@ -227,7 +210,7 @@ func (s *Server) fillService(obj, old *object) error {
 			p.NodePort = s.nodePort()
 		}
 	}
-	return retype(obj, service)
+	return object.Retype(obj, service)
 }
 
 func (s *Server) serviceAddress() string {
@@ -248,8 +231,8 @@ func (s *Server) nodePort() int32 {
 }
 
 // fillJob gives a Job the selector and the labels by which it knows its Pods.
-func fillJob(obj *object) error {
-	job, err := typedOf[batchv1.Job](obj)
+func fillJob(obj *object.Object) error {
+	job, err := object.TypedOf[batchv1.Job](obj)
 	if err != nil {
 		return err
 	}
@@ -267,18 +250,18 @@ func fillJob(obj *object) error {
 	if job.Spec.Selector == nil {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
 	}
-	if obj.labelled || len(job.Labels) == 0 {
+	if obj.Labelled || len(job.Labels) == 0 {
 		job.Labels = job.Spec.Template.Labels // with those that it has just got
 	}
-	return retype(obj, job)
+	return object.Retype(obj, job)
 }
 
 // leaveSeconds is how long a Pod stays on a node that is away.
 const leaveSeconds = 300
 
 // fillPod gives a Pod the priority and the tolerations that all have.
-func (s *Server) fillPod(q *writing, obj *object) error {
-	pod, err := typedOf[corev1.Pod](obj)
+func (s *Server) fillPod(q *writing, obj *object.Object) error {
+	pod, err := object.TypedOf[corev1.Pod](obj)
 	if err != nil {
 		return err
 	}
@@ -297,12 +280,12 @@ func (s *Server) fillPod(q *writing, obj *object) error {
 				Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(leaveSeconds))})
 		}
 	}
-	return retype(obj, pod)
+	return object.Retype(obj, pod)
 }
 
 // fillNode keeps Pods off a new node until somebody says that it is ready.
-func fillNode(obj *object) error {
-	node, err := typedOf[corev1.Node](obj)
+func fillNode(obj *object.Object) error {
+	node, err := object.TypedOf[corev1.Node](obj)
 	if err != nil {
 		return err
 	}
@@ -310,5 +293,5 @@ func fillNode(obj *object) error {
 	if !slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) }) {
 		node.Spec.Taints = append(node.Spec.Taints, taint)
 	}
-	return retype(obj, node)
+	return object.Retype(obj, node)
 }

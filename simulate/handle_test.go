@@ -381,7 +381,7 @@ func namespace(name, team string) *corev1.Namespace {
 	return ns
 }
 
-var namespaceResource = schema.GroupResource{Resource: "namespaces"}
+var Namespaces = schema.GroupResource{Resource: "namespaces"}
 
 func TestInformer_NamespacesChosenByLabelAreFollowed(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
@@ -402,10 +402,10 @@ func TestInformer_NamespacesChosenByLabelAreFollowed(t *testing.T) {
 		w.put(namespace("a", "blue"), namespace("b", "red"))
 		pass(time.Second)
 		notes(t, d, "added b/x, deleted a/x left", "labels that change")
-		w.must(w.Remove(namespaceResource, informer.Key{Name: "c"}))
+		w.must(w.Remove(Namespaces, informer.Key{Name: "c"}))
 		pass(time.Second)
 		notes(t, d, "deleted c/x left", "a namespace that goes")
-		w.must(w.Remove(namespaceResource, informer.Key{Name: "b"}))
+		w.must(w.Remove(Namespaces, informer.Key{Name: "b"}))
 		pass(time.Second)
 		notes(t, d, "deleted b/x left", "no namespace at all is not every namespace")
 		if n := len(slices.Collect(i.Lister().All())); n != 0 {
@@ -425,8 +425,8 @@ func TestInformer_NamespacesChosenByLabelAreFollowed(t *testing.T) {
 func TestInformer_NamespacesThatCannotBeListedAreAState_I9(t *testing.T) {
 	simulated(t, informer.Options{}, func(t *testing.T, w *world) {
 		w.put(namespace("a", "red"), inNamespace("a", "x"))
-		w.Deny("list", namespaceResource)
-		w.Deny("watch", namespaceResource)
+		w.Deny("list", Namespaces)
+		w.Deny("watch", Namespaces)
 		i := informer.For[cmap](w.factory, informer.Scope{NamespaceSelector: "team=red"})
 		nodes := informer.For[*corev1.Node](w.factory, informer.Scope{NamespaceSelector: "team=red"}, scopeOf("a"))
 		start(w)
@@ -434,8 +434,8 @@ func TestInformer_NamespacesThatCannotBeListedAreAState_I9(t *testing.T) {
 		if isClosed(i.Synced()) || state.State != informer.StateForbidden || !strings.Contains(state.String(), `namespaces with labels "team=red"`) || !strings.Contains(state.Reason, "namespaces") {
 			t.Errorf("state %v, want Forbidden with the server's words", state)
 		}
-		w.Allow("list", namespaceResource)
-		w.Allow("watch", namespaceResource)
+		w.Allow("list", Namespaces)
+		w.Allow("watch", Namespaces)
 		pass(10 * time.Minute)
 		holds(t, i, "x=a", "it heals with the right")
 		if state := stateOf(nodes); state.State != informer.StateMisuse || isClosed(nodes.Synced()) || !strings.Contains(state.Reason, "cluster scope") {

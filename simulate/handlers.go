@@ -66,7 +66,7 @@ func (s *Server) unserved(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	node, _, _ := unstructured.NestedString(obj.fields, "spec", "nodeName")
+	node, _, _ := unstructured.NestedString(obj.Fields, "spec", "nodeName")
 	switch {
 	case c.kind.resource().String() != "pods", node != "":
 	case c.subresource == "log":

@@ -12,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // Heal ends all faults of the server: what was held back is told, what was
@@ -24,7 +27,7 @@ func (s *Server) Heal() {
 	s.mu.faults = newFaults()
 	maps.Copy(old.held, old.first)
 	late := slices.AppendSeq(old.late, maps.Values(old.held))
-	slices.SortFunc(late, func(a, b change) int { return cmp.Compare(a.revision, b.revision) })
+	slices.SortFunc(late, func(a, b revisions.Change) int { return cmp.Compare(a.Revision, b.Revision) })
 	for _, c := range late {
 		s.eachWatchLocked(func(w *watch) { w.tell(c) })
 	}
@@ -35,41 +38,41 @@ func (s *Server) Heal() {
 }
 
 func (id objectID) compare(other objectID) int {
-	return cmp.Or(cmp.Compare(id.Group, other.Group), cmp.Compare(id.Resource, other.Resource), compareKeys(id.NamespacedName, other.NamespacedName))
+	return cmp.Or(cmp.Compare(id.Group, other.Group), cmp.Compare(id.Resource, other.Resource), revisions.CompareKeys(id.NamespacedName, other.NamespacedName))
 }
 
 // mendLocked gives a poisoned object back what it had before, as far as nobody
 // has written it since.
-func (s *Server) mendLocked(id objectID, before *object) {
-	now := s.mu.log.get(id.GroupResource, id.NamespacedName)
-	if now == nil || now.meta().GetUID() != before.meta().GetUID() {
+func (s *Server) mendLocked(id objectID, before *object.Object) {
+	now := s.mu.log.Get(id.GroupResource, id.NamespacedName)
+	if now == nil || now.Meta().GetUID() != before.Meta().GetUID() {
 		return
 	}
-	s.putLocked(id.GroupResource, now.mended(before))
+	s.putLocked(id.GroupResource, mended(now, before))
 }
 
 // mended is a copy of a poisoned object with what it had before.
-func (o *object) mended(before *object) *object {
-	out := o.copy()
-	out.poison = false
-	for name, value := range before.copy().fields {
-		if out.fields[name] == int64(5) {
-			out.fields[name] = value
+func mended(o, before *object.Object) *object.Object {
+	out := o.Copy()
+	out.Poison = false
+	for name, value := range before.Copy().Fields {
+		if out.Fields[name] == int64(5) {
+			out.Fields[name] = value
 		}
 	}
 	return out
 }
 
 // seenLocked is obj as c is to see it: no fault harms who plays the user.
-func (s *Server) seenLocked(c *call, obj *object) *object {
-	if obj == nil || !obj.poison || !c.sound() {
+func (s *Server) seenLocked(c *call, obj *object.Object) *object.Object {
+	if obj == nil || !obj.Poison || !c.sound() {
 		return obj
 	}
-	before := s.mu.faults.poisoned[objectID{c.kind.resource(), obj.key()}]
-	if before == nil || before.meta().GetUID() != obj.meta().GetUID() {
+	before := s.mu.faults.poisoned[objectID{c.kind.resource(), obj.Key()}]
+	if before == nil || before.Meta().GetUID() != obj.Meta().GetUID() {
 		return obj
 	}
-	return obj.mended(before)
+	return mended(obj, before)
 }
 
 // AcceptAll ends AcceptTokens.
@@ -122,17 +125,17 @@ func (s *Server) IsCustom(r schema.GroupResource) bool {
 // Change writes an object as somebody else would: f changes its metadata.
 func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
 	s.mu.Lock()
-	old := s.mu.log.get(s.heldLocked(r), key)
+	old := s.mu.log.Get(s.heldLocked(r), key)
 	s.mu.Unlock()
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
-	obj := old.copy()
-	f(obj.meta())
+	obj := old.Copy()
+	f(obj.Meta())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := s.storedLocked(r)
-	if kind == nil || s.mu.log.get(s.heldLocked(r), key) != old {
+	if kind == nil || s.mu.log.Get(s.heldLocked(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
 	_, err := s.updateLocked(kind, old, obj)

@@ -19,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // journalFormat is what the first record of a journal says it is.
@@ -52,21 +55,21 @@ type journalChange struct {
 	counters
 }
 
-func journalChangeOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object, given counters) journalChange {
+func journalChangeOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given counters) journalChange {
 	c := journalChange{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, counters: given}
 	if obj != nil {
-		c.Object, c.Poison = obj.fields, obj.poison
+		c.Object, c.Poison = obj.Fields, obj.Poison
 	}
 	return c
 }
 
 // applyTo does to a store what the record says.
-func (c journalChange) applyTo(l *revisionLog) {
-	var obj *object
+func (c journalChange) applyTo(l *revisions.Log) {
+	var obj *object.Object
 	if c.Object != nil {
-		obj = &object{fields: c.Object, poison: c.Poison}
+		obj = &object.Object{Fields: c.Object, Poison: c.Poison}
 	}
-	l.set(schema.GroupResource{Group: c.Group, Resource: c.Resource}, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, obj)
+	l.Set(schema.GroupResource{Group: c.Group, Resource: c.Resource}, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, obj)
 }
 
 // appendRecord appends a record to a journal: a line of checksum, length and
@@ -134,13 +137,13 @@ type snapshot struct {
 	objects []journalChange
 }
 
-func snapshotOf(l *revisionLog, given counters) snapshot {
-	s := snapshot{journalHead: journalHead{Format: journalFormat, Revision: l.revision, counters: given}}
+func snapshotOf(l *revisions.Log, given counters) snapshot {
+	s := snapshot{journalHead: journalHead{Format: journalFormat, Revision: l.Revision, counters: given}}
 	byName := func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
-	for _, r := range slices.SortedFunc(maps.Keys(l.objects), byName) {
-		objects, _ := l.list(r, l.revision)
+	for _, r := range slices.SortedFunc(maps.Keys(l.Objects), byName) {
+		objects, _ := l.List(r, l.Revision)
 		for _, obj := range objects {
-			s.objects = append(s.objects, journalChangeOf(obj.revision(), r, obj.key(), obj, counters{}))
+			s.objects = append(s.objects, journalChangeOf(obj.Revision(), r, obj.Key(), obj, counters{}))
 		}
 	}
 	s.Objects = len(s.objects)
@@ -161,7 +164,7 @@ func (s snapshot) write(to io.Writer) error {
 
 // journalContent is what a journal says.
 type journalContent struct {
-	log     *revisionLog
+	log     *revisions.Log
 	given   counters
 	changes int   // records that a shorter journal would do without, or some of them
 	whole   int64 // where the last whole record ends
@@ -180,7 +183,7 @@ func (d *damage) Unwrap() error { return d.err }
 // readJournal reads a whole journal. The error is a *damage, unless from's.
 func readJournal(from io.Reader) (journalContent, error) {
 	r := &journalReader{from: bufio.NewReaderSize(from, 1<<16)}
-	c := journalContent{log: newRevisionLog()}
+	c := journalContent{log: revisions.NewLog()}
 	var head journalHead
 	if err := r.decode(&head); err != nil {
 		return c, r.damaged(err)
@@ -188,13 +191,13 @@ func readJournal(from io.Reader) (journalContent, error) {
 	if head.Format != journalFormat {
 		return c, r.damaged(fmt.Errorf("the format is %q, and this program knows %q", head.Format, journalFormat))
 	}
-	c.log.revision, c.given = head.Revision, head.counters
+	c.log.Revision, c.given = head.Revision, head.counters
 	for n := 0; ; n++ {
 		began := n < head.Objects // as the file did
 		var change journalChange
 		switch err := r.decode(&change); {
 		case !began && (err == io.EOF || err == errTorn):
-			c.log.compacted = c.log.revision
+			c.log.Compacted = c.log.Revision
 			c.changes, c.whole, c.torn = n-head.Objects, r.offset, err == errTorn
 			return c, nil
 		case err != nil:
@@ -202,7 +205,7 @@ func readJournal(from io.Reader) (journalContent, error) {
 		}
 		change.applyTo(c.log)
 		if !began {
-			c.log.revision, c.given = change.Revision, change.counters
+			c.log.Revision, c.given = change.Revision, change.counters
 		}
 	}
 }

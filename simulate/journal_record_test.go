@@ -13,19 +13,22 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // written is a journal that began with two objects and has five changes since,
 // and where each of its records ends.
 func written(t *testing.T) (text []byte, ends []int) {
 	t.Helper()
-	l := newRevisionLog()
+	l := revisions.NewLog()
 	maps, widgets := schema.GroupResource{Resource: "configmaps"}, schema.GroupResource{Group: "example.com", Resource: "widgets"}
 	put := func(r schema.GroupResource, name, value string) {
-		l.put(r, types.NamespacedName{Namespace: "ns", Name: name}, &object{fields: map[string]any{
+		l.Put(r, types.NamespacedName{Namespace: "ns", Name: name}, &object.Object{Fields: map[string]any{
 			"metadata": map[string]any{"namespace": "ns", "name": name},
 			"data":     map[string]any{"v": value}, "n": int64(1) << 62, "f": 1.5,
-		}, poison: value == "bad"})
+		}, Poison: value == "bad"})
 	}
 	put(maps, "a", "1")
 	put(widgets, "b", "bad")
@@ -34,17 +37,17 @@ func written(t *testing.T) (text []byte, ends []int) {
 	if err := now.write(&out); err != nil {
 		t.Fatal(err)
 	}
-	from := l.revision
+	from := l.Revision
 	put(maps, "a", "2")
 	put(maps, "line\nbreak", "<>&\u2028")
-	l.remove(widgets, types.NamespacedName{Namespace: "ns", Name: "b"})
+	l.Remove(widgets, types.NamespacedName{Namespace: "ns", Name: "b"})
 	put(maps, "c", "")
 	put(widgets, "b", "again")
-	changes, _ := l.since(from, l.revision)
+	changes, _ := l.Since(from, l.Revision)
 	text = out.Bytes()
 	for i, c := range changes {
 		var err error
-		if text, err = appendRecord(text, journalChangeOf(c.revision, c.resource, c.key, c.after, counters{UIDs: 3 + i, Ports: 1})); err != nil {
+		if text, err = appendRecord(text, journalChangeOf(c.Revision, c.Resource, c.Key, c.After, counters{UIDs: 3 + i, Ports: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +65,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 // look is all that a journal says, to be compared.
 func look(c journalContent) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, c.log.revision, c.log.compacted, c.given)
+	fmt.Fprintln(&b, c.log.Revision, c.log.Compacted, c.given)
 	for _, o := range snapshotOf(c.log, c.given).objects {
 		fmt.Fprintf(&b, "%+v\n", o)
 	}
@@ -81,15 +84,15 @@ func readAll(t *testing.T, text []byte) journalContent {
 func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
 	text, _ := written(t)
 	c := readAll(t, text)
-	if c.log.revision != 8 || c.log.compacted != 8 || c.changes != 5 || c.torn || c.whole != int64(len(text)) || c.given != (counters{UIDs: 7, Ports: 1}) {
-		t.Errorf("got %+v at revision %d, want all five changes", c, c.log.revision)
+	if c.log.Revision != 8 || c.log.Compacted != 8 || c.changes != 5 || c.torn || c.whole != int64(len(text)) || c.given != (counters{UIDs: 7, Ports: 1}) {
+		t.Errorf("got %+v at revision %d, want all five changes", c, c.log.Revision)
 	}
-	got := c.log.get(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "ns", Name: "line\nbreak"})
+	got := c.log.Get(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "ns", Name: "line\nbreak"})
 	want := map[string]any{
 		"metadata": map[string]any{"namespace": "ns", "name": "line\nbreak", "resourceVersion": "5"},
 		"data":     map[string]any{"v": "<>&\u2028"}, "n": int64(1) << 62, "f": 1.5,
 	}
-	if got == nil || !reflect.DeepEqual(got.fields, want) {
+	if got == nil || !reflect.DeepEqual(got.Fields, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	var again bytes.Buffer

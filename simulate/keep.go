@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // What a server with a journal does more than others. A change is in the file
@@ -29,7 +31,7 @@ type keeping struct {
 // keepIn has the server go on from what is in a journal, or begin an empty one.
 // Nobody uses the server yet.
 func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
-	var defined []*object
+	var defined []*object.Object
 	if content == nil {
 		err = j.rewrite(s.snapshot())
 	} else {
@@ -42,19 +44,19 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	defer s.mu.Unlock()
 	if content != nil {
 		s.mu.log = content.log
-		s.mu.told, s.mu.compaction.revision = content.log.revision, content.log.revision
+		s.mu.told, s.mu.compaction.revision = content.log.Revision, content.log.Revision
 		s.mu.uids, s.mu.addresses, s.mu.ports = content.given.UIDs, content.given.Addresses, content.given.Ports
 		// Each object that has drawn its name has a revision.
-		s.mu.named = int(content.log.revision)
+		s.mu.named = int(content.log.Revision)
 	}
-	s.mu.keeping = keeping{to: j, reached: s.mu.log.revision}
-	s.observeLocked(func(c change) {
-		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.revision, c.resource, c.key, c.after, s.countersLocked()))
+	s.mu.keeping = keeping{to: j, reached: s.mu.log.Revision}
+	s.observeLocked(func(c revisions.Change) {
+		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.Revision, c.Resource, c.Key, c.After, s.countersLocked()))
 	})
 	for _, crd := range defined {
-		s.definedLocked(change{resource: definitions, key: crd.key(), after: crd})
+		s.definedLocked(revisions.Change{Resource: definitions, Key: crd.Key(), After: crd})
 	}
-	if namespaces, _ := s.mu.log.list(namespaceResource, s.mu.log.revision); len(namespaces) == 0 {
+	if namespaces, _ := s.mu.log.List(object.Namespaces, s.mu.log.Revision); len(namespaces) == 0 {
 		s.installNamespacesLocked() // an older journal has none; in others some may have been deleted
 	}
 	s.installServiceLocked()
@@ -62,12 +64,12 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 }
 
 // definitionsIn are the CRDs of a store that was read, with what they define.
-func definitionsIn(l *revisionLog) ([]*object, error) {
-	crds, _ := l.list(definitions, l.revision)
+func definitionsIn(l *revisions.Log) ([]*object.Object, error) {
+	crds, _ := l.List(definitions, l.Revision)
 	kind := &Kind{GroupVersionKind: models.DefinitionKind, Resource: definitions.Resource}
 	for _, crd := range crds {
 		if err := kind.define(crd); err != nil {
-			return nil, fmt.Errorf("read the CRD %s: %w", crd.key().Name, err)
+			return nil, fmt.Errorf("read the CRD %s: %w", crd.Key().Name, err)
 		}
 	}
 	return crds, nil
@@ -137,7 +139,7 @@ func (s *Server) keepNoMore(err error) error {
 func (s *Server) kept(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, at := &s.mu.keeping, s.mu.log.revision
+	k, at := &s.mu.keeping, s.mu.log.Revision
 	if k.to == nil {
 		return nil
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // Kind is one that the server serves, in one version.
@@ -39,7 +40,7 @@ type Kind struct {
 	subresources  []subresource
 	status        bool        // has a status that only its subresource writes
 	scale         *scalePaths // nil: cannot be scaled
-	schema        objectSchema
+	schema        object.Schema
 	unserved      bool   // objects may be stored in the version, and nobody may ask for it
 	warning       string // what who asks for the version is told; empty: nothing
 	family        *family
@@ -60,7 +61,7 @@ type family struct {
 	// convert makes of an object of one version one of another. It is called
 	// without the server's lock, and may take time. nil: only the apiVersion
 	// changes.
-	convert func(obj *object, from, to *Kind) (*object, error)
+	convert func(obj *object.Object, from, to *Kind) (*object.Object, error)
 	// asked: convert asks a webhook, and two answers can differ.
 	asked bool
 	// definition is what a CRD defines; nil: no CRD does.
@@ -184,11 +185,11 @@ func (k Kind) completed() *Kind {
 }
 
 // digestOf tells the schemas of kinds without a Go type apart.
-func digestOf(of objectSchema) string {
-	if of == nil || of.openAPI() == nil {
+func digestOf(of object.Schema) string {
+	if of == nil || of.OpenAPI() == nil {
 		return ""
 	}
-	text, err := json.Marshal(of.openAPI())
+	text, err := json.Marshal(of.OpenAPI())
 	if err != nil {
 		return err.Error()
 	}
@@ -225,20 +226,20 @@ func familyOf(kinds ...*Kind) *family {
 }
 
 // shown is obj as a reader sees it: with its kind and the defaults.
-func (k *Kind) shown(obj *object) *object {
+func (k *Kind) shown(obj *object.Object) *object.Object {
 	missing := false
 	for name := range k.Defaults {
-		if _, ok := obj.fields[name]; !ok {
+		if _, ok := obj.Fields[name]; !ok {
 			missing = true
 		}
 	}
 	if !missing {
 		return obj
 	}
-	obj = obj.copy()
+	obj = obj.Copy()
 	for name, value := range k.Defaults {
-		if _, ok := obj.fields[name]; !ok {
-			obj.fields[name] = value
+		if _, ok := obj.Fields[name]; !ok {
+			obj.Fields[name] = value
 		}
 	}
 	return obj

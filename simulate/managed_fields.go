@@ -19,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // fieldManagers are those of one kind, one for the kind itself and one for each
@@ -65,7 +66,7 @@ func (m *fieldManagers) rulesOf(k *Kind) (*fieldRules, error) {
 	if known != nil {
 		return known, nil
 	}
-	typed, err := k.typeConverter().ObjectToTyped(k.nothing())
+	typed, err := k.converter().ObjectToTyped(k.nothing())
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +76,10 @@ func (m *fieldManagers) rulesOf(k *Kind) (*fieldRules, error) {
 	return m.mu.rules, nil
 }
 
-// typeConverter is how field managers read k's objects.
-func (k *Kind) typeConverter() managedfields.TypeConverter {
+// converter is how field managers read k's objects.
+func (k *Kind) converter() managedfields.TypeConverter {
 	if k.schema != nil {
-		if types := k.schema.typeConverter(); types != nil {
+		if types := k.schema.TypeConverter(); types != nil {
 			return types
 		}
 	}
@@ -90,7 +91,7 @@ func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager,
 	if k.builtin {
 		build = managedfields.NewDefaultFieldManager
 	}
-	return build(k.typeConverter(), versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
+	return build(k.converter(), versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
 }
 
 // notOwned are the fields that a write cannot change, so nobody comes to own
@@ -134,12 +135,12 @@ func (v versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersio
 	if kind == nil || was == nil {
 		return nil, runtime.NewNotRegisteredErrForKind("simulated", to)
 	}
-	obj, err := convert(&object{fields: u.Object}, was, kind)
+	obj, err := convert(&object.Object{Fields: u.Object}, was, kind)
 	if err != nil {
 		return nil, err
 	}
-	obj.fields["apiVersion"] = to.GroupVersion().String()
-	return obj.meta(), nil
+	obj.Fields["apiVersion"] = to.GroupVersion().String()
+	return obj.Meta(), nil
 }
 
 func (versions) Convert(any, any, any) error { return errors.New("not asked for") }
@@ -155,8 +156,8 @@ func (versions) Default(runtime.Object) {}
 func (v versions) New(schema.GroupVersionKind) (runtime.Object, error) { return v.kind.nothing(), nil }
 
 // loose is an object whose metadata can be changed without harm to obj.
-func loose(obj *object, k *Kind) *unstructured.Unstructured {
-	fields := maps.Clone(obj.fields)
+func loose(obj *object.Object, k *Kind) *unstructured.Unstructured {
+	fields := maps.Clone(obj.Fields)
 	metadata, _ := fields["metadata"].(map[string]any)
 	if metadata = maps.Clone(metadata); metadata == nil {
 		metadata = map[string]any{}
@@ -189,7 +190,7 @@ func (k *Kind) makeNothing() *unstructured.Unstructured {
 	if k.builtin {
 		if typed, err := gotypes.Scheme().New(k.GroupVersionKind); err == nil {
 			if obj, err := objectOfTyped(k, typed); err == nil {
-				return obj.meta()
+				return obj.Meta()
 			}
 		}
 	}
@@ -199,7 +200,7 @@ func (k *Kind) makeNothing() *unstructured.Unstructured {
 }
 
 // own notes in obj who has written what of it since old; nil: all of it.
-func (q *writing) own(old, obj *object) error {
+func (q *writing) own(old, obj *object.Object) error {
 	of, ok := q.shapeOf(old, obj)
 	if !ok {
 		if err := q.askManager(old, obj); err != nil {
@@ -215,14 +216,14 @@ func (q *writing) own(old, obj *object) error {
 }
 
 // ownAs is own, for a write of a shape that can be remembered.
-func (q *writing) ownAs(of shape, old, obj *object) error {
+func (q *writing) ownAs(of shape, old, obj *object.Object) error {
 	now, before := entryTime(time.Now()), entriesOf(old)
 	known := q.kind.managers.said.recall(of)
 	if known == nil {
-		asked := &object{fields: withEntries(obj.fields, nil)}
+		asked := &object.Object{Fields: withEntries(obj.Fields, nil)}
 		was := old
 		if old != nil {
-			was = &object{fields: withEntries(old.fields, marked(before))}
+			was = &object.Object{Fields: withEntries(old.Fields, marked(before))}
 		}
 		switch ok, err := q.manage(was, asked); {
 		case err != nil:
@@ -253,16 +254,16 @@ func withEntries(fields map[string]any, entries []any) map[string]any {
 }
 
 // setEntries gives an object its managed fields.
-func setEntries(obj *object, entries []any) {
+func setEntries(obj *object.Object, entries []any) {
 	if len(entries) == 0 {
-		delete(metadataOf(obj), "managedFields")
+		delete(object.MetadataOf(obj), "managedFields")
 		return
 	}
-	metadataOf(obj)["managedFields"] = entries
+	object.MetadataOf(obj)["managedFields"] = entries
 }
 
 // askManager has the field manager say who owns what.
-func (q *writing) askManager(old, obj *object) error {
+func (q *writing) askManager(old, obj *object.Object) error {
 	if ok, err := q.manage(old, obj); err != nil || ok {
 		return err
 	}
@@ -271,12 +272,12 @@ func (q *writing) askManager(old, obj *object) error {
 	if old != nil {
 		live = loose(old, q.kind)
 	}
-	obj.meta().SetManagedFields(live.GetManagedFields())
+	obj.Meta().SetManagedFields(live.GetManagedFields())
 	return nil
 }
 
 // manage is askManager; false: the field manager cannot say.
-func (q *writing) manage(old, obj *object) (bool, error) {
+func (q *writing) manage(old, obj *object.Object) (bool, error) {
 	fields, err := q.kind.managers.get(q.kind, q.subresource)
 	if err != nil {
 		return false, apierrors.NewInternalError(err)
@@ -285,23 +286,23 @@ func (q *writing) manage(old, obj *object) (bool, error) {
 	if old != nil {
 		live = loose(old, q.kind)
 	}
-	next, err := fields.Update(live, obj.meta(), q.manager)
+	next, err := fields.Update(live, obj.Meta(), q.manager)
 	if err != nil {
 		return false, nil
 	}
 	if u, ok := next.(*unstructured.Unstructured); ok {
-		obj.fields = u.Object
+		obj.Fields = u.Object
 	}
 	return true, nil
 }
 
 // keepTimes takes back a new time of an entry when nothing else has changed.
-func keepTimes(old, obj *object) {
-	a, _ := old.fields["metadata"].(map[string]any)
-	b, _ := obj.fields["metadata"].(map[string]any)
+func keepTimes(old, obj *object.Object) {
+	a, _ := old.Fields["metadata"].(map[string]any)
+	b, _ := obj.Fields["metadata"].(map[string]any)
 	was, _ := a["managedFields"].([]any)
 	is, _ := b["managedFields"].([]any)
-	if len(was) != len(is) || len(is) == 0 || !jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") || !jsonvalue.SameBut(a, b, "managedFields") {
+	if len(was) != len(is) || len(is) == 0 || !jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") || !jsonvalue.SameBut(a, b, "managedFields") {
 		return
 	}
 	for i := range is {

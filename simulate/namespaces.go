@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 var (
@@ -28,7 +30,7 @@ var (
 func (s *Server) installNamespacesLocked() {
 	for _, name := range s.namespaces {
 		if s.homeLocked(name) == nil {
-			s.mu.log.set(namespaceResource, types.NamespacedName{Name: name}, firstNamespace(name).at(s.mu.log.revision))
+			s.mu.log.Set(object.Namespaces, types.NamespacedName{Name: name}, firstNamespace(name).At(s.mu.log.Revision))
 		}
 	}
 }
@@ -41,8 +43,8 @@ func firstUID(name string) string {
 }
 
 // firstNamespace is a namespace whose UID follows from its name.
-func firstNamespace(name string) *object {
-	return &object{fields: map[string]any{
+func firstNamespace(name string) *object.Object {
+	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{
 			"name": name, "uid": firstUID(name), "creationTimestamp": entryTime(time.Now()),
@@ -54,8 +56,8 @@ func firstNamespace(name string) *object {
 }
 
 // homeLocked is the namespace of a name; nil: there is none.
-func (s *Server) homeLocked(name string) *object {
-	return s.mu.log.get(namespaceResource, types.NamespacedName{Name: name})
+func (s *Server) homeLocked(name string) *object.Object {
+	return s.mu.log.Get(object.Namespaces, types.NamespacedName{Name: name})
 }
 
 // housed refuses new objects in a namespace that is not there or is being
@@ -68,9 +70,9 @@ func (s *Server) housed(q *writing, name string) error {
 	home := s.homeLocked(q.namespace)
 	s.mu.Unlock()
 	if home == nil {
-		return apierrors.NewNotFound(namespaceResource, q.namespace)
+		return apierrors.NewNotFound(object.Namespaces, q.namespace)
 	}
-	if unset(home.meta().GetDeletionTimestamp()) {
+	if object.Unset(home.Meta().GetDeletionTimestamp()) {
 		return nil
 	}
 	err := apierrors.NewForbidden(q.kind.resource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
@@ -81,8 +83,8 @@ func (s *Server) housed(q *writing, name string) error {
 
 // spared refuses the deletion of a namespace that each cluster needs.
 func (k *Kind) spared(name string) error {
-	if k.resource() == namespaceResource && slices.Contains(immortal, name) {
-		return apierrors.NewForbidden(namespaceResource, name, errors.New("this namespace may not be deleted"))
+	if k.resource() == object.Namespaces && slices.Contains(immortal, name) {
+		return apierrors.NewForbidden(object.Namespaces, name, errors.New("this namespace may not be deleted"))
 	}
 	return nil
 }

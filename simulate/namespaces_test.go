@@ -12,6 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // The first namespaces belong to the store as it begins: nobody is told of them,
@@ -19,7 +22,7 @@ import (
 func TestServer_NamespacesThatAreThereFirst(t *testing.T) {
 	s := New(Options{Namespaces: []string{"mine", "default"}})
 	var names []string
-	for _, obj := range s.Objects(namespaceResource) {
+	for _, obj := range s.Objects(object.Namespaces) {
 		names = append(names, obj.GetName())
 		if obj.GetUID() == "" || obj.GetResourceVersion() != "1" || obj.GetLabels()[corev1.LabelMetadataName] != obj.GetName() {
 			t.Errorf("%s: got UID %q, version %s, labels %v", obj.GetName(), obj.GetUID(), obj.GetResourceVersion(), obj.GetLabels())
@@ -54,14 +57,14 @@ func TestKeep_HasTheFirstNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		log  *revisionLog
+		log  *revisions.Log
 		want string
-	}{"none": {newRevisionLog(), ""}, "another": {earlier.mu.log, "yes"}} {
+	}{"none": {revisions.NewLog(), ""}, "another": {earlier.mu.log, "yes"}} {
 		s := New(Options{})
 		if err := s.keepIn(&journal{file: &slowFile{}}, &journalContent{log: c.log}); err != nil {
 			t.Fatal(err)
 		}
-		objects := s.Objects(namespaceResource)
+		objects := s.Objects(object.Namespaces)
 		if len(objects) != len(firstNamespaces) || objects[0].GetLabels()["mine"] != c.want {
 			t.Errorf("%s: got %s, want %d namespaces and %q", name, fmt.Sprint(objects), len(firstNamespaces), c.want)
 		}

@@ -6,6 +6,8 @@ package simulate
 import (
 	"errors"
 	"fmt"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // How large an object may be for etcd, and for the connection to it, in bytes.
@@ -17,9 +19,9 @@ const (
 // perValue is about what a number, a name and its punctuation take.
 const perValue = 4
 
-// fits refuses an object that etcd would not take.
-func (o *object) fits() error {
-	switch size := bytesOf(o.fields); {
+// storable refuses an object that etcd would not take.
+func storable(o *object.Object) error {
+	switch size := bytesOf(o.Fields); {
 	case size > largestCall:
 		return errPlain(fmt.Errorf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", size, largestCall))
 	case size > largestObject:

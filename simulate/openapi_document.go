@@ -120,8 +120,8 @@ func (d *document) addCustom(k *Kind) {
 	d.types.Add(reflect.TypeFor[metav1.ObjectMeta]())
 	d.types.Add(reflect.TypeFor[metav1.ListMeta]())
 	of := spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object"}}}
-	if k.schema != nil && k.schema.openAPI() != nil {
-		of = *k.schema.openAPI()
+	if k.schema != nil && k.schema.OpenAPI() != nil {
+		of = *k.schema.OpenAPI()
 	} else {
 		of.AddExtension("x-kubernetes-preserve-unknown-fields", true)
 	}

@@ -91,6 +91,6 @@ func (s *Server) ForgetHistory(r schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kind := s.storedLocked(r); kind != nil {
-		kind.oldest = s.mu.log.revision
+		kind.oldest = s.mu.log.Revision
 	}
 }

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // ownService is the Service by which Pods reach the API server. A server makes
@@ -21,14 +23,14 @@ var ownService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: 
 // that there is, and nobody is told.
 func (s *Server) installServiceLocked() {
 	services := schema.GroupResource{Resource: "services"}
-	if s.mu.log.get(services, ownService) == nil {
-		s.mu.log.set(services, ownService, serviceOfServer().at(s.mu.log.revision))
+	if s.mu.log.Get(services, ownService) == nil {
+		s.mu.log.Set(services, ownService, serviceOfServer().At(s.mu.log.Revision))
 	}
 }
 
-func serviceOfServer() *object {
+func serviceOfServer() *object.Object {
 	address := netip.MustParseAddr(serviceNetwork).Next().String()
-	return &object{fields: map[string]any{
+	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{
 			"namespace": ownService.Namespace, "name": ownService.Name,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 const (
@@ -185,17 +186,12 @@ func ownershipOf(entries []any, marks int) *ownership {
 	return known
 }
 
-func metadataOf(o *object) map[string]any {
-	metadata, _ := o.fields["metadata"].(map[string]any)
-	return metadata
-}
-
 // entriesOf are the managed fields of an object; nil: none.
-func entriesOf(o *object) []any {
+func entriesOf(o *object.Object) []any {
 	if o == nil {
 		return nil
 	}
-	entries, _ := metadataOf(o)["managedFields"].([]any)
+	entries, _ := object.MetadataOf(o)["managedFields"].([]any)
 	return entries
 }
 
@@ -204,15 +200,15 @@ var notOwnedOfMetadata = []string{"name", "namespace", "creationTimestamp", "sel
 
 // shapeOf is the shape of the write of obj in place of old; nil: of nothing. It
 // is false for a write that is not worth to be remembered.
-func (q *writing) shapeOf(old, obj *object) (of shape, ok bool) {
+func (q *writing) shapeOf(old, obj *object.Object) (of shape, ok bool) {
 	if given := entriesOf(obj); len(given) > 0 && (old == nil || !jsonvalue.Equal(given, entriesOf(old))) {
 		return of, false
 	}
-	return q.shape('u', old, obj.fields, notOwnedOfMetadata...)
+	return q.shape('u', old, obj.Fields, notOwnedOfMetadata...)
 }
 
 // shapeOfApply is the same for an apply.
-func (q *writing) shapeOfApply(old *object, given map[string]any) (of shape, ok bool) {
+func (q *writing) shapeOfApply(old *object.Object, given map[string]any) (of shape, ok bool) {
 	if q.manager == lastAppliedManager || given["apiVersion"] != q.kind.GroupVersion().String() || given["kind"] != q.kind.Kind {
 		return of, false
 	}
@@ -230,14 +226,14 @@ const lastAppliedManager = "kubectl"
 // shapeRooms are where shapes are written down.
 var shapeRooms = sync.Pool{New: func() any { return new([]byte) }}
 
-func (q *writing) shape(how byte, old *object, is map[string]any, notOfMetadata ...string) (of shape, ok bool) {
+func (q *writing) shape(how byte, old *object.Object, is map[string]any, notOfMetadata ...string) (of shape, ok bool) {
 	rules, err := q.kind.managers.rulesOf(q.kind)
-	if err != nil || rules == nil || old != nil && old.poison {
+	if err != nil || rules == nil || old != nil && old.Poison {
 		return of, false
 	}
 	live := q.kind.nothingShared()
 	if old != nil {
-		live = old.fields
+		live = old.Fields
 	}
 	room, _ := shapeRooms.Get().(*[]byte)
 	s := &shaping{schema: rules.schema, to: append((*room)[:0], how)}

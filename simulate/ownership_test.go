@@ -11,13 +11,15 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // podWith is a Pod with what some bits say.
-func podWith(bits, value byte) *object {
+func podWith(bits, value byte) *object.Object {
 	metadata := map[string]any{"namespace": "n", "name": "a"}
 	spec := map[string]any{"nodeName": fmt.Sprint("node", value&1)}
-	obj := &object{fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
+	obj := &object.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}}
 	if bits&1 != 0 {
 		metadata["labels"] = map[string]any{"a": fmt.Sprint(value & 1), "b": "x"}
 	}
@@ -55,13 +57,13 @@ func FuzzOwnerships_S9(f *testing.F) {
 		synctest.Test(t, func(t *testing.T) {
 			s := New(Options{})
 			kind := s.mu.kinds[corev1.SchemeGroupVersion.WithKind("Pod")]
-			var old *object
+			var old *object.Object
 			for n := 0; n+1 < len(program); n += 2 {
 				q := &writing{call: &call{kind: kind}, manager: []string{"", "other"}[program[n]>>7]}
 				asked, recalled := podWith(program[n], program[n+1]), podWith(program[n], program[n+1])
 				if program[n+1]&4 != 0 && old != nil { // as who has read it before
-					metadataOf(asked)["managedFields"] = old.copy().fields["metadata"].(map[string]any)["managedFields"]
-					metadataOf(recalled)["managedFields"] = old.copy().fields["metadata"].(map[string]any)["managedFields"]
+					object.MetadataOf(asked)["managedFields"] = old.Copy().Fields["metadata"].(map[string]any)["managedFields"]
+					object.MetadataOf(recalled)["managedFields"] = old.Copy().Fields["metadata"].(map[string]any)["managedFields"]
 				}
 				if err := q.askManager(old, asked); err != nil {
 					t.Fatal(err)
@@ -72,8 +74,8 @@ func FuzzOwnerships_S9(f *testing.F) {
 				if err := q.own(old, recalled); err != nil {
 					t.Fatal(err)
 				}
-				if !reflect.DeepEqual(asked.fields, recalled.fields) {
-					t.Fatalf("write %d of %v:\ngot  %v\nwant %v", n/2, program, recalled.fields, asked.fields)
+				if !reflect.DeepEqual(asked.Fields, recalled.Fields) {
+					t.Fatalf("write %d of %v:\ngot  %v\nwant %v", n/2, program, recalled.Fields, asked.Fields)
 				}
 				if old = recalled; program[n+1]&8 != 0 {
 					old = nil // another object

@@ -19,13 +19,14 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // mostOperations is how many steps a JSON patch may have.
 const mostOperations = 10000
 
 // patch stores what a PATCH makes of the object.
-func (s *Server) patch(q *writing) (*object, bool, error) {
+func (s *Server) patch(q *writing) (*object.Object, bool, error) {
 	if q.applies() {
 		return s.apply(q)
 	}
@@ -33,7 +34,7 @@ func (s *Server) patch(q *writing) (*object, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return s.change(q, false, func(old *object) (*object, error) {
+	return s.change(q, false, func(old *object.Object) (*object.Object, error) {
 		obj, err := q.patched(patch, old)
 		if err != nil {
 			return nil, err
@@ -163,7 +164,7 @@ func strategicMerge(fields, patch map[string]any, typed runtime.Object) (merged 
 }
 
 // patched is the object that a patch makes of old.
-func (q *writing) patched(patch patching, old *object) (*object, error) {
+func (q *writing) patched(patch patching, old *object.Object) (*object.Object, error) {
 	kind := q.kind
 	if obj := q.patchedPlainly(old); obj != nil {
 		return obj, q.check(obj)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // What most bodies are is read without the detours that all of them can need.
@@ -71,10 +72,10 @@ func isPlain(value any, inList bool) bool {
 
 // patchedPlainly is what a merge patch makes of old, without a text between
 // them. nil: it is another patch, or there is something to say about it.
-func (q *writing) patchedPlainly(old *object) *object {
+func (q *writing) patchedPlainly(old *object.Object) *object.Object {
 	given, _ := q.merging["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
-	if q.merging == nil || owners || old.poison || !isPlain(q.merging, false) {
+	if q.merging == nil || owners || old.Poison || !isPlain(q.merging, false) {
 		return nil
 	}
 	fields := mergePatch(withEntries(loose(old, q.kind).Object, nil), q.merging)
@@ -84,7 +85,7 @@ func (q *writing) patchedPlainly(old *object) *object {
 	if _, ok := fields["metadata"].(map[string]any); !ok {
 		return nil
 	}
-	obj := &object{}
+	obj := &object.Object{}
 	if q.kind.builtin {
 		typed, err := gotypes.Scheme().New(q.kind.GroupVersionKind)
 		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
@@ -95,8 +96,8 @@ func (q *writing) patchedPlainly(old *object) *object {
 			return nil
 		}
 	} else {
-		obj.fields = runtime.DeepCopyJSON(fields)
-		if unknown, err := q.kind.coerce(obj.fields); err != nil || len(unknown) > 0 {
+		obj.Fields = runtime.DeepCopyJSON(fields)
+		if unknown, err := q.kind.coerce(obj.Fields); err != nil || len(unknown) > 0 {
 			return nil
 		}
 	}

@@ -74,11 +74,11 @@ func TestServer_MergePatchesAreDoneAlike_S8(t *testing.T) {
 			if wrong := fmt.Sprint(err, q.warnings); said != wrong {
 				t.Errorf("%s:\ngot  %s\nwant %s", patch, said, wrong)
 			}
-			if err == nil && !reflect.DeepEqual(got.fields, want.fields) {
-				t.Errorf("%s:\ngot  %v\nwant %v", patch, got.fields, want.fields)
+			if err == nil && !reflect.DeepEqual(got.Fields, want.Fields) {
+				t.Errorf("%s:\ngot  %v\nwant %v", patch, got.Fields, want.Fields)
 			}
 			if n < 5 { // the next one is of what this one makes
-				text, err := json.Marshal(want.fields)
+				text, err := json.Marshal(want.Fields)
 				if err != nil {
 					t.Fatal(err)
 				}

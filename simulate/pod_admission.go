@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
@@ -25,10 +26,10 @@ var (
 )
 
 // stored is an object that there is; nil: there is none.
-func (s *Server) stored(r schema.GroupResource, name string) *object {
+func (s *Server) stored(r schema.GroupResource, name string) *object.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.log.get(r, types.NamespacedName{Name: name})
+	return s.mu.log.Get(r, types.NamespacedName{Name: name})
 }
 
 // prioritize gives a Pod the priority of its class, or of the default one.
@@ -61,7 +62,7 @@ func (s *Server) prioritize(q *writing, pod *corev1.Pod) error {
 
 func (s *Server) priorityClass(name string) (*schedulingv1.PriorityClass, error) {
 	if obj := s.stored(priorityClasses, name); obj != nil {
-		return typedOf[schedulingv1.PriorityClass](obj)
+		return object.TypedOf[schedulingv1.PriorityClass](obj)
 	}
 	if value, ok := validation.SystemPriorities[name]; ok {
 		return &schedulingv1.PriorityClass{Value: value}, nil
@@ -73,10 +74,10 @@ func (s *Server) priorityClass(name string) (*schedulingv1.PriorityClass, error)
 // lowest value. nil: there is none.
 func (s *Server) defaultPriority() (found *schedulingv1.PriorityClass) {
 	s.mu.Lock()
-	classes, _ := s.mu.log.list(priorityClasses, s.mu.log.revision)
+	classes, _ := s.mu.log.List(priorityClasses, s.mu.log.Revision)
 	s.mu.Unlock()
 	for _, obj := range classes {
-		class, err := typedOf[schedulingv1.PriorityClass](obj)
+		class, err := object.TypedOf[schedulingv1.PriorityClass](obj)
 		if err == nil && class.GlobalDefault && (found == nil || class.Value < found.Value) {
 			found = class
 		}
@@ -93,7 +94,7 @@ func (s *Server) runnable(q *writing, pod *corev1.Pod) error {
 		if class == nil {
 			return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name))
 		}
-		_, overhead = class.fields["overhead"]
+		_, overhead = class.Fields["overhead"]
 	}
 	if pod.Spec.Overhead != nil && !overhead {
 		return apierrors.NewForbidden(q.kind.resource(), pod.Name, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))

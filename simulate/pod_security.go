@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // Pod Security admission: the labels of a namespace name the standard that its
@@ -83,8 +85,8 @@ func securityOfLabels(labels map[string]string) (enforce, warn securityLevel, er
 // secured refuses a Pod that does not meet the standard which its namespace
 // enforces, in its newest version, and warns of Pods and templates that do not
 // meet the one it warns about. old is nil for a new object.
-func (s *Server) secured(q *writing, old, obj *object) error {
-	if q.kind.resource() == namespaceResource {
+func (s *Server) secured(q *writing, old, obj *object.Object) error {
+	if q.kind.resource() == object.Namespaces {
 		return s.securedNamespace(q, old, obj)
 	}
 	path := podSpecPath(q.kind.resource().String())
@@ -92,11 +94,11 @@ func (s *Server) secured(q *writing, old, obj *object) error {
 	if path == nil || q.subresource != "" && !(pod && q.subresource == "ephemeralcontainers") {
 		return nil
 	}
-	home := s.stored(namespaceResource, obj.meta().GetNamespace())
+	home := s.stored(object.Namespaces, obj.Meta().GetNamespace())
 	if home == nil {
 		return nil
 	}
-	enforce, warn, _ := securityOfLabels(home.meta().GetLabels())
+	enforce, warn, _ := securityOfLabels(home.Meta().GetLabels())
 	if enforce.rank() == 0 && warn.rank() == 0 {
 		return nil
 	}
@@ -111,7 +113,7 @@ func (s *Server) secured(q *writing, old, obj *object) error {
 			}
 		}
 		if _, details := enforce.short(spec); len(details) > 0 {
-			return apierrors.NewForbidden(q.kind.resource(), obj.meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", enforce, strings.Join(details, ", ")))
+			return apierrors.NewForbidden(q.kind.resource(), obj.Meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", enforce, strings.Join(details, ", ")))
 		}
 	}
 	if _, details := warn.short(spec); len(details) > 0 {
@@ -135,8 +137,8 @@ func podSpecPath(resource string) []string {
 	return nil
 }
 
-func podSpecOf(obj *object, path []string) (*corev1.PodSpec, error) {
-	fields, found, _ := unstructured.NestedFieldNoCopy(obj.fields, path...)
+func podSpecOf(obj *object.Object, path []string) (*corev1.PodSpec, error) {
+	fields, found, _ := unstructured.NestedFieldNoCopy(obj.Fields, path...)
 	given, ok := fields.(map[string]any)
 	if !found || !ok {
 		return nil, nil
@@ -154,35 +156,35 @@ func sameImages(before, after *corev1.PodSpec) bool {
 
 // securedNamespace refuses labels that name no standard, and warns of the Pods
 // that do not meet one which is enforced from now on.
-func (s *Server) securedNamespace(q *writing, old, obj *object) error {
+func (s *Server) securedNamespace(q *writing, old, obj *object.Object) error {
 	if q.subresource != "" {
 		return nil
 	}
-	enforce, _, errs := securityOfLabels(obj.meta().GetLabels())
+	enforce, _, errs := securityOfLabels(obj.Meta().GetLabels())
 	was := securityLevel{}
 	if old != nil {
-		before, _, known := securityOfLabels(old.meta().GetLabels())
+		before, _, known := securityOfLabels(old.Meta().GetLabels())
 		if was = before; known.ToAggregate() != nil && errs.ToAggregate() != nil && known.ToAggregate().Error() == errs.ToAggregate().Error() {
 			errs = nil
 		}
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(q.kind.invalidKind(), obj.meta().GetName(), errs)
+		return apierrors.NewInvalid(q.kind.invalidKind(), obj.Meta().GetName(), errs)
 	}
 	if old == nil || enforce == was || enforce.version == was.version && enforce.rank() <= was.rank() {
 		return nil
 	}
-	return s.warnOfPods(q, obj.meta().GetName(), enforce)
+	return s.warnOfPods(q, obj.Meta().GetName(), enforce)
 }
 
 // warnOfPods names one Pod, and how many more, for each way not to meet l.
 func (s *Server) warnOfPods(q *writing, namespace string, l securityLevel) error {
 	s.mu.Lock()
-	pods, _ := s.mu.log.list(podResource, s.mu.log.revision)
+	pods, _ := s.mu.log.List(object.Pods, s.mu.log.Revision)
 	s.mu.Unlock()
 	names := map[string][]string{}
 	for _, obj := range pods {
-		if obj.meta().GetNamespace() != namespace {
+		if obj.Meta().GetNamespace() != namespace {
 			continue
 		}
 		spec, err := podSpecOf(obj, podSpecPath("pods"))
@@ -194,7 +196,7 @@ func (s *Server) warnOfPods(q *writing, namespace string, l securityLevel) error
 		}
 		if reasons, _ := l.short(spec); len(reasons) > 0 {
 			reason := strings.Join(reasons, ", ")
-			names[reason] = append(names[reason], obj.meta().GetName())
+			names[reason] = append(names[reason], obj.Meta().GetName())
 		}
 	}
 	var lines []string

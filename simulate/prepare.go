@@ -9,42 +9,43 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // prepareCreate drops from a new object what its maker cannot decide.
-func (k *Kind) prepareCreate(obj *object) {
+func (k *Kind) prepareCreate(obj *object.Object) {
 	if k.status && k.resetsStatus() {
-		delete(obj.fields, "status")
+		delete(obj.Fields, "status")
 		if k.builtin {
-			obj.fields["status"] = k.firstStatus(obj)
+			obj.Fields["status"] = k.firstStatus(obj)
 		}
 	}
-	m := obj.meta()
+	m := obj.Meta()
 	if k.countsFromCreation(obj) {
 		m.SetGeneration(1)
 	}
 }
 
 // prepareUpdate carries over from old what the writer of obj cannot change.
-func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
-	was, m := old.meta(), obj.meta()
+func (k *Kind) prepareUpdate(subresource string, old, obj *object.Object) {
+	was, m := old.Meta(), obj.Meta()
 	if subresource == "binding" || subresource == "approval" {
 		// these say something of the status: that a Pod is scheduled, that a request is approved
 	} else if subresource == "status" {
 		k.keepForStatus(old, obj)
-		m = obj.meta()
+		m = obj.Meta()
 	} else if k.status && (subresource != "" || k.keepsStatus()) {
-		jsonvalue.KeepField(old.fields, obj.fields, "status")
+		jsonvalue.KeepField(old.Fields, obj.Fields, "status")
 	}
 	if m.GetUID() == "" {
 		m.SetUID(was.GetUID())
 	}
 	m.SetCreationTimestamp(was.GetCreationTimestamp())
 	m.SetSelfLink(was.GetSelfLink())
-	if unset(m.GetDeletionTimestamp()) || !unset(was.GetDeletionTimestamp()) {
+	if object.Unset(m.GetDeletionTimestamp()) || !object.Unset(was.GetDeletionTimestamp()) {
 		m.SetDeletionTimestamp(was.GetDeletionTimestamp())
 	}
-	if m.GetDeletionGracePeriodSeconds() == nil || unset(was.GetDeletionTimestamp()) {
+	if m.GetDeletionGracePeriodSeconds() == nil || object.Unset(was.GetDeletionTimestamp()) {
 		m.SetDeletionGracePeriodSeconds(was.GetDeletionGracePeriodSeconds())
 	}
 	m.SetResourceVersion(was.GetResourceVersion())
@@ -58,32 +59,32 @@ func (k *Kind) prepareUpdate(subresource string, old, obj *object) {
 }
 
 // keepForStatus leaves of obj only what a write of its status can change.
-func (k *Kind) keepForStatus(old, obj *object) {
+func (k *Kind) keepForStatus(old, obj *object.Object) {
 	if !k.builtin {
-		status, has := obj.fields["status"]
-		managed := obj.meta().GetManagedFields()
-		version := obj.meta().GetResourceVersion()
-		obj.fields = runtime.DeepCopyJSON(old.fields)
-		delete(obj.fields, "status")
+		status, has := obj.Fields["status"]
+		managed := obj.Meta().GetManagedFields()
+		version := obj.Meta().GetResourceVersion()
+		obj.Fields = runtime.DeepCopyJSON(old.Fields)
+		delete(obj.Fields, "status")
 		if has {
-			obj.fields["status"] = status
+			obj.Fields["status"] = status
 		}
-		obj.meta().SetManagedFields(managed)
-		obj.meta().SetResourceVersion(version)
+		obj.Meta().SetManagedFields(managed)
+		obj.Meta().SetResourceVersion(version)
 		return
 	}
-	for name := range obj.fields {
+	for name := range obj.Fields {
 		if name != "status" && name != "metadata" && name != "kind" && name != "apiVersion" {
-			jsonvalue.KeepField(old.fields, obj.fields, name)
+			jsonvalue.KeepField(old.Fields, obj.Fields, name)
 		}
 	}
-	for name := range old.fields {
+	for name := range old.Fields {
 		if name != "status" && name != "metadata" {
-			jsonvalue.KeepField(old.fields, obj.fields, name)
+			jsonvalue.KeepField(old.Fields, obj.Fields, name)
 		}
 	}
-	was, _ := old.fields["metadata"].(map[string]any)
-	is, _ := obj.fields["metadata"].(map[string]any)
+	was, _ := old.Fields["metadata"].(map[string]any)
+	is, _ := obj.Fields["metadata"].(map[string]any)
 	for _, name := range k.keptByStatus() {
 		jsonvalue.KeepField(was, is, name)
 	}
@@ -91,21 +92,16 @@ func (k *Kind) keepForStatus(old, obj *object) {
 
 // counts reports whether the change from old to obj is counted in the
 // generation.
-func (k *Kind) counts(old, obj *object) bool {
-	if old.meta().GetGeneration() == 0 && !k.countsFromCreation(obj) {
+func (k *Kind) counts(old, obj *object.Object) bool {
+	if old.Meta().GetGeneration() == 0 && !k.countsFromCreation(obj) {
 		return false
 	}
 	but := []string{"metadata", "kind", "apiVersion"}
 	if k.status {
 		but = append(but, "status")
 	}
-	if !jsonvalue.SameBut(old.fields, obj.fields, but...) {
+	if !jsonvalue.SameBut(old.Fields, obj.Fields, but...) {
 		return true
 	}
-	return k.countsAnnotations() && !reflect.DeepEqual(old.meta().GetAnnotations(), obj.meta().GetAnnotations())
-}
-
-// same reports whether two objects are equal in all that is stored.
-func same(a, b *object) bool {
-	return !a.poison && !b.poison && jsonvalue.SameBut(a.fields, b.fields, "kind", "apiVersion")
+	return k.countsAnnotations() && !reflect.DeepEqual(old.Meta().GetAnnotations(), obj.Meta().GetAnnotations())
 }

@@ -15,6 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // policy is all roles and bindings of one moment, made when it is first asked
@@ -39,8 +42,8 @@ func (s *Server) policy() *policy {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.policy == nil {
-		s.mu.policy = newPolicy(func(resource string) []*object {
-			objects, _ := s.mu.log.list(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}, s.mu.log.revision)
+		s.mu.policy = newPolicy(func(resource string) []*object.Object {
+			objects, _ := s.mu.log.List(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}, s.mu.log.Revision)
 			return objects
 		})
 	}
@@ -48,27 +51,27 @@ func (s *Server) policy() *policy {
 }
 
 // dropPolicyLocked has the policy made anew after a change of roles.
-func (s *Server) dropPolicyLocked(c change) {
-	if c.resource.Group == rbacv1.GroupName {
+func (s *Server) dropPolicyLocked(c revisions.Change) {
+	if c.Resource.Group == rbacv1.GroupName {
 		s.mu.policy = nil
 	}
 }
 
-func newPolicy(all func(resource string) []*object) *policy {
+func newPolicy(all func(resource string) []*object.Object) *policy {
 	p := &policy{roles: map[types.NamespacedName][]rbacv1.PolicyRule{}, clusterRoles: map[string][]rbacv1.PolicyRule{}, in: map[string][]grant{}}
 	for _, obj := range all("roles") {
-		if role, err := typedOf[rbacv1.Role](obj); err == nil {
-			p.roles[nameOf(role)] = role.Rules
+		if role, err := object.TypedOf[rbacv1.Role](obj); err == nil {
+			p.roles[object.NameOf(role)] = role.Rules
 		}
 	}
 	p.addClusterRoles(all("clusterroles"))
 	for _, obj := range all("clusterrolebindings") {
-		if b, err := typedOf[rbacv1.ClusterRoleBinding](obj); err == nil {
+		if b, err := object.TypedOf[rbacv1.ClusterRoleBinding](obj); err == nil {
 			p.cluster = append(p.cluster, grant{fmt.Sprintf("ClusterRoleBinding %q of %s %q", b.Name, b.RoleRef.Kind, b.RoleRef.Name), "", b.RoleRef, b.Subjects})
 		}
 	}
 	for _, obj := range all("rolebindings") {
-		if b, err := typedOf[rbacv1.RoleBinding](obj); err == nil {
+		if b, err := object.TypedOf[rbacv1.RoleBinding](obj); err == nil {
 			what := fmt.Sprintf("RoleBinding %q of %s %q", b.Name+"/"+b.Namespace, b.RoleRef.Kind, b.RoleRef.Name)
 			p.in[b.Namespace] = append(p.in[b.Namespace], grant{what, b.Namespace, b.RoleRef, b.Subjects})
 		}
@@ -78,10 +81,10 @@ func newPolicy(all func(resource string) []*object) *policy {
 
 // addClusterRoles takes in ClusterRoles. One that aggregates others has their
 // rules, and those of roles that these aggregate.
-func (p *policy) addClusterRoles(objects []*object) {
+func (p *policy) addClusterRoles(objects []*object.Object) {
 	var roles []*rbacv1.ClusterRole
 	for _, obj := range objects {
-		if role, err := typedOf[rbacv1.ClusterRole](obj); err == nil {
+		if role, err := object.TypedOf[rbacv1.ClusterRole](obj); err == nil {
 			roles = append(roles, role)
 		}
 	}

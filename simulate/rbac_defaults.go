@@ -11,6 +11,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // rbacTable is the roles and bindings that a real server makes when it starts:
@@ -32,7 +34,7 @@ type defaultRole struct {
 }
 
 // defaultRoles are the objects of the table. Nobody changes them.
-var defaultRoles = sync.OnceValue(func() (out []*object) {
+var defaultRoles = sync.OnceValue(func() (out []*object.Object) {
 	var table []defaultRole
 	utilruntime.Must(json.Unmarshal(rbacTable, &table)) // a table of ours
 	for _, line := range table {
@@ -58,7 +60,7 @@ func (s *Server) installRoles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, obj := range defaultRoles() {
-		_, err := s.createLocked(s.kindLocked(obj.meta().GroupVersionKind()), obj.copy())
+		_, err := s.createLocked(s.kindLocked(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

@@ -14,23 +14,24 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // escalates refuses to write a role, or a binding of one, with rights that the
 // writer does not have: a role needs the verb escalate then, a binding bind.
 // old is nil for a new object.
-func (s *Server) escalates(q *writing, old, obj *object) error {
+func (s *Server) escalates(q *writing, old, obj *object.Object) error {
 	if !s.authorization || q.kind.Group != rbacv1.GroupName || q.user.in(groupMasters) {
 		return nil
 	}
 	if old != nil && onlyCollected(old, obj) {
 		return nil
 	}
-	p, namespace := s.policy(), obj.meta().GetNamespace()
+	p, namespace := s.policy(), obj.Meta().GetNamespace()
 	switch q.kind.Resource {
 	case "roles", "clusterroles":
-		role, err := typedOf[rbacv1.ClusterRole](obj) // a Role has no more than that
-		if err != nil || s.may(q, "escalate", q.kind.Resource, namespace, obj.meta().GetName()) {
+		role, err := object.TypedOf[rbacv1.ClusterRole](obj) // a Role has no more than that
+		if err != nil || s.may(q, "escalate", q.kind.Resource, namespace, obj.Meta().GetName()) {
 			return nil
 		}
 		if role.AggregationRule != nil && !p.hasAll(q.user, "", []rbacv1.PolicyRule{everyResource, everyPath}) {
@@ -38,7 +39,7 @@ func (s *Server) escalates(q *writing, old, obj *object) error {
 		}
 		return p.confirm(q, obj, namespace, role.Rules)
 	case "rolebindings", "clusterrolebindings":
-		binding, err := typedOf[rbacv1.RoleBinding](obj)
+		binding, err := object.TypedOf[rbacv1.RoleBinding](obj)
 		if err != nil {
 			return nil
 		}
@@ -57,10 +58,10 @@ func (s *Server) escalates(q *writing, old, obj *object) error {
 
 // onlyCollected reports whether a write changes nothing but what the garbage
 // collector works with.
-func onlyCollected(old, obj *object) bool {
-	was, _ := old.fields["metadata"].(map[string]any)
-	is, _ := obj.fields["metadata"].(map[string]any)
-	return jsonvalue.SameBut(old.fields, obj.fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
+func onlyCollected(old, obj *object.Object) bool {
+	was, _ := old.Fields["metadata"].(map[string]any)
+	is, _ := obj.Fields["metadata"].(map[string]any)
+	return jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(was, is, "ownerReferences", "finalizers", "managedFields", "resourceVersion")
 }
 
 var (
@@ -73,12 +74,12 @@ func (s *Server) may(q *writing, verb, resource, namespace, name string) bool {
 	return ok
 }
 
-func (q *writing) forbidden(obj *object, cause error) error {
-	return apierrors.NewForbidden(q.kind.resource(), obj.meta().GetName(), cause)
+func (q *writing) forbidden(obj *object.Object, cause error) error {
+	return apierrors.NewForbidden(q.kind.resource(), obj.Meta().GetName(), cause)
 }
 
 // confirm refuses rules that q's user does not have, and names them.
-func (p *policy) confirm(q *writing, obj *object, namespace string, rules []rbacv1.PolicyRule) error {
+func (p *policy) confirm(q *writing, obj *object.Object, namespace string, rules []rbacv1.PolicyRule) error {
 	lacking, missing := p.lacking(q.user, namespace, rules)
 	if len(lacking) == 0 {
 		return nil

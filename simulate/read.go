@@ -14,6 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // freshWithin is how long a request for a version that is not reached waits.
@@ -21,7 +24,7 @@ const freshWithin = 3 * time.Second
 
 // page is which part of which state a list asks for.
 type page struct {
-	span
+	revisions.Span
 	limit    int   // 0: all
 	revision int64 // 0: none given
 	exact    bool  // that revision and no other
@@ -30,13 +33,13 @@ type page struct {
 }
 
 func (c *call) page(opts *internalversion.ListOptions) (page, error) {
-	p := page{span: spanOf(c.namespace, ""), limit: int(max(opts.Limit, 0))}
+	p := page{Span: revisions.SpanOf(c.namespace, ""), limit: int(max(opts.Limit, 0))}
 	name, single := "", false
 	if opts.FieldSelector != nil && (c.namespace != "" || !c.kind.Namespaced) {
 		name, single = opts.FieldSelector.RequiresExactMatch("metadata.name")
 	}
 	if single { // which needs no pages
-		p.limit, p.span = 0, spanOfOne(types.NamespacedName{Namespace: c.namespace, Name: name})
+		p.limit, p.Span = 0, revisions.SpanOfOne(types.NamespacedName{Namespace: c.namespace, Name: name})
 	} else if opts.Continue != "" {
 		return p.following(c, opts)
 	}
@@ -62,7 +65,7 @@ func (p page) following(c *call, opts *internalversion.ListOptions) (page, error
 	if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
 		return p, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
-	p.follows, p.span = true, spanOf(c.namespace, start)
+	p.follows, p.Span = true, revisions.SpanOf(c.namespace, start)
 	if opts.ResourceVersion == "0" {
 		p.limit = 0
 	}
@@ -118,7 +121,7 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 }
 
 // selected are the objects of one page, and where the next begins.
-func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.ListMeta, error) {
+func (s *Server) selected(c *call, p page, sel selection) ([]*object.Object, metav1.ListMeta, error) {
 	most := p.limit
 	if !sel.all() {
 		most = 0
@@ -134,7 +137,7 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.Lis
 		taken, last = sel.first(objects, p.limit)
 	}
 	if p.limit > 0 && len(taken) == p.limit && last < count {
-		meta.Continue = continueAfter(c.namespace, taken[p.limit-1].key(), revision)
+		meta.Continue = continueAfter(c.namespace, taken[p.limit-1].Key(), revision)
 		if sel.all() {
 			meta.RemainingItemCount = new(int64(count - p.limit))
 		}
@@ -144,17 +147,17 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object, metav1.Lis
 
 // state is the objects of the kind that p asks for, at most so many if not 0;
 // how many there are, and at which revision they were so.
-func (s *Server) state(c *call, p page, most int) (objects []*object, count int, revision int64, err error) {
+func (s *Server) state(c *call, p page, most int) (objects []*object.Object, count int, revision int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compactLocked()
 	if p.follows && s.mu.faults.expireContinue > 0 && !c.sound() {
 		s.mu.faults.expireContinue--
-		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
+		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
 	}
 	known := func() int64 { return s.shownOfLocked(c.kind.held()) }
 	if p.newest || p.follows {
-		known = func() int64 { return s.mu.log.revision }
+		known = func() int64 { return s.mu.log.Revision }
 	}
 	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.revision }) {
 		return nil, 0, 0, errTooLarge(p.revision, known())
@@ -162,20 +165,20 @@ func (s *Server) state(c *call, p page, most int) (objects []*object, count int,
 	if revision = known(); p.exact {
 		revision = p.revision
 	}
-	then, ok := s.mu.log.at(c.kind.held(), revision)
+	then, ok := s.mu.log.At(c.kind.held(), revision)
 	switch {
 	case !ok && p.follows:
-		return nil, 0, 0, errContinueTooOld(c.namespace, p.from)
+		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
 	case !ok && p.exact:
 		return nil, 0, 0, errListTooOld()
 	case !ok:
-		return nil, 0, 0, errTooOld(revision, s.mu.log.compacted)
+		return nil, 0, 0, errTooOld(revision, s.mu.log.Compacted)
 	}
-	count = then.count(p.span)
+	count = then.Count(p.Span)
 	if most == 0 {
 		most = count
 	}
-	objects = then.take(p.span, min(most, count))
+	objects = then.Take(p.Span, min(most, count))
 	if c.sound() {
 		for i, obj := range objects {
 			objects[i] = s.seenLocked(c, obj)
@@ -204,13 +207,13 @@ func (s *Server) get(w http.ResponseWriter, c *call) error {
 	return nil
 }
 
-func (s *Server) find(c *call, revision int64) (*object, error) {
+func (s *Server) find(c *call, revision int64) (*object.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.waitLocked(c.Context(), freshWithin, func() bool { return s.mu.log.revision >= revision }) {
-		return nil, errTooLarge(revision, s.mu.log.revision)
+	if !s.waitLocked(c.Context(), freshWithin, func() bool { return s.mu.log.Revision >= revision }) {
+		return nil, errTooLarge(revision, s.mu.log.Revision)
 	}
-	obj := s.mu.log.get(c.kind.held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
+	obj := s.mu.log.Get(c.kind.held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
 	if obj == nil {
 		return nil, apierrors.NewNotFound(c.kind.resource(), c.name)
 	}

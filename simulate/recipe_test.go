@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // appliedPod is what is applied of a Pod, as some bits say.
@@ -58,13 +59,13 @@ func appliedPod(bits, value byte) map[string]any {
 }
 
 // mergedAnew is what an apply makes when nothing is remembered.
-func mergedAnew(q *writing, given map[string]any, old *object) (*object, error) {
+func mergedAnew(q *writing, given map[string]any, old *object.Object) (*object.Object, error) {
 	obj, err := q.askMerge(given, old)
 	if err != nil {
 		return nil, err
 	}
 	if !unapplied(old, obj) {
-		q.kind.schema.setDefaults(obj.fields)
+		q.kind.schema.SetDefaults(obj.Fields)
 	}
 	if old != nil {
 		keepTimes(old, obj)
@@ -85,17 +86,17 @@ func FuzzRecipes_S9(f *testing.F) {
 		}
 		synctest.Test(t, func(t *testing.T) {
 			kind := New(Options{}).mu.kinds[corev1.SchemeGroupVersion.WithKind("Pod")]
-			var old *object
+			var old *object.Object
 			for n := 0; n+2 < len(program); n += 3 {
 				how, bits, value := program[n], program[n+1], program[n+2]
 				q := &writing{call: &call{kind: kind}, manager: []string{"one", "two"}[how&1], force: how&2 != 0}
-				var want, got *object
+				var want, got *object.Object
 				var wrong, err error
 				if how&4 != 0 && old != nil { // somebody has edited it
-					want, got = old.copy(), old.copy()
-					for _, obj := range []*object{want, got} {
-						obj.fields["spec"].(map[string]any)["priority"] = int64(value)
-						jsonvalue.SetIn(obj.fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
+					want, got = old.Copy(), old.Copy()
+					for _, obj := range []*object.Object{want, got} {
+						obj.Fields["spec"].(map[string]any)["priority"] = int64(value)
+						jsonvalue.SetIn(obj.Fields, map[string]any{"phase": fmt.Sprint(value & 1), "conditions": []any{map[string]any{"type": fmt.Sprint(value & 3)}}}, "status")
 					}
 					wrong = q.askManager(old, want)
 					keepTimes(old, want)
@@ -110,8 +111,8 @@ func FuzzRecipes_S9(f *testing.F) {
 				if err != nil {
 					continue
 				}
-				if !reflect.DeepEqual(got.fields, want.fields) {
-					t.Fatalf("write %d of %v:\ngot  %v\nwant %v", n/3, program, got.fields, want.fields)
+				if !reflect.DeepEqual(got.Fields, want.Fields) {
+					t.Fatalf("write %d of %v:\ngot  %v\nwant %v", n/3, program, got.Fields, want.Fields)
 				}
 				old = got
 				time.Sleep(time.Duration(how>>3) * 100 * time.Millisecond)
@@ -137,8 +138,8 @@ func TestServer_AlikeAppliesAreRemembered_S9(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		second.fields["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["image"] = "changed"
-		if third, err := q.applied(given, first); err != nil || reflect.DeepEqual(third.fields, second.fields) {
+		second.Fields["spec"].(map[string]any)["containers"].([]any)[0].(map[string]any)["image"] = "changed"
+		if third, err := q.applied(given, first); err != nil || reflect.DeepEqual(third.Fields, second.Fields) {
 			t.Errorf("an object of an apply shares parts with another: %v", err)
 		}
 	}

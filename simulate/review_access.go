@@ -56,7 +56,7 @@ func (q *writing) ownReview(typed runtime.Object) error {
 	if err := (&writing{call: &call{Request: q.Request, kind: &kind}, manager: q.manager}).own(nil, obj); err != nil {
 		return err
 	}
-	m.SetManagedFields(obj.meta().GetManagedFields())
+	m.SetManagedFields(obj.Meta().GetManagedFields())
 	return nil
 }
 

@@ -11,6 +11,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 var (
@@ -18,51 +21,51 @@ var (
 	others = schema.GroupResource{Resource: "others"}
 )
 
-func thing(name, value string) (types.NamespacedName, *object) {
-	return types.NamespacedName{Name: name}, &object{fields: map[string]any{"metadata": map[string]any{"name": name}, "v": value}}
+func thing(name, value string) (types.NamespacedName, *object.Object) {
+	return types.NamespacedName{Name: name}, &object.Object{Fields: map[string]any{"metadata": map[string]any{"name": name}, "v": value}}
 }
 
 // state is a list in one line: "a=1@2 b=1@3".
-func state(objects []*object) (out string) {
+func state(objects []*object.Object) (out string) {
 	for _, o := range objects {
-		out += fmt.Sprintf(" %s=%v@%s", o.meta().GetName(), o.fields["v"], o.meta().GetResourceVersion())
+		out += fmt.Sprintf(" %s=%v@%s", o.Meta().GetName(), o.Fields["v"], o.Meta().GetResourceVersion())
 	}
 	return out
 }
 
 func TestRevisionLog_OneCounterForAllKinds_S1(t *testing.T) {
-	l := newRevisionLog()
+	l := revisions.NewLog()
 	for n, r := range []schema.GroupResource{things, others, things} {
 		key, obj := thing(fmt.Sprint(n), "1")
-		if stored := l.put(r, key, obj); stored.meta().GetResourceVersion() != fmt.Sprint(n+2) {
-			t.Errorf("write %d has version %s, want %d: every write of every kind counts", n, stored.meta().GetResourceVersion(), n+2)
+		if stored := l.Put(r, key, obj); stored.Meta().GetResourceVersion() != fmt.Sprint(n+2) {
+			t.Errorf("write %d has version %s, want %d: every write of every kind counts", n, stored.Meta().GetResourceVersion(), n+2)
 		}
 	}
 	key, _ := thing("0", "")
-	if gone := l.remove(things, key); gone.meta().GetResourceVersion() != "5" {
-		t.Errorf("the deletion has version %s, want 5", gone.meta().GetResourceVersion())
+	if gone := l.Remove(things, key); gone.Meta().GetResourceVersion() != "5" {
+		t.Errorf("the deletion has version %s, want 5", gone.Meta().GetResourceVersion())
 	}
-	if l.remove(things, key) != nil || l.revision != 5 {
-		t.Errorf("revision %d after deleting nothing, want 5", l.revision)
+	if l.Remove(things, key) != nil || l.Revision != 5 {
+		t.Errorf("revision %d after deleting nothing, want 5", l.Revision)
 	}
 }
 
 func TestRevisionLog_RewindGoesBackWithTheCounter(t *testing.T) {
-	l := newRevisionLog()
+	l := revisions.NewLog()
 	key, obj := thing("a", "1")
-	l.put(things, key, obj)
+	l.Put(things, key, obj)
 	_, obj = thing("a", "2")
-	l.put(things, key, obj)
-	l.remove(things, key)
-	l.rewind(2)
-	objects, ok := l.list(things, l.revision)
-	if got := state(objects); got != " a=1@2" || !ok || l.revision != 2 {
-		t.Errorf("got %q at %d, want \" a=1@2\" at 2", got, l.revision)
+	l.Put(things, key, obj)
+	l.Remove(things, key)
+	l.Rewind(2)
+	objects, ok := l.List(things, l.Revision)
+	if got := state(objects); got != " a=1@2" || !ok || l.Revision != 2 {
+		t.Errorf("got %q at %d, want \" a=1@2\" at 2", got, l.Revision)
 	}
-	l.compact(99)
-	l.rewind(5)
-	if objects, _ = l.list(things, l.revision); state(objects) != " a=1@2" || l.revision != 2 {
-		t.Errorf("got %q at %d: what is compacted cannot be undone", state(objects), l.revision)
+	l.Compact(99)
+	l.Rewind(5)
+	if objects, _ = l.List(things, l.Revision); state(objects) != " a=1@2" || l.Revision != 2 {
+		t.Errorf("got %q at %d: what is compacted cannot be undone", state(objects), l.Revision)
 	}
 }
 
@@ -86,32 +89,32 @@ func FuzzRevisionLog(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 0, 40, 1, 80, 2, 120, 0, 160, 3, 200, 1})
 	f.Add([]byte{0, 5, 0, 6, 0, 11, 0, 16, 40, 6, 0, 7, 80, 5, 0, 12, 80, 11, 160, 0, 0, 17, 200, 1})
 	f.Fuzz(func(t *testing.T, program []byte) {
-		l := newRevisionLog()
+		l := revisions.NewLog()
 		d := &dullLog{states: []map[types.NamespacedName]string{{}, {}}, compacted: 1}
 		for n := 0; n+1 < len(program); n += 2 {
 			key, obj := thing(string('a'+rune(program[n+1]%5)), fmt.Sprint(n))
 			if namespace := []string{"", "n", "n-1", "n1"}[program[n+1]/5%4]; namespace != "" {
 				key.Namespace = namespace
-				obj.meta().SetNamespace(namespace)
+				obj.Meta().SetNamespace(namespace)
 			}
 			switch program[n] / 40 {
 			case 0, 1:
-				l.put(things, key, obj)
+				l.Put(things, key, obj)
 				d.write(key, fmt.Sprint(n))
 			case 2:
-				if l.remove(things, key) != nil {
+				if l.Remove(things, key) != nil {
 					d.write(key, "")
 				}
 			case 3: // another kind counts, and shows nowhere
-				l.put(others, key, obj)
+				l.Put(others, key, obj)
 				d.states = append(d.states, d.last())
 			case 4:
 				at := d.compacted + int(program[n+1])%(len(d.states)-d.compacted)
-				l.compact(int64(at))
+				l.Compact(int64(at))
 				d.compacted = at
 			case 5:
 				back := min(int(program[n+1]%3), len(d.states)-1-d.compacted)
-				l.rewind(back)
+				l.Rewind(back)
 				d.states = d.states[:len(d.states)-back]
 			}
 			compareLogs(t, l, d)
@@ -122,25 +125,25 @@ func FuzzRevisionLog(f *testing.F) {
 
 // comparePages holds what is asked for in parts against the whole, in the order
 // of paths.
-func comparePages(t *testing.T, l *revisionLog, d *dullLog) {
+func comparePages(t *testing.T, l *revisions.Log, d *dullLog) {
 	t.Helper()
 	for revision := d.compacted; revision < len(d.states); revision++ {
-		then, _ := l.at(things, int64(revision))
-		for _, in := range []span{everything, spanOf("n", ""), spanOf("n", "c"), spanOf("", "n-1/b"), spanOf("", "n/"), spanOf("other", ""), spanOfOne(types.NamespacedName{Namespace: "n", Name: "b"})} {
+		then, _ := l.At(things, int64(revision))
+		for _, in := range []revisions.Span{revisions.Everything, revisions.SpanOf("n", ""), revisions.SpanOf("n", "c"), revisions.SpanOf("", "n-1/b"), revisions.SpanOf("", "n/"), revisions.SpanOf("other", ""), revisions.SpanOfOne(types.NamespacedName{Namespace: "n", Name: "b"})} {
 			var want []string
 			for key := range d.states[revision] {
-				if path := pathOf(key); pathOf(in.from) <= path && path < pathOf(in.to) {
+				if path := revisions.PathOf(key); revisions.PathOf(in.From) <= path && path < revisions.PathOf(in.To) {
 					want = append(want, path)
 				}
 			}
 			slices.Sort(want)
-			if n := then.count(in); n != len(want) {
+			if n := then.Count(in); n != len(want) {
 				t.Fatalf("%d of %v at %d, want %d", n, in, revision, len(want))
 			}
 			for _, most := range []int{1, 2, 99} {
 				var got []string
-				for _, o := range then.take(in, most) {
-					got = append(got, pathOf(o.key()))
+				for _, o := range then.Take(in, most) {
+					got = append(got, revisions.PathOf(o.Key()))
 				}
 				if want := want[:min(most, len(want))]; !slices.Equal(got, want) {
 					t.Fatalf("the first %d of %v at %d are %q, want %q", most, in, revision, got, want)
@@ -150,13 +153,13 @@ func comparePages(t *testing.T, l *revisionLog, d *dullLog) {
 	}
 }
 
-func compareLogs(t *testing.T, l *revisionLog, d *dullLog) {
+func compareLogs(t *testing.T, l *revisions.Log, d *dullLog) {
 	t.Helper()
-	if int(l.revision) != len(d.states)-1 || int(l.compacted) != d.compacted {
-		t.Fatalf("revision %d, compacted %d; want %d, %d", l.revision, l.compacted, len(d.states)-1, d.compacted)
+	if int(l.Revision) != len(d.states)-1 || int(l.Compacted) != d.compacted {
+		t.Fatalf("revision %d, compacted %d; want %d, %d", l.Revision, l.Compacted, len(d.states)-1, d.compacted)
 	}
 	for revision := range len(d.states) + 1 {
-		objects, ok := l.list(things, int64(revision))
+		objects, ok := l.List(things, int64(revision))
 		if want := revision >= d.compacted && revision < len(d.states); ok != want {
 			t.Fatalf("list at %d: %t, want %t", revision, ok, want)
 		}
@@ -165,19 +168,19 @@ func compareLogs(t *testing.T, l *revisionLog, d *dullLog) {
 		}
 		got := map[types.NamespacedName]string{}
 		for _, o := range objects {
-			got[o.key()] = fmt.Sprintf("%v@%s", o.fields["v"], o.meta().GetResourceVersion())
+			got[o.Key()] = fmt.Sprintf("%v@%s", o.Fields["v"], o.Meta().GetResourceVersion())
 		}
 		if want := d.states[revision]; !maps.Equal(got, want) {
 			t.Fatalf("list at %d: got %v, want %v", revision, got, want)
 		}
 		// What has changed since leads from that state to the present one.
-		changes, _ := l.since(int64(revision), l.revision)
+		changes, _ := l.Since(int64(revision), l.Revision)
 		for _, c := range changes {
-			if c.resource != things {
+			if c.Resource != things {
 				continue
 			}
-			if delete(got, c.key); c.after != nil {
-				got[c.key] = fmt.Sprintf("%v@%s", c.after.fields["v"], c.after.meta().GetResourceVersion())
+			if delete(got, c.Key); c.After != nil {
+				got[c.Key] = fmt.Sprintf("%v@%s", c.After.Fields["v"], c.After.Meta().GetResourceVersion())
 			}
 		}
 		if want := d.last(); !maps.Equal(got, want) {

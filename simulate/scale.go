@@ -16,31 +16,33 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
 // scaleOf is the Scale of an object.
-func (k *Kind) scaleOf(obj *object) *autoscalingv1.Scale {
-	m, p := obj.meta(), k.scale
+func (k *Kind) scaleOf(obj *object.Object) *autoscalingv1.Scale {
+	m, p := obj.Meta(), k.scale
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
 		Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
 	}}
-	scale.Spec.Replicas = numberAt(obj.fields, p.spec)
-	scale.Status.Replicas = numberAt(obj.fields, p.status)
+	scale.Spec.Replicas = numberAt(obj.Fields, p.spec)
+	scale.Status.Replicas = numberAt(obj.Fields, p.status)
 	switch {
 	case len(p.selector) == 0:
 	case p.plainSelector:
-		labels, _, _ := unstructured.NestedStringMap(obj.fields, p.selector...)
+		labels, _, _ := unstructured.NestedStringMap(obj.Fields, p.selector...)
 		scale.Status.Selector = metav1.FormatLabelSelector(metav1.SetAsLabelSelector(labels))
 	case p.builtin:
-		fields, _, _ := unstructured.NestedMap(obj.fields, p.selector...)
+		fields, _, _ := unstructured.NestedMap(obj.Fields, p.selector...)
 		var selector metav1.LabelSelector
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &selector) == nil {
 			scale.Status.Selector = metav1.FormatLabelSelector(&selector)
 		}
 	default:
-		scale.Status.Selector, _, _ = unstructured.NestedString(obj.fields, p.selector...)
+		scale.Status.Selector, _, _ = unstructured.NestedString(obj.Fields, p.selector...)
 	}
 	return scale
 }
@@ -73,7 +75,7 @@ func (s *Server) putScale(w http.ResponseWriter, c *call) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", given.Name, c.name))
 	}
 	only := &writing{call: &call{Request: c.Request, kind: scaleOnly(c.kind), namespace: c.namespace, name: c.name, subresource: "scale"}, manager: q.manager}
-	return s.rescale(w, q, func(live *object) (*object, error) {
+	return s.rescale(w, q, func(live *object.Object) (*object.Object, error) {
 		obj, err := objectOfTyped(only.kind, given)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -96,13 +98,13 @@ func (s *Server) patchScale(w http.ResponseWriter, c *call) error {
 		if err := unmarshalYAML(q.body, &given, false); err != nil || nesting(q.body) > deepest {
 			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 		}
-		return s.rescale(w, whole, func(live *object) (*object, error) { return q.applied(given, live) })
+		return s.rescale(w, whole, func(live *object.Object) (*object.Object, error) { return q.applied(given, live) })
 	}
 	patch, err := q.readPatch()
 	if err != nil {
 		return err
 	}
-	return s.rescale(w, whole, func(live *object) (*object, error) {
+	return s.rescale(w, whole, func(live *object.Object) (*object.Object, error) {
 		obj, err := q.patched(patch, live)
 		if err != nil {
 			return nil, err
@@ -123,12 +125,12 @@ func scaleOnly(k *Kind) *Kind {
 // who owns what of it is told by the fields that are there.
 type deducedSchema struct{ builtinSchema }
 
-func (deducedSchema) typeConverter() managedfields.TypeConverter { return nil }
+func (deducedSchema) TypeConverter() managedfields.TypeConverter { return nil }
 
 // rescale gives the object the number of replicas that next makes of its Scale.
-func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *object) (*object, error)) error {
+func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *object.Object) (*object.Object, error)) error {
 	only := scaleOnly(q.kind)
-	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
+	obj, _, err := s.change(q, false, func(old *object.Object) (*object.Object, error) {
 		was := q.kind.scaleOf(old)
 		owners, err := q.kind.scaleOwners(old)
 		if err != nil {
@@ -145,7 +147,7 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 		if err != nil {
 			return nil, err
 		}
-		scale, err := typedOf[autoscalingv1.Scale](made)
+		scale, err := object.TypedOf[autoscalingv1.Scale](made)
 		if err != nil {
 			return nil, invalidPatch(nil, err)
 		}
@@ -158,15 +160,15 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), q.name, field.ErrorList{
 				field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0")})
 		}
-		obj := old.copy()
-		if err := unstructured.SetNestedField(obj.fields, int64(scale.Spec.Replicas), q.kind.scale.spec...); err != nil {
+		obj := old.Copy()
+		if err := unstructured.SetNestedField(obj.Fields, int64(scale.Spec.Replicas), q.kind.scale.spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
 		entries, err := owners.ToParent(scale.ManagedFields)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
-		obj.meta().SetManagedFields(entries)
+		obj.Meta().SetManagedFields(entries)
 		return obj, nil
 	})
 	if err != nil {
@@ -177,7 +179,7 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 
 // scaleOwners translates between who owns fields of an object and who owns
 // those of its Scale.
-func (k *Kind) scaleOwners(obj *object) (*managedfields.ScaleHandler, error) {
+func (k *Kind) scaleOwners(obj *object.Object) (*managedfields.ScaleHandler, error) {
 	if len(k.scale.spec) == 0 {
 		return nil, errors.New("the kind says nowhere how many replicas it has")
 	}
@@ -189,5 +191,5 @@ func (k *Kind) scaleOwners(obj *object) (*managedfields.ScaleHandler, error) {
 	for _, version := range k.family.versions {
 		paths[version.GroupVersion().String()] = path
 	}
-	return managedfields.NewScaleHandler(obj.meta().GetManagedFields(), k.GroupVersion(), paths), nil
+	return managedfields.NewScaleHandler(obj.Meta().GetManagedFields(), k.GroupVersion(), paths), nil
 }

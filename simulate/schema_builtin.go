@@ -23,14 +23,14 @@ import (
 // fields there are, and code what their defaults and their rules are.
 type builtinSchema struct{ kind *Kind }
 
-// prune drops what the Go type does not have, and adds what it always shows. It
+// Prune drops what the Go type does not have, and adds what it always shows. It
 // names nothing: a body is read through the Go type, which finds such fields.
-func (b builtinSchema) prune(fields map[string]any) ([]string, error) {
+func (b builtinSchema) Prune(fields map[string]any) ([]string, error) {
 	b.through(fields, func(runtime.Object) {})
 	return nil, nil
 }
 
-func (b builtinSchema) setDefaults(fields map[string]any) { b.through(fields, defaults.Set) }
+func (b builtinSchema) SetDefaults(fields map[string]any) { b.through(fields, defaults.Set) }
 
 // through reads fields into the Go type, has it changed, and writes it back.
 // Fields that the type cannot hold stay as they are.
@@ -45,7 +45,7 @@ func (b builtinSchema) through(fields map[string]any, change func(runtime.Object
 		return
 	}
 	clear(fields)
-	maps.Copy(fields, obj.fields)
+	maps.Copy(fields, obj.Fields)
 }
 
 func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
@@ -56,7 +56,7 @@ func (b builtinSchema) typed(fields map[string]any) (runtime.Object, error) {
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed)
 }
 
-func (b builtinSchema) validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList {
+func (b builtinSchema) Validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList {
 	if subresource != "" || !validation.HasRules(b.kind.resource().String()) {
 		return found
 	}
@@ -74,13 +74,13 @@ func (b builtinSchema) validate(subresource string, fields, old map[string]any, 
 	return append(found, validation.Validate(typed, was)...)
 }
 
-// typeConverter reads objects by the table of types.
-func (b builtinSchema) typeConverter() managedfields.TypeConverter { return goConverter() }
+// TypeConverter reads objects by the table of types.
+func (b builtinSchema) TypeConverter() managedfields.TypeConverter { return goConverter() }
 
 // goConverter is the one of all built-in kinds. Nobody changes it.
 var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(gotypes.Scheme(), models.BuiltinParser())
 })
 
-// openAPI is nil: what is shown of built-in kinds is made of their Go types.
-func (builtinSchema) openAPI() *spec.Schema { return nil }
+// OpenAPI is nil: what is shown of built-in kinds is made of their Go types.
+func (builtinSchema) OpenAPI() *spec.Schema { return nil }

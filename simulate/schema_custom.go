@@ -41,10 +41,10 @@ type customSchema struct {
 	managers, scaleManagers *fieldManagers
 }
 
-// prune drops fields that the schema does not have, nulls that it does not
+// Prune drops fields that the schema does not have, nulls that it does not
 // allow, and what does not belong into the metadata of embedded objects. What
 // every object has at its root is left as it is.
-func (s *customSchema) prune(fields map[string]any) (unknown []string, err error) {
+func (s *customSchema) Prune(fields map[string]any) (unknown []string, err error) {
 	rooted := map[string]any{}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
 		jsonvalue.KeepField(fields, rooted, name)
@@ -61,9 +61,9 @@ func (s *customSchema) prune(fields map[string]any) (unknown []string, err error
 	return append(unknown, dropped...), nil
 }
 
-func (s *customSchema) setDefaults(fields map[string]any) { defaulting.Default(fields, s.structural) }
+func (s *customSchema) SetDefaults(fields map[string]any) { defaulting.Default(fields, s.structural) }
 
-func (s *customSchema) validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
+func (s *customSchema) Validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
 	ctx := context.Background() // what CEL may cost is bounded
 	var ratchet []cel.Option
 	switch {
@@ -161,6 +161,6 @@ func replicas(fields map[string]any, path string) field.ErrorList {
 // dotted are the names in a path such as ".spec.replicas".
 func dotted(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
-func (s *customSchema) typeConverter() managedfields.TypeConverter { return s.types() }
+func (s *customSchema) TypeConverter() managedfields.TypeConverter { return s.types() }
 
-func (s *customSchema) openAPI() *spec.Schema { return s.document }
+func (s *customSchema) OpenAPI() *spec.Schema { return s.document }

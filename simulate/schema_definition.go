@@ -15,12 +15,13 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // definitionSchema is that of CRDs: what they define must make sense.
 type definitionSchema struct{ builtinSchema }
 
-func (s definitionSchema) validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
+func (s definitionSchema) Validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
 	crd, err := s.internal(fields)
 	if err != nil {
 		return append(errs, field.InternalError(nil, err))
@@ -43,7 +44,7 @@ func (s definitionSchema) validate(subresource string, fields, old map[string]an
 // internal is a CRD in the form that a real server's rules are about: what all
 // versions have in common stands once.
 func (s definitionSchema) internal(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
-	crd, err := typedOf[apiextensionsv1.CustomResourceDefinition](&object{fields: jsonvalue.Unmanaged(fields)})
+	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](&object.Object{Fields: jsonvalue.Unmanaged(fields)})
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s definitionSchema) internal(fields map[string]any) (*apiextensions.Custom
 	return out, gotypes.Scheme().Convert(crd, out, nil)
 }
 
-// typeConverter reads CRDs by their own schema, which no apply configuration has.
-func (definitionSchema) typeConverter() managedfields.TypeConverter { return definitionConverter() }
+// TypeConverter reads CRDs by their own schema, which no apply configuration has.
+func (definitionSchema) TypeConverter() managedfields.TypeConverter { return definitionConverter() }
 
 var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return models.ConverterOf(nil) })

@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // selection is which objects of a kind a list or watch asks for.
@@ -33,11 +36,11 @@ func (c *call) selection(opts *internalversion.ListOptions) selection {
 func (s selection) all() bool { return s.labels == nil && s.fields == nil }
 
 // has reports whether obj is selected; nil never is.
-func (s selection) has(obj *object) bool {
+func (s selection) has(obj *object.Object) bool {
 	switch {
-	case obj == nil, s.namespace != "" && obj.meta().GetNamespace() != s.namespace:
+	case obj == nil, s.namespace != "" && obj.Meta().GetNamespace() != s.namespace:
 		return false
-	case s.labels != nil && !s.labels.Matches(labelSet(obj)):
+	case s.labels != nil && !s.labels.Matches(object.LabelSet(obj)):
 		return false
 	}
 	return s.fields == nil || s.fields.Matches(selectable{s.kind, s.read(obj)})
@@ -46,7 +49,7 @@ func (s selection) has(obj *object) bool {
 // read is obj as who reads it in the selection's kind sees it, where it is selected
 // by fields that a CRD names. What a webhook would have to convert while the server
 // is locked stays in the version that is stored.
-func (s selection) read(obj *object) *object {
+func (s selection) read(obj *object.Object) *object.Object {
 	if len(s.kind.selectable) == 0 || s.kind.family == nil {
 		return obj
 	}
@@ -62,8 +65,8 @@ func (s selection) read(obj *object) *object {
 
 // first is the first so many selected objects, if not 0, and how many were
 // looked at for them.
-func (s selection) first(objects []*object, most int) (selected []*object, looked int) {
-	selected = []*object{}
+func (s selection) first(objects []*object.Object, most int) (selected []*object.Object, looked int) {
+	selected = []*object.Object{}
 	for i, obj := range objects {
 		if s.has(obj) {
 			if selected = append(selected, obj); len(selected) == most {
@@ -77,7 +80,7 @@ func (s selection) first(objects []*object, most int) (selected []*object, looke
 // selectable is an object as a field selector sees it.
 type selectable struct {
 	kind *Kind
-	obj  *object
+	obj  *object.Object
 }
 
 func (s selectable) Has(label string) bool {
@@ -87,22 +90,22 @@ func (s selectable) Has(label string) bool {
 
 func (s selectable) Get(label string) string {
 	l, _ := s.kind.labelOf(label)
-	return l.value(s.obj.fields)
+	return l.value(s.obj.Fields)
 }
 
 // event is c as a watch with this selection sees it. Leaving the selection is
 // a deletion that carries the old object at the new version.
-func (s selection) event(c change) (frame, bool) {
-	was, is := s.has(c.before), s.has(c.after)
+func (s selection) event(c revisions.Change) (frame, bool) {
+	was, is := s.has(c.Before), s.has(c.After)
 	switch {
 	case was && is:
-		return frame{typ: frameModified, obj: c.after}, true
+		return frame{typ: frameModified, obj: c.After}, true
 	case is:
-		return frame{typ: frameAdded, obj: c.after}, true
-	case was && c.after == nil:
-		return frame{typ: frameDeleted, obj: c.gone}, true
+		return frame{typ: frameAdded, obj: c.After}, true
+	case was && c.After == nil:
+		return frame{typ: frameDeleted, obj: c.Gone}, true
 	case was:
-		return frame{typ: frameDeleted, obj: c.before.at(c.revision)}, true
+		return frame{typ: frameDeleted, obj: c.Before.At(c.Revision)}, true
 	}
 	return frame{}, false
 }

@@ -19,6 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/deque"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // Options of a Server. The zero value serves the built-in kinds.
@@ -71,7 +73,7 @@ type Server struct {
 	changed       *sync.Cond // on mu; something happened that a request may wait for
 	mu            struct {
 		sync.Mutex
-		log        *revisionLog
+		log        *revisions.Log
 		kinds      map[schema.GroupVersionKind]*Kind
 		families   map[schema.GroupResource]*family
 		watches    map[*watch]struct{}
@@ -79,7 +81,7 @@ type Server struct {
 		// observers are called for each change, in the order of revisions, and
 		// for each that a Rewind undoes, in reverse. They must neither block nor
 		// ask the server for anything. nil: one that has left.
-		observers []func(change)
+		observers []func(revisions.Change)
 		keeping   keeping
 		// told is the last revision that open watches were given. Lists from the
 		// cache and watches know no more either.
@@ -112,12 +114,12 @@ func New(opts Options) *Server {
 	s.webhookRoad = webhookRoad{transport: opts.WebhookTransport, dial: opts.DialWebhook}
 	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
 	s.changed = sync.NewCond(&s.mu.Mutex)
-	s.mu.log = newRevisionLog()
-	s.mu.told = s.mu.log.revision
+	s.mu.log = revisions.NewLog()
+	s.mu.told = s.mu.log.Revision
 	s.mu.kinds = map[schema.GroupVersionKind]*Kind{}
 	s.mu.families = map[schema.GroupResource]*family{}
 	s.mu.watches = map[*watch]struct{}{}
-	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.revision}
+	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.Revision}
 	s.mu.names = map[string]int{}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
@@ -194,7 +196,7 @@ func (s *Server) Served() []Served {
 func (s *Server) Revision() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.log.revision
+	return s.mu.log.Revision
 }
 
 // Watches counts the open watches of a kind that the server still serves.
@@ -248,7 +250,7 @@ func (s *Server) shownOfLocked(r schema.GroupResource) int64 {
 // shownLocked is the revision that lists from the cache and watches know, but for
 // resources that lag behind the others.
 func (s *Server) shownLocked() int64 {
-	shown := s.mu.log.revision
+	shown := s.mu.log.Revision
 	if lag := s.mu.faults.lag; lag > 0 {
 		shown = min(lag, shown)
 	}
@@ -261,9 +263,9 @@ func (s *Server) shownLocked() int64 {
 // tellLocked gives open watches what they have not been given.
 func (s *Server) tellLocked() {
 	shown := s.shownLocked()
-	changes, ok := s.mu.log.since(s.mu.told, shown)
+	changes, ok := s.mu.log.Since(s.mu.told, shown)
 	if !ok && shown > s.mu.told { // compacted while the server lagged behind
-		s.eachWatchLocked(func(w *watch) { w.fail(errTooOld(s.mu.told, s.mu.log.compacted).ErrStatus) })
+		s.eachWatchLocked(func(w *watch) { w.fail(errTooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
 	}
 	for _, c := range append(s.mu.faults.due(), changes...) {
 		if s.mu.faults.keep(c) {

@@ -9,6 +9,7 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // A CertificateSigningRequest says who asks, which the server knows, and what
@@ -20,12 +21,12 @@ const signingRequests = "certificatesigningrequests.certificates.k8s.io"
 // change: nothing without one, the conditions with approval, and with status all
 // of the status but whether the request is approved or denied. Conditions get
 // the times that they lack.
-func fillSigned(subresource string, old, obj *object) error {
-	before, err := typedOf[certificatesv1.CertificateSigningRequest](old)
+func fillSigned(subresource string, old, obj *object.Object) error {
+	before, err := object.TypedOf[certificatesv1.CertificateSigningRequest](old)
 	if err != nil {
 		return err
 	}
-	request, err := typedOf[certificatesv1.CertificateSigningRequest](obj)
+	request, err := object.TypedOf[certificatesv1.CertificateSigningRequest](obj)
 	if err != nil {
 		return err
 	}
@@ -40,11 +41,11 @@ func fillSigned(subresource string, old, obj *object) error {
 		request.Status = before.Status
 	default:
 		request.Status = before.Status
-		return retype(obj, request)
+		return object.Retype(obj, request)
 	}
 	dateConditions(conditions, before.Status.Conditions)
 	request.Status.Conditions = conditions
-	return retype(obj, request)
+	return object.Retype(obj, request)
 }
 
 // keepConditions takes back changes to the conditions of a type, unless there

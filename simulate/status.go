@@ -12,6 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // What the API server says when it says no.
@@ -70,12 +73,12 @@ func errOtherUID(k *Kind, key types.NamespacedName, want, got types.UID) *apierr
 	if !k.builtin {
 		where = k.Group + "/" + k.Resource
 	}
-	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, pathOf(key), want, got))
+	return apierrors.NewConflict(k.resource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, revisions.PathOf(key), want, got))
 }
 
 // errUnreadable is said of a stored object that cannot be converted.
-func errUnreadable(k *Kind, obj *object, cause error) *apierrors.StatusError {
-	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=%d: %w", k.Group, k.Resource, pathOf(obj.key()), obj.revision(), cause))
+func errUnreadable(k *Kind, obj *object.Object, cause error) *apierrors.StatusError {
+	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=%d: %w", k.Group, k.Resource, revisions.PathOf(obj.Key()), obj.Revision(), cause))
 }
 
 // errRecord is said of a deletion of an object that is another one by now.

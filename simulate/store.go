@@ -12,21 +12,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // putLocked stores obj at the next revision, and tells of it.
-func (s *Server) putLocked(r schema.GroupResource, obj *object) *object {
+func (s *Server) putLocked(r schema.GroupResource, obj *object.Object) *object.Object {
 	s.compactLocked()
-	stored := s.mu.log.put(r, obj.key(), obj)
+	stored := s.mu.log.Put(r, obj.Key(), obj)
 	s.afterLocked()
 	return stored
 }
 
 // takeLocked removes the object of key at the next revision, and tells of it.
 // It returns the last state, nil if there was none.
-func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *object {
+func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *object.Object {
 	s.compactLocked()
-	removed := s.mu.log.remove(r, key)
+	removed := s.mu.log.Remove(r, key)
 	if removed != nil {
 		s.afterLocked()
 	}
@@ -36,17 +38,17 @@ func (s *Server) takeLocked(r schema.GroupResource, key types.NamespacedName) *o
 // afterLocked does what follows the newest change: watches and observers are
 // told of it, and CRDs come into force.
 func (s *Server) afterLocked() {
-	c := s.mu.log.changes[len(s.mu.log.changes)-1]
+	c := s.mu.log.Changes[len(s.mu.log.Changes)-1]
 	s.tellLocked()
 	s.observedLocked(c)
-	if c.resource == definitions {
+	if c.Resource == definitions {
 		s.definedLocked(c)
-	} else if f := s.mu.families[c.resource]; c.after == nil && f != nil && f.terminating {
-		s.emptiedLocked(c.resource.String())
+	} else if f := s.mu.families[c.Resource]; c.After == nil && f != nil && f.terminating {
+		s.emptiedLocked(c.Resource.String())
 	}
 }
 
-func (s *Server) observedLocked(c change) {
+func (s *Server) observedLocked(c revisions.Change) {
 	for _, observe := range s.mu.observers {
 		if observe != nil {
 			observe(c)
@@ -56,8 +58,8 @@ func (s *Server) observedLocked(c change) {
 
 // observeLocked has an observer called from now on. forget, which needs the
 // lock too, ends that.
-func (s *Server) observeLocked(observe func(change)) (forgetLocked func()) {
-	i := slices.IndexFunc(s.mu.observers, func(o func(change)) bool { return o == nil })
+func (s *Server) observeLocked(observe func(revisions.Change)) (forgetLocked func()) {
+	i := slices.IndexFunc(s.mu.observers, func(o func(revisions.Change)) bool { return o == nil })
 	if i < 0 {
 		i = len(s.mu.observers)
 		s.mu.observers = append(s.mu.observers, nil)
@@ -70,18 +72,18 @@ func (s *Server) observeLocked(observe func(change)) (forgetLocked func()) {
 // request: nothing is filled in, and nobody is said to own it.
 
 // createLocked stores a new object.
-func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
-	m, r := obj.meta(), kind.held()
+func (s *Server) createLocked(kind *Kind, obj *object.Object) (*object.Object, error) {
+	m, r := obj.Meta(), kind.held()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(s.nameLocked(m.GetGenerateName()))
 	}
 	switch {
 	case m.GetName() == "":
 		return nil, errInvalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
-	case s.mu.log.get(r, obj.key()) != nil:
+	case s.mu.log.Get(r, obj.Key()) != nil:
 		return nil, apierrors.NewAlreadyExists(r, m.GetName())
 	case kind.Namespaced && s.homeLocked(m.GetNamespace()) == nil:
-		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(namespaceResource, m.GetNamespace()))
+		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(object.Namespaces, m.GetNamespace()))
 	}
 	m.SetUID(s.uidLocked())
 	m.SetCreationTimestamp(jsonvalue.Now())
@@ -94,30 +96,30 @@ func (s *Server) createLocked(kind *Kind, obj *object) (*object, error) {
 }
 
 // updateLocked replaces old by obj.
-func (s *Server) updateLocked(kind *Kind, old, obj *object) (*object, error) {
-	r, m := kind.held(), obj.meta()
-	managed := old.meta().GetManagedFields()
+func (s *Server) updateLocked(kind *Kind, old, obj *object.Object) (*object.Object, error) {
+	r, m := kind.held(), obj.Meta()
+	managed := old.Meta().GetManagedFields()
 	q := &writing{call: &call{kind: kind, namespace: m.GetNamespace(), name: m.GetName()}}
 	if err := q.checkVersion(old, obj); err != nil {
 		return nil, err
 	}
-	m.SetUID(old.meta().GetUID())
-	m.SetCreationTimestamp(old.meta().GetCreationTimestamp())
-	m.SetDeletionTimestamp(old.meta().GetDeletionTimestamp())
-	m.SetDeletionGracePeriodSeconds(old.meta().GetDeletionGracePeriodSeconds())
-	m.SetGeneration(old.meta().GetGeneration())
-	m.SetResourceVersion(old.meta().GetResourceVersion())
+	m.SetUID(old.Meta().GetUID())
+	m.SetCreationTimestamp(old.Meta().GetCreationTimestamp())
+	m.SetDeletionTimestamp(old.Meta().GetDeletionTimestamp())
+	m.SetDeletionGracePeriodSeconds(old.Meta().GetDeletionGracePeriodSeconds())
+	m.SetGeneration(old.Meta().GetGeneration())
+	m.SetResourceVersion(old.Meta().GetResourceVersion())
 	if len(managed) > 0 && len(m.GetManagedFields()) == 0 {
 		m.SetManagedFields(managed)
 	}
 	if kind.counts(old, obj) {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
-	if same(old, obj) {
+	if object.Same(old, obj) {
 		return old, nil // not even a new version
 	}
 	if deletesWithUpdate(old, obj) {
-		s.takeLocked(r, obj.key())
+		s.takeLocked(r, obj.Key())
 		return obj, nil
 	}
 	return s.putLocked(r, obj), nil

@@ -18,6 +18,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // decodeOwn reads the body of a subresource that has a kind of its own.
@@ -90,7 +91,9 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 	each := *c
 	each.subresource = "binding"
 	part := &writing{call: &each, manager: q.manager, dryRun: q.dryRun}
-	_, _, err = s.change(part, false, func(old *object) (*object, error) { return assigned(old, binding.Target.Name, binding.Annotations) })
+	_, _, err = s.change(part, false, func(old *object.Object) (*object.Object, error) {
+		return assigned(old, binding.Target.Name, binding.Annotations)
+	})
 	if err != nil {
 		return err
 	}
@@ -98,19 +101,19 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 }
 
 // assigned is a Pod that has got its node.
-func assigned(old *object, node string, annotations map[string]string) (*object, error) {
-	obj := old.copy()
-	spec, _ := obj.fields["spec"].(map[string]any)
+func assigned(old *object.Object, node string, annotations map[string]string) (*object.Object, error) {
+	obj := old.Copy()
+	spec, _ := obj.Fields["spec"].(map[string]any)
 	if has, _ := spec["nodeName"].(string); has != "" {
-		name := obj.meta().GetName()
+		name := obj.Meta().GetName()
 		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
 	}
-	jsonvalue.SetIn(obj.fields, node, "spec", "nodeName")
+	jsonvalue.SetIn(obj.Fields, node, "spec", "nodeName")
 	for name, value := range annotations {
-		jsonvalue.SetIn(obj.fields, value, "metadata", "annotations", name)
+		jsonvalue.SetIn(obj.Fields, value, "metadata", "annotations", name)
 	}
 	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(timeForm)}
-	jsonvalue.SetIn(obj.fields, []any{scheduled}, "status", "conditions")
+	jsonvalue.SetIn(obj.Fields, []any{scheduled}, "status", "conditions")
 	return obj, nil
 }
 
@@ -154,23 +157,23 @@ func (s *Server) evict(w http.ResponseWriter, c *call) error {
 // disrupt asks the budgets of a Pod that is to be evicted.
 func (s *Server) disrupt(q *writing) error {
 	s.mu.Lock()
-	pod := s.mu.log.get(q.kind.resource(), q.key())
-	budgets, _ := s.mu.log.list(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, s.mu.log.revision)
+	pod := s.mu.log.Get(q.kind.resource(), q.key())
+	budgets, _ := s.mu.log.List(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, s.mu.log.Revision)
 	s.mu.Unlock()
 	if pod == nil {
 		return apierrors.NewNotFound(q.kind.resource(), q.name)
 	}
-	phase, _, _ := unstructured.NestedString(pod.fields, "status", "phase")
-	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.meta().GetDeletionTimestamp() != nil {
+	phase, _, _ := unstructured.NestedString(pod.Fields, "status", "phase")
+	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.Meta().GetDeletionTimestamp() != nil {
 		return nil // it serves nobody
 	}
 	for _, held := range budgets {
-		budget, err := typedOf[policyv1.PodDisruptionBudget](held)
+		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](held)
 		if err != nil || budget.Namespace != q.namespace {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || selector.Empty() || !selector.Matches(labelSet(pod)) {
+		if err != nil || selector.Empty() || !selector.Matches(object.LabelSet(pod)) {
 			continue
 		}
 		if budget.Status.ObservedGeneration < budget.Generation {
@@ -202,9 +205,9 @@ func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	obj, _, err := s.change(q, false, func(old *object) (*object, error) {
-		obj := given.copy()
-		jsonvalue.KeepField(old.fields, obj.fields, "status")
+	obj, _, err := s.change(q, false, func(old *object.Object) (*object.Object, error) {
+		obj := given.Copy()
+		jsonvalue.KeepField(old.Fields, obj.Fields, "status")
 		return obj, q.own(old, obj)
 	})
 	if err != nil {
@@ -224,7 +227,7 @@ func (s *Server) podLog(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if spec, _ := pod.fields["spec"].(map[string]any); spec["nodeName"] != nil {
+	if spec, _ := pod.Fields["spec"].(map[string]any); spec["nodeName"] != nil {
 		return apierrors.NewInternalError(fmt.Errorf("no node of the simulated server keeps logs"))
 	}
 	w.WriteHeader(http.StatusNoContent)

@@ -16,13 +16,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // columns are what a table shows of the objects of a kind.
 type columns struct {
 	heads []metav1.TableColumnDefinition
 	// cells is one row. The object is in the version of the kind.
-	cells func(obj *object) ([]any, error)
+	cells func(obj *object.Object) ([]any, error)
 	rows  []metav1.TableRow // of nothing: nil or empty, as a real server's are
 }
 
@@ -48,8 +49,8 @@ func columnsOf(k *Kind) columns {
 }
 
 // plainColumns are those of kinds of which nothing more is shown.
-var plainColumns = columns{heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, cells: func(obj *object) ([]any, error) {
-	m := obj.meta()
+var plainColumns = columns{heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, cells: func(obj *object.Object) ([]any, error) {
+	m := obj.Meta()
 	return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
 }}
 
@@ -67,7 +68,7 @@ func (c *call) tableOptions() error {
 }
 
 // table is objects as rows. headed: it says what the columns are.
-func (e encoder) table(objects []*object, meta metav1.ListMeta, headed bool) ([]byte, error) {
+func (e encoder) table(objects []*object.Object, meta metav1.ListMeta, headed bool) ([]byte, error) {
 	columns := columnsOf(e.kind)
 	out := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: e.metaVersion(), Kind: asTable}, ListMeta: meta, Rows: columns.rows}
 	if headed {
@@ -83,7 +84,7 @@ func (e encoder) table(objects []*object, meta metav1.ListMeta, headed bool) ([]
 	return json.Marshal(out)
 }
 
-func (e encoder) row(columns columns, obj *object) (row metav1.TableRow, err error) {
+func (e encoder) row(columns columns, obj *object.Object) (row metav1.TableRow, err error) {
 	obj, err = e.kind.of(obj)
 	if err != nil {
 		return row, err
@@ -115,9 +116,9 @@ func age(t metav1.Time) string {
 
 // printed are the columns of a kind that has a Go type.
 func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) columns {
-	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object) ([]any, error) {
+	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object.Object) ([]any, error) {
 		typed := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.fields), typed); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.Fields), typed); err != nil {
 			return nil, err
 		}
 		return cells(typed), nil

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/jsonpath"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // customColumns are those of a CRD, or the age alone.
@@ -34,10 +36,10 @@ func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) colum
 		}
 		paths = append(paths, path)
 	}
-	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object) ([]any, error) {
-		cells := []any{obj.meta().GetName()}
+	return columns{rows: []metav1.TableRow{}, heads: heads, cells: func(obj *object.Object) ([]any, error) {
+		cells := []any{obj.Meta().GetName()}
 		for i, path := range paths {
-			cells = append(cells, customCell(path, given[i].Type, obj.fields))
+			cells = append(cells, customCell(path, given[i].Type, obj.Fields))
 		}
 		return cells, nil
 	}}

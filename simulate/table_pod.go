@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 func podPrinters() printers {
@@ -56,7 +58,7 @@ func summaryOf(pod *corev1.Pod) podSummary {
 	}) {
 		s.runs(pod)
 	}
-	if !unset(pod.DeletionTimestamp) {
+	if !object.Unset(pod.DeletionTimestamp) {
 		switch phase := pod.Status.Phase; {
 		case pod.Status.Reason == "NodeLost":
 			s.status = "Unknown"
@@ -175,11 +177,11 @@ func gatesOf(pod *corev1.Pod) string {
 }
 
 // conditionsOf mark the row of a Pod that is done.
-func conditionsOf(k *Kind, obj *object) []metav1.TableRowCondition {
+func conditionsOf(k *Kind, obj *object.Object) []metav1.TableRowCondition {
 	if k.resource().String() != "pods" {
 		return nil
 	}
-	status, _ := obj.fields["status"].(map[string]any)
+	status, _ := obj.Fields["status"].(map[string]any)
 	switch phase, _ := status["phase"].(string); corev1.PodPhase(phase) {
 	case corev1.PodSucceeded:
 		return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: phase, Message: "The pod has completed successfully."}}

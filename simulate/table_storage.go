@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 func storagePrinters() printers {
@@ -32,7 +34,7 @@ func volumeCells(o *corev1.PersistentVolume) []any {
 	if o.Spec.ClaimRef != nil {
 		claim = o.Spec.ClaimRef.Namespace + "/" + o.Spec.ClaimRef.Name
 	}
-	if !unset(o.DeletionTimestamp) {
+	if !object.Unset(o.DeletionTimestamp) {
 		phase = "Terminating"
 	}
 	class := o.Spec.StorageClassName
@@ -45,7 +47,7 @@ func volumeCells(o *corev1.PersistentVolume) []any {
 
 func claimCells(o *corev1.PersistentVolumeClaim) []any {
 	phase, size, modes := string(o.Status.Phase), "", ""
-	if !unset(o.DeletionTimestamp) {
+	if !object.Unset(o.DeletionTimestamp) {
 		phase = "Terminating"
 	}
 	if o.Spec.VolumeName != "" {

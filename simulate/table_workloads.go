@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 func workloadPrinters() printers {
@@ -106,7 +108,7 @@ func jobStatus(o *batchv1.Job) string {
 		return "Complete"
 	case has(batchv1.JobFailed):
 		return "Failed"
-	case !unset(o.DeletionTimestamp):
+	case !object.Unset(o.DeletionTimestamp):
 		return "Terminating"
 	}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {

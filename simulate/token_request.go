@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 const (
@@ -58,7 +59,7 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	if len(asked.Spec.Audiences) == 0 {
 		asked.Spec.Audiences = []string{tokenIssuer}
 	}
-	m := account.meta()
+	m := account.Meta()
 	of := accountClaims{Namespace: c.namespace, Account: boundTo{m.GetName(), m.GetUID()}}
 	if err := s.bindToken(&of, asked.Spec.BoundObjectRef); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (s *Server) bindToken(of *accountClaims, ref *authenticationv1.BoundObjectR
 	if obj == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, ref.Name)
 	}
-	uid := obj.meta().GetUID()
+	uid := obj.Meta().GetUID()
 	if ref.UID != "" && ref.UID != uid {
 		return apierrors.NewConflict(schema.GroupResource{Resource: ref.Kind}, ref.Name, fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", ref.UID))
 	}
@@ -118,15 +119,15 @@ func (s *Server) bindToken(of *accountClaims, ref *authenticationv1.BoundObjectR
 	case "nodes":
 		of.Node = bound
 	case "pods":
-		spec, _ := obj.fields["spec"].(map[string]any)
+		spec, _ := obj.Fields["spec"].(map[string]any)
 		if account, _ := spec["serviceAccountName"].(string); account != of.Account.Name {
 			return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", of.Account.Name))
 		}
 		of.Pod = bound
-		if node := nodeOf(obj); node != "" {
+		if node := object.NodeOf(obj); node != "" {
 			of.Node = &boundTo{Name: node}
 			if held := s.held("nodes", "", node); held != nil {
-				of.Node.UID = held.meta().GetUID()
+				of.Node.UID = held.Meta().GetUID()
 			}
 		}
 	}

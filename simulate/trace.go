@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // Tracer is told what happens in a Server while it happens. It may call the
@@ -130,22 +132,22 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 }
 
 // traceLocked tells of a change.
-func (s *Server) traceLocked(c change) {
-	traced := Change{Revision: c.revision, Resource: c.resource, Key: c.key, Created: c.before == nil, Deleted: c.after == nil}
-	obj := c.before
-	if c.after != nil {
-		obj = c.after
-		traced.Version, _ = strconv.ParseInt(obj.meta().GetResourceVersion(), 10, 64) // the server's own
+func (s *Server) traceLocked(c revisions.Change) {
+	traced := Change{Revision: c.Revision, Resource: c.Resource, Key: c.Key, Created: c.Before == nil, Deleted: c.After == nil}
+	obj := c.Before
+	if c.After != nil {
+		obj = c.After
+		traced.Version, _ = strconv.ParseInt(obj.Meta().GetResourceVersion(), 10, 64) // the server's own
 	}
-	if f := s.mu.families[c.resource]; f != nil {
+	if f := s.mu.families[c.Resource]; f != nil {
 		traced.Kind = f.storage.GroupKind()
 	}
-	traced.UID, traced.Generation = obj.meta().GetUID(), obj.meta().GetGeneration()
-	if c.after != nil && traced.Kind == leaseKind {
-		traced.Holder, _, _ = unstructured.NestedString(c.after.fields, "spec", "holderIdentity")
+	traced.UID, traced.Generation = obj.Meta().GetUID(), obj.Meta().GetGeneration()
+	if c.After != nil && traced.Kind == leaseKind {
+		traced.Holder, _, _ = unstructured.NestedString(c.After.Fields, "spec", "holderIdentity")
 	}
-	traced.Undone = c.revision < s.mu.traced
-	s.mu.traced = c.revision
+	traced.Undone = c.Revision < s.mu.traced
+	s.mu.traced = c.Revision
 	s.tracer.Stored(traced)
 }
 
@@ -153,7 +155,7 @@ func (s *Server) traceLocked(c change) {
 func (f frame) traced() Event {
 	e := Event{Type: f.typ}
 	if f.obj != nil {
-		e.Key, e.ResourceVersion = f.obj.key(), f.obj.meta().GetResourceVersion()
+		e.Key, e.ResourceVersion = f.obj.Key(), f.obj.Meta().GetResourceVersion()
 	}
 	return e
 }

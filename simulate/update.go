@@ -10,15 +10,17 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // update stores the object of a PUT.
-func (s *Server) update(q *writing) (*object, bool, error) {
+func (s *Server) update(q *writing) (*object.Object, bool, error) {
 	given, err := q.decode()
 	if err != nil {
 		return nil, false, err
 	}
-	return s.change(q, q.kind.createsOnUpdate() && q.subresource == "", func(old *object) (*object, error) {
+	return s.change(q, q.kind.createsOnUpdate() && q.subresource == "", func(old *object.Object) (*object.Object, error) {
 		obj := given
 		if given = nil; obj == nil { // another write was faster
 			if obj, err = q.decode(); err != nil {
@@ -28,8 +30,8 @@ func (s *Server) update(q *writing) (*object, bool, error) {
 		if old == nil {
 			return obj, nil
 		}
-		if uid := obj.meta().GetUID(); uid != "" && uid != old.meta().GetUID() {
-			return nil, errOtherUID(q.kind, q.key(), uid, old.meta().GetUID())
+		if uid := obj.Meta().GetUID(); uid != "" && uid != old.Meta().GetUID() {
+			return nil, errOtherUID(q.kind, q.key(), uid, old.Meta().GetUID())
 		}
 		return obj, q.own(old, obj)
 	})
@@ -38,7 +40,7 @@ func (s *Server) update(q *writing) (*object, bool, error) {
 // change takes an object through the hops of a write that starts from what is
 // stored. next makes the new object of the old one, which is nil when there is
 // none and creates allows one. It is asked again when another write was faster.
-func (s *Server) change(q *writing, creates bool, next func(old *object) (*object, error)) (*object, bool, error) {
+func (s *Server) change(q *writing, creates bool, next func(old *object.Object) (*object.Object, error)) (*object.Object, bool, error) {
 	for q.Context().Err() == nil {
 		held, old, err := s.current(q)
 		if err != nil {
@@ -74,8 +76,8 @@ func (s *Server) change(q *writing, creates bool, next func(old *object) (*objec
 }
 
 // createInstead stores the object of a PUT or an apply that finds nothing.
-func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
-	m := obj.meta()
+func (s *Server) createInstead(q *writing, obj *object.Object) (*object.Object, error) {
+	m := obj.Meta()
 	switch {
 	case m.GetUID() != "":
 		return nil, apierrors.NewConflict(q.kind.resource(), q.name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
@@ -87,9 +89,9 @@ func (s *Server) createInstead(q *writing, obj *object) (*object, error) {
 }
 
 // current is the object of q's path as it is held, and in q's version.
-func (s *Server) current(q *writing) (held, old *object, err error) {
+func (s *Server) current(q *writing) (held, old *object.Object, err error) {
 	s.mu.Lock()
-	held = s.mu.log.get(q.kind.held(), q.key())
+	held = s.mu.log.Get(q.kind.held(), q.key())
 	seen := s.seenLocked(q.call, held)
 	s.mu.Unlock()
 	if held == nil {
@@ -102,7 +104,7 @@ func (s *Server) current(q *writing) (held, old *object, err error) {
 }
 
 // finish takes an object through the hops between its making and its storing.
-func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
+func (s *Server) finish(q *writing, old, obj *object.Object) (*object.Object, error) {
 	if err := q.check(obj); err != nil {
 		return nil, err
 	}
@@ -120,7 +122,7 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 	if err := s.fillUpdate(q, old, obj); err != nil {
 		return nil, err
 	}
-	if same(old, obj) {
+	if object.Same(old, obj) {
 		obj = old // webhooks are asked all the same
 	} else if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(q.kind.invalidKind(), q.name, errs)
@@ -133,8 +135,8 @@ func (s *Server) finish(q *writing, old, obj *object) (*object, error) {
 }
 
 // checkVersion is optimistic locking.
-func (q *writing) checkVersion(old, obj *object) error {
-	was, m := old.meta(), obj.meta()
+func (q *writing) checkVersion(old, obj *object.Object) error {
+	was, m := old.Meta(), obj.Meta()
 	version := m.GetResourceVersion()
 	if _, err := strconv.ParseUint(version, 10, 64); version != "" && err != nil {
 		return errPlain(err)
@@ -151,7 +153,7 @@ func (q *writing) checkVersion(old, obj *object) error {
 }
 
 // commitChange stores obj in place of held, if that is still what is stored.
-func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *object, done bool, err error) {
+func (s *Server) commitChange(q *writing, held, old, obj *object.Object) (answer *object.Object, done bool, err error) {
 	if obj == old {
 		return old, true, nil // not even a new version
 	}
@@ -159,7 +161,7 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	if err != nil {
 		return nil, false, err
 	}
-	if err := stored.fits(); err != nil && !q.dryRun {
+	if err := storable(stored); err != nil && !q.dryRun {
 		return nil, false, err
 	}
 	if err := q.kind.define(stored); err != nil {
@@ -171,7 +173,7 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 	r := q.kind.held()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.log.get(r, q.key()) != held {
+	if s.mu.log.Get(r, q.key()) != held {
 		return nil, false, nil
 	}
 	if q.dryRun {
@@ -187,13 +189,13 @@ func (s *Server) commitChange(q *writing, held, old, obj *object) (answer *objec
 
 // deletesWithUpdate reports whether an update takes away what an object that is
 // being deleted was still kept for.
-func deletesWithUpdate(old, obj *object) bool {
-	was, is := old.meta(), obj.meta()
-	if spec, _ := obj.fields["spec"].(map[string]any); spec["finalizers"] != nil && is.GetKind() == "Namespace" {
+func deletesWithUpdate(old, obj *object.Object) bool {
+	was, is := old.Meta(), obj.Meta()
+	if spec, _ := obj.Fields["spec"].(map[string]any); spec["finalizers"] != nil && is.GetKind() == "Namespace" {
 		return false // not emptied yet
 	}
 	grace := was.GetDeletionGracePeriodSeconds()
-	return !unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
+	return !object.Unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
 // invalidPatch is what is said of an object that a patch has made unreadable.

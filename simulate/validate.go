@@ -13,31 +13,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // validateCreate says what is wrong with a new object.
-func (k *Kind) validateCreate(obj *object) field.ErrorList {
-	m := ownedMeta{obj.meta()}
+func (k *Kind) validateCreate(obj *object.Object) field.ErrorList {
+	m := ownedMeta{obj.Meta()}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, k.nameRule(), field.NewPath("metadata"))
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
-	if k.schema != nil && !obj.poison {
-		errs = k.schema.validate("", obj.fields, nil, errs)
+	if k.schema != nil && !obj.Poison {
+		errs = k.schema.Validate("", obj.Fields, nil, errs)
 	}
 	if k.resource() == apiServices {
-		errs = append(errs, validation.APIService(m.GetName(), obj.fields)...)
+		errs = append(errs, validation.APIService(m.GetName(), obj.Fields)...)
 	}
 	return errs
 }
 
 // validateUpdate says what is wrong with an object that is to replace old.
-func (k *Kind) validateUpdate(subresource string, old, obj *object) field.ErrorList {
-	was, m, path := ownedMeta{old.meta()}, ownedMeta{obj.meta()}, field.NewPath("metadata")
+func (k *Kind) validateUpdate(subresource string, old, obj *object.Object) field.ErrorList {
+	was, m, path := ownedMeta{old.Meta()}, ownedMeta{obj.Meta()}, field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
 	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
 	errs = append(errs, k.validateFinalizers(m.GetFinalizers())...)
-	if k.schema != nil && !obj.poison {
-		errs = k.schema.validate(subresource, obj.fields, old.fields, errs)
+	if k.schema != nil && !obj.Poison {
+		errs = k.schema.Validate(subresource, obj.Fields, old.Fields, errs)
 	}
 	if subresource == "status" {
 		errs = append(errs, k.validateStatus(obj)...)

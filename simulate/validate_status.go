@@ -6,16 +6,18 @@ package simulate
 import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // validateStatus holds the counts in the status of what runs replicas: none is
 // negative, and none is more than all, or than those that are ready.
-func (k *Kind) validateStatus(obj *object) (errs field.ErrorList) {
+func (k *Kind) validateStatus(obj *object.Object) (errs field.ErrorList) {
 	part := map[string]string{"deployments.apps": "updatedReplicas", "replicasets.apps": "fullyLabeledReplicas"}[k.resource().String()]
 	if part == "" {
 		return nil
 	}
-	status, _ := obj.fields["status"].(map[string]any)
+	status, _ := obj.Fields["status"].(map[string]any)
 	count := func(name string) int64 {
 		n, _ := status[name].(int64)
 		return n

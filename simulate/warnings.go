@@ -17,11 +17,12 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // advise tells the client of what is valid and still unwise in what it writes.
 // old is nil for a create; what was there before is not told of again.
-func (q *writing) advise(old, obj *object) {
+func (q *writing) advise(old, obj *object.Object) {
 	if q.subresource != "" {
 		return
 	}
@@ -40,11 +41,11 @@ func (q *writing) advise(old, obj *object) {
 }
 
 // finalizerAdvice is about names of finalizers that others might use too.
-func finalizerAdvice(old, obj *object) (texts []string) {
-	finalizers := obj.meta().GetFinalizers()
+func finalizerAdvice(old, obj *object.Object) (texts []string) {
+	finalizers := obj.Meta().GetFinalizers()
 	slices.Sort(finalizers)
 	for _, name := range slices.Compact(finalizers) {
-		if old != nil && slices.Contains(old.meta().GetFinalizers(), name) {
+		if old != nil && slices.Contains(old.Meta().GetFinalizers(), name) {
 			continue
 		}
 		for _, problem := range utilvalidation.IsQualifiedName(name) {
@@ -64,7 +65,7 @@ func finalizerAdvice(old, obj *object) (texts []string) {
 
 // definitionAdvice is about formats that nobody knows, and about sets of what
 // cannot be compared.
-func definitionAdvice(k *Kind, old, obj *object) (texts []string) {
+func definitionAdvice(k *Kind, old, obj *object.Object) (texts []string) {
 	formats, sets := adviceOf(k, obj)
 	var known, knownSets []string
 	if old != nil {
@@ -83,8 +84,8 @@ func definitionAdvice(k *Kind, old, obj *object) (texts []string) {
 	return texts
 }
 
-func adviceOf(k *Kind, obj *object) (formats, sets []string) {
-	crd, err := definitionSchema{builtinSchema{k}}.internal(obj.fields)
+func adviceOf(k *Kind, obj *object.Object) (formats, sets []string) {
+	crd, err := definitionSchema{builtinSchema{k}}.internal(obj.Fields)
 	if err != nil {
 		return nil, nil
 	}

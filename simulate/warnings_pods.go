@@ -6,6 +6,8 @@ package simulate
 import (
 	"fmt"
 	"strings"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // podSpecs are where objects of the built-in kinds hold the spec of Pods.
@@ -18,12 +20,12 @@ var podSpecs = map[string]string{
 
 // hiddenAdvice is about environment variables of a container that hide others
 // of their name.
-func hiddenAdvice(k *Kind, obj *object) (texts []string) {
+func hiddenAdvice(k *Kind, obj *object.Object) (texts []string) {
 	path := podSpecs[k.resource().String()]
 	if path == "" {
 		return nil
 	}
-	spec := obj.fields
+	spec := obj.Fields
 	for name := range strings.SplitSeq(path, ".") {
 		spec, _ = spec[name].(map[string]any)
 	}

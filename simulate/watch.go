@@ -11,6 +11,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 const (
@@ -34,7 +37,7 @@ const (
 // frame is one event of a watch.
 type frame struct {
 	typ    string
-	obj    *object
+	obj    *object.Object
 	status *metav1.Status // of an error
 }
 
@@ -54,8 +57,8 @@ type watch struct {
 
 // tell queues what the watch is to know of c. A watch that is not read ends, as
 // nobody holds the whole world for one who sleeps.
-func (w *watch) tell(c change) {
-	if c.resource != w.kind.held() || c.revision <= w.from || w.over {
+func (w *watch) tell(c revisions.Change) {
+	if c.Resource != w.kind.held() || c.Revision <= w.from || w.over {
 		return
 	}
 	f, ok := w.sel.event(c)
@@ -133,7 +136,7 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 	s.compactLocked()
 	at := r.revision
 	if !r.given {
-		at = s.mu.log.revision // consistent
+		at = s.mu.log.Revision // consistent
 	}
 	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.held()) >= at }) {
 		w.fail(errTooLarge(at, s.shownOfLocked(c.kind.held())).ErrStatus)
@@ -155,8 +158,8 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		return
 	}
 	w.from = r.revision
-	oldest := max(s.mu.oldest, s.mu.log.compacted, w.kind.oldest)
-	changes, ok := s.mu.log.since(r.revision, shown)
+	oldest := max(s.mu.oldest, s.mu.log.Compacted, w.kind.oldest)
+	changes, ok := s.mu.log.Since(r.revision, shown)
 	if !ok || r.revision < oldest {
 		w.fail(errTooOld(r.revision, oldest).ErrStatus)
 		return
@@ -173,13 +176,13 @@ func (w *watch) fail(status metav1.Status) {
 
 // initialLocked queues the present objects, and the bookmark that ends them.
 func (s *Server) initialLocked(w *watch) {
-	then, ok := s.mu.log.at(w.kind.held(), w.from)
+	then, ok := s.mu.log.At(w.kind.held(), w.from)
 	if !ok { // a cache that lags is behind what the store has kept
-		w.fail(errTooOld(w.from, s.mu.log.compacted).ErrStatus)
+		w.fail(errTooOld(w.from, s.mu.log.Compacted).ErrStatus)
 		return
 	}
-	in := spanOf(w.sel.namespace, "")
-	for _, obj := range then.take(in, then.count(in)) {
+	in := revisions.SpanOf(w.sel.namespace, "")
+	for _, obj := range then.Take(in, then.Count(in)) {
 		if w.sel.has(obj) {
 			w.queue = append(w.queue, frame{typ: frameAdded, obj: obj})
 		}
@@ -195,7 +198,7 @@ func bookmark(revision int64, end bool) frame {
 	if end {
 		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return frame{typ: frameBookmark, obj: &object{fields: map[string]any{"metadata": metadata}}}
+	return frame{typ: frameBookmark, obj: &object.Object{Fields: map[string]any{"metadata": metadata}}}
 }
 
 func (s *Server) close(w *watch) {
@@ -217,7 +220,7 @@ func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout tim
 		}
 		encoder, line := c.encoder, []byte(nil)
 		if len(frames) > 0 && frames[0].typ != frameError {
-			encoder = encoder.forMany(len(frames), func() *object { return frames[0].obj })
+			encoder = encoder.forMany(len(frames), func() *object.Object { return frames[0].obj })
 		}
 		for _, f := range frames {
 			var goesOn bool

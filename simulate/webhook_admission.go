@@ -13,6 +13,8 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // webhookAdmission asks the webhooks that are configured. Without any it costs
@@ -36,9 +38,9 @@ func (a webhookAdmission) configured(r schema.GroupResource, call *admissionCall
 	}
 	s := a.server
 	s.mu.Lock()
-	var configurations []*object
-	if held := s.mu.log.objects[r]; held != nil && held.Len() > 0 {
-		configurations, _ = s.mu.log.list(r, s.mu.log.revision)
+	var configurations []*object.Object
+	if held := s.mu.log.Objects[r]; held != nil && held.Len() > 0 {
+		configurations, _ = s.mu.log.List(r, s.mu.log.Revision)
 	}
 	s.mu.Unlock()
 	if len(configurations) == 0 {
@@ -96,13 +98,13 @@ func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCa
 	if obj, err = convert(obj, as, call.kind); err != nil {
 		return true, false, apierrors.NewInternalError(err)
 	}
-	changed = !same(call.object, obj)
+	changed = !object.Same(call.object, obj)
 	call.object = obj
 	return true, changed, nil
 }
 
 // patchedBy is the object as a webhook wants it; nil: as it is.
-func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *object) (*object, error) {
+func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *object.Object) (*object.Object, error) {
 	if len(response.Patch) == 0 {
 		return nil, nil
 	}
@@ -132,10 +134,10 @@ func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *
 	return next, nil
 }
 
-// validate asks all validating webhooks. A real server asks them at the same
+// Validate asks all validating webhooks. A real server asks them at the same
 // time; here it is one after the other, so that one history follows from one
 // seed.
-func (a webhookAdmission) validate(ctx context.Context, call *admissionCall) (first error) {
+func (a webhookAdmission) Validate(ctx context.Context, call *admissionCall) (first error) {
 	var matching []*hook
 	kinds := map[*hook]*Kind{}
 	for _, h := range a.configured(validatingConfigurations, call) {
@@ -177,7 +179,7 @@ func (a webhookAdmission) failure(ctx context.Context, h *hook, err error) error
 }
 
 // as are the objects of a write in another version.
-func (call *admissionCall) as(kind *Kind) (obj, old *object, err error) {
+func (call *admissionCall) as(kind *Kind) (obj, old *object.Object, err error) {
 	if call.object != nil {
 		if obj, err = convert(call.object, call.kind, kind); err != nil {
 			return nil, nil, err

@@ -10,14 +10,16 @@ import (
 	apiserveradmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // met reports whether the conditions of a webhook are true of a write.
-func (h *hook) met(ctx context.Context, call *admissionCall, as *Kind, obj, old *object) (bool, error) {
+func (h *hook) met(ctx context.Context, call *admissionCall, as *Kind, obj, old *object.Object) (bool, error) {
 	who := &user.DefaultInfo{Name: call.user.Name, UID: call.user.UID, Groups: call.user.Groups, Extra: call.user.Extra}
 	name := call.name
 	if name == "" && obj != nil {
-		name = obj.meta().GetName()
+		name = obj.Meta().GetName()
 	}
 	written := apiserveradmission.NewAttributesRecord(
 		plainObject(obj, as), plainObject(old, as), call.kind.GroupVersionKind, call.namespace, name,
@@ -34,7 +36,7 @@ func (h *hook) met(ctx context.Context, call *admissionCall, as *Kind, obj, old 
 }
 
 // plainObject is an object as conditions see it; nil: there is none.
-func plainObject(obj *object, as *Kind) runtime.Object {
+func plainObject(obj *object.Object, as *Kind) runtime.Object {
 	if obj == nil {
 		return nil
 	}

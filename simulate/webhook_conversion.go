@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // conversionTimeout is how long a conversion webhook may take.
@@ -31,7 +33,7 @@ type conversionWebhook struct {
 
 // conversionOf is how objects of a CRD are converted; nil: only the version is
 // written anew.
-func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object, *Kind, *Kind) (*object, error) {
+func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object.Object, *Kind, *Kind) (*object.Object, error) {
 	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return nil
 	}
@@ -49,10 +51,10 @@ func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad)
 
 // convert is obj as an object of another version. Its metadata stays as it is,
 // but for labels and annotations.
-func (w *conversionWebhook) convert(obj *object, from, to *Kind) (*object, error) {
+func (w *conversionWebhook) convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 	in := loose(obj, from)
-	if len(in.Object) == 3 && len(obj.meta().GetUID()) == 0 && len(obj.meta().GetName()) == 0 {
-		return &object{fields: loose(obj, to).Object}, nil // nothing yet
+	if len(in.Object) == 3 && len(obj.Meta().GetUID()) == 0 && len(obj.Meta().GetName()) == 0 {
+		return &object.Object{Fields: loose(obj, to).Object}, nil // nothing yet
 	}
 	out, err := w.ask(in, to.GroupVersion())
 	if err != nil {
@@ -70,7 +72,7 @@ func (w *conversionWebhook) convert(obj *object, from, to *Kind) (*object, error
 	if err := restoreMetadata(in, out); err != nil {
 		return nil, errPlain(fmt.Errorf("conversion webhook for %v returned invalid metadata: %w", from.GroupVersionKind, err))
 	}
-	return &object{fields: out.Object, poison: obj.poison}, nil
+	return &object.Object{Fields: out.Object, Poison: obj.Poison}, nil
 }
 
 // ask sends one object, and returns what it becomes.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 var (
@@ -41,16 +42,16 @@ type hook struct {
 type hooks struct {
 	mu struct {
 		sync.Mutex
-		of map[*object][]*hook
+		of map[*object.Object][]*hook
 	}
 }
 
 // of are the webhooks of a kind of configuration, in the order of their names
 // and places. It keeps what it has read as long as that is stored.
-func (h *hooks) of(configurations []*object, mutating bool) (all []*hook) {
+func (h *hooks) of(configurations []*object.Object, mutating bool) (all []*hook) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	kept := map[*object][]*hook{}
+	kept := map[*object.Object][]*hook{}
 	for configuration, read := range h.mu.of {
 		if len(read) > 0 && read[0].mutating != mutating {
 			kept[configuration] = read
@@ -69,9 +70,9 @@ func (h *hooks) of(configurations []*object, mutating bool) (all []*hook) {
 }
 
 // readHooks reads the webhooks of one configuration.
-func readHooks(configuration *object, mutating bool) (all []*hook) {
+func readHooks(configuration *object.Object, mutating bool) (all []*hook) {
 	// The two kinds of configuration differ in one field, which stays empty.
-	typed, err := typedOf[admissionregistrationv1.MutatingWebhookConfiguration](configuration)
+	typed, err := object.TypedOf[admissionregistrationv1.MutatingWebhookConfiguration](configuration)
 	if err != nil {
 		return nil
 	}
@@ -199,7 +200,7 @@ func among(list []string, one string) bool { return contains(list, one) || conta
 
 // concerns reports whether a webhook's selectors choose a write.
 func (s *Server) concerns(h *hook, call *admissionCall) bool {
-	chosen := func(obj *object) bool { return obj != nil && h.objects.Matches(labelSet(obj)) }
+	chosen := func(obj *object.Object) bool { return obj != nil && h.objects.Matches(object.LabelSet(obj)) }
 	if !h.objects.Empty() && !chosen(call.object) && !chosen(call.old) {
 		return false
 	}
@@ -213,12 +214,12 @@ func (k *Kind) isNamespace() bool {
 // namespaceLabels are those of the namespace that a write is in, or of.
 func (s *Server) namespaceLabels(call *admissionCall) labels.Set {
 	if call.kind.isNamespace() {
-		return labelSet(cmp.Or(call.object, call.old))
+		return object.LabelSet(cmp.Or(call.object, call.old))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if namespace := s.mu.log.get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: call.namespace}); namespace != nil {
-		return labelSet(namespace)
+	if namespace := s.mu.log.Get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: call.namespace}); namespace != nil {
+		return object.LabelSet(namespace)
 	}
 	return labels.Set{}
 }

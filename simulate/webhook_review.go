@@ -16,6 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/keyed"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // uncallable is why a webhook has given no answer that can be used.
@@ -31,7 +34,7 @@ func (u *uncallable) Error() string {
 func (u *uncallable) Unwrap() error { return u.cause }
 
 // review asks a webhook about a write. The objects are of kind as.
-func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *Kind, obj, old *object) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *Kind, obj, old *object.Object) (*admissionv1.AdmissionResponse, error) {
 	if call.dryRun && !h.rehearses() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
 	}
@@ -137,7 +140,7 @@ func errDenied(webhook string, result *metav1.Status) *apierrors.StatusError {
 }
 
 // reviewRequest is the question about a write.
-func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object) (*admissionv1.AdmissionRequest, error) {
+func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object.Object) (*admissionv1.AdmissionRequest, error) {
 	s.mu.Lock()
 	s.mu.reviews++
 	ordinal := s.mu.reviews
@@ -157,7 +160,7 @@ func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object) 
 		DryRun:             &call.dryRun,
 	}
 	if request.Name == "" && obj != nil {
-		request.Name = obj.meta().GetName()
+		request.Name = obj.Meta().GetName()
 	}
 	if call.kind.isNamespace() {
 		request.Namespace = request.Name
@@ -174,7 +177,7 @@ func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object) 
 }
 
 // rawOf is an object as a webhook reads it; nil: there is none.
-func rawOf(obj *object, as *Kind) ([]byte, error) {
+func rawOf(obj *object.Object, as *Kind) ([]byte, error) {
 	if obj == nil {
 		return nil, nil
 	}
@@ -217,6 +220,6 @@ func (call *admissionCall) options() any {
 
 // reviewUID is the identity of one question, drawn from the seed.
 func reviewUID(seed uint64, ordinal int) types.UID {
-	draw := keyedRandom(seed, "review", "", ordinal)
+	draw := keyed.Random(seed, "review", "", ordinal)
 	return types.UID(fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", draw.Uint32(), draw.IntN(1<<16), draw.IntN(1<<12), draw.IntN(1<<12), draw.Uint64()>>16))
 }

@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // writing is one request that changes something, on its way.
@@ -47,7 +49,7 @@ func (s *Server) write(w http.ResponseWriter, c *call) error {
 }
 
 // store does what q asks for, and returns what it answers.
-func (s *Server) store(q *writing) (obj *object, code int, err error) {
+func (s *Server) store(q *writing) (obj *object.Object, code int, err error) {
 	code = http.StatusOK
 	created := false
 	switch q.verb {

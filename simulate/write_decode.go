@@ -23,6 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // shownOfBody is how much of a body that means nothing is shown, in bytes.
@@ -33,7 +34,7 @@ const shownOfBody = 30
 const deepest = 10000
 
 // decode reads the object of a request, with its defaults.
-func (q *writing) decode() (*object, error) {
+func (q *writing) decode() (*object.Object, error) {
 	obj, problems, err := decodeAs(q.kind, q.media, q.body)
 	if problem := q.report(problems); problem != nil {
 		return nil, q.kind.unreadable(problem)
@@ -83,7 +84,7 @@ func (k *Kind) unrecognized(body []byte, cause error) error {
 
 // decodeAs reads an object of a kind, with its defaults. problems are fields
 // that the kind does not have, or that are there twice.
-func decodeAs(k *Kind, media string, body []byte) (obj *object, problems []error, err error) {
+func decodeAs(k *Kind, media string, body []byte) (obj *object.Object, problems []error, err error) {
 	if media != contentProtobuf && nesting(body) > deepest {
 		return nil, nil, k.unrecognized(body, tooDeep(media, body))
 	}
@@ -132,7 +133,7 @@ func nesting(text []byte) (most int) {
 }
 
 // decodeTyped reads an object of a kind that has a Go type, through that type.
-func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
+func decodeTyped(k *Kind, media string, body []byte) (*object.Object, []error, error) {
 	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
 	if !ok {
 		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
@@ -163,7 +164,7 @@ func decodeTyped(k *Kind, media string, body []byte) (*object, []error, error) {
 	if err != nil {
 		return nil, nil, k.unreadable(err)
 	}
-	obj.labelled = labelled
+	obj.Labelled = labelled
 	return obj, problems, nil
 }
 
@@ -172,13 +173,13 @@ func otherVersion(given schema.GroupVersion, k *Kind) error {
 }
 
 // objectOfTyped is a typed object as the server holds it.
-func objectOfTyped(k *Kind, typed runtime.Object) (*object, error) {
+func objectOfTyped(k *Kind, typed runtime.Object) (*object.Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
 		return nil, err
 	}
 	fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
-	return &object{fields: fields}, nil
+	return &object.Object{Fields: fields}, nil
 }
 
 // goType is what Kubernetes calls a type of one version, goInternalType the one
@@ -194,7 +195,7 @@ func goInternalType(gvk schema.GroupVersionKind) string {
 }
 
 // decodeFields reads an object of a kind that has no Go type.
-func decodeFields(k *Kind, media string, body []byte) (*object, []error, error) {
+func decodeFields(k *Kind, media string, body []byte) (*object.Object, []error, error) {
 	if media == contentYAML {
 		text, err := yaml.YAMLToJSON(body)
 		if err != nil {
@@ -228,7 +229,7 @@ func decodeFields(k *Kind, media string, body []byte) (*object, []error, error) 
 	if err != nil {
 		return nil, nil, k.unreadable(err)
 	}
-	return &object{fields: fields}, append(problems, unknown...), nil
+	return &object.Object{Fields: fields}, append(problems, unknown...), nil
 }
 
 // kindIn is what a body says that it is.
@@ -279,12 +280,12 @@ func (k *Kind) coerce(fields map[string]any) (unknown []error, err error) {
 		unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
 	}
 	if k.schema != nil {
-		pruned, err := k.schema.prune(fields)
+		pruned, err := k.schema.Prune(fields)
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, pruned...)
-		k.schema.setDefaults(fields)
+		k.schema.SetDefaults(fields)
 	}
 	for _, path := range paths {
 		unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, path))
@@ -293,8 +294,8 @@ func (k *Kind) coerce(fields map[string]any) (unknown []error, err error) {
 }
 
 // check holds the object of a request against its path.
-func (c *call) check(obj *object) error {
-	m := obj.meta()
+func (c *call) check(obj *object.Object) error {
+	m := obj.Meta()
 	if m.GetNamespace() == "" && c.kind.Namespaced {
 		m.SetNamespace(c.namespace)
 	}

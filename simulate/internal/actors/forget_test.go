@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actors
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+)
+
+// What is gone leaves nothing with the actors.
+func TestActors_ForgetWhatIsGone(t *testing.T) {
+	c := newCompany(emptyCluster{}, 0, Options{GarbageCollector: true, Workloads: true})
+	pod := object.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "n", "name": "p"}}}
+	at := revisions.Change{Resource: object.Pods, Key: types.NamespacedName{Namespace: "n", Name: "p"}, Before: &pod}
+	for _, a := range c.order {
+		c.steps[errand{a.name(), aboutOf(at)}], c.failures[errand{a.name(), aboutOf(at)}] = 3, 3
+	}
+	c.heed(news{time.Now(), at})
+	for e := range c.steps {
+		if !c.timeline.has(e) {
+			t.Errorf("%v is still counted, and nothing is to be done about it", e)
+		}
+	}
+}
+
+// emptyCluster stores nothing.
+type emptyCluster struct{ Cluster }
+
+func (emptyCluster) Get(Reference) *object.Object { return nil }

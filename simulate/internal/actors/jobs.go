@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actors
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+)
+
+// jobController runs the Pods of Jobs to their ends, and counts them.
+type jobController struct{ *company }
+
+const (
+	// A Pod that replaces failed ones is made after firstRestart, after twice
+	// as long for each further one, up to longestReplacement.
+	longestReplacement = 10 * time.Minute
+	mostDoublings      = 10
+)
+
+var jobResource = schema.GroupResource{Group: batchv1.GroupName, Resource: "jobs"}
+
+func (jobController) name() string { return "jobs" }
+
+func (a jobController) heed(c revisions.Change, look func(Reference)) {
+	switch c.Resource {
+	case jobResource:
+		look(aboutOf(c))
+		if c.After == nil {
+			for _, about := range a.index.of(c.Before.Meta().GetUID()) {
+				look(about)
+			}
+		}
+	case object.Pods:
+		a.lookAtControllers(c, jobResource, look)
+		if c.After != nil && slices.Contains(c.After.Meta().GetFinalizers(), batchv1.JobTrackingFinalizer) && a.fatherless(c.After) {
+			look(aboutOf(c))
+		}
+	}
+}
+
+// fatherless reports whether no Job counts a Pod.
+func (a jobController) fatherless(pod *object.Object) bool {
+	job, known := a.index.identities[controllerOf(pod)]
+	return !known || job.GroupResource != jobResource
+}
+
+func (a jobController) act(ctx context.Context, about Reference) (time.Duration, error) {
+	if about.GroupResource == object.Pods {
+		if pod := a.get(about); pod != nil && a.fatherless(pod) {
+			return 0, a.untrack(ctx, about)
+		}
+		return 0, nil
+	}
+	job := readWhole[batchv1.Job](a.company, about)
+	switch {
+	case job == nil || job.Spec.Selector == nil:
+		return 0, nil
+	case hasEnded(job):
+		return a.expire(ctx, about, job)
+	}
+	ending := !object.Unset(job.DeletionTimestamp)
+	pods, err := claimed[corev1.Pod](ctx, a.company, claim{about: about, uid: job.UID, kind: "Job", selector: job.Spec.Selector, ending: ending}, object.Pods)
+	if err != nil {
+		return 0, err
+	}
+	w := jobWork{job: job, pods: pods}
+	w.count()
+	if !ending {
+		w.judge()
+		if err := a.fit(ctx, &w); err != nil {
+			return 0, err
+		}
+		w.close()
+	}
+	if _, err := update(ctx, a.company, byControllers, about, "status", func(held *batchv1.Job) { held.Status = job.Status }); err != nil {
+		return 0, err
+	}
+	for _, pod := range w.pods {
+		if ended(pod) && slices.Contains(pod.Finalizers, batchv1.JobTrackingFinalizer) {
+			if err := a.untrack(ctx, Reference{object.Pods, object.NameOf(pod)}); err != nil && !apierrors.IsNotFound(err) {
+				return 0, err
+			}
+		}
+	}
+	return w.again, nil
+}
+
+// untrack lets a Pod go that has been counted, or that nobody counts.
+func (a jobController) untrack(ctx context.Context, about Reference) error {
+	return a.edit(ctx, about, "", func(obj *object.Object) {
+		obj.Meta().SetFinalizers(without(obj.Meta().GetFinalizers(), func(f string) bool { return f == batchv1.JobTrackingFinalizer }))
+	})
+}
+
+// expire deletes a Job some time after its end, when it is to.
+func (a jobController) expire(ctx context.Context, about Reference, job *batchv1.Job) (time.Duration, error) {
+	if job.Spec.TTLSecondsAfterFinished == nil || !object.Unset(job.DeletionTimestamp) {
+		return 0, nil
+	}
+	var end time.Time
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
+			end = c.LastTransitionTime.Time
+		}
+	}
+	if left := time.Until(end.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)); left > 0 {
+		return left, nil
+	}
+	held := a.get(about)
+	if held == nil {
+		return 0, nil
+	}
+	return 0, a.remove(ctx, about, held, metav1.DeletePropagationForeground, nil)
+}
+
+// fit makes Pods that lack, and deletes those that are not wanted.
+func (a jobController) fit(ctx context.Context, w *jobWork) error {
+	var living []*corev1.Pod
+	for _, pod := range w.pods {
+		if lives(pod) {
+			living = append(living, pod)
+		}
+	}
+	wanted := w.wanted(len(living))
+	slices.SortStableFunc(living, sparedLess)
+	for _, pod := range living[:max(0, len(living)-wanted)] {
+		about := Reference{object.Pods, object.NameOf(pod)}
+		if held := a.get(about); held != nil {
+			if err := a.remove(ctx, about, held, "", nil); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+		w.job.Status.Active--
+	}
+	lack := min(wanted-len(living), burst)
+	if lack <= 0 {
+		return nil
+	}
+	if pause := w.pause(); pause > 0 {
+		w.again = pause
+		return nil
+	}
+	for range lack {
+		pod := podOf(&w.job.Spec.Template, w.job, batchv1.SchemeGroupVersion.WithKind("Job"))
+		pod.Finalizers = append(pod.Finalizers, batchv1.JobTrackingFinalizer)
+		if _, err := a.create(ctx, byControllers, object.Pods, pod); err != nil {
+			return err
+		}
+		w.job.Status.Active++
+	}
+	return nil
+}

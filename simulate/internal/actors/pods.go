@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actors
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/keyed"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+)
+
+// StageAnnotation on a Pod, or on the template of one, says that its containers
+// do not do well. Its values are the Stage constants. Actors read it.
+const StageAnnotation = "simulate.flyball.dev/stage"
+
+const (
+	// StageNotReady: containers run, and never become ready; of a Node: it does not
+	// become ready.
+	StageNotReady = "NotReady"
+	// StageCrashLoop: containers fail soon after each start.
+	StageCrashLoop = "CrashLoop"
+	// StageImagePullBackOff: there is no such image.
+	StageImagePullBackOff = "ImagePullBackOff"
+	// StageFailed: containers that are to end fail.
+	StageFailed = "Failed"
+	// StageRunning: containers that are to end run on.
+	StageRunning = "Running"
+)
+
+const (
+	simulatedNode = "simulated-node"
+	// Containers that crash are started again after firstRestart, then each
+	// time after twice as long, up to longestRestart.
+	firstRestart   = 10 * time.Second
+	longestRestart = 5 * time.Minute
+)
+
+var nodeResource = schema.GroupResource{Resource: "nodes"}
+
+// podKeeper is scheduler and kubelet: it gives Pods a node, and takes them
+// through their phases.
+type podKeeper struct {
+	*company
+	addresses map[netip.Addr]Reference
+}
+
+func (podKeeper) name() string { return "pods" }
+
+func (a podKeeper) heed(c revisions.Change, look func(Reference)) {
+	switch c.Resource {
+	case object.Pods:
+		if c.After == nil {
+			a.freeAddress(c.Before)
+			return
+		}
+		look(aboutOf(c))
+	case nodeResource:
+		for _, about := range a.unscheduled() {
+			look(about)
+		}
+	}
+}
+
+// unscheduled are the Pods that wait for a node.
+func (a podKeeper) unscheduled() (out []Reference) {
+	for _, namespace := range a.index.namespacesOf(object.Pods) {
+		for _, about := range a.index.each(object.Pods, namespace) {
+			if pod := read[corev1.Pod](a.company, about); pod != nil && pod.Spec.NodeName == "" && lives(pod) {
+				out = append(out, about)
+			}
+		}
+	}
+	return out
+}
+
+func (a podKeeper) act(ctx context.Context, about Reference) (time.Duration, error) {
+	pod := read[corev1.Pod](a.company, about)
+	switch {
+	case pod == nil:
+	case !object.Unset(pod.DeletionTimestamp):
+		return 0, a.finish(ctx, about, pod)
+	case ended(pod):
+	case pod.Spec.NodeName == "":
+		return 0, a.schedule(ctx, about, pod)
+	case pod.Status.Phase != corev1.PodRunning && len(pod.Status.ContainerStatuses) == 0:
+		return 0, a.report(ctx, about, waiting)
+	case pod.Status.Phase == corev1.PodPending:
+		return a.start(ctx, about, pod)
+	case pod.Status.Phase == corev1.PodRunning:
+		return a.run(ctx, about, pod)
+	}
+	return 0, nil
+}
+
+// finish ends a Pod that is deleted: its containers, and then the object, when
+// no finalizer keeps it.
+func (a podKeeper) finish(ctx context.Context, about Reference, pod *corev1.Pod) error {
+	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace > 0 {
+		if held := a.get(about); held != nil {
+			return a.remove(ctx, about, held, "", new(int64(0)))
+		}
+	}
+	return nil
+}
+
+// schedule gives a Pod the node that fits and has the fewest Pods. A cluster
+// without nodes has one that cannot be seen.
+func (a podKeeper) schedule(ctx context.Context, about Reference, pod *corev1.Pod) error {
+	if len(pod.Spec.SchedulingGates) > 0 {
+		return a.report(ctx, about, func(pod *corev1.Pod) {
+			unscheduled(pod, corev1.PodReasonSchedulingGated, "Scheduling is blocked due to non-empty scheduling gates")
+		})
+	}
+	nodes := a.index.each(nodeResource, "")
+	if len(nodes) == 0 {
+		return a.bind(ctx, about, simulatedNode)
+	}
+	best, least := "", 0
+	for _, each := range nodes {
+		node := read[corev1.Node](a.company, each)
+		if node == nil || !fits(pod, node) {
+			continue
+		}
+		if n := a.podsOn(node.Name); best == "" || n < least {
+			best, least = node.Name, n
+		}
+	}
+	if best != "" {
+		return a.bind(ctx, about, best)
+	}
+	return a.report(ctx, about, func(pod *corev1.Pod) {
+		unscheduled(pod, corev1.PodReasonUnschedulable, fmt.Sprintf("0/%d nodes are available", len(nodes)))
+	})
+}
+
+// podsOn counts the Pods on a node that have not ended.
+func (a podKeeper) podsOn(node string) (n int) {
+	for _, namespace := range a.index.namespacesOf(object.Pods) {
+		for _, about := range a.index.each(object.Pods, namespace) {
+			if obj := a.get(about); obj != nil && !finished(obj) && object.NodeOf(obj) == node {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// fits reports whether a Pod may run on a node, by its labels and taints.
+func fits(pod *corev1.Pod, node *corev1.Node) bool {
+	if only, one := onlyNode(pod); one && only != node.Name {
+		return false
+	}
+	for name, value := range pod.Spec.NodeSelector {
+		if node.Labels[name] != value {
+			return false
+		}
+	}
+	if node.Spec.Unschedulable && !tolerates(pod, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}) {
+		return false
+	}
+	for _, taint := range node.Spec.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule && !tolerates(pod, taint) {
+			return false
+		}
+	}
+	return true
+}
+
+func tolerates(pod *corev1.Pod, taint corev1.Taint) bool {
+	return slices.ContainsFunc(pod.Spec.Tolerations, func(t corev1.Toleration) bool {
+		return (t.Effect == "" || t.Effect == taint.Effect) && (t.Key == "" || t.Key == taint.Key) &&
+			(t.Operator == corev1.TolerationOpExists || t.Value == taint.Value)
+	})
+}
+
+// bind gives a Pod its node.
+func (a podKeeper) bind(ctx context.Context, about Reference, node string) error {
+	return a.cluster.Bind(ctx, byScheduler, about, node)
+}
+
+func unscheduled(pod *corev1.Pod, reason, message string) {
+	setPodCondition(pod, corev1.PodScheduled, corev1.ConditionFalse, reason, message)
+}
+
+// report writes the status of a Pod, as a kubelet does.
+func (a podKeeper) report(ctx context.Context, about Reference, edit func(*corev1.Pod)) error {
+	_, err := update(ctx, a.company, byKubelet, about, "status", func(pod *corev1.Pod) {
+		edit(pod)
+		pod.Status.ObservedGeneration = pod.Generation
+	})
+	return err
+}
+
+// address is an address that no other Pod has.
+func (a podKeeper) address(about Reference) string {
+	for try := 0; ; try++ {
+		n := keyed.Random(a.seed, "pod address", about.String(), try).Uint32()
+		address := netip.AddrFrom4([4]byte{10, 128 | byte(n>>16), byte(n >> 8), byte(n)})
+		if who, taken := a.addresses[address]; !taken || who == about {
+			a.addresses[address] = about
+			return address.String()
+		}
+	}
+}
+
+func (a podKeeper) freeAddress(pod *object.Object) {
+	status, _ := pod.Fields["status"].(map[string]any)
+	text, _ := status["podIP"].(string)
+	if address, err := netip.ParseAddr(text); err == nil {
+		delete(a.addresses, address)
+	}
+}
+
+func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
+	is := corev1.PodCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: jsonvalue.Now(), ObservedGeneration: pod.Generation}
+	was := podCondition(pod, kind)
+	if was == nil {
+		pod.Status.Conditions = append(pod.Status.Conditions, is)
+		return
+	}
+	if was.Status == status {
+		is.LastTransitionTime = was.LastTransitionTime
+	}
+	*was = is
+}
+
+// hostAddress is that of every node.
+var hostAddress = []corev1.HostIP{{IP: "192.0.2.1"}}
+
+// waiting is a Pod whose containers are being made.
+func waiting(pod *corev1.Pod) {
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.HostIP, pod.Status.HostIPs = hostAddress[0].IP, hostAddress
+	pod.Status.StartTime = new(jsonvalue.Now())
+	unready := "containers with unready status: " + containerNames(pod)
+	setPodCondition(pod, corev1.PodReadyToStartContainers, corev1.ConditionFalse, "", "")
+	setPodCondition(pod, corev1.PodInitialized, corev1.ConditionTrue, "", "")
+	setPodCondition(pod, corev1.PodReady, corev1.ConditionFalse, "ContainersNotReady", unready)
+	setPodCondition(pod, corev1.ContainersReady, corev1.ConditionFalse, "ContainersNotReady", unready)
+	setPodCondition(pod, corev1.PodScheduled, corev1.ConditionTrue, "", "")
+	state := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}
+	for _, container := range pod.Spec.Containers {
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: container.Name, Image: container.Image, State: state, Started: new(false)})
+	}
+}
+
+func containerNames(pod *corev1.Pod) string {
+	var names []string
+	for _, container := range pod.Spec.Containers {
+		names = append(names, container.Name)
+	}
+	return fmt.Sprint(names)
+}
+
+func stageOf(m metav1.Object) string { return m.GetAnnotations()[StageAnnotation] }

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package actors
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+// Who is said to own what actors write.
+const (
+	byControllers = "kube-controller-manager"
+	byScheduler   = "kube-scheduler"
+	byKubelet     = "kubelet"
+)
+
+// create stores a new object, of a built-in kind.
+func (c *company) create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error) {
+	return c.cluster.Create(ctx, manager, r, typed)
+}
+
+// update changes an object in its Go type, all of it but the status, or through
+// a subresource. A change that changes nothing is no write.
+func update[T any, P goPointer[T]](ctx context.Context, c *company, manager string, about Reference, subresource string, edit func(*T)) (*T, error) {
+	obj, err := c.cluster.Update(ctx, manager, about, subresource, func(old *object.Object) (*object.Object, error) {
+		typed, err := readingOf[T, P](c, about, old)
+		if err != nil {
+			return nil, err
+		}
+		edit(typed)
+		obj := &object.Object{Fields: old.Fields, Poison: old.Poison}
+		if err := object.Retype(obj, typed); err != nil {
+			return nil, err
+		}
+		jsonvalue.KeepField(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
+		return obj, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return readingOf[T, P](c, about, obj)
+}
+
+// edit changes the fields of an object of any kind.
+func (c *company) edit(ctx context.Context, about Reference, subresource string, edit func(obj *object.Object)) error {
+	_, err := c.cluster.Update(ctx, byControllers, about, subresource, func(old *object.Object) (*object.Object, error) {
+		obj := old.Copy()
+		edit(obj)
+		return obj, nil
+	})
+	return err
+}
+
+// remove deletes an object, if it is still the one that the actor has seen.
+func (c *company) remove(ctx context.Context, about Reference, seen *object.Object, policy metav1.DeletionPropagation, grace *int64) error {
+	uid, version := seen.Meta().GetUID(), seen.Meta().GetResourceVersion()
+	opts := metav1.DeleteOptions{GracePeriodSeconds: grace, Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}
+	if policy != "" {
+		opts.PropagationPolicy = &policy
+	}
+	return c.cluster.Delete(ctx, byControllers, about, &opts)
+}

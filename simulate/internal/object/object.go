@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package object holds what the server stores: versions of objects with their
+// fields as JSON has them, the forms that they were encoded in, and what a
+// schema of a kind must be able to do.
+package object
+
+import (
+	"maps"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Object is one version of one object. Nobody changes it once it is stored.
+type Object struct {
+	Fields map[string]any // as JSON has them
+	Poison bool           // its protobuf form cannot be decoded
+	// encoded are the forms of it that were made.
+	Encoded atomic.Pointer[Encoding]
+	// shape is the schema that it is known to be pruned and defaulted by; nil:
+	// none.
+	Shape Schema
+	// defines is what it defines, if it is a CRD that can be compiled.
+	Defines any
+	// labelled: of a new Job, the labels were taken from its template.
+	Labelled bool
+}
+
+func (o *Object) Meta() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: o.Fields}
+}
+
+func (o *Object) Key() types.NamespacedName {
+	m := o.Meta()
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+}
+
+// Copy is a deep copy, to be changed and stored.
+func (o *Object) Copy() *Object {
+	return &Object{Fields: runtime.DeepCopyJSON(o.Fields), Poison: o.Poison, Defines: o.Defines, Labelled: o.Labelled}
+}
+
+// At is the object with another resourceVersion. It shares all else.
+func (o *Object) At(revision int64) *Object {
+	fields := maps.Clone(o.Fields)
+	metadata, _ := fields["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]any{}
+	}
+	metadata["resourceVersion"] = strconv.FormatInt(revision, 10)
+	fields["metadata"] = metadata
+	return &Object{Fields: fields, Poison: o.Poison, Shape: o.Shape, Defines: o.Defines}
+}
+
+// Revision is the version of a stored object.
+func (o *Object) Revision() int64 {
+	n, _ := strconv.ParseInt(o.Meta().GetResourceVersion(), 10, 64)
+	return n
+}
+
+// LabelSet are the labels of an object.
+func LabelSet(o *Object) labels.Set { return o.Meta().GetLabels() }
+
+// ObjectOf is obj, typed or unstructured, as the server holds it.
+func ObjectOf(obj runtime.Object) (*Object, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	return (&Object{Fields: fields}).Copy(), nil
+}
+
+// Unset reports whether a timestamp of metadata is not set.
+func Unset(t *metav1.Time) bool { return t == nil || t.IsZero() }
+
+// TypedOf is obj in its Go type.
+func TypedOf[T any](obj *Object) (*T, error) {
+	typed := new(T)
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Fields, typed)
+}
+
+// Retype writes a typed object back into obj.
+func Retype(obj *Object, typed any) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+	if err != nil {
+		return err
+	}
+	fields["apiVersion"], fields["kind"] = obj.Fields["apiVersion"], obj.Fields["kind"]
+	obj.Fields = fields
+	return nil
+}
+
+func MetadataOf(o *Object) map[string]any {
+	metadata, _ := o.Fields["metadata"].(map[string]any)
+	return metadata
+}
+
+// Same reports whether two objects are equal in all that is stored.
+func Same(a, b *Object) bool {
+	return !a.Poison && !b.Poison && jsonvalue.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
+}
+
+func NameOf(m metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
+}
+
+func NodeOf(obj *Object) string {
+	spec, _ := obj.Fields["spec"].(map[string]any)
+	node, _ := spec["nodeName"].(string)
+	return node
+}
+
+// Resources that the server and its actors ask for by name.
+var (
+	Pods       = schema.GroupResource{Resource: "pods"}
+	Namespaces = schema.GroupResource{Resource: "namespaces"}
+	Accounts   = schema.GroupResource{Resource: "serviceaccounts"}
+	ConfigMaps = schema.GroupResource{Resource: "configmaps"}
+)
