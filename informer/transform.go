@@ -24,13 +24,13 @@ type transforming[T Object] struct {
 // decodingAgain is a ListerWatcher that can decode an item once more, before the
 // page or frame after it is asked for.
 type decodingAgain[T Object] interface {
-	again(listwatch.Item[T]) (T, error)
+	Again(listwatch.Item[T]) (T, error)
 }
 
 // againBy is how lw decodes an item once more; nil: it cannot.
 func againBy[T Object](lw ListerWatcher[T]) func(listwatch.Item[T]) (T, error) {
 	if d, ok := lw.(decodingAgain[T]); ok {
-		return d.again
+		return d.Again
 	}
 	return nil
 }

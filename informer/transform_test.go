@@ -5,14 +5,18 @@ package informer
 
 import (
 	"errors"
+	"reflect"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
@@ -60,5 +64,21 @@ func TestInformer_TransformIsGivenWhatTheServerSent_B9(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// What a server has sent is decoded again for the next try, so that no object needs a
+// copy before the transform is called.
+func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
+	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://127.0.0.1:1"}, clientscheme.Scheme, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lw, err := restclient.NewListerWatcher[Object](reflect.TypeFor[*corev1.ConfigMap](), f.resolver, restclient.Target{Kind: fixture.ConfigMapKind}, WatchScope{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if againBy[Object](lw) == nil {
+		t.Error("a ListerWatcher over HTTP cannot decode an item again")
 	}
 }

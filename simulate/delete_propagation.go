@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
+//lint:file-ignore SA1019 a server takes what old clients send
+
 package simulate
 
 import (

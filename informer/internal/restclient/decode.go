@@ -294,8 +294,8 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Raw: raw}
 }
 
-// again decodes once more what item was decoded from.
-func (d *Decoder[T]) again(item listwatch.Item[T]) (T, error) {
+// Again decodes once more what item was decoded from.
+func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 	switch {
 	case len(item.Raw) == 0:
 		return item.Object, errors.New("what the object was decoded from is gone")

@@ -335,9 +335,9 @@ func (lw *restListerWatcher[T]) Host() (*Server, schema.GroupVersionKind) {
 	return lw.server, lw.of.named()
 }
 
-func (lw *restListerWatcher[T]) again(item listwatch.Item[T]) (T, error) {
+func (lw *restListerWatcher[T]) Again(item listwatch.Item[T]) (T, error) {
 	kind, _ := lw.resolver.KindOf(lw.of)
-	return lw.decoder.ofKind(kind).keeping(lw.managed()).again(item)
+	return lw.decoder.ofKind(kind).keeping(lw.managed()).Again(item)
 }
 
 func (lw *restListerWatcher[T]) Namespaced() (namespaced, known bool) {
