@@ -66,7 +66,7 @@ var arrows = map[string][]string{
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":     {},
 	"informer/internal/encoding": {"internal/ration"},
-	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch"}, // tests alone
+	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
 	"informer/internal/gate":     {"internal/simhook"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
 		"informer/listwatch", "internal/answers", "internal/confidential", "internal/ration", "internal/textlog"},
