@@ -45,7 +45,7 @@ type known[T base.Object] struct {
 }
 
 // DeltaFIFO is the log between the Reflectors and the Indexer: deltas in the
-// order of their streams, found by key, popped a key or a batch at a time.
+// order of their streams, popped a batch at a time.
 // Make one with NewDeltaFIFO. Safe for concurrent use; one goroutine pops.
 type DeltaFIFO[T base.Object] struct {
 	known Known[T]
@@ -53,7 +53,6 @@ type DeltaFIFO[T base.Object] struct {
 	mu    struct {
 		sync.Mutex
 		log    deltaLog[T]
-		synced map[base.ScopeID]chan struct{}
 		closed bool
 	}
 }
@@ -62,7 +61,6 @@ type DeltaFIFO[T base.Object] struct {
 func NewDeltaFIFO[T base.Object](known Known[T]) *DeltaFIFO[T] {
 	f := &DeltaFIFO[T]{known: known}
 	f.woken = sync.NewCond(&f.mu)
-	f.mu.synced = make(map[base.ScopeID]chan struct{})
 	return f
 }
 
@@ -127,17 +125,14 @@ func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
 	return f.PopBatchWoken(ctx)
 }
 
-// PopBatchWoken is PopBatch for one who has called wakeAtEnd.
+// PopBatchWoken is PopBatch for a caller of WakeAtEnd.
 func (f *DeltaFIFO[T]) PopBatchWoken(ctx context.Context) (Batch[T], error) {
 	if err := f.wait(ctx); err != nil {
 		return Batch[T]{}, err
 	}
 	f.mu.Lock()
-	b := f.mu.log.batch(BatchLimit)
-	chans := f.syncedLocked(b.Synced)
-	f.mu.Unlock()
-	closeAll(chans)
-	return b, nil
+	defer f.mu.Unlock()
+	return f.mu.log.batch(BatchLimit), nil
 }
 
 // WakeAtEnd has who waits look at ctx when it ends, until stop is called.
@@ -168,30 +163,6 @@ func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 		f.woken.Wait()
 	}
 	return nil
-}
-
-// SyncedScope is closed when the first list of scope has been popped.
-func (f *DeltaFIFO[T]) SyncedScope(scope base.ScopeID) <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.syncedLocked([]base.ScopeID{scope})[0]
-}
-
-func (f *DeltaFIFO[T]) syncedLocked(scopes []base.ScopeID) []chan struct{} {
-	var out []chan struct{}
-	for _, scope := range scopes {
-		if f.mu.synced[scope] == nil {
-			f.mu.synced[scope] = make(chan struct{})
-		}
-		out = append(out, f.mu.synced[scope])
-	}
-	return out
-}
-
-func closeAll(chans []chan struct{}) {
-	for _, c := range chans {
-		close(c)
-	}
 }
 
 // Newest is the version of key in scope that waits, or else is known; 0: none.

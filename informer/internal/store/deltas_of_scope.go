@@ -23,7 +23,6 @@ func (f *DeltaFIFO[T]) End(id base.ScopeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.end(id)
-	delete(f.mu.synced, id)
 }
 
 // SpeaksOf says whether the batch that has been popped last has something of a
