@@ -287,7 +287,7 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
 	if ended {
 		e := Event[T]{
-			Type: EventDeleted, Key: p.key, Old: p.given,
+			Type: Deleted, Key: p.key, Old: p.given,
 			FinalStateUnknown: p.how.has(endUnseen), LeftScope: p.how.has(endLeft),
 		}
 		if !p.hasGiven {
@@ -299,13 +299,13 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
-		buf = append(buf, Event[T]{Type: EventAdded, Key: p.key, New: p.now, Initial: initial})
+		buf = append(buf, Event[T]{Type: Added, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[T]{Type: EventUpdated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, Event[T]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
 		buf = append(buf, Event[T]{
-			Type: EventUndecodable, Key: p.key, Old: p.now, Undecodable: bad.now,
+			Type: Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
 			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
 		})
 	}

@@ -84,7 +84,7 @@ func TestBacklog_HealingIsTold_I8(t *testing.T) {
 		told := drain(w)
 		w.push(rose, nil, false)
 		told = append(told, drain(w)...)
-		if len(told) != 2 || told[0].Type != EventUndecodable || told[0].Healed || told[1].Type != EventUpdated || !told[1].Healed {
+		if len(told) != 2 || told[0].Type != Undecoded || told[0].Healed || told[1].Type != Updated || !told[1].Healed {
 			t.Errorf("%s: told %+v, want an undecodable version and an update that heals", name, told)
 		}
 		w.push(fell, nil, false)
@@ -309,7 +309,7 @@ func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
 	b.push(c, nil, false)
 	b.push(c, nil, false)
 	got := drain(b)
-	if len(got) != 1 || got[0].Type != EventUpdated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
+	if len(got) != 1 || got[0].Type != Updated || !got[0].Relisted || got[0].Resync || got[0].Old.GetResourceVersion() != got[0].New.GetResourceVersion() {
 		t.Errorf("told %+v, want one update to itself, because of a list", got)
 	}
 	b.push(c, nil, false)

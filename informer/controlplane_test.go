@@ -252,7 +252,7 @@ var _ = Describe("SharedInformer", Ordered, func() {
 		Eventually(contents(maps.Lister(), ns)).Should(Equal(live(ctx, ns)))
 		deleted := make(chan informer.Event[*corev1.ConfigMap], 10)
 		_, err := maps.AddHandler(func(e informer.Event[*corev1.ConfigMap]) {
-			if e.Type == informer.EventDeleted {
+			if e.Type == informer.Deleted {
 				deleted <- e
 			}
 		}, informer.HandlerOptions{})

@@ -96,9 +96,9 @@
 // An object that cannot be decoded, or that the transform refuses, is in
 // quarantine until its next version: its key, metadata and error are kept. Get of
 // the key returns an *UndecodableError, All leaves it out, and Lister.Undecodable
-// lists it. A handler with HandlerOptions.Undecodable gets EventUndecodable for
-// each such version, EventUpdated when the object heals if the handler was given
-// an object of the same UID before, else EventAdded, and EventDeleted at its end.
+// lists it. A handler with HandlerOptions.Undecodable gets Undecoded for
+// each such version, Updated when the object heals if the handler was given
+// an object of the same UID before, else Added, and Deleted at its end.
 // Old of that deletion is zero if the handler was never given an object;
 // Event.Undecodable then has the metadata. Other handlers keep the last state they
 // were given until the object heals or ends. A scope with such objects is in

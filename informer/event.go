@@ -7,27 +7,27 @@ package informer
 type EventType uint8
 
 const (
-	// EventAdded is an object that the handler did not know.
-	EventAdded EventType = iota + 1
-	// EventUpdated is a change of an object that the handler knew.
-	EventUpdated
-	// EventDeleted is an object that is gone, or left the handler's scope.
-	EventDeleted
-	// EventUndecodable is an object of which another version cannot be decoded.
+	// Added is an object that the handler did not know.
+	Added EventType = iota + 1
+	// Updated is a change of an object that the handler knew.
+	Updated
+	// Deleted is an object that is gone, or left the handler's scope.
+	Deleted
+	// Undecoded is an object of which another version cannot be decoded.
 	// Only a handler that asks for it in its HandlerOptions is told.
-	EventUndecodable
+	Undecoded
 )
 
 // String is the type in lower case, as logs and metrics show it.
 func (t EventType) String() string {
 	switch t {
-	case EventAdded:
+	case Added:
 		return "added"
-	case EventUpdated:
+	case Updated:
 		return "updated"
-	case EventDeleted:
+	case Deleted:
 		return "deleted"
-	case EventUndecodable:
+	case Undecoded:
 		return "undecodable"
 	}
 	return "unknown"
@@ -44,7 +44,7 @@ type Event[T Object] struct {
 	// New is the current state. Zero when Deleted and when Undecodable.
 	New T
 	// Undecodable says what is known of an object that cannot be decoded: of an
-	// EventUndecodable, and of an EventDeleted without Old, which ends an object
+	// Undecoded, and of a Deleted without Old, which ends an object
 	// that the handler was only ever told to be undecodable. Nil otherwise.
 	Undecodable *Undecodable
 	// Initial: Added or Undecodable, and part of what was there when the handler
@@ -71,7 +71,7 @@ type Event[T Object] struct {
 // Latest is New, or Old when Deleted or Undecodable. It is zero where the
 // handler was never given an object.
 func (e Event[T]) Latest() T {
-	if e.Type == EventDeleted || e.Type == EventUndecodable {
+	if e.Type == Deleted || e.Type == Undecoded {
 		return e.Old
 	}
 	return e.New

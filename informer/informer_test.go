@@ -70,17 +70,17 @@ func (l *log) take() []string {
 func (l *log) handle(e informer.Event[cmap]) {
 	text := e.Type.String() + " " + e.Key.Name
 	switch e.Type {
-	case informer.EventAdded:
+	case informer.Added:
 		text += " " + e.New.Data["v"]
 		if e.Initial {
 			text += " initial"
 		}
-	case informer.EventUpdated:
+	case informer.Updated:
 		text += " " + e.Old.Data["v"] + ">" + e.New.Data["v"]
 		if e.Resync {
 			text += " resync"
 		}
-	case informer.EventDeleted:
+	case informer.Deleted:
 		text += " " + e.Old.Data["v"]
 		if e.FinalStateUnknown {
 			text += " unseen"
@@ -118,8 +118,8 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 			told++
 			got, err := lister.Get(e.Key)
 			switch {
-			case e.Type == informer.EventDeleted && apierrors.IsNotFound(err):
-			case e.Type != informer.EventDeleted && err == nil && informer.ParseVersion(got.ResourceVersion) >= informer.ParseVersion(e.New.ResourceVersion):
+			case e.Type == informer.Deleted && apierrors.IsNotFound(err):
+			case e.Type != informer.Deleted && err == nil && informer.ParseVersion(got.ResourceVersion) >= informer.ParseVersion(e.New.ResourceVersion):
 			default:
 				t.Errorf("told of %s %s, but the store has %v, %v: handlers must find what they are told of", e.Type, e.Key, got, err)
 			}

@@ -395,7 +395,7 @@ func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e
 	}
 	n := l.noteOf(simhook.Told, e)
 	switch {
-	case e.Type == EventDeleted:
+	case e.Type == Deleted:
 	case e.Undecodable != nil:
 		n.UID, n.Version = string(e.Undecodable.UID), uint64(e.Undecodable.Version)
 	case !base.IsNil(e.New):

@@ -68,14 +68,14 @@ func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial
 		return
 	case was && is && c.OldUID == c.NewUID:
 		if !c.Same && !(c.Resync && isBad != nil) {
-			e := Event[T]{Type: EventUpdated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			e := Event[T]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
 			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
 	if isBad != nil && (isBad != wasBad || c.Resync) {
-		e := Event[T]{Type: EventUndecodable, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
+		e := Event[T]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
 		if is {
 			e.Old = c.New
 		}
@@ -97,16 +97,16 @@ func (s *eventStream[T]) cameOrWent(c *store.Change[T], was, is bool, wasBad, is
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := Event[T]{Type: EventDeleted, Key: c.Key, LeftScope: c.LeftScope}
+		e := Event[T]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
 		e.Old, e.FinalStateUnknown = c.End()
 		s.add(e, onlyHere(c))
 	case ended:
-		e := Event[T]{Type: EventDeleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
+		e := Event[T]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
 		_, e.FinalStateUnknown = c.End()
 		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[T]{Type: EventAdded, Key: c.Key, New: c.New, Initial: initial}, 0)
+		s.add(Event[T]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
 	}
 }
 

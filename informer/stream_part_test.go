@@ -182,7 +182,7 @@ func TestEventAs_LosesNothing(t *testing.T) {
 		case reflect.Bool:
 			f.SetBool(true)
 		case reflect.Uint8:
-			f.SetUint(uint64(EventUpdated))
+			f.SetUint(uint64(Updated))
 		case reflect.Interface:
 			f.Set(reflect.ValueOf(&unstructured.Unstructured{}))
 		case reflect.Pointer:

@@ -52,7 +52,7 @@ func (w *follower[T]) note(view map[string]string, e informer.Event[T], log bool
 	if log {
 		w.mu.log = append(w.mu.log, e.Type.String()+" "+e.Key.Name)
 	}
-	if e.Type == informer.EventDeleted {
+	if e.Type == informer.Deleted {
 		delete(view, e.Key.Name)
 		return
 	}

@@ -127,7 +127,7 @@ func (c *cacheConflict) Unwrap() error { return c.error }
 func (c *cacheConflict) WhenPassed(do func()) func() {
 	than := informer.ParseVersion(c.stale.ResourceVersion)
 	reg, err := c.informer.AddHandler(func(e informer.Event[*appsv1.Deployment]) {
-		if e.Type != informer.EventDeleted && informer.ParseVersion(e.New.ResourceVersion) > than {
+		if e.Type != informer.Deleted && informer.ParseVersion(e.New.ResourceVersion) > than {
 			do()
 		}
 	}, informer.HandlerOptions{})

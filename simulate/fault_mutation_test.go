@@ -66,7 +66,7 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 			w.put(configMap("a", "1"), configMap("b", "1"))
 			i := informer.For[cmap](w.factory)
 			_, err := i.AddHandler(func(e informer.Event[cmap]) {
-				if e.Key.Name == "a" && e.Type != informer.EventDeleted {
+				if e.Key.Name == "a" && e.Type != informer.Deleted {
 					e.New.Data["v"] = "mine"
 				}
 			}, informer.HandlerOptions{Name: "culprit"})
@@ -101,7 +101,7 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 			w.put(configMap("a", "1"))
 			i := informer.For[cmap](w.factory)
 			_, err := i.AddHandler(func(e informer.Event[cmap]) {
-				if e.Type == informer.EventUpdated {
+				if e.Type == informer.Updated {
 					e.Old.Labels = map[string]string{"app.kubernetes.io/name": "mine"}
 				}
 			}, informer.HandlerOptions{Name: "culprit"})

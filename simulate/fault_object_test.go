@@ -280,7 +280,7 @@ func TestInformer_SameNameWithAnotherUIDIsAnotherObject_B6(t *testing.T) {
 				var merged []string
 				_, err := i.AddHandler(func(e informer.Event[cmap]) {
 					text := e.Type.String()
-					if e.Type == informer.EventUpdated && e.Old.UID != e.New.UID {
+					if e.Type == informer.Updated && e.Old.UID != e.New.UID {
 						text += " from another UID"
 					}
 					merged = append(merged, text+" "+e.Key.Name)

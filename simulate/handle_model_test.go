@@ -40,10 +40,10 @@ func (b *believer) told(e informer.Event[cmap]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	_, held := b.mu.holds[e.Key]
-	if held == (e.Type == informer.EventAdded) && b.mu.fault == "" {
+	if held == (e.Type == informer.Added) && b.mu.fault == "" {
 		b.mu.fault = fmt.Sprintf("%s %s, but it had it: %v", e.Type, e.Key, held)
 	}
-	if e.Type == informer.EventDeleted {
+	if e.Type == informer.Deleted {
 		delete(b.mu.holds, e.Key)
 		return
 	}

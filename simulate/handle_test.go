@@ -267,7 +267,7 @@ func TestInformer_ScopesChangeAtRunTime_I4(t *testing.T) {
 				d := &diary{}
 				r, err := i.AddHandler(func(e informer.Event[cmap]) {
 					_, err := lister.Get(e.Key)
-					if (e.Type == informer.EventDeleted) != (err != nil) {
+					if (e.Type == informer.Deleted) != (err != nil) {
 						t.Errorf("told of %s %s, but the store answers %v: it must change first", e.Type, e.Key, err)
 					}
 					d.handle(e)

@@ -100,7 +100,7 @@ func ofFlyball[T informer.Object](t *testing.T, r schema.GroupResource, i *infor
 		return out
 	})
 	if _, err := i.AddHandler(func(e informer.Event[T]) {
-		if e.Type != informer.EventDeleted {
+		if e.Type != informer.Deleted {
 			g.saw(e.New)
 		}
 	}, informer.HandlerOptions{}); err != nil {

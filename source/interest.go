@@ -101,15 +101,15 @@ func (p changed[T]) check(like informer.Object) error {
 // plainUpdate: something changed in an object that was known, and it may be
 // dropped.
 func (c change) plainUpdate() bool {
-	return !c.vital && c.Type == informer.EventUpdated && !c.Resync
+	return !c.vital && c.Type == informer.Updated && !c.Resync
 }
 
 // vital reports that e must not be lost because of what changed.
 func vital(e informer.Event[informer.Object]) bool {
-	if e.Type == informer.EventDeleted || e.Type == informer.EventUndecodable {
+	if e.Type == informer.Deleted || e.Type == informer.Undecoded {
 		return true
 	}
-	if e.Type != informer.EventUpdated {
+	if e.Type != informer.Updated {
 		return false
 	}
 	if e.Old == nil || e.New == nil || e.Healed {

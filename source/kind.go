@@ -219,7 +219,7 @@ func causeOf(name string, e informer.Event[informer.Object]) Cause {
 	switch {
 	case e.New != nil:
 		c.Generation = e.New.GetGeneration()
-	case e.Type == informer.EventUndecodable && e.Undecodable.Metadata != nil:
+	case e.Type == informer.Undecoded && e.Undecodable.Metadata != nil:
 		c.Generation = e.Undecodable.Metadata.GetGeneration()
 	}
 	return c

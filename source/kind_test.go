@@ -102,10 +102,10 @@ func TestKind_AddsTheKeyOfEachEvent_R1(t *testing.T) {
 			do   func()
 			want source.Cause
 		}{
-			{func() {}, source.Cause{Type: informer.EventAdded, Initial: true, Generation: 1}},
-			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: informer.EventUpdated, OldGeneration: 1, Generation: 2}},
-			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.EventDeleted, OldGeneration: 2}},
-			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: informer.EventAdded, Generation: 3}},
+			{func() {}, source.Cause{Type: informer.Added, Initial: true, Generation: 1}},
+			{func() { s.Write(deployment("a", generation(2))) }, source.Cause{Type: informer.Updated, OldGeneration: 1, Generation: 2}},
+			{func() { s.Delete(informer.Key{Namespace: "prod", Name: "a"}) }, source.Cause{Type: informer.Deleted, OldGeneration: 2}},
+			{func() { s.Write(deployment("a", generation(3))) }, source.Cause{Type: informer.Added, Generation: 3}},
 		} {
 			step.do()
 			step.want.Source, step.want.Object = "kind Deployment", key

@@ -52,7 +52,7 @@ type change struct {
 func passes(p Predicate, e informer.Event[informer.Object]) bool {
 	c := change{e, vital(e)}
 	known := states(e)
-	if e.Type == informer.EventUndecodable {
+	if e.Type == informer.Undecoded {
 		known = known[:1] // the last state that could be decoded speaks for it
 	}
 	for _, obj := range known {

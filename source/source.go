@@ -57,11 +57,11 @@ type Cause struct {
 // that, nor what was there when the source started, nor a resync.
 func (c Cause) Renewed() bool {
 	switch c.Type {
-	case informer.EventAdded:
+	case informer.Added:
 		return !c.Initial
-	case informer.EventDeleted:
+	case informer.Deleted:
 		return true
-	case informer.EventUpdated:
+	case informer.Updated:
 		return c.Deleting || c.OldGeneration != 0 && c.Generation != c.OldGeneration
 	}
 	return false

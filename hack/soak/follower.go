@@ -103,7 +103,7 @@ func (w *following[T]) note(handler string, e informer.Event[T]) {
 	defer w.mu.Unlock()
 	w.mu.events++
 	told := w.mu.told[handler]
-	if e.Type == informer.EventDeleted {
+	if e.Type == informer.Deleted {
 		delete(told, e.Key)
 		return
 	}

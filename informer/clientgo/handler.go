@@ -83,9 +83,9 @@ func resyncOf(period *time.Duration) time.Duration {
 // deliver calls h as client-go would.
 func deliver[T informer.Object](h cache.ResourceEventHandler, e informer.Event[T]) {
 	switch {
-	case e.Type == informer.EventAdded:
+	case e.Type == informer.Added:
 		h.OnAdd(e.New, e.Initial)
-	case e.Type == informer.EventUpdated:
+	case e.Type == informer.Updated:
 		h.OnUpdate(e.Old, e.New)
 	case e.FinalStateUnknown:
 		h.OnDelete(cache.DeletedFinalStateUnknown{Key: keyOf(e.Key), Obj: e.Old})

@@ -96,14 +96,14 @@ type feed[K comparable] struct {
 }
 
 func (f feed[K]) OnAdd(obj any, initial bool) {
-	f.tell(source.Cause{Type: informer.EventAdded, Initial: initial}, nil, obj)
+	f.tell(source.Cause{Type: informer.Added, Initial: initial}, nil, obj)
 }
 
 func (f feed[K]) OnUpdate(before, after any) {
-	f.tell(source.Cause{Type: informer.EventUpdated}, before, after)
+	f.tell(source.Cause{Type: informer.Updated}, before, after)
 }
 
-func (f feed[K]) OnDelete(obj any) { f.tell(source.Cause{Type: informer.EventDeleted}, obj, nil) }
+func (f feed[K]) OnDelete(obj any) { f.tell(source.Cause{Type: informer.Deleted}, obj, nil) }
 
 // tell adds the keys of both states, each once. A panic of the mapper costs
 // the rest of this event's keys.

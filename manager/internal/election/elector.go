@@ -131,7 +131,7 @@ func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 
 // saw is told what the watch of the Lease shows.
 func (e *Elector) saw(event informer.Event[*coordinationv1.Lease]) {
-	if event.Type == informer.EventDeleted {
+	if event.Type == informer.Deleted {
 		e.lease.gone(event.Old)
 		return
 	}
