@@ -7,12 +7,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -151,7 +155,11 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	if s.assets {
 		cmd.Env = append(cmd.Env, "TEST_ASSET_ETCD="+filepath.Join(binaries, "etcd"), "TEST_ASSET_KUBE_APISERVER="+filepath.Join(binaries, "kube-apiserver"))
 	}
+	cmd.Env = append(cmd.Env, mark+file)
 	said, failed := cmd.CombinedOutput()
+	if err := endLeftovers(mark + file); err != nil {
+		t.Errorf("end the servers that the suite left running: %v", err)
+	}
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatalf("%v\n%v\n%s", failed, err, said)
@@ -169,6 +177,34 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 		t.Errorf("%v, and no spec says why\n%s", failed, said)
 	}
 	return specs.WithLeafNodeType(types.NodeTypeIt | types.NodeTypeBeforeSuite | types.NodeTypeAfterSuite)
+}
+
+// mark is a variable in the environment of a suite, and so of the servers that it
+// starts.
+const mark = "FLYBALL_GUESTS_REPORT="
+
+// endLeftovers kills the processes that have variable in their environment. Some
+// suites do not stop each server that they start. It finds none where there is no
+// /proc.
+func endLeftovers(variable string) error {
+	environments, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return err
+	}
+	for _, file := range environments {
+		text, err := os.ReadFile(file)
+		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), variable) {
+			continue // it has ended, or is another user's
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err != nil {
+			return err
+		}
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return fmt.Errorf("kill %d: %w", pid, err)
+		}
+	}
+	return nil
 }
 
 // differences are the lines of DIFFERENCES.txt, by suite and spec: suite, spec
