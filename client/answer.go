@@ -71,7 +71,7 @@ func open(contentType string, body []byte) (answer, error) {
 		return a, nil
 	}
 	if !bytes.HasPrefix(body, []byte(protobufMagic)) {
-		return answer{}, errors.New("read the answer: it is said to be protobuf and does not begin as such")
+		return answer{}, errors.New("read the answer: its content type is protobuf, but it does not begin as protobuf does")
 	}
 	var envelope runtime.Unknown
 	if err := envelope.Unmarshal(body[len(protobufMagic):]); err != nil {

@@ -134,7 +134,7 @@ func (at *call) check() error {
 func (at *call) checkScope() error {
 	switch {
 	case !at.resource.namespaced && at.key.Namespace != "":
-		return fmt.Errorf("kind %s is of cluster scope; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
+		return fmt.Errorf("kind %s is cluster-scoped; leave the namespace %q out", at.kind.Kind, at.key.Namespace)
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb == verbDeleteAllOf:
 		return fmt.Errorf("kind %s is namespaced and the API deletes collections in one namespace at a time; pass client.InNamespace", at.kind.Kind)
 	case at.resource.namespaced && at.key.Namespace == "" && at.verb&(verbList|verbWatch) == 0:
@@ -212,7 +212,7 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 		}
 	}
 	if len(kinds) > 1 {
-		return own, fmt.Errorf("type %T stands for %d kinds in the scheme; say which by setting apiVersion and kind", obj, len(kinds))
+		return own, fmt.Errorf("type %T is registered for %d kinds in the scheme; set apiVersion and kind", obj, len(kinds))
 	}
 	return kinds[0], nil
 }

@@ -233,7 +233,7 @@ func TestCreateOrUpdate(t *testing.T) {
 		{"unreadable", []reply{status(403, "Forbidden", "no", "")}, func(*corev1.ConfigMap) error { return nil }, client.Unchanged, "GET", "no"},
 		{"created by another", []reply{status(404, "NotFound", "no", ""), status(409, "AlreadyExists", "there", "")}, func(*corev1.ConfigMap) error { return nil }, client.Unchanged, "POST", "there"},
 		{"mutate fails", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Data["x"] = "y"; return errors.New("oh") }, client.Unchanged, "GET", "mutate: oh"},
-		{"another name", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Name = "other"; return nil }, client.Unchanged, "GET", "has changed the name"},
+		{"another name", []reply{{body: read}}, func(cm *corev1.ConfigMap) error { cm.Name = "other"; return nil }, client.Unchanged, "GET", "mutate changed the name"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c, s := scripted(t, client.Options{}, row.answers...)

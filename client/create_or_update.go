@@ -73,7 +73,7 @@ func (c *Client) createOrUpdate(ctx context.Context, at *call, obj informer.Obje
 		return Unchanged, at.wrap(fmt.Errorf("mutate: %w", err))
 	}
 	if informer.KeyOf(obj) != named {
-		return Unchanged, at.wrap(fmt.Errorf("mutate has changed the name to %s", informer.KeyOf(obj)))
+		return Unchanged, at.wrap(fmt.Errorf("mutate changed the name to %s", informer.KeyOf(obj)))
 	}
 	if missing {
 		return Created, c.Create(ctx, obj, opts...)

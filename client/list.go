@@ -106,7 +106,7 @@ func aimAtAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []
 	case !untyped(like):
 		at.kind, err = c.KindOf(like)
 	case asked.kind.Empty():
-		err = errors.New("the type does not say which kind; pass client.OfKind")
+		err = errors.New("the type does not determine the kind; pass client.OfKind")
 	default:
 		at.kind = asked.kind
 	}

@@ -36,7 +36,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"no namespace, by key", func(c *client.Client) error { return c.Get(ctx, informer.Key{Name: "web"}, web()) }, "set metadata.namespace"},
 		{"namespace of a cluster-scoped kind", func(c *client.Client) error {
 			return c.Delete(ctx, &corev1.Namespace{ObjectMeta: at("prod", "web")})
-		}, `delete Namespace prod/web: kind Namespace is of cluster scope; leave the namespace "prod" out`},
+		}, `delete Namespace prod/web: kind Namespace is cluster-scoped; leave the namespace "prod" out`},
 		{"no name", func(c *client.Client) error { return c.Update(ctx, configMap("prod", "", nil)) }, "set metadata.name"},
 		{"no name to create", func(c *client.Client) error { return c.Create(ctx, configMap("prod", "", nil)) }, "metadata.generateName"},
 		{"a name that is a path", func(c *client.Client) error { return c.Delete(ctx, configMap("prod", "a/b", nil)) }, "may not contain '/'"},
@@ -78,8 +78,8 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"eviction of what is no Pod", func(c *client.Client) error { return c.Evict(ctx, web()) }, "evict ConfigMap prod/web: kind ConfigMap cannot be evicted"},
 		{"fewer replicas than none", func(c *client.Client) error { return c.SetScale(ctx, deployment("prod", "web"), -1) }, "-1 replicas"},
 		{"nothing to mutate with", func(c *client.Client) error { return second(c.CreateOrUpdate(ctx, web(), nil)) }, "use Apply"},
-		{"subresource without name", func(c *client.Client) error { return c.SubResource("").Update(ctx, web()) }, "no name of a subresource"},
-		{"subresource that is a path", func(c *client.Client) error { return c.SubResource("a/b").Get(ctx, web(), web()) }, "no name of a subresource"},
+		{"subresource without name", func(c *client.Client) error { return c.SubResource("").Update(ctx, web()) }, "not the name of a subresource"},
+		{"subresource that is a path", func(c *client.Client) error { return c.SubResource("a/b").Get(ctx, web(), web()) }, "not the name of a subresource"},
 		{"kind that is not served", func(c *client.Client) error {
 			return c.Create(ctx, &corev1.PersistentVolumeClaim{ObjectMeta: at("prod", "web")})
 		}, "not served by the API server (is its CustomResourceDefinition installed?)"},
@@ -87,7 +87,7 @@ func TestClient_WhatCannotBeIsAnErrorBeforeTheRequest_C5(t *testing.T) {
 		{"list of unstructured", func(c *client.Client) error { return firstError[*unstructured.Unstructured](ctx, c) }, "client.OfKind"},
 		{"list in a namespace that cannot be", func(c *client.Client) error {
 			return firstError[*corev1.Namespace](ctx, c, client.InNamespace("prod"))
-		}, "cluster scope"},
+		}, "cluster-scoped"},
 		{"list by bad labels", func(c *client.Client) error {
 			return firstError[*corev1.ConfigMap](ctx, c, client.MatchingLabels{"a b": ""})
 		}, "labels to match"},

@@ -108,7 +108,7 @@ func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
 	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= wait {
 		return false
 	}
-	logr.FromContextOrDiscard(ctx).V(1).Info("Sending a request again", "request", at.String(), "after", wait, "because", why.Error())
+	logr.FromContextOrDiscard(ctx).V(1).Info("Retrying a request", "request", at.String(), "after", wait, "because", why.Error())
 	return linger.For(ctx, wait)
 }
 

@@ -36,7 +36,7 @@ func (c *Client) SetScale(ctx context.Context, obj informer.Object, replicas int
 		return err
 	}
 	if replicas < 0 {
-		return at.wrap(fmt.Errorf("%d replicas cannot be", replicas))
+		return at.wrap(fmt.Errorf("%d replicas: the number must not be negative", replicas))
 	}
 	change := map[string]any{"spec": map[string]any{"replicas": replicas}}
 	a, err := c.sendPatch(ctx, at, obj, MergePatch(change))

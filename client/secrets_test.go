@@ -99,7 +99,7 @@ func TestClient_SecretsAreInNoErrorAndNoLog_C13(t *testing.T) {
 		"not there":         {get, status(404, "NotFound", `secrets "web" not found`, ""), []string{`secrets "web" not found`}, apierrors.IsNotFound},
 		"another owner":     {apply, status(409, "Conflict", `Apply failed with 1 conflict: conflict with "kubectl" using v1: .data.password`, `"causes":[{"reason":"FieldManagerConflict","message":"conflict with \"kubectl\" using v1","field":".data.password"}]`), []string{".data.password", `conflict with "kubectl"`}, apierrors.IsConflict},
 		"a proxy's page":    {get, reply{code: 502, body: "<html>" + canary + "</html>", header: http.Header{"Content-Type": {"text/html"}}}, []string{"(502)"}, nil},
-		"what is not JSON":  {get, reply{body: "{" + canary}, []string{"get Secret prod/web: no JSON from byte 2 on"}, nil},
+		"what is not JSON":  {get, reply{body: "{" + canary}, []string{"get Secret prod/web: not JSON from byte 2 on"}, nil},
 		"nor protobuf":      {get, reply{body: "k8s\x00" + canary, header: http.Header{"Content-Type": {"application/vnd.kubernetes.protobuf"}}}, []string{"get Secret prod/web"}, nil},
 		"no base64":         {get, reply{body: `{"kind":"Secret","apiVersion":"v1","data":{"password":"` + canary + `%%"}}`}, []string{"illegal base64 data at input byte"}, nil},
 		"another type":      {get, reply{body: `{"kind":"Secret","apiVersion":"v1","immutable":"` + canary + `"}`}, []string{"field Secret.immutable is not a bool"}, nil},

@@ -34,7 +34,7 @@ func (c *Client) SubResource(name string) *SubResource {
 
 func (s *SubResource) check(v verb, obj any) error {
 	if s.name == "" || strings.ContainsAny(s.name, "/%?#") {
-		return fmt.Errorf("%s subresource %q of %T: this is no name of a subresource, as status or scale", v, s.name, obj)
+		return fmt.Errorf("%s subresource %q of %T: not the name of a subresource, such as status or scale", v, s.name, obj)
 	}
 	return nil
 }

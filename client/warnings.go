@@ -46,7 +46,7 @@ func (w *warningLog) HandleWarningHeaderWithContext(ctx context.Context, code in
 	if err != nil {
 		log = w.fallback
 	}
-	textlog.Warn(textlog.Throttled(log), nil, "warning from the API server", "warning", text)
+	textlog.Warn(textlog.Throttled(log), nil, "Warning from the API server", "warning", text)
 }
 
 func (w *warningLog) first(text string) bool {

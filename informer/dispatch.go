@@ -63,7 +63,7 @@ func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
 	if p, ok := errors.AsType[*base.PanicError](first.Err); ok {
 		stack = []any{"stack", p.Stack}
 	}
-	log.Error(first.Err, "Objects cannot be decoded; reads of their keys say so until their next versions; what the transform refuses is given to it again", stack...)
+	log.Error(first.Err, "Quarantined objects that cannot be decoded or that the transform refuses; reading them returns an error until that changes", stack...)
 }
 
 // store runs apply in the critical section: first the Indexer, then the
@@ -93,7 +93,7 @@ func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.
 		do()
 	}
 	if err != nil {
-		c.log.Error(err, "An index function panicked; the objects are stored without its values, and ByIndex does not find them by it")
+		c.log.Error(err, "An index function panicked; ByIndex does not find the objects by it")
 	}
 	return done
 }

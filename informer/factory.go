@@ -292,7 +292,7 @@ func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema
 	all := f.cores()
 	for _, kind := range kinds {
 		if !slices.ContainsFunc(all, func(c *core) bool { return c.gvk() == kind }) {
-			return nil, fmt.Errorf("wait for sync of %s: no informer of that kind was asked for", kind)
+			return nil, fmt.Errorf("wait for sync of %s: there is no informer of that kind", kind)
 		}
 	}
 	wanted := slices.DeleteFunc(all, func(c *core) bool {

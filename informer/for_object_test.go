@@ -127,7 +127,7 @@ func TestForObject_MisuseSaysWhatToDo_B11(t *testing.T) {
 		"nil pointer":               {ForObject(f, (*corev1.Pod)(nil)).Err(), "give a pointer to an API type that has metadata"},
 		"no metadata":               {ForObject(f, &notMetadata{}).Err(), "give a pointer to an API type that has metadata"},
 		"unstructured, no kind":     {ForObject(f, &unstructured.Unstructured{}).Err(), "set apiVersion and kind of the object"},
-		"several kinds":             {ForObject(f, &fixture.Site{}).Err(), "stands for 2 kinds in the scheme; set apiVersion and kind"},
+		"several kinds":             {ForObject(f, &fixture.Site{}).Err(), "is registered for 2 kinds in the scheme; set apiVersion and kind"},
 		"several kinds, one named":  {ForObject(f, exampleOf(&fixture.Site{}, fixture.SiteKind)).Err(), ""},
 		"nil factory":               {ForObject(nil, &corev1.Pod{}).Err(), "the factory is nil"},
 		"For of an interface":       {For[Object](f).Err(), "informer.ForObject"},

@@ -213,7 +213,7 @@ func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 	return i.core.cover(i.handle, scopes)
 }
 
-// Ended is closed when the informer's run has ended, or this handle was
+// Ended is closed when the informer has stopped, or this handle was
 // released: it brings nothing new any more. After the run what is stored can
 // still be read.
 func (i *SharedInformer[T]) Ended() <-chan struct{} { return i.handle.ended }

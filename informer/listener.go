@@ -83,10 +83,10 @@ func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
 	}
 	n, over := l.add(changes, shared)
 	if n > 0 {
-		textlog.Warn(l.log, nil, "Handler falls behind; let it do less in a call, or be told of states instead of every event", "handler", l.name, "backlog", n)
+		textlog.Warn(l.log, nil, "A handler falls behind; shorten its calls, or let it receive states instead of every event", "handler", l.name, "backlog", n)
 	}
 	if over > 0 {
-		textlog.Warn(l.log, nil, "What waits for the handler has reached its bound; consecutive updates of an object merge until it is smaller", "handler", l.name, "bytes", over)
+		textlog.Warn(l.log, nil, "The backlog of a handler has reached its bound; merging consecutive updates of an object until it shrinks", "handler", l.name, "bytes", over)
 	}
 }
 
@@ -270,11 +270,11 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 		l.panicked()
 		if p == nil { // nothing can stop a Goexit
 			l.remove()
-			log.Error(errors.New("runtime.Goexit"), "Handler ended its goroutine; it is given no more events", "stack", stack)
+			log.Error(errors.New("runtime.Goexit"), "A handler called runtime.Goexit; it receives no more events", "stack", stack)
 			return
 		}
 		ok = true
-		log.Error(fmt.Errorf("panic: %v", p), "Handler panicked; it is given the next event", "stack", stack)
+		log.Error(fmt.Errorf("panic: %v", p), "A handler panicked; it continues with the next event", "stack", stack)
 	}()
 	if l.guard != nil {
 		v := l.guard.begin(handlerName{l.name, l.guard.kind().Kind}, e.Old, e.New)
@@ -334,7 +334,7 @@ func (l *listener[T]) rung() {
 	}
 	l.mu.Unlock()
 	if report {
-		textlog.Warn(l.log, nil, "Handler has not returned from a call; let it hand long work to a queue of its own, and bound its waits",
+		textlog.Warn(l.log, nil, "A handler has not returned from a call; move long work to a queue, and bound its waits",
 			"handler", l.name, "key", key.String(), "running", running.String(), "backlog", backlog)
 	}
 }

@@ -237,7 +237,7 @@ func texts(who []fmt.Stringer) (out []string) {
 
 func (d *MutationDetector) report(m Mutation) {
 	if d.news(m) {
-		d.log.Error(errChanged, "Objects from handlers and Listers are read-only; informer.Copy gives one's own",
+		d.log.Error(errChanged, "Copy objects from handlers and Listers with informer.Copy before modifying them",
 			"kind", m.Kind.Kind, "key", m.Key.String(), "fields", m.Fields, "suspects", m.Suspects,
 			"bystanders", m.Bystanders, "repaired", m.Repaired)
 	}

@@ -56,7 +56,7 @@ func (g *mutationGuard) keep(key Key, obj Object) *kept {
 	truth, err := faithfulCopy(obj)
 	if err != nil {
 		if g.unfaithful.CompareAndSwap(false, true) {
-			g.log.Error(err, "Changes of shared objects are not detected where copies differ; correct the type's DeepCopyObject", "kind", g.kind().Kind, "key", key.String())
+			g.log.Error(err, "Cannot detect modifications of this object, because its copy differs from it; fix the type's DeepCopyObject", "kind", g.kind().Kind, "key", key.String())
 		}
 		return nil
 	}

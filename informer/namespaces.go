@@ -128,7 +128,7 @@ func (c *core) chooseUnder(h *handle, f *following, chosen []string) {
 	}
 	f.chosen, f.known = chosen, true
 	if err := c.coverLocked(h, h.asked); err != nil {
-		c.log.Error(err, "Namespaces that were chosen cannot be watched")
+		c.log.Error(err, "Cannot watch the selected namespaces")
 	}
 }
 

@@ -156,6 +156,6 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 	offered := c.offerWrite(store.Observed[Object]{Effect: Stored, Key: u.Key, Object: obj})
 	changes := c.store(store.Batch[Object]{}, false, func() ([]store.Change[Object], error) { return c.indexer.Accept(u, obj) })
 	c.settled(offered, changes)
-	c.log.Info("The transform accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
+	c.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false
 }

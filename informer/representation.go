@@ -72,7 +72,7 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	own := like.GetObjectKind().GroupVersionKind()
 	if restclient.OfAnyKind(t) {
 		if own.Kind == "" || own.Version == "" {
-			return id, fmt.Errorf("informer.ForObject of %T: the type does not say which kind; set apiVersion and kind of the object", like)
+			return id, fmt.Errorf("informer.ForObject of %T: the type does not determine the kind; set apiVersion and kind of the object", like)
 		}
 		return coreID{object: t, kind: own}, nil
 	}
@@ -83,7 +83,7 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	case slices.Contains(kinds, own):
 		return coreID{object: t, kind: own}, nil
 	case len(kinds) > 1:
-		return id, fmt.Errorf("informer.ForObject of %T: the type stands for %d kinds in the scheme; set apiVersion and kind of the object", like, len(kinds))
+		return id, fmt.Errorf("informer.ForObject of %T: the type is registered for %d kinds in the scheme; set apiVersion and kind of the object", like, len(kinds))
 	}
 	return coreID{object: t, kind: kinds[0]}, nil
 }

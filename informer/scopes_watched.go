@@ -241,7 +241,7 @@ func (c *core) replanUnder(clusterWide bool) {
 		}
 		h.clusterWide = clusterWide
 		if err := c.coverLocked(h, h.asked); err != nil {
-			c.log.Error(err, "Scopes of a handle cannot be watched as discovery says")
+			c.log.Error(err, "Cannot watch the scopes of a handle")
 		}
 	}
 }

@@ -235,7 +235,7 @@ func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 		if s := i.Snapshot().Scopes[0]; s.State != StateLive || s.Anomalies.OutOfScope != 6 || s.Anomalies.Total() != 6 {
 			t.Errorf("state %v, anomalies %+v, want Live and 6 out of scope", s.State, s.Anomalies)
 		}
-		if n := log.with("which was not asked for"); n != 1 {
+		if n := log.with("should not have sent"); n != 1 {
 			t.Errorf("%d lines in the log, want one for all of them: %v", n, log)
 		}
 	})

@@ -35,7 +35,7 @@ func (e *SyncError) Error() string {
 func (e *SyncError) Unwrap() error { return e.Err }
 
 // errRunEnded is why a wait ends that nobody will end otherwise.
-var errRunEnded = errors.New("the informer's run has ended")
+var errRunEnded = errors.New("the informer has stopped")
 
 // awaitSync is why synced will not be closed, or nil when it is.
 func awaitSync(ctx context.Context, synced, over <-chan struct{}) error {

@@ -64,8 +64,8 @@ func TestInformer_WaitForSyncEndsWithTheRun_I9(t *testing.T) {
 		defer cancel()
 		go i.Run(ctx)
 		state, err := i.WaitForSync(t.Context())
-		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !strings.Contains(err.Error(), "run has ended") || state.Synced {
-			t.Errorf("got %+v, %v; want a *informer.SyncError that says that the run has ended", state, err)
+		if _, ok := errors.AsType[*informer.SyncError](err); !ok || !strings.Contains(err.Error(), "the informer has stopped") || state.Synced {
+			t.Errorf("got %+v, %v; want a *informer.SyncError that says that the informer has stopped", state, err)
 		}
 	})
 }

@@ -79,7 +79,7 @@ var _ = Describe("a function of the user that panics", func() {
 		put(ctx, "bad", "Reconcile")
 		Eventually(w.ran).WithArguments(key("bad")).Should(Equal(4), "three panics and a success, without another event")
 		Expect(w.Snapshot().Outcomes[reconcile.OutcomePanic]).To(Equal(uint64(3)))
-		Eventually(p.log).WithArguments("reconcile panicked, trying again with backoff", "a fault of the Reconcile", `"controller"="clumsy"`,
+		Eventually(p.log).WithArguments("Reconcile panicked; retrying with backoff", "a fault of the Reconcile", `"controller"="clumsy"`,
 			`"key"="`+ns+`/bad"`, `"reconcileID"=`, "panics_test.go").ShouldNot(BeEmpty(), "the first panic is logged with its stack; later lines are paced")
 		goesOn(ctx, "bad", w)
 	})

@@ -62,13 +62,13 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	}
 	switch {
 	case e.ID == "":
-		misuse = append(misuse, errors.New("no ID is given; name the Lease, such as manager.LeaderElection{ID: \"website\"}, or give -leader-election-id"))
+		misuse = append(misuse, errors.New("ID is not set; name the Lease, such as manager.LeaderElection{ID: \"website\"}, or give -leader-election-id"))
 	default:
 		misuse = append(misuse, valid("ID", e.ID, validation.IsDNS1123Subdomain(e.ID)))
 	}
 	switch {
 	case e.Namespace == "":
-		misuse = append(misuse, errors.New("no Namespace is given, and this is no pod that has one; name the Lease's, give -leader-election-namespace, or set POD_NAMESPACE"))
+		misuse = append(misuse, errors.New("Namespace is not set, and this process does not run in a Pod; name the Lease's, give -leader-election-namespace, or set POD_NAMESPACE"))
 	default:
 		misuse = append(misuse, valid("Namespace", e.Namespace, validation.IsDNS1123Label(e.Namespace)))
 	}

@@ -46,7 +46,7 @@ func (m *Manager) sendEvents() {
 	m.mailOnce.Do(func() {
 		// With the servers it is the last to end: all that tells has ended before.
 		if err := m.AddTo(StageServers, m.mail); err != nil {
-			m.log.Error(err, "no events are sent")
+			m.log.Error(err, "Cannot send Events")
 		}
 	})
 }

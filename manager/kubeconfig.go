@@ -25,7 +25,7 @@ import (
 // ErrNoCluster is what FindConfig and New return where nobody has said anything
 // about a cluster: no file was named, there is none in the home directory, no
 // context was asked for, and this is no pod.
-var ErrNoCluster = errors.New("nothing says how to reach it")
+var ErrNoCluster = errors.New("no configuration found")
 
 // serviceAccount is where a pod has its token.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
@@ -72,7 +72,7 @@ func inCluster() (*rest.Config, error) {
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
 		if _, missing := os.Stat(serviceAccount); missing == nil {
-			err = fmt.Errorf("%s is there, but KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", serviceAccount)
+			err = fmt.Errorf("%s exists, but KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set", serviceAccount)
 		}
 	}
 	return cfg, err
@@ -151,7 +151,7 @@ func load(context, by string, files ...string) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{Precedence: files}
 	merged, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or have it made anew", named, confidential.Config(err))
+		return nil, fmt.Errorf("read %s: it is malformed: %w; try \"kubectl config view\" on it, or create it again", named, confidential.Config(err))
 	}
 	if err := usable(merged, context); err != nil {
 		return nil, fmt.Errorf("read %s: %w", named, err)
@@ -171,7 +171,7 @@ func usable(cfg *api.Config, context string) error {
 	}
 	switch {
 	case len(cfg.Clusters) == 0:
-		return errors.New("it names no cluster; check that it is a kubeconfig and not empty")
+		return errors.New("it has no clusters; check that it is a kubeconfig and not empty")
 	case context != "" && cfg.Contexts[context] == nil:
 		return fmt.Errorf("it has no context %q; name another with -context (%s)", context, there)
 	case context == "" && cfg.CurrentContext == "":

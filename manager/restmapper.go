@@ -58,7 +58,7 @@ func (l *lazyMapper) refresh() (meta.RESTMapper, error) {
 		at := time.Now()
 		groups, err := l.load()
 		if err != nil {
-			return nil, fmt.Errorf("ask the server which kinds it serves: %w", err)
+			return nil, fmt.Errorf("discover the kinds that the server serves: %w", err)
 		}
 		mapper := restmapper.NewDiscoveryRESTMapper(groups)
 		l.mu.Lock()

@@ -72,7 +72,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 
-	m.log.Info("manager stops", "reason", why(asked), "gracePeriod", m.grace.String())
+	m.log.Info("Stopping the manager", "reason", why(asked), "gracePeriod", m.grace.String())
 	m.enter(PhaseStopping)
 	if hooks := m.webhookServer(); hooks != nil {
 		hooks.Drain()
@@ -97,9 +97,9 @@ func (m *Manager) announce() {
 	if m.health != nil {
 		values = append(values, "health", m.health.Addr())
 	}
-	m.log.Info("manager runs", values...)
+	m.log.Info("Started the manager", values...)
 	if log := m.log.V(1); log.Enabled() {
-		log.Info("start order", "stages", m.Snapshot().String())
+		log.Info("Start order", "stages", m.Snapshot().String())
 	}
 }
 
@@ -121,7 +121,7 @@ func (m *Manager) begin(fail context.CancelCauseFunc) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.mu.phase != PhaseNew {
-		return fmt.Errorf("run manager: it has been run already (%s); make a new one", m.mu.phase)
+		return fmt.Errorf("run manager: it has already run (%s); make a new one", m.mu.phase)
 	}
 	if len(m.mu.misuse) > 0 {
 		return fmt.Errorf("run manager: %w", errors.Join(m.mu.misuse...))

@@ -194,7 +194,7 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 		for name, add := range map[string]manager.Runnable{
 			`controller "late"`: late, "manager.RunnableFunc": manager.RunnableFunc(func(context.Context) error { j.write("late"); return nil }),
 		} {
-			if err := m.Add(add); err == nil || err.Error() != "add "+name+": the manager stops or has stopped" {
+			if err := m.Add(add); err == nil || err.Error() != "add "+name+": the manager is stopping or has stopped" {
 				t.Errorf("Add of %s while stopping = %v, want an error that says why: stop means no new work", name, err)
 			}
 		}

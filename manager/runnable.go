@@ -72,7 +72,7 @@ type (
 // Add has r, a controller as a rule, run in the last stage: when Run starts, or
 // at once during Run. It does not block. It is an error when r is nil or
 // remembers misuse, when it is a controller of a name that is taken, and when
-// the manager stops or has stopped; Run returns such an error of before, too.
+// the manager is stopping or has stopped; Run returns such an error of before, too.
 func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 
 // AddTo is Add for any stage. An informer of a factory needs no adding; one
@@ -88,10 +88,10 @@ func (m *Manager) AddTo(stage Stage, r Runnable) error {
 func (m *Manager) add(stage Stage, r Runnable) error {
 	i := slices.Index(stages[:], stage)
 	if i < 0 {
-		return fmt.Errorf("add to stage %q: there is no such stage; there are %v", stage, stages)
+		return fmt.Errorf("add to stage %q: there is no such stage; the stages are %v", stage, stages)
 	}
 	if isNil(r) {
-		return fmt.Errorf("add to %s: the Runnable is nil (%T); give one that was made", stage, r)
+		return fmt.Errorf("add to %s: the Runnable is nil (%T); pass one that is not nil", stage, r)
 	}
 	name := nameOf(r)
 	if misused, ok := r.(misusable); ok {
@@ -151,7 +151,7 @@ func (m *Manager) release(r Runnable, name string) {
 	}
 }
 
-var errStopped = errors.New("the manager stops or has stopped")
+var errStopped = errors.New("the manager is stopping or has stopped")
 
 // nameOf is how errors and states call r.
 func nameOf(r Runnable) string {

@@ -56,7 +56,7 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 		{"nil", func(m *manager.Manager) error { return m.Add(nil) }, "the Runnable is nil"},
 		{"nil controller", func(m *manager.Manager) error { return m.Add(none) }, "the Runnable is nil (*reconcile.Controller[string])"},
 		{"nil function", func(m *manager.Manager) error { return m.Add(manager.RunnableFunc(nil)) }, "the Runnable is nil"},
-		{"unknown stage", func(m *manager.Manager) error { return m.AddTo("cellar", deaf{}) }, `no such stage; there are [servers webhooks informers standby leadership controllers]`},
+		{"unknown stage", func(m *manager.Manager) error { return m.AddTo("cellar", deaf{}) }, `no such stage; the stages are [servers webhooks informers standby leadership controllers]`},
 		{"two of one name", func(m *manager.Manager) error {
 			must(t, m.Add(reconcile.New("twin", nothing, reconcile.Options{})))
 			return m.Add(reconcile.New("twin", nothing, reconcile.Options{}))

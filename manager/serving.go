@@ -43,7 +43,7 @@ func (s Serving) misuse(address string) error {
 	}
 	var wrong []error
 	if s.TLS != nil && !s.Secure {
-		wrong = append(wrong, errors.New("MetricsServing.TLS is given, but metrics are served without TLS; set MetricsServing.Secure (-metrics-secure)"))
+		wrong = append(wrong, errors.New("MetricsServing.TLS is set, but metrics are served without TLS; set MetricsServing.Secure (-metrics-secure)"))
 	}
 	if s.CertDir != "" && !s.Secure {
 		wrong = append(wrong, fmt.Errorf("MetricsServing.CertDir is %q, but metrics are served without TLS; set MetricsServing.Secure (-metrics-secure)", s.CertDir))

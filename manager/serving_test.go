@@ -221,7 +221,7 @@ func TestServing_TLSChangesHowIsServed(t *testing.T) {
 		t.Errorf("TLS %v %v, want 1.3", shown, err)
 	}
 	_, err := manager.New(manager.Options{Config: &rest.Config{Host: "http://x"}, MetricsServing: manager.Serving{TLS: func(*tls.Config) {}}})
-	if err == nil || !strings.Contains(err.Error(), "MetricsServing.TLS is given, but metrics are served without TLS") {
+	if err == nil || !strings.Contains(err.Error(), "MetricsServing.TLS is set, but metrics are served without TLS") {
 		t.Errorf("TLS without Secure: %v, want what to set", err)
 	}
 }

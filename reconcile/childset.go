@@ -21,7 +21,7 @@ import (
 
 // ErrNothingWanted is what Apply returns where it would have to prune all that there
 // is. If that is meant, call PruneAll.
-var ErrNothingWanted = errors.New("no child is wanted, and there are some; call PruneAll if they are to go")
+var ErrNothingWanted = errors.New("no child is wanted although there are some; call PruneAll to delete them all")
 
 // ChildWriter writes children. A client of package client is one.
 type ChildWriter interface {
@@ -268,7 +268,7 @@ func (s *ChildSet) apply(ctx context.Context, parent informer.Object, c child, r
 func (s *ChildSet) mayTake(parent, is informer.Object) error {
 	switch controller := metav1.GetControllerOfNoCopy(is); {
 	case controller == nil && !s.opts.Adopt:
-		return fmt.Errorf("object %s is there, and nobody controls it; rename it, delete it, or set ChildSetOptions.Adopt", keyText(informer.KeyOf(is)))
+		return fmt.Errorf("object %s exists and has no controller; rename it, delete it, or set ChildSetOptions.Adopt", keyText(informer.KeyOf(is)))
 	case controller != nil && controller.UID != parent.GetUID():
 		return &AlreadyControlledError{Object: informer.KeyOf(is), Controller: *controller}
 	}

@@ -235,7 +235,7 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	}
 	var err error
 	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
-		c.own.Error(p, "source panicked", "source", s.String(), "stack", p.Stack)
+		c.own.Error(p, "Source panicked", "source", s.String(), "stack", p.Stack)
 		return fmt.Errorf("source %s: %w", s, p)
 	}
 	if ctx.Err() != nil {
@@ -276,7 +276,7 @@ func (c *Controller[K]) awaitSources(ctx context.Context) bool {
 		case <-ctx.Done():
 			return false
 		case <-timer.C:
-			textlog.Warn(c.own, nil, "the workers have not started: sources are not synced", "sources", names(behind))
+			textlog.Warn(c.own, nil, "Workers have not started, because sources are not synced", "sources", names(behind))
 			wait *= 2
 			timer.Reset(wait)
 		}

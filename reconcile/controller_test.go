@@ -123,7 +123,7 @@ func TestController_WorkersStartWhenAllSourcesAreSynced_R2(t *testing.T) {
 		if got := j.notes(); got != "" {
 			t.Errorf("reconciled %q while a source was not synced; a worker must not see half of a list", got)
 		}
-		if got := len(j.lines("the workers have not started", `"sources"="slow"`)); got != 1 {
+		if got := len(j.lines("Workers have not started", `"sources"="slow"`)); got != 1 {
 			t.Errorf("after a minute %d lines name the source that is awaited, want 1: a wait must not be silent", got)
 		}
 		close(late.synced)

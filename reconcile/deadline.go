@@ -97,7 +97,7 @@ func (c *Controller[K]) check(w *worker[K], now time.Time) (next time.Time, more
 	if stack != "" {
 		r.overdue = true
 		c.counters.overdue.Add(1)
-		textlog.Warn(textlog.Throttled(r.logger()), nil, "reconcile has passed its soft deadline and still runs", "softDeadline", c.soft, "stack", stack)
+		textlog.Warn(textlog.Throttled(r.logger()), nil, "Reconcile still runs after its soft deadline", "softDeadline", c.soft, "stack", stack)
 	}
 	if hard := r.since.Add(c.hard); c.hard >= 0 {
 		if now.Before(hard) {
@@ -167,7 +167,7 @@ func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
 // reportLate names the reconciles that the time for draining was too short for.
 func (c *Controller[K]) reportLate(ctx context.Context) {
 	for _, r := range c.running() {
-		textlog.Warn(c.own, nil, "reconcile still runs at the end of the time for draining, cancelling it",
+		textlog.Warn(c.own, nil, "Reconcile still runs at the end of the drain timeout; cancelling it",
 			"key", r.Key, "reconcileID", r.ID, "running", time.Since(r.Since).Round(time.Millisecond), "drainTimeout", c.drainTime(ctx))
 	}
 }

@@ -94,12 +94,12 @@ var ErrStopped = errors.New("the controller has stopped and the time for drainin
 // ErrCutOff as the cause with which the context of a controller's Run ends has the
 // reconciles in flight cancelled at once: what they work on is no longer this
 // process's.
-var ErrCutOff = errors.New("what is in flight must not go on")
+var ErrCutOff = errors.New("requests in flight must not continue")
 
 // ErrNotLeading is in the error of a write that was refused because this process does
 // not lead, or no longer. Nothing was sent, unless the error says that it is not known.
 // A reconcile that returns it counts as stopped, and is tried again with backoff.
-var ErrNotLeading = errors.New("this process does not lead")
+var ErrNotLeading = errors.New("this process is not the leader")
 
 // every reports whether err says what is holds of: err itself or what it wraps, and
 // of joined errors each.

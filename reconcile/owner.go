@@ -131,7 +131,7 @@ func kindOf(obj informer.Object, scheme *runtime.Scheme) (schema.GroupVersionKin
 	case err == nil && len(kinds) == 1:
 		return kinds[0], nil
 	case err == nil && !slices.Contains(kinds, own):
-		return own, fmt.Errorf("type %T stands for %d kinds in the scheme; say which by setting apiVersion and kind", obj, len(kinds))
+		return own, fmt.Errorf("type %T is registered for %d kinds in the scheme; set apiVersion and kind", obj, len(kinds))
 	case own.Kind != "" && own.Version != "":
 		return own, nil
 	}

@@ -23,24 +23,24 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 			if p, ok := errors.AsType[*PanicError](err); ok {
 				stack = p.Stack
 			}
-			log.Error(err, "reconcile panicked, trying again with backoff", "attempts", c.queue.NumRequeues(key), "stack", stack)
+			log.Error(err, "Reconcile panicked; retrying with backoff", "attempts", c.queue.NumRequeues(key), "stack", stack)
 		case OutcomeTimeout:
-			log.Error(err, "reconcile cancelled at its hard deadline, trying again with backoff", "attempts", c.queue.NumRequeues(key), "hardDeadline", c.hard)
+			log.Error(err, "Reconcile exceeded its hard deadline; retrying with backoff", "attempts", c.queue.NumRequeues(key), "hardDeadline", c.hard)
 		case OutcomeError:
-			log.Error(err, "reconcile met an error, trying again with backoff", "attempts", c.queue.NumRequeues(key))
+			log.Error(err, "Reconcile failed; retrying with backoff", "attempts", c.queue.NumRequeues(key))
 		case OutcomeTerminal:
-			log.Error(err, "reconcile met an error that retrying cannot heal, waiting for an event")
+			log.Error(err, "Reconcile failed; not retrying until the next event")
 		case OutcomeConflict:
-			log.Info("reconcile met a newer version, trying again when the cache has it", "conflict", err.Error())
+			log.Info("Reconcile hit a conflict; retrying when the cache is up to date", "conflict", err.Error())
 		case OutcomeStopped:
-			log.Info("reconcile stopped", "reason", err.Error())
+			log.Info("Reconcile stopped", "reason", err.Error())
 		case OutcomeAfter, OutcomeRetry:
-			log.Info("reconcile waits", "outcome", a.outcome, "after", a.after, "reason", res.Reason)
+			log.Info("Reconcile will run again", "outcome", a.outcome, "after", a.after, "reason", res.Reason)
 		case OutcomeDone:
-			log.Info("reconcile done")
+			log.Info("Reconcile done")
 		}
 	})
 	if failure != nil {
-		log.Error(failure, "the error of a reconcile panicked while it was read", "outcome", a.outcome, "stack", failure.Stack)
+		log.Error(failure, "Reading the error of a reconcile panicked", "outcome", a.outcome, "stack", failure.Stack)
 	}
 }

@@ -50,7 +50,7 @@ func TestController_RepeatedFailuresAreCountedAtAFallingRate_R11(t *testing.T) {
 		if n := len(j.lines("report_test.go", "stack")); n != 1 {
 			t.Errorf("%d stacks, want one", n)
 		}
-		for _, failure := range []string{"reconcile panicked", "reconcile met an error"} {
+		for _, failure := range []string{"Reconcile panicked", "Reconcile failed; retrying"} {
 			lines := j.lines(failure)
 			if n := len(lines); n < 10 || n > 25 {
 				t.Errorf("%q is logged %d times in ten minutes, want 10 to 25", failure, n)

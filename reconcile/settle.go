@@ -55,7 +55,7 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 func (c *Controller[K]) retry(key K, priority *int) {
 	const longest = 1000 * time.Second
 	if err := guarded(func() { c.again(key, workqueue.AddOptions{RateLimited: true}, priority) }); err != nil {
-		c.own.Error(err, "the rate limiter panicked; waiting the longest time", "key", keyText(key), "wait", longest, "stack", err.Stack)
+		c.own.Error(err, "The rate limiter panicked; using the longest backoff", "key", keyText(key), "wait", longest, "stack", err.Stack)
 		c.queue.AddAfter(key, longest)
 	}
 }

@@ -48,7 +48,7 @@ func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err erro
 	}
 	first, again := c.take(p)
 	if again {
-		said := "run: it runs or has run already"
+		said := "run: it is running or has already run"
 		if p == standing {
 			said = "stand by: it does or has done so already"
 		}

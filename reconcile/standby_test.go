@@ -107,7 +107,7 @@ func TestController_StandbyAfterRunHasBegunWaits(t *testing.T) {
 			t.Errorf("reconciled %v, want a, once: the sources run once", got)
 		}
 		for want, again := range map[string]func(context.Context) error{
-			"run: it runs or has run already; make a new one":          s.Run,
+			"run: it is running or has already run; make a new one":    s.Run,
 			"stand by: it does or has done so already; make a new one": s.Standby,
 		} {
 			if err := again(t.Context()); err == nil || !strings.Contains(err.Error(), want) {

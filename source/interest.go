@@ -73,7 +73,7 @@ func (i Interest) judge(c change, _ informer.Object) verdict {
 
 func (i Interest) check(informer.Object) error {
 	if i < SpecChanged || i > DeletionChanged {
-		return fmt.Errorf("predicate %s is none of the interests of package source", i)
+		return fmt.Errorf("predicate %s is not one of package source", i)
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registratio
 			if err := s.informer.Err(); err != nil && synced != nil {
 				return fmt.Errorf("source %s: wait for sync: %w", s.name, err)
 			} else if err != nil {
-				log.Info("Source ended: its informer was released")
+				log.Info("Source stopped because its informer was released")
 				return nil
 			}
 			ended = nil // it is the run that has ended
@@ -150,13 +150,13 @@ func (f *feed[T, K]) judged(key Key, keys int) {
 
 func (f *feed[T, K]) passes(e informer.Event[informer.Object]) (pass bool) {
 	pass = true
-	defer f.caught(e.Key, "predicate panicked; the event passes")
+	defer f.caught(e.Key, "Predicate panicked; the event passes")
 	return passes(f.source.filter, e)
 }
 
 // collect appends the keys of obj. Those named before a panic stay.
 func (f *feed[T, K]) collect(key Key, obj informer.Object) {
-	defer f.caught(key, "mapper panicked; keys of this event are lost")
+	defer f.caught(key, "Mapper panicked; keys of this event are lost")
 	for k := range f.source.mapper(obj) {
 		f.keys = append(f.keys, k)
 	}

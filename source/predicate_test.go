@@ -215,7 +215,7 @@ func TestPredicate_MisuseIsNamed(t *testing.T) {
 		"nil when":       {When(nil), "function of predicate When is nil"},
 		"nil changed":    {Changed[*appsv1.Deployment](nil), "function of predicate Changed is nil"},
 		"other type":     {Or(Where(func(*corev1.Pod) bool { return true }), SpecChanged), "is for *v1.Pod, but the informer's objects are *v1.Deployment"},
-		"other interest": {Interest(99), "none of the interests"},
+		"other interest": {Interest(99), "is not one of package source"},
 	} {
 		if err := tc.p.check(like); err == nil || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: %v, want %q in it", name, err, tc.want)

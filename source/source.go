@@ -115,7 +115,7 @@ func (r *record) begin() error {
 		return r.err
 	}
 	if r.started.Swap(true) {
-		return fmt.Errorf("source %s: run: it runs or has run already; make one for each controller", r.name)
+		return fmt.Errorf("source %s: run: it is running or has already run; make one for each controller", r.name)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (s *TickerSource[K]) tick(log logr.Logger, add func(K, Cause)) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.panics.Add(1)
-			log.Error(fmt.Errorf("panic: %v", p), "the ticker's keys panicked; the rest of this tick is lost", "stack", string(debug.Stack()))
+			log.Error(fmt.Errorf("panic: %v", p), "The ticker's function panicked; the remaining keys of this tick are lost", "stack", string(debug.Stack()))
 		}
 	}()
 	s.events.Add(1)

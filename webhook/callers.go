@@ -33,14 +33,14 @@ func (c callers) check(purpose Purpose, state *tls.ConnectionState) error {
 	if c.authorities == nil || purpose == PurposeConvert {
 		return nil
 	}
-	cause := errors.New("the client has shown no certificate that webhook.Options.ClientCAs have signed")
+	cause := errors.New("the client presented no certificate signed by one of webhook.Options.ClientCAs")
 	if state != nil && len(state.VerifiedChains) > 0 {
 		leaf := state.VerifiedChains[0][0]
 		if len(c.names) == 0 || slices.Contains(c.names, leaf.Subject.CommonName) ||
 			slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return slices.Contains(c.names, name) }) {
 			return nil
 		}
-		cause = fmt.Errorf("the client's certificate is made for %q, which is none of webhook.Options.ClientNames", leaf.Subject.CommonName)
+		cause = fmt.Errorf("the client's certificate is for %q, which is not among webhook.Options.ClientNames", leaf.Subject.CommonName)
 	}
 	return &httpError{code: http.StatusUnauthorized, reason: metav1.StatusReasonUnauthorized, cause: cause}
 }

@@ -56,9 +56,9 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 		}{
 			{"the API server", admission, configMapPath, ours, "the-api-server", 200, ""},
 			{"the API server", admission, "/mutate--v1-configmap", ours, "the-api-server", 200, ""},
-			{"nobody", admission, configMapPath, nil, "", 401, "has shown no certificate"},
-			{"nobody", admission, "/mutate--v1-configmap", nil, "", 401, "has shown no certificate"},
-			{"a kubelet", admission, configMapPath, ours, "system:node:a", 401, `is made for \"system:node:a\"`},
+			{"nobody", admission, configMapPath, nil, "", 401, "presented no certificate"},
+			{"nobody", admission, "/mutate--v1-configmap", nil, "", 401, "presented no certificate"},
+			{"a kubelet", admission, configMapPath, ours, "system:node:a", 401, `is for \"system:node:a\"`},
 			{"somebody else's", admission, configMapPath, other, "the-api-server", 0, ""},
 			{"nobody, to convert", conversion, "/convert", nil, "", 200, ""},
 		} {

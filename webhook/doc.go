@@ -1,78 +1,77 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook answers the API server: whether a request is admitted, how its
-// object is completed, and what an object looks like in another version.
+// Package webhook serves admission and conversion webhooks: it validates and mutates
+// objects, and converts them between versions of their kind.
 //
 //	API server
 //	   │  HTTPS: AdmissionReview, ConversionReview
 //	   ▼
-//	handler.go       bounds: who, time; share.go: bytes at once   one goroutine per request
+//	handler.go       who may call, how long; share.go: bytes    one goroutine per request
 //	   │  body
 //	   ▼
-//	decoding.go      what it becomes in memory, before it does
+//	decoding.go      how much memory decoding would take
 //	   ▼
-//	review.go        decode, call, answer                      pure but for your function
-//	   ├──▶ Validate   your function says no, or nothing
+//	review.go        decode, call, answer                      pure, except your function
+//	   ├──▶ Validate   your function admits or denies
 //	   ├──▶ Mutate     your function changes the object ──▶ patch.go: what changed
 //	   └──▶ Convert    version ──▶ hub ──▶ version              conversion.go
 //
-//	internal/keypair the pair that is served                   lock: Holder
+//	internal/keypair the certificate that is served            lock: Holder
 //	   ▲ files of CertDir, or
-//	   │ Managed: a Secret that all replicas share; keyring.go decides
-//	   └──────▶ inject.go: who is to trust it: webhook configurations, CRDs
+//	   │ Managed: a Secret shared by all replicas; keyring.go decides
+//	   └──────▶ inject.go: the CA bundle of webhook configurations and CRDs
 //
 // # Promises
 //
-//	H1  a review is answered with its uid, or its sender is told what is wrong with
-//	    it; no body, no panic and no flood of them ends the server or takes more
-//	    memory than Options.MaxBody lets it
-//	H2  a patch has what the function changed and nothing else: fields that the Go
-//	    type does not know stay as they are
-//	H3  a conversion answers with all objects in their order, or none; each is of
-//	    the version that was asked for and has the metadata that it had, save for
-//	    labels and annotations
-//	H4  what is served is the best whole pair that was found, without a restart:
-//	    files that are missing, half written or expired replace nothing that works
-//	H5  what any replica serves is trusted by what was injected, at each moment of
-//	    a rotation; replicas that act at once agree on one Secret
-//	H6  a stop ends nothing that is under way, and new requests are answered until
+//	H1  a review is answered with its uid, or its sender gets an error; no body, panic
+//	    or flood of requests ends the server or takes more memory than Options.MaxBody
+//	    allows
+//	H2  a patch contains what the function changed and nothing else: fields unknown to
+//	    the Go type are preserved
+//	H3  a conversion answers with all objects in their order, or with none; each has
+//	    the desired version and its metadata unchanged, except for labels and
+//	    annotations
+//	H4  the server uses the best complete certificate that it has found, without a
+//	    restart: missing, half-written or expired files replace no working certificate
+//	H5  at each moment of a rotation, what any replica serves is trusted by the CA
+//	    bundles; replicas that act at the same time agree on one Secret
+//	H6  a stop interrupts no request in flight, and new requests are answered until
 //	    Options.DrainDelay has passed
 //	H7  a review is weighed before it is decoded: one that would allocate more than
 //	    Options.MaxDecoded is refused with its size, and large ones are decoded one
 //	    at a time
-//	H8  with Options.ClientCAs nobody has an admission answered who does not show a
-//	    certificate that they have signed, for a name that is allowed
+//	H8  with Options.ClientCAs only clients with a certificate signed by one of them,
+//	    for an allowed name, get an answer to an admission review
 //
 // # Verdicts and faults
 //
-// An error that a function of Validate or Mutate returns is a verdict: the request
-// is denied. An error of apierrors passes as it is; any other becomes Forbidden with
-// its text. A panic, a request for another kind than the function takes, and a
-// function that outlasts the server's patience are no verdicts: they are answered
-// as errors of HTTP, so that failurePolicy decides. They are logged, a panic with
-// its stack.
+// An error that a function of Validate or Mutate returns denies the request. An error of
+// apierrors is passed on as it is; any other becomes Forbidden with its text. A panic, a
+// request for another kind than the function takes, and a function that runs longer than
+// the server waits are not verdicts: they are answered as HTTP errors, so failurePolicy
+// decides. They are logged, a panic with its stack.
 //
 // # Certificates
 //
-// Without Managed the pair lies in files, which another program renews: tls.crt and
-// tls.key in CertDir. With Managed the server makes a certificate authority and a
-// pair, keeps both in a Secret, renews them, and writes the authority into the
-// configurations that name its Service. A new authority is trusted everywhere before
-// anything is signed by it, and the old one until it expires.
+// Without Managed, another program keeps the certificate in files: tls.crt and tls.key in
+// CertDir. With Managed the server creates a certificate authority and a certificate,
+// keeps both in a Secret, renews them, and writes the CA bundle into the configurations
+// that name its Service. A new authority is in every bundle before it signs anything, and
+// the old one stays there until it expires.
 //
-// Nothing waits for a certificate but readiness: Started is closed when the port is
-// open, and Check says why nobody can be served yet.
+// Only readiness waits for a certificate: Started is closed when the port is open, and
+// Check says why requests cannot be served yet.
 //
 // # Concurrency
 //
-// Every method is safe for concurrent use. Run alone blocks, and runs once. The
-// functions given to Validate, Mutate and Convert are called by many requests at
-// the same time; what they are given is theirs alone.
+// Every method is safe for concurrent use. Only Run blocks, and it runs once. The
+// functions given to Validate, Mutate and Convert are called concurrently; each call has
+// its own objects.
 //
 // # Testing
 //
-// Server is an http.Handler: give it requests without a network. What decides about
-// bodies, patches, conversions and key rings is pure, and is held by tables and
-// fuzz. The whole is tested on a real API server.
+// Server is an http.Handler: give it requests without a network. Bodies, patches,
+// conversions and key rings are decided by pure functions with tables and fuzz targets.
+// The whole is tested on a real API server.
 package webhook

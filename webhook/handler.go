@@ -204,11 +204,11 @@ func (s *Server) report(h *served, err error) {
 	switch {
 	case errors.As(err, &fault) && fault.stack != nil:
 		h.panics.Add(1)
-		log.Error(err, "a webhook panicked", "stack", string(fault.stack))
+		log.Error(err, "Webhook panicked", "stack", string(fault.stack))
 	case fault != nil && fault.code < http.StatusInternalServerError:
-		log.V(1).Info("refused a review", "reason", err.Error())
+		log.V(1).Info("Refused a review", "reason", err.Error())
 	default:
-		textlog.Warn(log, err, "could not answer a review")
+		textlog.Warn(log, err, "Cannot answer a review")
 	}
 }
 

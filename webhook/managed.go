@@ -70,7 +70,7 @@ func newManaged(opts Managed, held *keypair.Holder, cfg *rest.Config) (*managed,
 		return nil, err
 	}
 	m := &managed{Managed: opts, held: held, rest: c}
-	m.mu.pending = errors.New("nobody has been told yet whom to trust")
+	m.mu.pending = errors.New("no webhook configuration has the CA bundle yet")
 	return m, nil
 }
 
@@ -110,12 +110,12 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	if err != nil {
 		err = fmt.Errorf("keep the certificate in secret %s/%s: %w", m.Namespace, m.Secret, err)
 		if m.held.Miss(err) && ctx.Err() == nil {
-			log.Error(err, "what was served before stays")
+			log.Error(err, "Cannot renew the certificate; still serving the previous one")
 		}
 		return false
 	}
 	if served, _ := m.held.Offer(ring.serving, time.Now()); served {
-		log.Info("serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.Leaf.NotAfter.Format(time.RFC3339))
+		log.Info("Serving a certificate", "secret", m.Namespace+"/"+m.Secret, "notAfter", ring.serving.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	m.ring = ring
 	return m.tell(ctx, log, ring.bundle())
@@ -141,7 +141,7 @@ func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) 
 		} else if ring, err = ring.take(s, now, m.policy()); err != nil {
 			return ring, err
 		} else {
-			log.Info("changing the webhooks' key ring", "secret", m.Namespace+"/"+m.Secret, "step", s)
+			log.Info("Updating the webhooks' key ring", "secret", m.Namespace+"/"+m.Secret, "step", s)
 		}
 		ring.write(secret.Data)
 		err = m.write(ctx, secret)
@@ -150,7 +150,7 @@ func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) 
 		}
 		return ring, err
 	}
-	return keyring{}, fmt.Errorf("tried %d times: %w", managedTries, errors.Join(err, errors.New("others change it all the time")))
+	return keyring{}, fmt.Errorf("tried %d times: %w", managedTries, errors.Join(err, errors.New("it was changed by others each time")))
 }
 
 // known is how long all targets have trusted what ring trusts; below 0: they do not.
@@ -182,11 +182,11 @@ func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool
 			}
 		case wrote:
 			changed = true
-			log.Info("told whom to trust", "target", t.String())
+			log.Info("Updated the CA bundle", "target", t.String())
 		}
 	}
 	if news := m.note(problems, pending); news != nil && ctx.Err() == nil {
-		log.Error(news, "not all webhooks have been told whom to trust")
+		log.Error(news, "Cannot update the CA bundle of every webhook configuration")
 	}
 	switch {
 	case !all:
@@ -252,7 +252,7 @@ func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, er
 		}
 		conflict = err
 	}
-	return false, fmt.Errorf("others change it all the time: %w", conflict)
+	return false, fmt.Errorf("it was changed by others each time: %w", conflict)
 }
 
 // fieldManager of what is written here.

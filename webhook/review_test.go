@@ -283,14 +283,14 @@ func TestServer_MisuseIsRemembered(t *testing.T) {
 			webhook.Validate(s, "", nothing[*unknown])
 		},
 		"so name it": func(s *webhook.Server) { webhook.Validate(s, "", nothing[*unstructured.Unstructured]) },
-		`validate at path "/a": there is a webhook at that path`: func(s *webhook.Server) {
+		`validate at path "/a": there is already a webhook at that path`: func(s *webhook.Server) {
 			webhook.Validate(s, "/a", nothing[*corev1.ConfigMap])
 			webhook.Validate(s, "/a", nothing[*corev1.ConfigMap])
 		},
 		"a path begins with a slash":                              func(s *webhook.Server) { webhook.Validate(s, "a", nothing[*corev1.ConfigMap]) },
-		"convert *webhook_test.siteV2: there is no other version": func(s *webhook.Server) { webhook.Convert[*siteV2](s) },
+		"convert *webhook_test.siteV2: no other version is given": func(s *webhook.Server) { webhook.Convert[*siteV2](s) },
 		`version "v1" is given twice`:                             func(s *webhook.Server) { webhook.Convert(s, siteSpoke(), siteSpoke()) },
-		"has been given before": func(s *webhook.Server) {
+		"is already registered": func(s *webhook.Server) {
 			webhook.Convert(s, siteSpoke())
 			webhook.Convert(s, siteSpoke())
 		},
@@ -315,7 +315,7 @@ func TestServer_MisuseIsRemembered(t *testing.T) {
 		"MaxBody is -1":    {MaxBody: -1},
 		"MaxDecoded is -1": {MaxDecoded: -1},
 		"ClientNames are given without ClientCAs": {ClientNames: []string{"a"}},
-		"no Namespace is given, and this is no pod that has one; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
+		"Namespace is not set, and this process does not run in a Pod; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
 		`Service ""`:                                      {Managed: &webhook.Managed{Namespace: "a"}},
 		"neither an IP address nor a DNS":                 {Managed: &webhook.Managed{Namespace: "a", Service: "b", Names: []string{"a b"}}},
 		"AuthorityLifetime is 1h0m0s and Lifetime 1h0m0s": {Managed: &webhook.Managed{Namespace: "a", Service: "b", Lifetime: time.Hour, AuthorityLifetime: time.Hour}},

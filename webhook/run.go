@@ -84,7 +84,7 @@ func (s *Server) begin(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.ran {
-		return errors.New("run webhook server: it runs or has run already; make a new one")
+		return errors.New("run webhook server: it is running or has already run; make a new one")
 	}
 	s.mu.ran = true
 	if s.mu.log.IsZero() {
@@ -161,7 +161,7 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 	if wait <= 0 {
 		return
 	}
-	log.Info("webhooks are served until nobody sends new requests here", "for", wait.String())
+	log.Info("Serving webhooks during the drain delay", "for", wait.String())
 	linger.For(serving, wait)
 }
 

@@ -269,7 +269,7 @@ func TestRun_TakenPortIsAFault(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "listen on \""+taken.Addr().String()) || !strings.Contains(err.Error(), "webhook.Options.Address") {
 		t.Errorf("Run = %v, want the address and what to do", err)
 	}
-	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "has run already") {
+	if err := s.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "has already run") {
 		t.Errorf("a second Run = %v, want an error", err)
 	}
 }

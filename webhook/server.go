@@ -157,7 +157,7 @@ func (s *Server) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	case err != nil:
 		return schema.GroupVersionKind{}, fmt.Errorf("type %v is not in the scheme; call AddToScheme of its package: %w", t, err)
 	case len(kinds) > 1:
-		return schema.GroupVersionKind{}, fmt.Errorf("type %v stands for %d kinds in the scheme; give it one", t, len(kinds))
+		return schema.GroupVersionKind{}, fmt.Errorf("type %v is registered for %d kinds in the scheme; register it for one", t, len(kinds))
 	}
 	return kinds[0], nil
 }
@@ -193,7 +193,7 @@ func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersion
 	case !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "?# "):
 		err = fmt.Errorf("%s at path %q: a path begins with a slash and has no query, such as /%s-pods", purpose, path, purpose)
 	case slices.ContainsFunc(s.mu.hooks, func(h *served) bool { return h.path == path }):
-		err = fmt.Errorf("%s at path %q: there is a webhook at that path; give each its own", purpose, path)
+		err = fmt.Errorf("%s at path %q: there is already a webhook at that path; give each its own path", purpose, path)
 	}
 	if err != nil {
 		s.mu.misuse = append(s.mu.misuse, err)
@@ -207,7 +207,7 @@ func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersion
 // registerConversion has a kind converted.
 func (s *Server) registerConversion(kind schema.GroupKind, versions map[string]version) error {
 	if s.Converts(kind) {
-		return fmt.Errorf("kind %s has been given before", kind)
+		return fmt.Errorf("kind %s is already registered", kind)
 	}
 	s.mu.Lock()
 	first := len(s.mu.kinds) == 0

@@ -107,7 +107,7 @@ func (s *share) take(ctx context.Context, size int64) error {
 	if err := s.budget.Acquire(ctx, size); err != nil {
 		return &httpError{
 			code: http.StatusTooManyRequests, reason: metav1.StatusReasonTooManyRequests,
-			cause: errors.New("the webhook server has more requests than it reads at once"),
+			cause: errors.New("the webhook server is reading as many requests as it may"),
 		}
 	}
 	s.mu.Lock()

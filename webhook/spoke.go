@@ -53,7 +53,7 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 		return err
 	}
 	if len(spokes) == 0 {
-		return errors.New("there is no other version; give a webhook.Spoke for each")
+		return errors.New("no other version is given; add a webhook.Spoke for each")
 	}
 	versions := map[string]version{hub.Version: {
 		made:    typeOf[Hub](),

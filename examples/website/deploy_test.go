@@ -213,10 +213,10 @@ func deployed(streams bool) {
 		Expect(err).NotTo(HaveOccurred())
 		first := run("first")
 		network.serves(admin, deployment, first)
-		first.says("leader elected")
+		first.says("Leader elected")
 		ready(first)
 		second := run("second")
-		second.says("standing by")
+		second.says("Waiting to become the leader")
 		ready(second)
 		network.serves(admin, deployment, second, first)
 	})
@@ -310,7 +310,7 @@ func deployed(streams bool) {
 	whole("goes on when the one that works is told to stop", func(ctx context.Context) {
 		first, second := replicas[0], replicas[1]
 		first.stops()
-		second.says("leader elected")
+		second.says("Leader elected")
 		network.serves(admin, deployment, second)
 		kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", `{"spec":{"replicas":1}}`)
 		serves(ctx, sample, 1)
@@ -352,7 +352,7 @@ func deployed(streams bool) {
 		}
 		third := run("third")
 		network.serves(admin, deployment, third)
-		third.says("leader elected")
+		third.says("Leader elected")
 		ready(third)
 		kubectl(ctx, "apply", "-f", "config/sample.yaml")
 		Eventually(log.refused).WithTimeout(30 * time.Second).Should(ContainElement(

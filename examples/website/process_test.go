@@ -89,7 +89,7 @@ func TestProcess_DemoNeedsNothing(t *testing.T) {
 func TestProcess_ElectsALeaderWhenToldTo(t *testing.T) {
 	m := newMachine(t)
 	out, err := m.website(t, nil, "-demo", "-leader-elect", "-leader-election-namespace", "default").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "leader elected") || !strings.Contains(string(out), "done") {
+	if err != nil || !strings.Contains(string(out), "Leader elected") || !strings.Contains(string(out), "done") {
 		t.Errorf("%v, want the demo after an election:\n%s", err, out)
 	}
 	out, err = m.website(t, nil, "-demo", "-leader-elect").CombinedOutput()

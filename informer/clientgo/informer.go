@@ -40,7 +40,7 @@ func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], op
 	if opts.StripManagedFields {
 		// The kind may keep them for somebody else.
 	} else if err := i.KeepManagedFields(); err != nil && i.Err() == nil {
-		i.Logger().Info("Adapted for client-go without managedFields: code that reads them finds none", "reason", err.Error())
+		i.Logger().Info("The informer adapted for client-go has no managedFields", "reason", err.Error())
 	}
 	publish(i, opts)
 	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i), opts: opts}
@@ -104,7 +104,7 @@ func (s *SharedIndexInformer[T]) Run(stop <-chan struct{}) {
 func (s *SharedIndexInformer[T]) RunWithContext(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	if !s.life.begin() {
-		log.Info("The informer has started already; it runs once", "kind", s.informer.Kind().Kind)
+		log.Info("The informer has already started and cannot run again", "kind", s.informer.Kind().Kind)
 		return
 	}
 	var err error
@@ -114,7 +114,7 @@ func (s *SharedIndexInformer[T]) RunWithContext(ctx context.Context) {
 		err = s.informer.Run(ctx)
 	}
 	if err != nil {
-		log.Error(err, "Informer ended")
+		log.Error(err, "Informer failed")
 	}
 	s.life.end()
 }
@@ -183,7 +183,7 @@ func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 		}
 		typed, ok := out.(T)
 		if !ok {
-			return none, fmt.Errorf("the transform made a %T of a %T; it must return the type it is given", out, obj)
+			return none, fmt.Errorf("the transform returned a %T for a %T; it must return the type of its argument", out, obj)
 		}
 		return typed, nil
 	})

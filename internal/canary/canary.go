@@ -129,7 +129,7 @@ func (p *program) secrets() []string {
 
 // wanted are words without which the program has not done what it should.
 func (p *program) wanted() []string {
-	return []string{"reconcile met an error", "reconcile panicked", "Objects cannot be decoded", "flyball_reconcile_outcomes_total", "/readyz"}
+	return []string{"Reconcile failed; retrying", "Reconcile panicked", "Quarantined objects", "flyball_reconcile_outcomes_total", "/readyz"}
 }
 
 func (p *program) run(ctx context.Context, cfg *rest.Config) error {

@@ -73,7 +73,7 @@ func Decoding(err error) error {
 	}
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if is, at := kjson.SyntaxErrorOffset(e); is {
-			return fmt.Errorf("no JSON from byte %d on", at)
+			return fmt.Errorf("not JSON from byte %d on", at)
 		}
 	}
 	return errors.New("it is malformed; " + notShown)

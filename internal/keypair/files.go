@@ -32,23 +32,23 @@ func (f Files) Look(log logr.Logger) {
 	found, err := f.read()
 	if err != nil {
 		if f.Held.Miss(err) {
-			log.Error(err, "the certificate could not be read, what was served before stays", "dir", f.Dir)
+			log.Error(err, "Cannot read the certificate; still serving the previous one", "dir", f.Dir)
 		}
 		return
 	}
 	served, problem := f.Held.Offer(found, time.Now())
 	if served {
-		log.Info("serving a certificate", "from", f.Dir, "notAfter", found.Leaf.NotAfter.Format(time.RFC3339))
+		log.Info("Serving a certificate", "from", f.Dir, "notAfter", found.Leaf.NotAfter.Format(time.RFC3339))
 	}
 	if problem != nil {
-		log.Error(problem, "the certificate is of no use; have who writes it renew it", "dir", f.Dir)
+		log.Error(problem, "The certificate is not valid; renew it", "dir", f.Dir)
 	}
 }
 
 func (f Files) read() (*Pair, error) {
 	if info, err := os.Stat(f.Dir); f.OwnOnly && err == nil {
 		if err := strange(f.Dir, info, os.Geteuid()); err != nil {
-			return nil, fmt.Errorf("read certificate: %w; name the directory in so many words if it is meant", err)
+			return nil, fmt.Errorf("read certificate: %w; set the directory explicitly to use it", err)
 		}
 	}
 	certificate, err := f.readFile("tls.crt")
@@ -79,7 +79,7 @@ func (f Files) readFile(name string) ([]byte, error) {
 	}
 	if f.OwnOnly {
 		if err := strange(file.Name(), info, os.Geteuid()); err != nil {
-			return nil, fmt.Errorf("%w; name the directory in so many words if it is meant", err)
+			return nil, fmt.Errorf("%w; set the directory explicitly to use it", err)
 		}
 	}
 	return io.ReadAll(file)

@@ -72,7 +72,7 @@ func (h *Holder) Check(now time.Time) error {
 func (h *Holder) Serve(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p, problem := h.Get()
 	if p == nil {
-		return nil, fmt.Errorf("there is no certificate yet: %w", problem)
+		return nil, fmt.Errorf("no certificate yet: %w", problem)
 	}
 	return &p.TLS, nil
 }

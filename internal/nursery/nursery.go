@@ -165,7 +165,7 @@ func (n *Nursery) Run(ctx context.Context) error {
 	n.mu.Lock()
 	if n.mu.ctx != nil || n.mu.ended && !n.mu.stopped {
 		n.mu.Unlock()
-		return errors.New("run: it runs or has run already; make a new one")
+		return errors.New("run: it is running or has already run; make a new one")
 	}
 	n.mu.ctx, n.mu.cancel = ctx, cancel
 	if n.mu.stopped {

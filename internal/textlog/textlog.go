@@ -5,7 +5,7 @@
 // important, what, and the values as key=value. A stack follows beneath, indented; all
 // else is on one line, and what could control a terminal is escaped.
 //
-//	2026-01-02T15:04:05.678Z INFO  manager runs server=https://127.0.0.1:6443
+//	2026-01-02T15:04:05.678Z INFO  Started the manager server=https://127.0.0.1:6443
 //	2026-01-02T15:04:05.678Z DEBUG Watching kind=Pod scope="in all namespaces"
 //	2026-01-02T15:04:05.678Z WARN  Not up to date: forbidden kind=Secret
 //	2026-01-02T15:04:05.678Z ERROR reconcile failed key=prod/web err="…"

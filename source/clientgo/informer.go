@@ -67,7 +67,7 @@ func (s *InformerSource[K]) Run(ctx context.Context, add func(K, source.Cause)) 
 	case s.err != nil:
 		return s.err
 	case !s.begun.CompareAndSwap(false, true):
-		return s.errorf("run: it runs or has run already; make a new one")
+		return s.errorf("run: it is running or has already run; make a new one")
 	}
 	f := feed[K]{source: s, over: func() bool { return ctx.Err() != nil }, add: add, log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
 	handle, err := s.informer.AddEventHandler(f)
@@ -113,7 +113,7 @@ func (f feed[K]) tell(cause source.Cause, before, after any) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			f.log.Error(fmt.Errorf("panic: %v", p), "mapper panicked; keys of this event are lost",
+			f.log.Error(fmt.Errorf("panic: %v", p), "Mapper panicked; keys of this event are lost",
 				"object", cause.Object, "stack", string(debug.Stack()))
 		}
 	}()
@@ -163,10 +163,10 @@ func (f feed[K]) object(obj any) informer.Object {
 			return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		}
 	}
-	f.log.Error(errNoObject, "event let go", "type", fmt.Sprintf("%T", obj))
+	f.log.Error(errNoObject, "Ignoring an event without a Kubernetes object", "type", fmt.Sprintf("%T", obj))
 	return nil
 }
 
-var errNoObject = errors.New("the informer told of something that is no Kubernetes object")
+var errNoObject = errors.New("the informer delivered something that is not a Kubernetes object")
 
 var _ source.Source[source.Key] = (*InformerSource[source.Key])(nil)

@@ -89,7 +89,7 @@ func newFactory[T informer.Object](f *informer.SharedInformerFactory, opts Optio
 	}
 	scope, ignored := scopeOf(opts)
 	if len(ignored) > 0 {
-		opts.Logger.Info("The informers select by labels and fields alone: what else TweakListOptions sets has no effect", "ignored", ignored)
+		opts.Logger.Info("Ignoring options of TweakListOptions other than label and field selectors", "ignored", ignored)
 	}
 	scope.Deferred = true
 	out.scope = scope
@@ -108,7 +108,7 @@ func (f *factory[T]) make(resource schema.GroupVersionResource) cache.SharedInde
 	i := clientgo.NewSharedIndexInformer(f.forResource(f.flyball, resource, f.scope), opts)
 	if f.opts.Transform != nil {
 		if err := i.SetTransform(f.opts.Transform); err != nil {
-			f.opts.Logger.Error(err, "The objects are not transformed", "resource", resource.String())
+			f.opts.Logger.Error(err, "Cannot set the transform; objects are stored as they are", "resource", resource.String())
 		}
 	}
 	return i

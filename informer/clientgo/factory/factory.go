@@ -102,14 +102,14 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 	} else {
 		i = newFunc(f.opts.Client, f.opts.Resync)
 		if _, flyballs := i.(lifecycle.Starter); !flyballs {
-			f.opts.Logger.Info("This kind is watched by client-go's own informer: flyball does not know its function or its type", "type", t.String())
+			f.opts.Logger.Info("Using client-go's own informer, because flyball does not know its constructor or its type", "type", t.String())
 		}
 	}
 	if f.opts.Transform == nil {
 		return i
 	}
 	if err := i.SetTransform(f.opts.Transform); err != nil {
-		f.opts.Logger.Error(err, "The objects are not transformed", "type", t.String())
+		f.opts.Logger.Error(err, "Cannot set the transform; objects are stored as they are", "type", t.String())
 	}
 	return i
 }

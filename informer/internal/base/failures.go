@@ -10,12 +10,12 @@ import (
 )
 
 var (
-	ErrSilent  = errors.New("the server said nothing more on an open stream")
+	ErrSilent  = errors.New("the server sent nothing more on an open stream")
 	ErrOverdue = errors.New("the server did not end the stream at its timeout")
 	ErrSlow    = errors.New("the server did not complete a page of the list in time")
 	ErrEndless = errors.New("the server did not end the streaming list in time")
 	ErrStuck   = errors.New("the pages of the list do not advance")
-	ErrOlder   = errors.New("the list is older than what was demanded")
+	ErrOlder   = errors.New("the list is older than the version asked for")
 	ErrMixed   = errors.New("they do not belong together")
 )
 

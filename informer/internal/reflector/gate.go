@@ -177,6 +177,6 @@ func (s *reflectorStatus) fellBack(until time.Time, o steps.Outcome, cause strin
 		log = log.V(1)
 	}
 	if first {
-		log.Info("Lists of the kind do not come as streams; they are read by pages", "until", until, "cause", cause)
+		log.Info("The server does not stream lists of this kind; reading them in pages", "until", until, "cause", cause)
 	}
 }

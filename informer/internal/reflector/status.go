@@ -124,7 +124,7 @@ func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
 	s.mu.state.Relists[reason]++
 	s.mu.why = whyListed(reason)
 	s.mu.Unlock()
-	s.log.V(1).Info("Listing again", "reason", reason)
+	s.log.V(1).Info("Relisting", "reason", reason)
 }
 
 // lastContact is when the server last sent anything.
@@ -151,7 +151,7 @@ func (s *reflectorStatus) listed(v base.Version, unreadable unreadables) {
 	s.mu.state.Unreadable, s.mu.state.UnreadableReason = unreadable.n, base.TextOf(unreadable.err)
 	s.mu.Unlock()
 	if unreadable.n > 0 {
-		s.log.Error(unreadable.err, "Objects of the list have no readable name; nothing is taken for deleted until a list can be read in full", "objects", unreadable.n)
+		s.log.Error(unreadable.err, "The list has objects without a readable name; no object counts as deleted until a list can be read in full", "objects", unreadable.n)
 	}
 }
 
@@ -165,7 +165,7 @@ func (s *reflectorStatus) unreadable(err error) {
 	}
 	s.mu.Unlock()
 	if first {
-		s.log.Error(err, "An event of the watch has no readable object name and is passed over")
+		s.log.Error(err, "Ignoring a watch event whose object name cannot be read")
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *reflectorStatus) anomaly(kind base.Anomaly, e shown, last string) {
 	first := countAnomaly(&s.mu.state.Anomalies, kind)
 	s.mu.Unlock()
 	if first {
-		textlog.Warn(s.log, nil, "An event of the watch is "+kind.String()+"; such events are harmless, and are only counted from now on",
+		textlog.Warn(s.log, nil, "An event of the watch is "+kind.String()+"; such events are harmless; further ones are only counted",
 			"key", e.key.String(), "version", e.version.String(), "shown", last)
 	}
 }
@@ -188,7 +188,7 @@ func (s *reflectorStatus) stranger(kind base.Anomaly, key base.Key, err error) {
 	first := countAnomaly(&s.mu.state.Anomalies, kind)
 	s.mu.Unlock()
 	if first {
-		s.log.Error(err, "The server has sent an object "+kind.String()+", which was not asked for; such objects are not taken, and are only counted from now on",
+		s.log.Error(err, "Ignoring an object "+kind.String()+" that the server should not have sent; further ones are only counted",
 			"key", key.String())
 	}
 }
@@ -201,7 +201,7 @@ func (s *reflectorStatus) older(n int) {
 	s.mu.state.Anomalies.Older += n
 	s.mu.Unlock()
 	if first {
-		s.log.Info("A list is older than what was asked for and is refused; look at the server and at what is in front of it. From now on such lists are only counted")
+		s.log.Info("Refused a list that is older than the version asked for; check the server and any proxy in front of it. Further ones are only counted")
 	}
 }
 
@@ -223,7 +223,7 @@ func (s *reflectorStatus) Audited(d Finding, err error) {
 	s.mu.Unlock()
 	switch {
 	case err != nil:
-		s.log.V(1).Info("The scope could not be compared with the server", "cause", err.Error())
+		s.log.V(1).Info("Cannot audit the scope", "cause", err.Error())
 	case len(keys) > 0:
 		what := "Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew"
 		if len(d.Rewound) > 0 {
@@ -237,7 +237,7 @@ func (s *reflectorStatus) Audited(d Finding, err error) {
 // second one in a row.
 func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
 	if !proved {
-		textlog.Warn(s.log, nil, "A list has objects in older versions than were seen, although it is newer; the scope is listed again to see whether the server's versions went back",
+		textlog.Warn(s.log, nil, "A list has objects in older versions than the cache, although it is newer; relisting to see whether the server's versions went back",
 			"objects", len(keys), "keys", namesOf(keys))
 		return
 	}
@@ -265,7 +265,7 @@ func (s *reflectorStatus) repaired() {
 // wentBack: the server's newest version is before one that was seen.
 // overtaken: it is newer again, and its objects are older than those that were seen.
 func (s *reflectorStatus) wentBack(last, version string, overtaken bool) {
-	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; its objects are taken as they are now",
+	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; replacing the cached objects",
 		"seen", last, "newest", version, "overtaken", overtaken)
 }
 
@@ -284,7 +284,7 @@ func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Dura
 	}
 	s.mu.Unlock()
 	if d.Relist != "" {
-		s.log.V(1).Info("Listing again", "reason", d.Relist, "after", wait, "cause", base.TextOf(o.Err))
+		s.log.V(1).Info("Relisting", "reason", d.Relist, "after", wait, "cause", base.TextOf(o.Err))
 	}
 	s.byLists.Store(d.Next.Instead)
 	if d.State != "" {

@@ -298,7 +298,7 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 	switch {
 	case len(item.Raw) == 0:
-		return item.Object, errors.New("what the object was decoded from is gone")
+		return item.Object, errors.New("the bytes that the object was decoded from are no longer available")
 	case item.Raw[0] == '{':
 		item = d.jsonItem(item.Raw, false, ration.Alone())
 	default:

@@ -121,9 +121,9 @@ func (d *Decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetad
 func Kindless(t reflect.Type) error {
 	switch t {
 	case UnstructuredType:
-		return errors.New("informer for *unstructured.Unstructured: the type does not say which kind; use informer.ForKind(factory, kind)")
+		return errors.New("informer for *unstructured.Unstructured: the type does not determine the kind; use informer.ForKind(factory, kind)")
 	case MetadataType:
-		return errors.New("informer for *metav1.PartialObjectMetadata: the type does not say which kind; use informer.ForMetadata(factory, kind)")
+		return errors.New("informer for *metav1.PartialObjectMetadata: the type does not determine the kind; use informer.ForMetadata(factory, kind)")
 	}
 	return nil
 }

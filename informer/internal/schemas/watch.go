@@ -271,7 +271,7 @@ func (w *Watch) learn(now time.Time, hashes map[string]string, server string, er
 	}
 	w.mu.Unlock()
 	for path, n := range scopes {
-		w.log.Info("A schema may have changed without new versions of its objects; they are listed anew and compared", "groupVersion", path, "scopes", n)
+		w.log.Info("A schema may have changed; relisting its objects to compare their content", "groupVersion", path, "scopes", n)
 	}
 }
 
@@ -289,9 +289,9 @@ func (w *Watch) blind(now time.Time, err error) {
 	w.mu.Unlock()
 	switch {
 	case first:
-		w.log.V(1).Info("The server does not tell of its schemas; where one changes, its objects are right from their next versions on", "cause", err.Error())
+		w.log.V(1).Info("The server does not publish its schemas; after a schema change objects are outdated until their next versions", "cause", err.Error())
 	case !refused:
-		w.log.V(1).Info("Changes of schemas could not be looked for", "cause", err.Error())
+		w.log.V(1).Info("Cannot check for changed schemas", "cause", err.Error())
 	}
 }
 

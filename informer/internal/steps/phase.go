@@ -319,7 +319,7 @@ func (p *Progress) Advance(version string) {
 }
 
 // ErrDemanded ends a watch because a list is wanted.
-var ErrDemanded = errors.New("the scope is to be listed anew")
+var ErrDemanded = errors.New("the scope must be relisted")
 
 // Demand is a list that somebody else than the Reflector wants of its scope.
 type Demand struct {

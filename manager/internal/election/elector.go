@@ -30,7 +30,7 @@ import (
 
 // ErrLeadershipLost is in what Run returns when this process led and another may
 // lead now.
-var ErrLeadershipLost = errors.New("leadership is lost")
+var ErrLeadershipLost = errors.New("leadership lost")
 
 // ErrAbandoned ends the contexts of stages when the grace period has passed: what a
 // lease guards may go on, so the lease is not given back.
@@ -183,18 +183,18 @@ func (e *Elector) Run(ctx context.Context) error {
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { e.once.Do(func() { close(e.started) }) },
 			OnStoppedLeading: func() {},
-			OnNewLeader:      func(identity string) { log.Info("leader elected", "leader", identity) },
+			OnNewLeader:      func(identity string) { log.Info("Leader elected", "leader", identity) },
 		},
 	})
 	if err != nil {
 		return err
 	}
-	log.Info("standing by to lead", "identity", e.lease.Identity())
+	log.Info("Waiting to become the leader", "identity", e.lease.Identity())
 	watching, stop := context.WithCancel(ctx)
 	var watch sync.WaitGroup
 	watch.Go(func() {
 		if err := e.watched.Run(watching); err != nil {
-			log.Error(err, "the lease is not watched, so that a hand-over takes some seconds")
+			log.Error(err, "Cannot watch the lease; a failover takes some seconds longer")
 		}
 	})
 	defer watch.Wait()
@@ -275,17 +275,17 @@ func (e *Elector) retire(ctx context.Context, log logr.Logger) error {
 		return nil
 	}
 	if errors.Is(context.Cause(ctx), ErrAbandoned) {
-		textlog.Warn(log, nil, "the lease is kept until it expires: what it guards has not ended")
+		textlog.Warn(log, nil, "Keeping the lease until it expires, because guarded work has not ended")
 		return nil
 	}
 	if !e.lease.gate.writes.settle(writesTime, e.opts.LeaseDuration) {
-		textlog.Warn(log, nil, "the lease is kept until it expires: a write was cut off shortly before, and may still arrive")
+		textlog.Warn(log, nil, "Keeping the lease until it expires, because a write was cut off shortly before and may still arrive")
 		return nil
 	}
 	if err := e.lease.release(context.WithoutCancel(ctx)); err != nil {
-		textlog.Warn(log, err, "the lease was not given back, it expires")
+		textlog.Warn(log, err, "Cannot release the lease; it will expire")
 		return nil
 	}
-	log.Info("lease given back")
+	log.Info("Released the lease")
 	return nil
 }

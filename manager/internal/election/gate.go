@@ -47,7 +47,7 @@ func (t term) mayWrite(now moment) (time.Duration, error) {
 	}
 	age := now.since(t.sent)
 	if age >= t.span {
-		return 0, fmt.Errorf("%w: its lease was last renewed %v ago and is trusted for %v",
+		return 0, fmt.Errorf("%w: its lease was last renewed %v ago and is valid for %v",
 			reconcile.ErrNotLeading, age.Round(time.Millisecond), t.span)
 	}
 	return t.span - age, nil

@@ -14,7 +14,7 @@ import (
 
 // ErrGateLost is in the error of each request of a client whose configuration has lost
 // the gate: it could write while another process leads, so it gets no connection.
-var ErrGateLost = errors.New("this client does not pass the gate of the leader election, which the configuration of Manager.Config had: " +
+var ErrGateLost = errors.New("this client bypasses the write gate of leader election, which the configuration from Manager.Config has: " +
 	"add wrappers by Config.Wrap instead of replacing WrapTransport, make anonymous clients of Manager.StandbyConfig, " +
 	"or use that for what may write on every replica")
 

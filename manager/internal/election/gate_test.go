@@ -180,7 +180,7 @@ func TestGate_WriteEndsWithTheLease_M3(t *testing.T) {
 		w.hangs = true
 		begin := time.Now()
 		err := send(http.MethodPut)
-		if !errors.Is(err, reconcile.ErrNotLeading) || !strings.Contains(err.Error(), "whether it was carried out is not known") {
+		if !errors.Is(err, reconcile.ErrNotLeading) || !strings.Contains(err.Error(), "its outcome is unknown") {
 			t.Errorf("PUT that is not answered: %v, want reconcile.ErrNotLeading, and that nobody knows", err)
 		}
 		if took := time.Since(begin); took != 7*time.Second {

@@ -174,7 +174,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		w.end()
 		if _, late := f.gate.ask(); late != nil && req.Context().Err() == nil {
 			f.gate.refused.Add(1)
-			err = fmt.Errorf("%w; the request had begun, and whether it was carried out is not known: %v", late, err)
+			err = fmt.Errorf("%w; the request had begun, and its outcome is unknown: %v", late, err)
 		}
 		return nil, err
 	}

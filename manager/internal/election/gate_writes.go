@@ -112,7 +112,7 @@ func (s *writes) sure(window time.Duration) bool {
 }
 
 // errLate is why a write is cut off at the end.
-var errLate = errors.New("this process has stopped leading, and the lease is about to be given back")
+var errLate = errors.New("this process has stopped leading and is about to release the lease")
 
 // answeredSurely reports whether it is known what became of a write: the server has
 // answered, or it was never connected to. A proxy that gave up waiting for the server

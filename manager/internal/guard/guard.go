@@ -125,7 +125,7 @@ func (g *Guard) mayDo(ctx context.Context, user *authenticationv1.UserInfo, verb
 // noted logs why a review failed, unless who asked for it has gone away.
 func (g *Guard) noted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
-		g.log.Error(err, "a request was refused, since the API server could not be asked about it")
+		g.log.Error(err, "Refused a request, because the API server could not be asked to authorize it")
 	}
 	return err
 }

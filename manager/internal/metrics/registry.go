@@ -65,7 +65,7 @@ func Scrapes(registry *prometheus.Registry, log logr.Logger) http.Handler {
 type scrapeLog struct{ log logr.Logger }
 
 func (l scrapeLog) Println(v ...any) {
-	l.log.Error(errors.Join(errorsIn(v)...), "metrics are incomplete")
+	l.log.Error(errors.Join(errorsIn(v)...), "Metrics are incomplete")
 }
 
 func errorsIn(v []any) []error {

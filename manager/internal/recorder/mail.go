@@ -77,7 +77,7 @@ func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
 	e.mu.told[result]++
 	e.mu.Unlock()
 	if result == eventLimited || result == eventOverflow {
-		e.log.V(1).Info("event left out", "why", string(result), "object", event.Regarding.Namespace+"/"+event.Regarding.Name, "reason", event.Reason)
+		e.log.V(1).Info("Dropped an Event", "why", string(result), "object", event.Regarding.Namespace+"/"+event.Regarding.Name, "reason", event.Reason)
 	}
 	select {
 	case e.wake <- struct{}{}:
@@ -134,7 +134,7 @@ func (e *Mail) flush(ctx context.Context, instance string) {
 	for e.sendNext(ctx, instance, eventTriesAtEnd) {
 	}
 	if left := e.close(); left > 0 {
-		textlog.Warn(e.log, nil, "events were not sent: the server does not answer", "events", left)
+		textlog.Warn(e.log, nil, "Events were not sent, because the server does not answer", "events", left)
 	}
 }
 
@@ -169,12 +169,12 @@ func (e *Mail) sendNext(ctx context.Context, instance string, tries int) bool {
 		case err == nil:
 			return true
 		case !mayHeal(err):
-			textlog.Warn(e.log, nil, "the server refuses an event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
+			textlog.Warn(e.log, nil, "The server refused an Event", "object", s.event.Regarding.Namespace+"/"+s.event.Regarding.Name,
 				"reason", s.event.Reason, "error", err.Error())
 			e.giveUp(s)
 			return true
 		case try == tries && tries == eventTries:
-			textlog.Warn(e.log, err, "an event is given up", "tries", tries)
+			textlog.Warn(e.log, err, "Dropped an Event after its last try", "tries", tries)
 			e.giveUp(s)
 			return true
 		case try == tries || !linger.For(ctx, wait):

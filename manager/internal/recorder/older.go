@@ -41,7 +41,7 @@ func (o olderRecorder) tell(object runtime.Object, annotations map[string]string
 	}
 	event, err := o.to.event(object, nil, eventtype, reason, reason, message)
 	if err != nil {
-		o.to.mail.log.Error(err, "an event is not sent", "controller", o.to.controller, "reason", reason)
+		o.to.mail.log.Error(err, "Cannot send an Event", "controller", o.to.controller, "reason", reason)
 		return
 	}
 	event.Annotations = maps.Clone(annotations)

@@ -40,7 +40,7 @@ func New(mail *Mail, scheme *runtime.Scheme, controller string) events.EventReco
 func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
-		r.mail.log.Error(err, "an event is not sent", "controller", r.controller, "reason", reason)
+		r.mail.log.Error(err, "Cannot send an Event", "controller", r.controller, "reason", reason)
 		return
 	}
 	r.mail.tell(event, time.Now())

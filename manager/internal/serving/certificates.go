@@ -39,7 +39,7 @@ func (s selfMade) Look(log logr.Logger) {
 	made, err := newSelfMade(time.Now())
 	if err != nil {
 		if s.held.Miss(err) {
-			log.Error(err, "no certificate could be made")
+			log.Error(err, "Cannot create a certificate")
 		}
 		return
 	}

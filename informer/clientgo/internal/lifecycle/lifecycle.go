@@ -155,7 +155,7 @@ func (f *Factory[K]) begin() (waiting []cache.SharedIndexInformer, run, ok bool)
 
 func (f *Factory[K]) run(ctx context.Context) {
 	if err := f.flyball.Run(ctx); err != nil {
-		f.opts.Logger.Error(err, "The flyball factory ended; with RunOnStart nobody else may run it")
+		f.opts.Logger.Error(err, "The flyball factory stopped; with RunOnStart do not run it elsewhere")
 	}
 }
 
