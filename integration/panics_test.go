@@ -187,10 +187,13 @@ func sourced(p *process, name string, i *informer.SharedInformer[*corev1.ConfigM
 	GinkgoHelper()
 	w := &watcher[*corev1.ConfigMap]{informer: i}
 	w.mu.seen, w.mu.runs = map[reconcile.Key]string{}, map[reconcile.Key]int{}
-	w.Controller = reconcile.New(name, reconcile.Object(i.Lister(), func(_ context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
-		w.note(informer.KeyOf(cm), cm.ResourceVersion)
-		return reconcile.Result{}, nil
-	}), reconcile.Options{})
+	w.Controller = reconcile.New(name, func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
+		cm, err := i.Lister().Get(key)
+		if err == nil {
+			w.note(key, cm.ResourceVersion)
+		}
+		return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+	}, reconcile.Options{})
 	w.Watch(source.Kind(i, m, preds...))
 	Expect(p.Add(w.Controller)).To(Succeed())
 	return w

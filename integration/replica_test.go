@@ -89,13 +89,12 @@ func TestReplica(t *testing.T) {
 	}, reconcile.Options{Workers: 2})
 	c.Watch(source.Ticker(20*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"a", "b"}) }, source.TickerOptions{}))
 	shown := informer.For[*corev1.ConfigMap](m.Informers())
-	signer := reconcile.New("signer", reconcile.Object(shown.Lister(), func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
+	signer := reconcile.For(shown, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
 		if cm.Annotations[seenBy] == name {
 			return reconcile.Result{}, nil
 		}
 		return write(ctx, cm.Name, fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, seenBy, name))
-	}), reconcile.Options{})
-	signer.Watch(source.Kind(shown, source.Self))
+	}, reconcile.Options{Name: "signer"})
 	guarded := []manager.Runnable{c, signer}
 	if os.Getenv(replicaDeaf) != "" {
 		guarded = append(guarded, manager.RunnableFunc(func(context.Context) error { select {} }))

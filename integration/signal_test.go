@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
-	"github.com/flyball-dev/flyball/source"
 )
 
 // operated names the namespace of the program below; unset: this is not it.
@@ -48,7 +47,7 @@ func TestOperator(t *testing.T) {
 	}
 	maps := informer.For[*corev1.ConfigMap](m.Informers())
 	input := bufio.NewScanner(os.Stdin)
-	c := reconcile.New("operator", reconcile.Object(maps.Lister(), func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
+	c := reconcile.For(maps, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {
 		if cm.Name != "job" {
 			return reconcile.Result{}, nil
 		}
@@ -57,8 +56,7 @@ func TestOperator(t *testing.T) {
 		cm = informer.Copy(cm)
 		cm.Data = map[string]string{"done": input.Text()}
 		return reconcile.Result{}, m.Client().Update(ctx, cm)
-	}), reconcile.Options{Workers: 1})
-	c.Watch(source.Kind(maps, source.Self))
+	}, reconcile.Options{Name: "operator", Workers: 1})
 	if err := m.Add(c); err != nil {
 		t.Fatal(err)
 	}

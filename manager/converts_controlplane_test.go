@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/reconcile"
-	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
@@ -124,11 +123,10 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 			func(from *turned, to *angled) error { <-released; to.Degrees = 360 * from.Turns; return nil },
 			func(from *angled, to *turned) error { <-released; to.Turns = from.Degrees / 360; return nil }))
 		dials = informer.For[*angled](m.Informers())
-		c := reconcile.New("dials", reconcile.Object(dials.Lister(), func(_ context.Context, d *angled) (reconcile.Result, error) {
+		c := reconcile.For(dials, func(_ context.Context, d *angled) (reconcile.Result, error) {
 			seen <- d.Degrees
 			return reconcile.Result{}, nil
-		}), reconcile.Options{})
-		c.Watch(source.Kind(dials, source.Self))
+		}, reconcile.Options{Name: "dials"})
 		Expect(m.Add(c)).To(Succeed())
 		var running context.Context
 		running, stop = context.WithCancel(context.Background())

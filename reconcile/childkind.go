@@ -29,7 +29,7 @@ type ChildKind struct {
 
 // Children is the kind of the informer's objects, as children of a ChildSet, which
 // reads them from its cache by an index over their controllers that Children adds.
-// Watch the informer with source.Owner as well, so that what happens to a child has
+// Watch the informer with source.Owned as well, so that what happens to a child has
 // its parent reconciled.
 func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind {
 	if objects == nil {

@@ -34,6 +34,13 @@ const (
 
 // Options of a Controller. The zero value is fit for production.
 type Options struct {
+	// Name of a controller made by For, in logs, metrics and errors. Empty: its kind in
+	// lower case. New is given the name, and takes none here.
+	Name string
+	// Predicate says which events of its own kind matter to a controller made by For;
+	// source.And takes several. Nil: all. Controllers made by New have predicates at
+	// their sources, and take none here.
+	Predicate source.Predicate
 	// Workers that reconcile at the same time. 0: 4.
 	Workers int
 	// SoftDeadline after which a reconcile is reported once, with its stack.
@@ -98,9 +105,10 @@ type Controller[K comparable] struct {
 	}
 }
 
-// New returns a controller that calls f. The name says which in logs, metrics and
-// errors. It starts nothing. An empty name, a nil f and a negative number of workers
-// are remembered: Err and Run return them.
+// New returns a controller that calls f with keys of any type: the keys that its
+// sources name. A controller of the objects of one kind is made by For. The name says
+// which it is in logs, metrics and errors. New starts nothing. An empty name, a nil f
+// and misused Options are remembered: Err and Run return them.
 func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 	c := &Controller[K]{
 		name:         name,
@@ -124,6 +132,12 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 	}
 	if f == nil {
 		c.misused(errors.New("the reconcile function is nil; give reconcile.New a func(ctx, key) (Result, error)"))
+	}
+	if opts.Name != "" {
+		c.misused(fmt.Errorf("Options.Name is %q; reconcile.New is given the name, leave it out", opts.Name))
+	}
+	if opts.Predicate != nil {
+		c.misused(errors.New("Options.Predicate is for reconcile.For; give it to the source, such as source.Kind(informer, source.Self, predicate)"))
 	}
 	if opts.Workers < 0 {
 		c.misused(fmt.Errorf("Options.Workers is %d; give a number above zero, or 0 for %d", opts.Workers, defaultWorkers))
@@ -162,11 +176,17 @@ func (c *Controller[K]) misused(err error) {
 	c.mu.misuse = append(c.mu.misuse, fmt.Errorf("controller %q: %w", c.name, err))
 }
 
-// Watch adds s to the sources, before or during Run. The workers start when the
-// sources that have been added by then are synced; one that joins later starts at
-// once and is not waited for. A nil source, one that remembers misuse and a Watch
-// after the end are remembered: Err returns them, and Run if it has not begun.
-func (c *Controller[K]) Watch(s source.Source[K]) {
+// Watch adds sources, before or during Run. The workers start when the sources that
+// have been added by then are synced; one that joins later starts at once and is not
+// waited for. A nil source, one that remembers misuse and a Watch after the end are
+// remembered: Err returns them, and Run if it has not begun.
+func (c *Controller[K]) Watch(sources ...source.Source[K]) {
+	for _, s := range sources {
+		c.watchOne(s)
+	}
+}
+
+func (c *Controller[K]) watchOne(s source.Source[K]) {
 	if isNil(s) {
 		c.misused(errors.New("watch: the source is nil; give one of package source, such as source.Kind(informer, source.Self)"))
 		return

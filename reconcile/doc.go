@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reconcile runs your Reconcile function for the keys that sources name, and
+// Package reconcile runs your Reconcile function for the objects that change, and
 // decides what follows from what it returns.
 //
-//	source ──K──▶ workqueue ──K──▶ worker ──▶ your Reconcile(ctx, key)
+//	source ──K──▶ workqueue ──K──▶ worker ──▶ your Reconcile(ctx, object or key)
 //	               ▲    ▲                             │ Result, error
 //	               │    │                             ▼
 //	               │    └── now, after, with backoff ─ settle
@@ -13,12 +13,21 @@
 //	source.go of package source   names keys              1 goroutine per source
 //	queue.go                      what is asked of a queue
 //	priority.go                   how a key is added
+//	object.go                     For: a key's object     in the worker
 //	controller.go                 sources, start and end  1 goroutine
 //	worker.go                     the worker pool         1 goroutine per worker
 //	run.go                        its context and logger  in the worker
 //	settle.go                     what follows            in the worker
 //	deadline.go                   deadlines, draining     1 goroutine
 //	trace.go                      spans                   in who names a key, in the worker
+//
+// For makes the controller of a kind, whose function gets the object:
+//
+//	c := reconcile.For(websites, r.reconcile, reconcile.Options{})
+//	c.Watch(source.Owned(deployments, websites))
+//	return mgr.Add(c)
+//
+// New makes one for keys of any type.
 //
 // # Promises
 //
@@ -90,7 +99,7 @@
 //
 // # Testing
 //
-// A Func is a function: call it. A Controller lives in a [testing/synctest] bubble,
+// What you give For or New is a function: call it. A Controller lives in a [testing/synctest] bubble,
 // where deadlines and backoff cost no time. The decision about what follows is pure
 // and is held by a table.
 package reconcile

@@ -21,49 +21,19 @@ type FinalizerWriter interface {
 	SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error
 }
 
-// Cleanup frees what an object has outside the cluster, or what its owner references
-// do not free. It is done with the zero Result and no error; anything else, such as
-// After while a cloud is still deleting, keeps the object waiting.
-type Cleanup[T informer.Object] func(ctx context.Context, obj T) (Result, error)
-
-// WithFinalizer is Object with a finalizer, by which deletion waits for cleanup.
-//
-//	no deletionTimestamp, finalizer missing  ──▶ add it, then f
-//	no deletionTimestamp, finalizer there    ──▶ f
-//	deletionTimestamp, finalizer there       ──▶ cleanup, when done remove it
-//	deletionTimestamp, finalizer missing     ──▶ nothing: others hold the object
-//
-// f never sees an object that lacks the finalizer, so whatever f makes outside will
-// be cleaned up. Each step is taken from what the object shows, so the process may
-// end between any two: at worst cleanup runs again. It runs at least once and must
-// bear to find its work done. If the object is gone when the finalizer is removed,
-// that is done as well.
-//
-// name must be a qualified name, such as "example.com/website". A bad name and nil
-// arguments are a terminal error of each reconcile, that says so.
-func WithFinalizer[T informer.Object](name string, lister informer.Lister[T], w FinalizerWriter, f func(ctx context.Context, obj T) (Result, error), cleanup Cleanup[T]) Func[Key] {
-	if misuse := checkFinalizer(name, w, f != nil, cleanup != nil); misuse != nil {
-		return func(context.Context, Key) (Result, error) { return Result{}, Terminal(misuse) }
-	}
-	h := finalizer[T]{name: name, lister: lister, writer: w, reconcile: f, cleanup: cleanup}
-	return Object(lister, h.step)
-}
-
-func checkFinalizer(name string, w FinalizerWriter, hasReconcile, hasCleanup bool) error {
+// checkFinalizer is what is wrong with the arguments of Finalize.
+func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
 	var problems []error
 	if msgs := validation.IsQualifiedName(name); len(msgs) > 0 {
 		problems = append(problems, fmt.Errorf("the name is not qualified: %s", strings.Join(msgs, "; ")))
 	} else if !strings.Contains(name, "/") {
 		problems = append(problems, errors.New("the name has no domain; call it such as \"example.com/website\""))
 	}
-	if w == nil {
+	if isNil(w) {
 		problems = append(problems, errors.New("the writer is nil; give a client, such as mgr.Client()"))
 	}
-	if !hasReconcile {
-		problems = append(problems, errors.New("the reconcile function is nil; give a func(ctx, obj) (Result, error)"))
-	}
 	if !hasCleanup {
-		problems = append(problems, errors.New("the cleanup function is nil; without one use reconcile.Object"))
+		problems = append(problems, errors.New("the cleanup function is nil; give a func(ctx, obj) (Result, error), or leave Finalize out"))
 	}
 	if len(problems) == 0 {
 		return nil
@@ -71,12 +41,13 @@ func checkFinalizer(name string, w FinalizerWriter, hasReconcile, hasCleanup boo
 	return fmt.Errorf("finalizer %q: %w", name, errors.Join(problems...))
 }
 
+// finalizer is what ObjectController.Finalize was given, and what it wraps.
 type finalizer[T informer.Object] struct {
 	name      string
 	lister    informer.Lister[T]
 	writer    FinalizerWriter
 	reconcile func(context.Context, T) (Result, error)
-	cleanup   Cleanup[T]
+	cleanup   func(context.Context, T) (Result, error)
 }
 
 func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
@@ -101,7 +72,7 @@ func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	}
 	now, err := h.lister.Get(key)
 	if err != nil {
-		return Result{}, unreadable(err)
+		return unreadable(err)
 	}
 	if now.GetUID() != obj.GetUID() || !now.GetDeletionTimestamp().IsZero() || !slices.Contains(now.GetFinalizers(), h.name) {
 		return Result{}, nil

@@ -98,18 +98,18 @@ func crashAt(point string) func(string) {
 	}
 }
 
-func finalized(t *testing.T, crash func(string)) (server, *outside, *reconcile.Controller[reconcile.Key]) {
+func finalized(t *testing.T, crash func(string)) (server, *outside, *reconcile.ObjectController[*appsv1.Deployment]) {
 	s := newServer()
 	o := &outside{t: t, server: s, crash: crash}
 	i := newInformer(t, s)
-	c := reconcile.New("test", reconcile.WithFinalizer(ours, i.Lister(), writer{s, crash, nil}, o.body, o.cleanup), reconcile.Options{})
-	c.Watch(source.Kind(i, source.Self, source.SpecChanged))
+	c := reconcile.For(i, o.body, reconcile.Options{Predicate: source.SpecChanged})
+	c.Finalize(ours, writer{s, crash, nil}, o.cleanup)
 	run(t, i)
-	start(t, c)
+	start(t, c.Controller)
 	return s, o, c
 }
 
-func TestWithFinalizer_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
+func TestFinalize_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
 	for _, point := range []string{
 		"none", "add:before", "add:after", "body:before", "body:after",
 		"cleanup:before", "cleanup:after", "remove:before", "remove:after",
@@ -143,24 +143,40 @@ func TestWithFinalizer_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
 }
 
 // With a client that shows its writes, the body need not wait for the watch.
-func TestWithFinalizer_GoesOnWithItsOwnWrite_R4(t *testing.T) {
+func TestFinalize_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
 		o := &outside{t: t, server: s, crash: crashAt("")}
-		w := writer{s, o.crash, func(d *appsv1.Deployment) { observe(i, d) }}
-		f := reconcile.WithFinalizer(ours, i.Lister(), w, o.body, o.cleanup)
+		w := &remembering{writer: writer{s, o.crash, func(d *appsv1.Deployment) { observe(i, d) }}}
+		var same []bool // the context of the run that has written the finalizer, for each body
+		c := reconcile.For(i, func(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+			same = append(same, ctx == w.written)
+			return o.body(ctx, d)
+		}, reconcile.Options{Workers: 1})
+		c.Finalize(ours, w, o.cleanup)
 		s.Write(deployment("a"))
 		synctest.Wait()
 		s.Hold()
-		res, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "a"})
-		if res != (reconcile.Result{}) || err != nil || o.bodies.Load() != 1 {
-			t.Errorf("got %+v, %v after %d bodies, want one in the same run, while the watch lags", res, err, o.bodies.Load())
+		start(t, c.Controller)
+		if len(same) == 0 || !same[0] {
+			t.Errorf("bodies in the run that has written the finalizer: %v, want the first to be, while the watch lags", same)
 		}
 	})
 }
 
-func TestWithFinalizer_RunsCleanupOnceWithoutACrash(t *testing.T) {
+// remembering keeps the context of the last write.
+type remembering struct {
+	writer
+	written context.Context
+}
+
+func (r *remembering) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+	r.written = ctx
+	return r.writer.SetFinalizers(ctx, obj, finalizers)
+}
+
+func TestFinalize_RunsCleanupOnceWithoutACrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
 		s.Write(deployment("a"))
@@ -173,7 +189,7 @@ func TestWithFinalizer_RunsCleanupOnceWithoutACrash(t *testing.T) {
 	})
 }
 
-func TestWithFinalizer_WaitsUntilCleanupIsDone(t *testing.T) {
+func TestFinalize_WaitsUntilCleanupIsDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
 		o.waiting.Store(3)
@@ -191,7 +207,7 @@ func TestWithFinalizer_WaitsUntilCleanupIsDone(t *testing.T) {
 	})
 }
 
-func TestWithFinalizer_LeavesOthersFinalizersAlone(t *testing.T) {
+func TestFinalize_LeavesOthersFinalizersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, o, _ := finalized(t, crashAt(""))
 		theirs := "example.org/other"
@@ -214,25 +230,42 @@ func TestWithFinalizer_LeavesOthersFinalizersAlone(t *testing.T) {
 	})
 }
 
-func TestWithFinalizer_MisuseIsATerminalError(t *testing.T) {
+func TestFinalize_MisuseIsRemembered(t *testing.T) {
+	s := newServer()
+	o := &outside{t: t, server: s, crash: crashAt("")}
+	i, w := newInformer(t, s), writer{s, o.crash, nil}
+	var none *writer
+	for name, tc := range map[string]struct {
+		do   func(c *reconcile.ObjectController[*appsv1.Deployment])
+		want string
+	}{
+		"empty name":  {func(c *reconcile.ObjectController[*appsv1.Deployment]) { c.Finalize("", w, o.cleanup) }, "not qualified"},
+		"no domain":   {func(c *reconcile.ObjectController[*appsv1.Deployment]) { c.Finalize("test", w, o.cleanup) }, "no domain"},
+		"nil writer":  {func(c *reconcile.ObjectController[*appsv1.Deployment]) { c.Finalize(ours, nil, o.cleanup) }, "writer is nil"},
+		"nil pointer": {func(c *reconcile.ObjectController[*appsv1.Deployment]) { c.Finalize(ours, none, o.cleanup) }, "writer is nil"},
+		"nil cleanup": {func(c *reconcile.ObjectController[*appsv1.Deployment]) { c.Finalize(ours, w, nil) }, "cleanup function is nil"},
+		"twice": {func(c *reconcile.ObjectController[*appsv1.Deployment]) {
+			c.Finalize(ours, w, o.cleanup)
+			c.Finalize("example.com/more", w, o.cleanup)
+		}, `has the finalizer "example.com/test"`},
+	} {
+		c := reconcile.For(i, o.body, reconcile.Options{})
+		tc.do(c)
+		if err := c.Err(); err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), `controller "deployment"`) {
+			t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
+		}
+		if err := c.Run(t.Context()); err == nil {
+			t.Errorf("%s: Run returned nil, want the misuse", name)
+		}
+	}
+}
+
+func TestFinalize_AfterTheBeginIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		o := &outside{t: t, server: s, crash: crashAt("")}
-		lister, w := newInformer(t, s).Lister(), writer{s, o.crash, nil}
-		for name, tc := range map[string]struct {
-			f    reconcile.Func[reconcile.Key]
-			want string
-		}{
-			"empty name":  {reconcile.WithFinalizer("", lister, w, o.body, o.cleanup), "not qualified"},
-			"no domain":   {reconcile.WithFinalizer("test", lister, w, o.body, o.cleanup), "no domain"},
-			"nil writer":  {reconcile.WithFinalizer(ours, lister, nil, o.body, o.cleanup), "writer is nil"},
-			"nil body":    {reconcile.WithFinalizer(ours, lister, w, nil, o.cleanup), "reconcile function is nil"},
-			"nil cleanup": {reconcile.WithFinalizer(ours, lister, w, o.body, nil), "cleanup function is nil"},
-		} {
-			_, err := tc.f(t.Context(), reconcile.Key{})
-			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
-			}
+		_, o, c := finalized(t, crashAt(""))
+		c.Finalize("example.com/late", writer{crash: o.crash}, o.cleanup)
+		if err := c.Err(); err == nil || !strings.Contains(err.Error(), "has begun to run") {
+			t.Errorf("got %v, want it said that the controller has begun", err)
 		}
 	})
 }

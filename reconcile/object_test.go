@@ -6,49 +6,96 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
 
-func TestObject_GivesTheObjectThatIsThere(t *testing.T) {
+func doNothing(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+	return reconcile.Result{}, nil
+}
+
+func TestFor_CallsTheFunctionWithTheObjectThatIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Write(deployment("a", generation(7)))
 		i := watch(t, s)
-		calls := 0
-		f := reconcile.Object(i.Lister(), func(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
-			calls++
-			return reconcile.After(time.Duration(d.Generation), "generation"), errors.New("fault")
-		})
-		res, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "a"})
-		if res != reconcile.After(7, "generation") || err == nil || calls != 1 {
-			t.Errorf("got %+v, %v after %d calls, want what the function returned", res, err, calls)
+		var j journal
+		c := reconcile.For(i, func(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+			j.note(fmt.Sprint(d.Name, d.Generation))
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		keys := make(chan reconcile.Key, 1)
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		start(t, c.Controller)
+		s.Write(deployment("a", generation(8)))
+		synctest.Wait()
+		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		keys <- informer.Key{Namespace: "prod", Name: "never"}
+		synctest.Wait()
+		if got := j.notes(); got != "a7 a8" {
+			t.Errorf("called with %q, want %q: each state once, and no call for a key without an object", got, "a7 a8")
 		}
-		if res, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "gone"}); res != (reconcile.Result{}) || err != nil || calls != 1 {
-			t.Errorf("an object that is not there gave %+v, %v, want done", res, err)
+		if got := c.Snapshot().Outcomes; got[reconcile.OutcomeDone] != 4 {
+			t.Errorf("outcomes %v, want 4 done: two states, the deletion, and the key that is not there", got)
 		}
 	})
 }
 
-func TestObject_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
+func TestFor_TakesTheKindsName(t *testing.T) {
+	i := newInformer(t, newServer())
+	for _, tc := range []struct {
+		opts reconcile.Options
+		want string
+	}{{reconcile.Options{}, "deployment"}, {reconcile.Options{Name: "roll-out"}, "roll-out"}} {
+		c := reconcile.For(i, doNothing, tc.opts)
+		if c.Name() != tc.want || c.Snapshot().Name != tc.want || c.Err() != nil {
+			t.Errorf("with name %q: it is called %q, its snapshot %q, Err %v; want %q", tc.opts.Name, c.Name(), c.Snapshot().Name, c.Err(), tc.want)
+		}
+	}
+}
+
+func TestFor_PredicateDropsEventsOfItsOwnKindAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		i := watch(t, s)
+		var calls atomic.Int32
+		c := reconcile.For(i, func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+			calls.Add(1)
+			return reconcile.Result{}, nil
+		}, reconcile.Options{Predicate: source.SpecChanged})
+		start(t, c.Controller)
+		s.Write(deployment("a"))
+		synctest.Wait()
+		s.Write(deployment("a", func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }))
+		synctest.Wait()
+		s.Write(deployment("a", generation(2)))
+		synctest.Wait()
+		if got := calls.Load(); got != 2 {
+			t.Errorf("called %d times, want 2: a change of the status does not matter", got)
+		}
+	})
+}
+
+func TestFor_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
 		s.Spoil(informer.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
-		c := reconcile.New("test", reconcile.Object(i.Lister(), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
-			return reconcile.Result{}, nil
-		}), reconcile.Options{})
-		keys := make(chan reconcile.Key, 1)
-		c.Watch(source.Channel(keys, source.ChannelOptions{}))
-		start(t, c)
-		keys <- reconcile.Key{Namespace: "prod", Name: "bad"}
+		c := reconcile.For(i, doNothing, reconcile.Options{})
+		start(t, c.Controller)
 		time.Sleep(time.Hour)
 		got := c.Snapshot().Outcomes
 		if got[reconcile.OutcomeTerminal] != 1 || got[reconcile.OutcomeError] != 0 {
@@ -91,20 +138,71 @@ func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.
 	})
 }
 
-func TestObject_BeforeTheFirstListIsAnErrorThatIsRetried(t *testing.T) {
+func TestFor_MisuseIsRemembered(t *testing.T) {
 	i := newInformer(t, newServer())
-	f := reconcile.Object(i.Lister(), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
-		return reconcile.Result{}, nil
-	})
-	_, err := f(t.Context(), reconcile.Key{Namespace: "prod", Name: "a"})
-	if _, ok := errors.AsType[*informer.NotSyncedError](err); !ok {
-		t.Errorf("got %v, want a *NotSyncedError: nothing can be said of the object yet", err)
+	var none *informer.SharedInformer[*appsv1.Deployment]
+	pods := informer.New[*corev1.Pod](informertest.NewServer[*corev1.Pod](), corev1.SchemeGroupVersion.WithKind("Pod"), informer.Options{})
+	for name, tc := range map[string]struct {
+		c    interface{ Err() error }
+		want string
+	}{
+		"nil informer": {reconcile.For(none, doNothing, reconcile.Options{}), "the informer is nil"},
+		"nil function": {reconcile.For(i, nil, reconcile.Options{}), "the reconcile function is nil"},
+		"wrong predicate": {reconcile.For(i, doNothing, reconcile.Options{
+			Predicate: source.Where(func(*corev1.Pod) bool { return true }),
+		}), "is for *v1.Pod"},
+		"name of New": {reconcile.New("test", func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		}, reconcile.Options{Name: "other"}), "Options.Name"},
+		"predicate of New": {reconcile.New("test", func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		}, reconcile.Options{Predicate: source.SpecChanged}), "Options.Predicate"},
+		"owners and children confused": {func() *reconcile.ObjectController[*appsv1.Deployment] {
+			c := reconcile.For(i, doNothing, reconcile.Options{})
+			c.Watch(source.Optional[reconcile.Key](source.Owned(i, pods)))
+			return c
+		}(), "it names keys of owners of kind Pod, and the controller is for kind Deployment"},
+	} {
+		if err := tc.c.Err(); err == nil || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("%s: got %v, want %q in it", name, err, tc.want)
+		}
+	}
+	c := reconcile.For(i, doNothing, reconcile.Options{})
+	c.Watch(source.Owned(pods, i), source.OwnedByAny(i, i))
+	if err := c.Err(); err != nil {
+		t.Errorf("got %v for children of the controller's own kind, want nil", err)
 	}
 }
 
-func TestObject_NilFunctionIsMisuse(t *testing.T) {
-	c := reconcile.New("test", reconcile.Object[*appsv1.Deployment](informer.Lister[*appsv1.Deployment]{}, nil), reconcile.Options{})
-	if c.Err() == nil {
-		t.Error("Err is nil, want the nil function named")
-	}
+// The child of an owner that is gone stands in the way of the new owner's: its end wakes
+// the new owner, although the UID is another's.
+func TestFor_EndOfAFormerOwnersChildWakesTheOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		pods := informertest.NewServer[*corev1.Pod]()
+		children := informer.New[*corev1.Pod](pods, corev1.SchemeGroupVersion.WithKind("Pod"), informer.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- children.Run(ctx) }()
+		defer func() { cancel(); <-ended }()
+		i := watch(t, s)
+		var calls atomic.Int32
+		c := reconcile.For(i, func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+			calls.Add(1)
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		c.Watch(source.Owned(children, i))
+		child := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "a", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "apps/v1", Kind: "Deployment", Name: "a", UID: "former", Controller: new(true)},
+		}}}
+		pods.Write(child)
+		s.Write(deployment("a", func(d *appsv1.Deployment) { d.UID = "new" }))
+		start(t, c.Controller)
+		before := calls.Load()
+		pods.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		synctest.Wait()
+		if calls.Load() != before+1 {
+			t.Errorf("called %d times, then %d, want once more when the name is free", before, calls.Load())
+		}
+	})
 }

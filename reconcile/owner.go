@@ -30,7 +30,7 @@ func (e *AlreadyControlledError) Error() string {
 }
 
 // SetControllerReference makes owner the controller of object: events of object lead
-// to owner by source.Owner, and the garbage collector deletes object after owner.
+// to owner by source.Owned, and the garbage collector deletes object after owner.
 // owner must have been read from the server, for the reference holds its UID; its
 // kind is looked up in scheme, save for unstructured ones.
 //
@@ -52,7 +52,7 @@ func SetControllerReference(owner, object informer.Object, scheme *runtime.Schem
 }
 
 // SetOwnerReference makes owner one of the owners of object, of which there can be
-// several: the garbage collector deletes object when all are gone. source.AnyOwner
+// several: the garbage collector deletes object when all are gone. source.OwnedByAny
 // leads to all of them. Errors are those of SetControllerReference. If owner is the
 // controller already, it stays that.
 func SetOwnerReference(owner, object informer.Object, scheme *runtime.Scheme) error {

@@ -143,3 +143,24 @@ func TestKeyText_ReadsAsKubectlNamesObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestFor_WhatFollowsFromAReadWithoutAnObject_B10(t *testing.T) {
+	kind := schema.GroupVersionKind{Version: "v1", Kind: "Website"}
+	for name, tc := range map[string]struct {
+		err  error
+		want Outcome
+	}{
+		"not found":    {apierrors.NewNotFound(websites, "a"), OutcomeDone},
+		"not synced":   {&informer.NotSyncedError{Kind: kind}, OutcomeRetry},
+		"undecodable":  {&informer.UndecodableError{}, OutcomeTerminal},
+		"out of scope": {&informer.OutOfScopeError{Kind: kind}, OutcomeTerminal},
+		"namespace":    {&informer.NamespaceError{Kind: kind}, OutcomeTerminal},
+		"released":     {&informer.ReleasedError{Kind: kind}, OutcomeTerminal},
+		"other":        {errors.New("what nobody knows"), OutcomeError},
+	} {
+		res, err := unreadable(fmt.Errorf("read: %w", tc.err))
+		if got := decide(res, err, nil).outcome; got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+}

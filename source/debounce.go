@@ -38,7 +38,7 @@ type DebounceSource[K comparable] struct {
 // A key that another source of the controller names is not held back: watch what is
 // urgent by a source of its own.
 //
-//	c.Watch(source.Debounce(source.Kind(pods, source.Owner(websites)), time.Second, 10*time.Second))
+//	c.Watch(source.Debounce(source.Owned(pods, websites), time.Second, 10*time.Second))
 //
 // A longest of 0 is ten times quiet. A nil s, a quiet that is not above zero and a
 // longest below it are remembered, and Run returns them. Keys that wait when the

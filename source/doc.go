@@ -18,8 +18,8 @@
 // people.
 //
 //	c.Watch(source.Kind(websites, source.Self))
-//	c.Watch(source.Kind(deployments, source.Owner(websites)))
-//	c.Watch(source.Kind(pods, source.AnyOwner(websites), source.Or(source.SpecChanged, source.LabelsChanged)))
+//	c.Watch(source.Owned(deployments, websites))
+//	c.Watch(source.OwnedByAny(pods, websites, source.Or(source.SpecChanged, source.LabelsChanged)))
 //
 // # Promises
 //

@@ -12,18 +12,21 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// KindSource is the source of an informer's events. Make it with Kind or Mapped.
+// KindSource is the source of an informer's events. Make it with Kind, Owned,
+// OwnedByAny or Mapped.
 type KindSource[T informer.Object, K comparable] struct {
 	*record
 	informer *informer.SharedInformer[T]
 	mapper   Mapper[K]
 	filter   Predicate
+	owners   func() schema.GroupKind // whose keys they are; nil: not of owners
 }
 
 // Kind is the source of i's events: m names the keys, and every one of preds must
@@ -34,7 +37,7 @@ type KindSource[T informer.Object, K comparable] struct {
 func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
 	var misuse error
 	if m == nil {
-		misuse = errors.New("the mapper is nil; give source.Self, or source.Owner of an informer that is not nil")
+		misuse = errors.New("the mapper is nil; give source.Self, or use source.Owned or source.Mapped")
 	}
 	return newKind(i, m, preds, misuse)
 }
@@ -80,6 +83,9 @@ func (s *KindSource[T, K]) Snapshot() Snapshot {
 	snap := s.record.Snapshot()
 	if s.informer != nil {
 		snap.Kind = s.informer.Kind().GroupKind()
+	}
+	if s.owners != nil {
+		snap.Owners = s.owners()
 	}
 	return snap
 }

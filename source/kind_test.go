@@ -181,7 +181,7 @@ func TestKind_PredicatesDropOnlyWhatTheyMay_R1(t *testing.T) {
 	})
 }
 
-func TestKind_OwnerIsToldOfItsObjects(t *testing.T) {
+func TestOwned_AddsTheOldAndTheNewOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector
 		s := newServer()
@@ -193,7 +193,7 @@ func TestKind_OwnerIsToldOfItsObjects(t *testing.T) {
 			}
 		}
 		// An informer that New made has no discovery: both keys of an owner are named.
-		follow(t, source.Kind(i, source.Owner(i), source.SpecChanged), c.addKey)
+		follow(t, source.Owned(i, i, source.SpecChanged), c.addKey)
 		s.Write(deployment("d", owned("old")))
 		if keys, _ := c.take(); !strings.Contains(keys, "old") {
 			t.Errorf("added %q, want the owner", keys)
@@ -299,8 +299,9 @@ func TestKind_MisuseIsRememberedAndReturnedByRun(t *testing.T) {
 	}{
 		"nil informer":  {source.Kind(none, source.Self), "the informer is nil"},
 		"nil mapper":    {source.Kind[*appsv1.Deployment, source.Key](i, nil), "the mapper is nil"},
-		"nil owner":     {source.Kind(i, source.Owner(none)), "the mapper is nil"},
-		"nil any owner": {source.Kind(i, source.AnyOwner(none)), "the mapper is nil"},
+		"nil children":  {source.Owned(none, i), "the informer is nil"},
+		"nil owners":    {source.Owned(i, none), "the informer of the owners is nil"},
+		"nil any owner": {source.OwnedByAny(i, none), "the informer of the owners is nil"},
 		"nil function":  {source.Mapped[*appsv1.Deployment, source.Key](i, nil), "the mapping function is nil"},
 		"nil predicate": {source.Kind(i, source.Self, nil), "a predicate is nil"},
 		"wrong type":    {source.Kind(i, source.Self, source.Where(func(*appsv1.StatefulSet) bool { return true })), "is for *v1.StatefulSet"},

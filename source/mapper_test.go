@@ -29,7 +29,7 @@ func reference(apiVersion, kind, name string, controller bool) metav1.OwnerRefer
 	return ref
 }
 
-func TestOwner_NamesTheKeysOfOwners(t *testing.T) {
+func TestOwned_NamesTheKeysOfOwners(t *testing.T) {
 	var (
 		namespaced = websites{true, true}
 		cluster    = websites{false, true}
@@ -66,7 +66,7 @@ func TestOwner_NamesTheKeysOfOwners(t *testing.T) {
 		{"impossible owner", namespaced, "", true, []metav1.OwnerReference{controller}, nil},
 	} {
 		obj := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: "d", OwnerReferences: tc.refs}}
-		if got := slices.Collect(ownedBy(tc.owners, tc.controller)(obj)); !slices.Equal(got, tc.want) {
+		if got := slices.Collect(ownersOf(tc.owners, tc.controller)(obj)); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: keys %v, want %v", tc.name, got, tc.want)
 		}
 	}

@@ -89,6 +89,8 @@ type Snapshot struct {
 	NextDue time.Time
 	// Kind of the objects whose events it tells. Empty: it has none.
 	Kind schema.GroupKind
+	// Owners whose keys it adds, for Owned and OwnedByAny. Empty for others.
+	Owners schema.GroupKind
 }
 
 // record is what every source of this package keeps of itself.

@@ -23,7 +23,7 @@ func TestKind_AddsTheKeysOfTheUndecodable_I8(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
 		follow(t, source.Kind(i, source.Self, source.SpecChanged), self.addKey)
-		follow(t, source.Kind(i, source.Owner(i)), owner.addKey) // both keys: where its kind lives is not known
+		follow(t, source.Owned(i, i), owner.addKey) // both keys: where its kind lives is not known
 		follow(t, source.Mapped(i, labelKeys), mapped.add)
 		of := func(label string) source.Predicate {
 			return source.Where(func(d *appsv1.Deployment) bool { return d.Labels["for"] == label })
@@ -56,7 +56,7 @@ func TestKind_AddsTheKeysOfTheUndecodable_I8(t *testing.T) {
 				of   *collector
 				want string
 			}{
-				{"Self", &self, step.self}, {"Owner", &owner, step.owner}, {"Mapped", &mapped, step.mapped},
+				{"Self", &self, step.self}, {"Owned", &owner, step.owner}, {"Mapped", &mapped, step.mapped},
 				{"Where that lets it in", &mine, step.mine}, {"Where that does not", &others, step.another},
 			} {
 				if keys, _ := got.of.take(); keys != got.want {

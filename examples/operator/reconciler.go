@@ -26,29 +26,23 @@ func setup(mgr *manager.Manager) error {
 	frontends := informer.For[*apiv1.Frontend](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	r := &reconciler{
-		client:    mgr.Client(),
-		frontends: frontends.Lister(),
+		client: mgr.Client(),
 		children: reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{reconcile.Children(deployments)},
 			reconcile.ChildSetOptions{FieldOwner: "frontend-operator"}),
 	}
-	c := reconcile.New("frontend", r.reconcile, reconcile.Options{})
-	c.Watch(source.Kind(frontends, source.Self, source.SpecChanged))
-	c.Watch(source.Kind(deployments, source.Owner(frontends)))
+	c := reconcile.For(frontends, r.reconcile, reconcile.Options{Predicate: source.SpecChanged})
+	c.Watch(source.Owned(deployments, frontends))
 	return mgr.Add(c)
 }
 
 type reconciler struct {
-	client    *client.Client
-	frontends informer.Lister[*apiv1.Frontend]
-	children  *reconcile.ChildSet
+	client   *client.Client
+	children *reconcile.ChildSet
 }
 
 // reconcile applies the Deployment of a Frontend and reports its state in the status.
-func (r *reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
-	frontend, err := r.frontends.Get(key) // shared with other readers: do not modify it
-	if err != nil {
-		return reconcile.Result{}, reconcile.IgnoreNotFound(err)
-	}
+// The Frontend is shared with other readers: do not modify it.
+func (r *reconciler) reconcile(ctx context.Context, frontend *apiv1.Frontend) (reconcile.Result, error) {
 	if frontend.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil // the garbage collector deletes the Deployment
 	}
@@ -59,7 +53,7 @@ func (r *reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcil
 	// Apply has filled in what the server stored, including the status.
 	updated := informer.Copy(frontend)
 	setStatus(updated, deployment)
-	_, err = r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
+	_, err := r.client.PatchChanges(ctx, frontend, updated) // no request if nothing differs
 	return reconcile.Result{}, err
 }
 

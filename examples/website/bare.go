@@ -31,20 +31,16 @@ func bareControlPlane(mgr *manager.Manager) error {
 	services := informer.For[*corev1.Service](mgr.Informers())
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 
-	kubelet := reconcile.New("bare-deployments", reconcile.Object(deployments.Lister(),
-		func(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
-			return reconcile.Result{}, makeReady(ctx, mgr.Client(), d)
-		}), reconcile.Options{})
-	kubelet.Watch(source.Kind(deployments, source.Self))
+	kubelet := reconcile.For(deployments, func(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+		return reconcile.Result{}, makeReady(ctx, mgr.Client(), d)
+	}, reconcile.Options{Name: "bare-deployments"})
 
 	collector := garbage{client: mgr.Client(), websites: websites.Lister(), children: []func(reconcile.Key) (informer.Object, error){
 		getter(services.Lister()), getter(deployments.Lister()), getter(configMaps.Lister()),
 	}}
 	gc := reconcile.New("bare-garbage-collector", collector.reconcile, reconcile.Options{})
 	gc.Watch(source.Kind(websites, source.Self))
-	gc.Watch(source.Kind(services, source.Owner(websites)))
-	gc.Watch(source.Kind(deployments, source.Owner(websites)))
-	gc.Watch(source.Kind(configMaps, source.Owner(websites)))
+	gc.Watch(source.Owned(services, websites), source.Owned(deployments, websites), source.Owned(configMaps, websites))
 
 	if err := mgr.Add(kubelet); err != nil {
 		return err

@@ -46,26 +46,23 @@ func setupWith(mgr *manager.Manager, of func(*reconciler) siteFunc) error {
 	return mgr.Add(newController(mgr, of))
 }
 
-func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconcile.Controller[reconcile.Key] {
+func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconcile.ObjectController[*webv1.Website] {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	deployments := informer.For[*appsv1.Deployment](mgr.Informers())
 	services := informer.For[*corev1.Service](mgr.Informers())
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 
 	r := newReconciler(mgr, deployments, services, configMaps)
-	f := reconcile.WithFinalizer(finalizer, websites.Lister(), mgr.Client(), of(r), r.cleanUp)
-	c := reconcile.New("website", f, reconcile.Options{Workers: 4})
-	wishes := source.Kind(websites, source.Self, source.SpecChanged)
-	c.Watch(wishes)
-	// Each of its Pods that comes or goes changes a Deployment's status: one look when it has come to rest will do.
-	c.Watch(source.Debounce(source.Kind(deployments, source.Owner(websites)), 100*time.Millisecond, time.Second))
-	c.Watch(source.Kind(services, source.Owner(websites)))
-	c.Watch(source.Kind(configMaps, source.Owner(websites)))
+	c := reconcile.For(websites, of(r), reconcile.Options{Predicate: source.SpecChanged})
+	c.Finalize(finalizer, mgr.Client(), r.cleanUp)
+	c.Watch(source.Owned(services, websites), source.Owned(configMaps, websites))
+	// Each Pod that comes or goes changes the Deployment's status: reconcile when the changes pause.
+	c.Watch(source.Debounce(source.Owned(deployments, websites), 100*time.Millisecond, time.Second))
 	// A namespace with thousands of Websites does not keep the others waiting.
 	c.FairBy(reconcile.ByNamespace)
 	// What a user has just changed or deleted comes before what follows from earlier changes.
 	c.PrioritizeBy(func(_ reconcile.Key, cause source.Cause) int {
-		if cause.Source == wishes.String() && cause.Renewed() {
+		if cause.Source == "kind Website" && cause.Renewed() {
 			return urgent
 		}
 		return reconcile.DefaultPriority(cause)

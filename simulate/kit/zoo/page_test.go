@@ -48,7 +48,7 @@ func setUpPages(bug string) func(*manager.Manager) error {
 		}
 		c := reconcile.New("page", r.reconcile, reconcile.Options{Workers: 2})
 		c.Watch(source.Kind(all, source.Self))
-		c.Watch(source.Kind(children, source.Owner[*page](all)))
+		c.Watch(source.Owned(children, all))
 		return mgr.Add(c)
 	}
 }

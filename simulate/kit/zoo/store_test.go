@@ -64,8 +64,7 @@ func setUpStores(bug string, c *cloud) func(*manager.Manager) error {
 		}
 		ctrl := reconcile.New("store", r.reconcile, reconcile.Options{Workers: 2})
 		ctrl.Watch(source.Kind(all, source.Self))
-		ctrl.Watch(source.Kind(members, source.Owner[*store](all)))
-		ctrl.Watch(source.Kind(volumes, source.Owner[*store](all)))
+		ctrl.Watch(source.Owned(members, all), source.Owned(volumes, all))
 		return mgr.Add(ctrl)
 	}
 }

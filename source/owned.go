@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// Owned is the source of the events of children, as keys of their controllers: of each
+// child the one owner reference that says controller, if it is of the owners' group and
+// kind. The version in the reference does not matter. Every one of preds must let an
+// event pass. reconcile.SetControllerReference and reconcile.ChildSet set the reference.
+//
+//	c.Watch(source.Owned(deployments, websites))
+//
+// The UID in the reference is not compared: when the child of an owner that is gone goes
+// too, a new owner of the same name can make a child of the same name, and has to learn
+// of it. Reads by owner, such as those of a ChildSet, do compare it.
+//
+// While discovery has not told yet whether the owners' kind lives in namespaces, both
+// keys that an owner can have are added. A nil informer is remembered, and Run returns it.
+func Owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
+	return owned(children, owners, true, preds)
+}
+
+// OwnedByAny is Owned for every owner reference of the owners' group and kind,
+// controller or not, as reconcile.SetOwnerReference sets it.
+func OwnedByAny[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
+	return owned(children, owners, false, preds)
+}
+
+func owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], controllerOnly bool, preds []Predicate) *KindSource[T, Key] {
+	if owners == nil {
+		return newKind[T, Key](children, nil, preds, errors.New("the informer of the owners is nil; give one from informer.For or informer.New"))
+	}
+	s := newKind(children, ownersOf(owners, controllerOnly), preds, owners.Err())
+	s.owners = func() schema.GroupKind { return owners.Kind().GroupKind() }
+	return s
+}
+
+// ownerKind is what is asked of the informer of the owners.
+type ownerKind interface {
+	Kind() schema.GroupVersionKind
+	Namespaced() (namespaced, known bool)
+}
+
+// ownersOf maps an object to its owners.
+func ownersOf(owners ownerKind, controllerOnly bool) Mapper[Key] {
+	return func(obj informer.Object) iter.Seq[Key] {
+		return func(yield func(Key) bool) {
+			want := owners.Kind().GroupKind()
+			namespaced, known := owners.Namespaced()
+			for _, ref := range obj.GetOwnerReferences() {
+				if controllerOnly && !ptr.Deref(ref.Controller, false) || !refers(ref, want) {
+					continue
+				}
+				for _, key := range ownerKeys(ref.Name, obj.GetNamespace(), namespaced, known) {
+					if !yield(key) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+func refers(ref metav1.OwnerReference, want schema.GroupKind) bool {
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && gv.Group == want.Group && ref.Kind == want.Kind
+}
+
+// ownerKeys are the keys that an owner called name of an object in namespace can
+// have: an owner is of cluster scope or in its object's namespace.
+func ownerKeys(name, namespace string, namespaced, known bool) []Key {
+	cluster, local := Key{Name: name}, Key{Namespace: namespace, Name: name}
+	switch {
+	case namespace == "" && known && namespaced:
+		return nil // such an owner cannot exist
+	case namespace == "" || known && !namespaced:
+		return []Key{cluster}
+	case known:
+		return []Key{local}
+	}
+	return []Key{local, cluster}
+}
