@@ -23,27 +23,27 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// answer is what the server sent back, not yet decoded.
+// answer is the server's response, not yet decoded.
 type answer struct {
 	kind     schema.GroupVersionKind // as the answer says; may be empty
 	data     []byte                  // of the object, without envelope
 	protobuf bool
-	discreet bool // errors do not repeat what is in data
+	discreet bool // errors must not repeat the data
 }
 
-// protobufMessage is what the generated types of k8s.io/api have.
+// protobufMessage is implemented by the generated types of k8s.io/api.
 type protobufMessage interface {
 	Reset()
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
 }
 
-// protobufMagic begins each message of the API's protobuf encoding; a
-// runtime.Unknown follows.
+// protobufMagic begins each message of the API's protobuf encoding, followed by a
+// runtime.Unknown.
 const protobufMagic = "k8s\x00"
 
-// speaksProtobuf holds for built-in kinds. A type of a custom resource may
-// have the methods too, but the server takes those kinds in JSON only.
+// speaksProtobuf reports whether obj is of a built-in kind. A custom resource's type
+// may have the methods too, but the server accepts custom resources only as JSON.
 func speaksProtobuf(obj runtime.Object) bool {
 	if _, ok := obj.(protobufMessage); !ok {
 		return false
@@ -52,7 +52,7 @@ func speaksProtobuf(obj runtime.Object) bool {
 	return strings.HasPrefix(pkg, "k8s.io/api/")
 }
 
-// open reads the envelope of an answer.
+// open parses the envelope of an answer.
 func open(contentType string, body []byte) (answer, error) {
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil && contentType != "" {
@@ -80,13 +80,13 @@ func open(contentType string, body []byte) (answer, error) {
 	return answer{kind: envelope.GroupVersionKind(), data: envelope.Raw, protobuf: true}, nil
 }
 
-// is says whether the answer holds the kind. An answer that does not say what
-// it is, as items of lists, is what was asked for.
+// is reports whether the answer holds the kind. An answer without a kind, such as an
+// item of a list, is taken to be of the requested kind.
 func (a answer) is(kind schema.GroupVersionKind) bool {
 	return a.kind.Kind == "" || a.kind == kind
 }
 
-// into decodes the answer into obj, which must be empty, and notes its kind.
+// into decodes the answer into obj, which must be empty, and sets its kind.
 func (a answer) into(obj runtime.Object, kind schema.GroupVersionKind) error {
 	err := a.decode(obj)
 	if a.discreet {
@@ -99,8 +99,8 @@ func (a answer) into(obj runtime.Object, kind schema.GroupVersionKind) error {
 	return nil
 }
 
-// fits weighs the answer before it is decoded into obj: a few bytes can become a large
-// object.
+// fits returns an error if decoding the answer into obj would allocate too much: a few
+// bytes can become a large object.
 func (a answer) fits(obj any) error {
 	if len(a.data) <= unweighed {
 		return nil
@@ -115,10 +115,11 @@ func (a answer) fits(obj any) error {
 	return tooHeavy(ration.Alone().JSON(scale, a.data))
 }
 
-// unweighed answers cannot become too large, whatever is in them.
+// unweighed is the size up to which no answer can decode to a large object.
 const unweighed = 64 << 10
 
-// tooHeavy is err, as a *TooLargeError where it is of the weight.
+// tooHeavy converts a *ration.TooHeavyError to a *TooLargeError and returns any other
+// error unchanged.
 func tooHeavy(err error) error {
 	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
 		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
@@ -146,8 +147,7 @@ func (a answer) decode(obj any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(a.data, obj)
 }
 
-// encode gives the body and content type of a write of obj, which is left as
-// it is.
+// encode returns the body and content type of a write of obj. It does not modify obj.
 func encode(obj informer.Object, kind schema.GroupVersionKind, protobuf bool) (body []byte, contentType string, err error) {
 	if metadataOnly(obj) {
 		return nil, "", errors.New("an object known by its metadata alone cannot be written whole; use Patch")
@@ -177,27 +177,27 @@ func encode(obj informer.Object, kind schema.GroupVersionKind, protobuf bool) (b
 	return append([]byte(protobufMagic), message...), runtime.ContentTypeProtobuf, nil
 }
 
-// empty makes a new object of the Go type of like.
+// empty returns a new object of the Go type of like.
 func empty[T runtime.Object](like T) T {
 	return reflect.New(reflect.TypeOf(like).Elem()).Interface().(T)
 }
 
-// shallow copies the top of obj, so that its kind can be set without touching
-// the caller's.
+// shallow returns a shallow copy of obj, so that its kind can be set without changing
+// the caller's object.
 func shallow[T runtime.Object](obj T) T {
 	to := empty(obj)
 	fill(to, obj)
 	return to
 }
 
-// fill makes obj what from is. The whole value is replaced: decoding over an
-// object that is not empty would keep map entries that the server has removed.
+// fill sets obj to the value of from. It replaces the whole value: decoding over a
+// non-empty object would keep map entries that the server has removed.
 func fill(obj, from runtime.Object) {
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(from).Elem())
 }
 
-// whole makes an empty object that can hold all of the kind, for the Observer:
-// of the Go type of like, of the scheme's if like cannot, else unstructured.
+// whole returns an empty object that can hold the full kind, for the Observer: of the
+// Go type of like, else of the type in the scheme, else unstructured.
 func (c *Client) whole(like informer.Object, kind schema.GroupVersionKind) informer.Object {
 	if !isNil(like) && !metadataOnly(like) {
 		return empty(like)

@@ -22,33 +22,32 @@ import (
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
-// statusName is both the field and the subresource.
+// statusName is the name of both the field and the subresource.
 const statusName = "status"
 
-// setByServer are the fields of metadata that an applied object does not claim.
+// setByServer lists the fields of metadata that an applied object does not claim.
 var setByServer = [...]string{
 	"managedFields", "resourceVersion", "creationTimestamp", "uid", "generation",
 	"selfLink", "deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
-// Apply creates or changes an object by server-side apply: the fields in obj
-// become the field owner's, those it had and no longer names are removed. It
-// needs a FieldOwner. A field that another owner holds with another value is a
-// conflict, for which apierrors.IsConflict holds, unless Force is given.
+// Apply creates or changes an object by server-side apply. The field owner comes to own
+// the fields in obj; fields that it owned before and that obj omits are removed. Apply
+// requires a FieldOwner. If another owner holds a field with another value, the error
+// is a conflict (apierrors.IsConflict), unless Force is given.
 //
-// obj is one of
-//   - an apply configuration of client-go, or anything else that marshals to
-//     an object with apiVersion, kind and metadata.name: sent as it is;
-//   - a typed object: sent without status, without what the server sets in
-//     metadata, and without empty values (zero scalars, empty structs, maps and
-//     lists), so that a plain struct does not come to own zeros. A zero that is
-//     wanted is a pointer to it; entries of maps and elements of lists are
-//     always kept. obj becomes what the server stored;
-//   - an *unstructured.Unstructured: sent without status and what the server
-//     sets in metadata; zeros in it are wanted. obj becomes what the server
-//     stored.
+// obj is one of:
+//   - an apply configuration of client-go, or anything else that marshals to an object
+//     with apiVersion, kind and metadata.name. It is sent as it is;
+//   - a typed object. It is sent without status, without the server-set fields of
+//     metadata, and without empty values (zero scalars, empty structs, maps and lists),
+//     so that a plain struct does not claim zeros. To claim a zero, use a pointer to
+//     it. Entries of maps and elements of lists are always kept. obj is set to the
+//     stored object;
+//   - an *unstructured.Unstructured. It is sent without status and the server-set
+//     fields of metadata, zeros included. obj is set to the stored object.
 //
-// resourceVersion is sent only by an apply configuration or with Preconditions.
+// resourceVersion is sent only if an apply configuration has it or with Preconditions.
 func (c *Client) Apply(ctx context.Context, obj any, opts ...Option) error {
 	return c.apply(ctx, "", obj, opts)
 }
@@ -84,8 +83,8 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	return c.settled(at, a, object)
 }
 
-// configuration makes what is sent of obj, and notes in at which object it is.
-// object is obj if it is to be filled with the answer.
+// configuration returns the JSON tree to send for obj, and sets the kind, key and UID
+// in at. object is obj if the answer is to be stored in it.
 func (c *Client) configuration(at *call, obj any) (tree map[string]any, object informer.Object, err error) {
 	if isNil(obj) {
 		return nil, nil, errors.New("it is nil")
@@ -107,8 +106,8 @@ func (c *Client) configuration(at *call, obj any) (tree map[string]any, object i
 	return claimed(tree, at), object, nil
 }
 
-// claimed leaves of an object what a client can claim: all but status and what
-// the server sets, or for the status subresource nothing but status.
+// claimed reduces an object to the fields that a client can claim: all except status
+// and the server-set metadata, or, for the status subresource, only status.
 func claimed(tree map[string]any, at *call) map[string]any {
 	tree["apiVersion"], tree["kind"] = at.kind.ToAPIVersionAndKind()
 	metadata, _ := tree["metadata"].(map[string]any)
@@ -133,7 +132,7 @@ func claimed(tree map[string]any, at *call) map[string]any {
 	return tree
 }
 
-// foreignTree is that of an apply configuration.
+// foreignTree returns the JSON tree of an apply configuration.
 func foreignTree(at *call, obj any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -149,7 +148,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 	}
 	var tree map[string]any
 	if err := errors.Join(kjson.UnmarshalCaseSensitivePreserveInts(data, &named), kjson.UnmarshalCaseSensitivePreserveInts(data, &tree)); err != nil {
-		return nil, fmt.Errorf("it does not marshal to an object: %w", confidential.Decoding(err)) // of which kind is not known
+		return nil, fmt.Errorf("it does not marshal to an object: %w", confidential.Decoding(err)) // the kind is not known here
 	}
 	at.kind = schema.FromAPIVersionAndKind(named.APIVersion, named.Kind)
 	at.key = informer.Key{Namespace: named.Metadata.Namespace, Name: named.Metadata.Name}
@@ -160,7 +159,7 @@ func foreignTree(at *call, obj any) (map[string]any, error) {
 	return tree, nil
 }
 
-// pruned is a typed object as JSON values, without empty ones.
+// pruned returns a typed object as JSON values, without empty ones.
 func pruned(obj informer.Object) (map[string]any, error) {
 	v := reflect.ValueOf(obj)
 	if v.Elem().Kind() != reflect.Struct {

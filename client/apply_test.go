@@ -42,7 +42,7 @@ type SampleSpec struct {
 	Number          int32   `json:"number"`
 	Ratio           float32 `json:"ratio"`
 	Yes             bool    `json:"yes"`
-	Named           string  // without a tag
+	Named           string  // no tag
 	Skipped         string  `json:"-"`
 	//lint:ignore SA5008 encoding/json reads it so
 	Dash             string                       `json:"-,"`
@@ -101,7 +101,7 @@ func (s *Sample) DeepCopyObject() runtime.Object { c := *s; return &c }
 
 var sampleKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Website"}
 
-// applied is what a client sends when obj is applied.
+// applied returns the body that a client sends when obj is applied.
 func applied(t testing.TB, obj informer.Object) (body string, err error) {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -114,7 +114,7 @@ func applied(t testing.TB, obj informer.Object) (body string, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	obj = obj.DeepCopyObject().(informer.Object) // Apply fills it
+	obj = obj.DeepCopyObject().(informer.Object) // Apply modifies it
 	obj.SetNamespace("prod")
 	obj.SetName("web")
 	if err := c.Apply(t.Context(), obj); err != nil {
@@ -219,8 +219,8 @@ func TestApply_ValuesThatAreNoJSONAreErrors_C4(t *testing.T) {
 	}
 }
 
-// FuzzApply_DropsOnlyEmpties_C4 compares with the dull model, what encoding/json
-// makes of the object: what was sent is in it, and what was not is empty there.
+// FuzzApply_DropsOnlyEmpties_C4 compares with a simple model, encoding/json: every
+// value that was sent is in its output, and every value that was not is empty there.
 func FuzzApply_DropsOnlyEmpties_C4(f *testing.F) {
 	for _, seed := range []string{
 		`{}`,
@@ -275,7 +275,7 @@ func decode(t *testing.T, data string, into any) {
 	}
 }
 
-// missing says where sent is not full without some empty values.
+// missing returns where full has a non-empty value that sent lacks.
 func missing(where string, full, sent any) string {
 	switch sent := sent.(type) {
 	case map[string]any:

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
-// verb is one kind of call; a set of them is their sum.
+// verb is one kind of call. Verbs are bits, so a set of them is their sum.
 type verb uint16
 
 const (
@@ -61,7 +61,7 @@ func (v verb) String() string {
 	return "call"
 }
 
-// call is one request to be: what is done, to which object, where it is served.
+// call describes one request: the operation, the object, and the resource.
 type call struct {
 	callOptions
 	verb     verb
@@ -70,12 +70,12 @@ type call struct {
 	key      informer.Key
 	generate string    // generateName of a create without a name
 	uid      types.UID // of the caller's object; may be empty
-	version  string    // resourceVersion that is sent as a condition; may be empty
+	version  string    // resourceVersion sent as a precondition; may be empty
 	resource resource
 }
 
-// aim makes the call on obj, checking all that can be known before the object
-// is asked for. Its errors are worded.
+// aim prepares a call on obj. It checks everything that can be checked before the
+// object is requested. Its errors are complete messages.
 func (c *Client) aim(ctx context.Context, v verb, sub string, obj informer.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s object: it is nil", v)
@@ -83,7 +83,7 @@ func (c *Client) aim(ctx context.Context, v verb, sub string, obj informer.Objec
 	return c.aimAt(ctx, v, sub, informer.KeyOf(obj), obj, options)
 }
 
-// aimAt is aim where the key is given beside the object.
+// aimAt is aim with the key given separately.
 func (c *Client) aimAt(ctx context.Context, v verb, sub string, key informer.Key, obj informer.Object, options []Option) (*call, error) {
 	if isNil(obj) {
 		return nil, fmt.Errorf("%s %s: the object is nil", v, key)
@@ -96,8 +96,7 @@ func (c *Client) aimAt(ctx context.Context, v verb, sub string, key informer.Key
 	return at, c.settle(ctx, at, options)
 }
 
-// settle fills in the options and the resource of a call that knows its kind
-// and key.
+// settle fills in the options and the resource of a call whose kind and key are set.
 func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	var err error
 	if at.callOptions, err = c.collect(at.verb, options); err != nil {
@@ -115,7 +114,7 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	return at.wrap(at.checkScope())
 }
 
-// check is what needs no server.
+// check makes the checks that need no server.
 func (at *call) check() error {
 	one := at.verb&selections == 0
 	switch {
@@ -143,7 +142,8 @@ func (at *call) checkScope() error {
 	return nil
 }
 
-// String reads as the beginning of an error: update status of Website prod/web.
+// String returns the beginning of an error message, such as "update status of Website
+// prod/web".
 func (at *call) String() string {
 	what := at.verb.String()
 	if at.sub != "" && at.verb != verbEvict {
@@ -169,7 +169,7 @@ func path(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// wrap adds what was being done to err; nil stays nil.
+// wrap prefixes err with the operation; nil stays nil.
 func (at *call) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -177,10 +177,11 @@ func (at *call) wrap(err error) error {
 	return fmt.Errorf("%s: %w", at, err)
 }
 
-// discreet reports whether nothing that the call sends or receives may be repeated.
+// discreet reports whether errors and logs must not repeat what the call sends or
+// receives.
 func (at *call) discreet() bool { return confidential.Kind(at.kind.GroupKind(), at.sub) }
 
-// answered is an error of the server, without what may not be repeated.
+// answered removes confidential content from an error of the server.
 func (at *call) answered(err error) error {
 	if err == nil || !at.discreet() {
 		return err
@@ -188,9 +189,9 @@ func (at *call) answered(err error) error {
 	return confidential.Error(err)
 }
 
-// KindOf returns the kind of obj: as the scheme knows its Go type, or for
-// *unstructured.Unstructured and *metav1.PartialObjectMetadata as the object
-// itself says.
+// KindOf returns the kind of obj. The scheme determines it by Go type, except for
+// *unstructured.Unstructured and *metav1.PartialObjectMetadata, which carry it in
+// apiVersion and kind.
 func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	if isNil(obj) {
 		return schema.GroupVersionKind{}, errors.New("the object is nil")
@@ -217,7 +218,7 @@ func (c *Client) KindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// untyped objects say themselves what kind they are.
+// untyped reports whether obj carries its kind in its data, not in its Go type.
 func untyped(obj runtime.Object) bool {
 	if _, ok := obj.(*unstructured.Unstructured); ok {
 		return true
@@ -230,7 +231,7 @@ func metadataOnly(obj runtime.Object) bool {
 	return ok
 }
 
-// private is an error where the call would change into, and into is an object of
+// private returns an error if the call would modify into and into is a shared object of
 // the cache.
 func (c *Client) private(at *call, into informer.Object) error {
 	if s, ok := c.opts.Observer.(sharer); ok && !isNil(into) && s.Shares(into) {

@@ -14,30 +14,29 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// PatchChanges sends what differs between from, an object as it was read, and to,
-// a changed copy of it: as a JSON merge patch of the object and, where the kind
-// has a status subresource, one of the status, each only if there is something in
-// it. What is equal is not sent, so fields that to's Go type does not know, or
-// that others have changed meanwhile, stay as they are; if nothing differs there
-// is no request and changed is false. Who reads from a Lister has from already:
+// PatchChanges sends the difference between from, an object as it was read, and to, a
+// modified copy of it. The difference is a JSON merge patch of the object and, if the
+// kind has a status subresource, one of the status; an empty patch is not sent. Fields
+// that are equal are not sent, so fields that the Go type does not know, or that others
+// have changed meanwhile, are kept. If nothing differs, there is no request and changed
+// is false. An object from a Lister can be used as from:
 //
 //	to := informer.Copy(site)
 //	to.Status.URL = url
 //	changed, err := c.PatchChanges(ctx, site, to)
 //
-// Of a status in which nothing but zeros was read, all that to has is sent: a Go
-// type does not tell a zero that was never written, and is missing where people
-// and schemas look for it, from one that was.
+// If the status in from has only zero values, the whole status of to is sent, zeros
+// included: a Go type cannot distinguish a zero that was never written, and is
+// therefore missing where people and schemas expect it, from one that was.
 //
-// The patches hold for the object with from's UID alone. A list is replaced whole,
-// so a patch with one in it, like one of a first status, also holds only for from's
-// resourceVersion; if the
-// object has changed since, the error is a *ConflictError. For the same care with
-// single fields pass Preconditions{ResourceVersion: from.GetResourceVersion()}.
+// The patches apply only to the object with from's UID. A patch replaces a list as a
+// whole, so a patch that contains one, like the patch of a first status, also requires
+// from's resourceVersion; if the object has changed since, the error is a
+// *ConflictError. To require it for other fields too, pass
+// Preconditions{ResourceVersion: from.GetResourceVersion()}.
 //
-// from is read and never written. to becomes what the server stored; on an error
-// it is left as it was, though of two patches the first, that of the object, may
-// have been stored.
+// from is not modified. to is set to the stored object. On an error to is unchanged,
+// although the first of two patches, that of the object, may have been stored.
 func (c *Client) PatchChanges(ctx context.Context, from, to informer.Object, opts ...Option) (changed bool, err error) {
 	at, err := c.aim(ctx, verbPatch, "", to, opts)
 	if err != nil {
@@ -97,7 +96,7 @@ func sameObject(from, to informer.Object) error {
 	return nil
 }
 
-// changeable is obj as JSON values, without what the server sets.
+// changeable returns obj as JSON values, without the fields that the server sets.
 func changeable(obj informer.Object, at *call) (map[string]any, error) {
 	t, err := tree(obj, at.kind)
 	if metadata, ok := t["metadata"].(map[string]any); ok {
@@ -108,23 +107,22 @@ func changeable(obj informer.Object, at *call) (map[string]any, error) {
 	return t, err
 }
 
-// changedPart is the merge patch of the object, or of a subresource of it.
+// changedPart is the merge patch of the object or of one subresource.
 type changedPart struct {
 	sub   string
 	patch map[string]any
 }
 
-// changedParts are the patches that turn one tree into another, of the object and
-// of its status if that is written apart, those with something in them.
-// The zeros of a status that is unsaid are part of the patch.
-// replacesList says whether one of them replaces a list, and so builds on what
-// was in it.
+// changedParts returns the non-empty patches that turn before into after: of the object
+// and, if apart is set, separately of its status. If unsaid is set, the patch of the
+// status includes zeros. replacesList reports whether a patch replaces a list, and so
+// depends on the previous content of that list.
 func changedParts(before, after map[string]any, apart, unsaid bool) (parts []changedPart, replacesList bool) {
 	object := difference(before, after)
 	status, _ := object[statusName].(map[string]any)
 	if whole, is := after[statusName].(map[string]any); is && status != nil && unsaid {
 		withZeros(status, whole)
-		replacesList = true // as good as: it replaces what was not there
+		replacesList = true // in effect: it replaces what was not there
 	}
 	replacesList = replacesList || listIn(object, before)
 	if status, changed := object[statusName]; changed && apart {
@@ -137,7 +135,7 @@ func changedParts(before, after map[string]any, apart, unsaid bool) (parts []cha
 	return parts, replacesList
 }
 
-// saysNothing says whether there is nothing but zeros in a JSON value.
+// saysNothing reports whether a JSON value holds only zeros.
 func saysNothing(value any) bool {
 	switch v := value.(type) {
 	case nil:
@@ -155,7 +153,7 @@ func saysNothing(value any) bool {
 	return reflect.ValueOf(value).IsZero()
 }
 
-// withZeros adds to a merge patch what it leaves out of after, the outcome.
+// withZeros adds to a merge patch the fields of after that it lacks.
 func withZeros(patch, after map[string]any) {
 	for name, value := range after {
 		part, sent := patch[name].(map[string]any)
@@ -169,7 +167,7 @@ func withZeros(patch, after map[string]any) {
 	}
 }
 
-// listIn says whether a merge patch of before replaces or removes a list.
+// listIn reports whether a merge patch of before replaces or removes a list.
 func listIn(patch, before any) bool {
 	switch p := patch.(type) {
 	case []any:

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// readSite is a Website as it was read.
+// readSite returns a Website as read from the server.
 func readSite() *Website {
 	site := website("prod", "web")
 	site.UID, site.ResourceVersion, site.Generation = "u", "6", 1
@@ -80,7 +80,7 @@ func TestPatchChanges_SendsWhatDiffersAndNothingElse_C10(t *testing.T) {
 	}
 }
 
-// A status that was never written has no zeros on the server, and those of its type
+// The server has no zeros of a status that was never written, but in the Go type they
 // look as if they had been read.
 func TestPatchChanges_FirstStatusIsSentWithItsZeros_C10(t *testing.T) {
 	from := readSite()
@@ -138,8 +138,8 @@ func TestPatchChanges_RefusesWhatIsNoChangeOfOneObject_C5(t *testing.T) {
 	}
 }
 
-// FuzzPatchChanges_Merged_C10 applies what is sent to what was read, as the server
-// would, and wants what was to be.
+// FuzzPatchChanges_Merged_C10 applies the patch to the object that was read, as the
+// server would, and expects the desired object.
 func FuzzPatchChanges_Merged_C10(f *testing.F) {
 	f.Add(`{"spec":{"a":1,"l":[1]}}`, `{"spec":{"a":2},"status":{"x":{"y":[]}}}`)
 	f.Add(`{"status":{"x":1}}`, `{"data":null}`)
@@ -179,8 +179,8 @@ func FuzzPatchChanges_Merged_C10(f *testing.F) {
 	})
 }
 
-// objectOf is a Website with the given fields beside its metadata; nil if they
-// are no object, or hold a null, which a merge patch cannot write.
+// objectOf returns a Website with the given fields beside its metadata; nil if they are
+// no object, or hold a null, which a merge patch cannot express.
 func objectOf(fields string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	if json.Unmarshal([]byte(fields), &u.Object) != nil || u.Object == nil || strings.Contains(fields, "null") {

@@ -13,9 +13,9 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// ReadChild reads the metadata of the object that has child's kind, namespace and name
-// from the API server. For the error apierrors.IsNotFound holds if there is none. child
-// is read and never written.
+// ReadChild reads the metadata of the object with child's kind, namespace and name from
+// the API server. If there is none, apierrors.IsNotFound holds for the error. child is
+// not modified.
 func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer.Object, error) {
 	if isNil(child) {
 		return nil, errors.New("read child: it is nil")
@@ -29,8 +29,8 @@ func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer
 	return is, c.Get(ctx, informer.KeyOf(child), is)
 }
 
-// ApplyChild is Apply as fieldOwner, or as the client's own if that is empty, with
-// Force: what a reconcile.ChildSet writes with.
+// ApplyChild is Apply with Force, as fieldOwner or, if that is empty, as the client's
+// own field owner. reconcile.ChildSet writes with it.
 func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error {
 	opts := []Option{Force{}}
 	if fieldOwner != "" {
@@ -39,10 +39,10 @@ func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwn
 	return c.Apply(ctx, child, opts...)
 }
 
-// DeleteChild deletes child, provided that the object on the server is still the
-// one of child's UID and resourceVersion; if it has changed, the error is a
-// *ConflictError. What the deleted child owns is deleted in the background. child is
-// read and never written, so one from a Lister will do.
+// DeleteChild deletes child if the object on the server still has child's UID and
+// resourceVersion; if it has changed, the error is a *ConflictError. Dependents of the
+// child are deleted in the background. child is not modified, so it may come from a
+// Lister.
 func (c *Client) DeleteChild(ctx context.Context, child informer.Object) error {
 	if isNil(child) || child.GetUID() == "" || child.GetResourceVersion() == "" {
 		return errors.New("delete child: it has no uid or resourceVersion; pass one that was read from the server")

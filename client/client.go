@@ -25,14 +25,13 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// Observer is shown this process's own writes. *informer.SharedInformerFactory
-// is one.
+// Observer receives this process's own writes. *informer.SharedInformerFactory is one.
 type Observer interface {
-	// Observe takes the answer to a write. It must not block for long: it runs
+	// Observe receives the result of a write. It must not block for long: it runs
 	// before the write returns to its caller.
 	Observe(w informer.Written)
-	// WhenPassed calls do, once, when the cache holds a version of key newer
-	// than the given one, or key is gone. stop ends the waiting.
+	// WhenPassed calls do once, when the cache holds a version of key newer than the
+	// given one, or key is gone. stop cancels the wait.
 	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
 }
 
@@ -44,49 +43,47 @@ type sharer interface {
 
 // Options of a Client. The zero Options are fit for production.
 type Options struct {
-	// Observer is shown the answers to this client's writes; nil: nobody is, and
-	// a Lister shows a write when its watch does. One that has a method
-	// Shares(informer.Object) bool, as *informer.SharedInformerFactory has, is asked
-	// by each call that fills an object whether the object is shared: see C11.
+	// Observer receives the results of this client's writes. Nil: none does, and a
+	// Lister shows a write when the watch delivers it. If the Observer has a method
+	// Shares(informer.Object) bool, as *informer.SharedInformerFactory does, every call
+	// that fills an object uses it to check whether the object is shared: see C11.
 	Observer Observer
-	// FieldOwner of writes that name none. Empty: the server derives one from
-	// the user agent, and Apply asks for the option.
+	// FieldOwner of writes that name none. Empty: the server derives one from the user
+	// agent, and Apply requires the option.
 	FieldOwner string
-	// DryRun makes every write of this client a dry run: validated and
-	// admitted by the server, stored nowhere, shown to no Observer.
+	// DryRun makes every write of this client a dry run: the server validates and
+	// admits it but does not store it, and the Observer does not receive it.
 	DryRun bool
-	// FieldValidation of writes that name none: Strict, Warn or Ignore. Empty:
-	// Strict, so that a field that the server does not know is an error and not
-	// lost.
+	// FieldValidation of writes that name none: Strict, Warn or Ignore. Empty: Strict,
+	// so that an unknown field is an error and is not silently dropped.
 	FieldValidation FieldValidation
-	// Timeout of each request: a server that has not answered by then has lost
-	// it. A write may have been done nevertheless. 0: that of the REST
-	// configuration, or else 90 seconds, since the server gives up after 60 of its
-	// own. Negative: none but the context's.
+	// Timeout of each request, after which it fails. A write may have taken effect
+	// nevertheless. 0: the timeout of the REST configuration, or else 90 seconds,
+	// because the server's own timeout is 60. Negative: only that of the context.
 	Timeout time.Duration
-	// RetryWithin is how long a call may wait, in all, for a server that asks by
-	// Retry-After to be asked later; what would take longer is returned at once.
-	// See C8 for what is sent again. 0: 30 seconds. Negative: nothing is sent
-	// again.
+	// RetryWithin bounds the total time that a call waits before retries that the
+	// server asks for with Retry-After. If a retry would exceed it, the call returns
+	// the error at once. C8 lists the requests that are retried. 0: 30 seconds.
+	// Negative: no retries.
 	RetryWithin time.Duration
-	// Logger gets each warning of the server once, where the context of a call
-	// carries no logger. Zero: lines on stderr.
+	// Logger logs each distinct warning of the server once, unless the context of the
+	// call carries a logger. Zero: lines on stderr.
 	Logger logr.Logger
 }
 
-// Client reads from and writes to the API server. It keeps no objects: a read
-// is a request. Make it with New; it is safe for concurrent use.
+// Client reads and writes objects on the API server. It has no cache: each read is a
+// request. Create one with New. It is safe for concurrent use.
 type Client struct {
 	*connection
 	opts Options
 
-	// What With has set.
+	// Set by With.
 	namespace string
 	defaults  []Option
 	misuse    error
 }
 
-// connection is what the views of one client share.
+// connection is shared by the views of one client.
 type connection struct {
 	config *rest.Config
 	http   *http.Client
@@ -99,9 +96,9 @@ type connection struct {
 	}
 }
 
-// New returns a client for the API server of cfg. Kinds with Go types are
-// looked up in scheme. cfg is copied; a QPS of 0 means no limit on this side,
-// the server's own priority and fairness rule. No request is made.
+// New returns a client for the API server of cfg. Go types are mapped to kinds by
+// scheme. cfg is copied. A QPS of 0 means no client-side rate limit; the server's
+// priority and fairness applies. New sends no request.
 func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error) {
 	switch {
 	case cfg == nil:
@@ -131,8 +128,8 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*Client, error
 	return c, nil
 }
 
-// restConfig is what all RESTClients share. The rate limiter is made here, so
-// that a limit holds for the whole client and not for each group.
+// restConfig returns the configuration that all RESTClients share. It creates the rate
+// limiter, so that a limit applies to the whole client and not to each group.
 func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	switch {
@@ -152,22 +149,21 @@ func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
 		cfg.WarningHandlerWithContext = NewWarningLog(log)
 	}
-	cfg.Timeout = 0 // send sets the time of each try, and a watch has none
-	// The RESTClient itself decodes only the server's errors; objects are
-	// decoded by answer.go into exactly the type the caller has.
+	cfg.Timeout = 0 // send sets the timeout of each attempt, and a watch has none
+	// The RESTClient decodes only errors; answer.go decodes objects into the exact type
+	// of the caller.
 	statuses := runtime.NewScheme()
 	metav1.AddToGroupVersion(statuses, schema.GroupVersion{Version: "v1"})
 	cfg.NegotiatedSerializer = serializer.NewCodecFactory(statuses).WithoutConversion()
 	return cfg
 }
 
-// Scheme in which the client looks up Go types.
+// Scheme returns the scheme that maps Go types to kinds.
 func (c *Client) Scheme() *runtime.Scheme { return c.scheme }
 
-// ResetDiscovery forgets which resources the server serves; the next call for
-// each kind asks again. A kind that was not served is always asked for again,
-// so this is needed only after a CustomResourceDefinition was replaced by one
-// of another scope or plural name.
+// ResetDiscovery drops the cached discovery results; the next call for each kind reads
+// them again. Kinds that were not served are never cached, so this is needed only after
+// a CustomResourceDefinition was replaced by one with another scope or plural name.
 func (c *Client) ResetDiscovery() { c.mapper.reset() }
 
 func (c *connection) restFor(gv schema.GroupVersion) (*rest.RESTClient, error) {

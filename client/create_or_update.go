@@ -13,29 +13,29 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Outcome of a write that may not have been needed.
+// Outcome is the result of CreateOrUpdate.
 type Outcome string
 
-// What CreateOrUpdate has done.
+// The outcomes of CreateOrUpdate.
 const (
 	Unchanged Outcome = "unchanged"
 	Created   Outcome = "created"
 	Updated   Outcome = "updated"
 )
 
-// CreateOrUpdate reads the object that obj names from the server, has mutate
-// change it, and writes what mutate has changed: by Create if it was not there,
-// else by PatchChanges, which sends nothing when nothing has changed. It is for
-// changes that depend on what is there, and for code that comes from
-// controller-runtime. Where mutate only says what is wanted, Apply does the same
-// in one request and no read: set the fields on an empty object and apply it.
+// CreateOrUpdate reads the object that obj names from the server, calls mutate to
+// change it, and writes the changes: with Create if the object does not exist, else
+// with PatchChanges, which sends nothing if nothing has changed. Use it for changes
+// that depend on the current state, and for code ported from controller-runtime. If
+// mutate only sets the desired state, Apply does the same in one request without a
+// read: set the fields on an empty object and apply it.
 //
-// mutate finds in obj what is there, or obj as it was passed, and changes obj; it
-// must not change its name. obj becomes what the server stored; on an error it is
-// as it was. Who creates or changes the object in between wins: that is an error
-// for which apierrors.IsAlreadyExists or, where lists are changed, IsConflict
-// holds, and the next reconcile decides anew. A new object gets its status, where
-// the kind has the subresource, with the next call. opts fit create and patch.
+// When mutate runs, obj holds the current object, or is unchanged if there is none.
+// mutate must not change its name. obj is set to the stored object; on an error it is
+// unchanged. If another client creates or changes the object in between, the error is
+// one for which apierrors.IsAlreadyExists or, if lists are changed, IsConflict holds,
+// and the next reconcile decides again. The status of a new object, if the kind has the
+// subresource, is written by the next call. opts must fit both create and patch.
 func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate func() error, opts ...Option) (Outcome, error) {
 	at, err := c.aim(ctx, verbPatch, "", obj, opts)
 	if err != nil {
@@ -57,7 +57,7 @@ func (c *Client) CreateOrUpdate(ctx context.Context, obj informer.Object, mutate
 }
 
 func (c *Client) createOrUpdate(ctx context.Context, at *call, obj informer.Object, mutate func() error, opts []Option) (Outcome, error) {
-	fill(obj, informer.Copy(obj)) // mutate must not reach what the caller's maps hold
+	fill(obj, informer.Copy(obj)) // mutate must not change the caller's maps
 	live := empty(obj)
 	live.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	err := c.Get(ctx, at.key, live)

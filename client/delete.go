@@ -14,12 +14,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Delete asks the server to delete the object that obj names; obj is read and
-// never written, so one from a Lister will do. It returns when the server has
-// taken the request: an object with finalizers or a grace period is still
-// there then. What does not exist is an error for which apierrors.IsNotFound
-// holds. To delete this very object and not another that has taken its name,
-// pass Preconditions{UID: obj.GetUID()}.
+// Delete requests the deletion of the object that obj names. obj is not modified, so it
+// may come from a Lister. Delete returns when the server has accepted the request; an
+// object with finalizers or a grace period still exists then. If the object does not
+// exist, apierrors.IsNotFound holds for the error. To delete exactly this object and no
+// other with the same name, pass Preconditions{UID: obj.GetUID()}.
 func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option) error {
 	at, err := c.aim(ctx, verbDelete, "", obj, opts)
 	if err != nil {
@@ -30,7 +29,7 @@ func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option
 	if err != nil {
 		return at.wrap(err)
 	}
-	// The answer is wanted whole even where the caller knows the metadata alone.
+	// The answer must be the whole object, even if the caller has only its metadata.
 	like := c.whole(obj, at.kind)
 	a, err := c.write(ctx, at, http.MethodDelete, runtime.ContentTypeJSON, c.accept(like), body)
 	if err != nil {
@@ -42,8 +41,8 @@ func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option
 	return nil
 }
 
-// afterDelete judges the answer to a delete; like is an empty object that can
-// hold it.
+// afterDelete derives the effect of a delete from its answer. like is an empty object
+// that can hold it.
 func afterDelete(at *call, a answer, like informer.Object) informer.Written {
 	switch {
 	case a.kind == statusKind:
@@ -86,10 +85,10 @@ func deleteOptions(at *call) metav1.DeleteOptions {
 	return options
 }
 
-// DeleteAllOf asks the server to delete all objects of T's kind that the
-// options select, in one request. A namespaced kind needs InNamespace. For
-// *unstructured.Unstructured and *metav1.PartialObjectMetadata name the kind
-// by OfKind.
+// DeleteAllOf requests the deletion of all objects of T's kind that the options select,
+// in one request. A namespaced kind requires InNamespace. For
+// *unstructured.Unstructured and *metav1.PartialObjectMetadata pass the kind with
+// OfKind.
 func DeleteAllOf[T informer.Object](ctx context.Context, c *Client, opts ...Option) error {
 	like, at, err := aimAtAll[T](ctx, c, verbDeleteAllOf, opts)
 	if err != nil {
@@ -117,9 +116,9 @@ func DeleteAllOf[T informer.Object](ctx context.Context, c *Client, opts ...Opti
 	return nil
 }
 
-// afterDeleteAllOf judges the answer to a deletion of a collection: a list of
-// the objects as they were before. So none can be Stored, and one is Removed
-// only where nothing can have kept it.
+// afterDeleteAllOf derives the effects of a deletion of a collection from its answer: a
+// list of the objects as they were before. None can be Stored, and one is Removed only
+// if nothing can have kept it.
 func afterDeleteAllOf(at *call, a answer, like informer.Object) []informer.Written {
 	if a.kind == statusKind || len(a.data) == 0 {
 		return nil
@@ -135,7 +134,7 @@ func afterDeleteAllOf(at *call, a answer, like informer.Object) []informer.Writt
 			continue
 		}
 		w := written(informer.Touched, at.kind, obj)
-		w.Version = 0 // the version before the deletion says nothing
+		w.Version = 0 // the version before the deletion is of no use
 		if !lingers(obj) && goesAtOnce(at) {
 			w.Effect = informer.Removed
 		}
@@ -144,10 +143,9 @@ func afterDeleteAllOf(at *call, a answer, like informer.Object) []informer.Writt
 	return all
 }
 
-// goesAtOnce says whether the deletion of an object without finalizers is
-// complete when it is answered. It is not where the request adds a finalizer
-// (foreground, orphan), where that is the kind's own default, and for pods,
-// which have a grace period.
+// goesAtOnce reports whether the deletion of an object without finalizers is complete
+// when it is answered. It is not if the request adds a finalizer (foreground, orphan),
+// if the kind does so by default, or for pods, which have a grace period.
 func goesAtOnce(at *call) bool {
 	if at.propagation == metav1.DeletePropagationForeground || at.propagation == metav1.DeletePropagationOrphan {
 		return false

@@ -18,16 +18,16 @@ import (
 	"github.com/flyball-dev/flyball/internal/answers"
 )
 
-// ConflictError: the write named a resourceVersion, and the object has changed
-// since. Nothing was written; read the object anew and decide again. The
-// server's Status is wrapped, so apierrors.IsConflict holds.
+// ConflictError reports that a write named a resourceVersion and the object has changed
+// since. Nothing was written; read the object again and decide again. It wraps the
+// server's Status, so apierrors.IsConflict holds.
 //
-// Conflicts with another field owner, or with an object of the same name and
-// another UID, are not of this type: trying again does not resolve them.
+// Conflicts with another field owner, or with an object of the same name and another
+// UID, are not of this type, because a retry does not resolve them.
 type ConflictError struct {
 	Kind schema.GroupVersionKind
 	Key  informer.Key
-	// Version that was sent.
+	// Version is the resourceVersion that was sent.
 	Version informer.Version
 
 	err      error
@@ -36,13 +36,12 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.err.Error() }
 
-// TooLargeError: the server's answer is larger than what is read into memory, after it
-// has been decompressed. A List has asked for smaller pages before it returns one.
+// TooLargeError reports that the server's answer, after decompression, is larger than
+// the limit. List retries with smaller pages before it returns one.
 type TooLargeError = answers.TooLargeError
 
-// SharedObjectError: the object that was passed is the one in the cache of an
-// informer, which all readers share, and the call would fill it with the server's
-// answer. Nothing was sent.
+// SharedObjectError reports that the call would store the server's answer in an object
+// of an informer's cache, which all readers share. Nothing was sent.
 type SharedObjectError struct {
 	Kind schema.GroupVersionKind
 	Key  informer.Key
@@ -54,10 +53,9 @@ func (e *SharedObjectError) Error() string {
 
 func (e *ConflictError) Unwrap() error { return e.err }
 
-// WhenPassed calls do, once, when the informers hold a version newer than the
-// one that was refused, or the object is gone. Without an Observer, or where
-// versions cannot be compared, it never does. stop ends the waiting; it may be
-// called more than once.
+// WhenPassed calls do once, when the informers hold a version newer than the refused
+// one, or the object is gone. It never calls do without an Observer, or if versions
+// cannot be compared. stop cancels the wait and may be called more than once.
 func (e *ConflictError) WhenPassed(do func()) (stop func()) {
 	if e.observer == nil || e.Version == 0 || do == nil {
 		return func() {}
@@ -65,7 +63,7 @@ func (e *ConflictError) WhenPassed(do func()) (stop func()) {
 	return e.observer.WhenPassed(e.Kind, e.Key, e.Version, do)
 }
 
-// fault words an error of the server.
+// fault converts an error of the server to one that describes the call.
 func (c *Client) fault(ctx context.Context, at *call, err error) error {
 	switch {
 	case unknownPath(err):
@@ -85,15 +83,15 @@ func (c *Client) fault(ctx context.Context, at *call, err error) error {
 	return at.wrap(err)
 }
 
-// unknownPath tells a 404 for the path from one for the object: the API has
-// not answered with a Status of its own.
+// unknownPath distinguishes a 404 for the path from a 404 for the object: the former
+// has no Status of the API.
 func unknownPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// serves says whether discovery has the call's subresource. For a custom
-// resource the answer to a write does not tell: the server says of a missing
-// subresource that the object is not found.
+// serves reports whether discovery lists the call's subresource. For custom resources
+// the answer to a write does not show it: the server answers a missing subresource with
+// "not found", as it does a missing object.
 func (c *Client) serves(ctx context.Context, at *call) bool {
 	if slices.Contains(at.resource.subresources, at.sub) {
 		return true
@@ -103,8 +101,8 @@ func (c *Client) serves(ctx context.Context, at *call) bool {
 	return err != nil || slices.Contains(now.subresources, at.sub)
 }
 
-// noSuchPath wraps no StatusError, like notServed: it must not pass for a
-// missing object.
+// noSuchPath returns an error that wraps no StatusError, as notServed does: it must not
+// look like a missing object.
 func noSuchPath(at *call) error {
 	if at.sub == "" {
 		return notServed(at.kind)
@@ -114,7 +112,7 @@ func noSuchPath(at *call) error {
 		at.sub, at.kind.Kind, &meta.NoResourceMatchError{PartialResource: gvr})
 }
 
-// stale says whether err is a conflict about the resourceVersion that the call
+// stale reports whether err is a conflict about the resourceVersion that the call
 // named, and about nothing else.
 func stale(at *call, err error) bool {
 	if at.version == "" || !apierrors.IsConflict(err) {
@@ -123,6 +121,6 @@ func stale(at *call, err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return false
 	}
-	// The server has no cause for this one; these are its words.
+	// The server gives no cause for this one; this is its message.
 	return !strings.Contains(err.Error(), "Precondition failed: UID")
 }

@@ -17,12 +17,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Evict asks the server to delete the Pod that obj names, if the disruption
-// budgets that select it allow that. obj is read and never written, so one from a
-// Lister will do. Where a budget says no, apierrors.IsTooManyRequests holds of the
-// error and so does apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause):
-// try again later, as with reconcile.After. That the server has taken the eviction
-// means that the Pod is being deleted, not that it has gone.
+// Evict requests the deletion of the Pod that obj names, if the disruption budgets that
+// select it allow that. obj is not modified, so it may come from a Lister. If a budget
+// does not allow it, apierrors.IsTooManyRequests and apierrors.HasStatusCause(err,
+// policyv1.DisruptionBudgetCause) hold for the error: try again later, for example with
+// reconcile.After. After success the Pod is being deleted, but may still exist.
 func (c *Client) Evict(ctx context.Context, obj informer.Object, opts ...Option) error {
 	at, err := c.aim(ctx, verbEvict, "eviction", obj, opts)
 	if err != nil {

@@ -12,10 +12,9 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// SetFinalizers makes finalizers the whole list of obj's finalizers, provided
-// that the object on the server is still the one of obj's UID and
-// resourceVersion; if it has changed, the error is a *ConflictError. obj is
-// read and never written, so one from a Lister will do.
+// SetFinalizers replaces the list of obj's finalizers, if the object on the server
+// still has obj's UID and resourceVersion; if it has changed, the error is a
+// *ConflictError. obj is not modified, so it may come from a Lister.
 func (c *Client) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
 	at, err := c.aim(ctx, verbPatch, "", obj, nil)
 	if err != nil {

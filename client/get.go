@@ -11,13 +11,13 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Get reads the object that key names from the API server, not from a cache,
-// and makes into what it is. It blocks until the answer has come or ctx ends.
-// An object that does not exist is an error for which apierrors.IsNotFound
-// holds; a kind that is not served is an *informer.NotServedError.
+// Get reads the object that key names from the API server, not from a cache, into into.
+// It blocks until the server has answered or ctx ends. If the object does not exist,
+// apierrors.IsNotFound holds for the error; if the kind is not served, the error is an
+// *informer.NotServedError.
 //
-// An *unstructured.Unstructured or *metav1.PartialObjectMetadata says by its
-// apiVersion and kind what is read.
+// For an *unstructured.Unstructured or *metav1.PartialObjectMetadata set apiVersion and
+// kind before the call.
 func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object, opts ...Option) error {
 	at, err := c.aimAt(ctx, verbGet, "", key, into, opts)
 	if err != nil {

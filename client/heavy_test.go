@@ -24,8 +24,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// answering is a client of a server that answers with what answer gives, and a list of
-// Pods a, that answer and c.
+// answering returns a client of a server that answers each Get with *answer, and each
+// list with the Pods a, *answer and c.
 func answering(t *testing.T, answer *[]byte) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 	}
 }
 
-// What is out of the ordinary in an object is an error or an object, and harms no other.
+// An unusual object is an error or an object, and affects no other.
 func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 	var answer []byte
 	c := answering(t, &answer)
@@ -98,7 +98,7 @@ func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 		meta.SetGroupVersionKind(podKind)
 		_ = c.Get(t.Context(), key, meta)
 		if strings.HasPrefix(input.Name, "deep beyond") {
-			continue // the decoder refuses the whole list
+			continue // the decoder rejects the whole list
 		}
 		listed[*corev1.Pod](t, c, input.Name)
 		listed[*unstructured.Unstructured](t, c, input.Name, client.OfKind(podKind))
@@ -106,7 +106,7 @@ func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 	}
 }
 
-// listed reads a list of which one object is out of the ordinary.
+// listed reads a list with one unusual object.
 func listed[T informer.Object](t *testing.T, c *client.Client, name string, opts ...client.Option) {
 	t.Helper()
 	sound := ""

@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/answers"
 )
 
-// endless is so many bytes that gzip makes little of.
+// endless writes bytes that compress well.
 func endless(w io.Writer, size int64) {
 	_, _ = io.Copy(w, io.LimitReader(spaces{}, size))
 }

@@ -25,21 +25,22 @@ import (
 )
 
 const (
-	// pageSize of a list without Limit, the one kubectl uses.
+	// pageSize is the page size without Limit; it is the one that kubectl uses.
 	pageSize = 500
-	// maxRestarts of a list whose pages expired before any object was given.
+	// maxRestarts bounds how often a list restarts when its continue token expires
+	// before the first object was yielded.
 	maxRestarts = 3
 )
 
-// List reads all objects of T's kind that the options select, page by page as
-// the loop asks for them, from the API server and not from a cache. Each object
-// is the caller's own. For *unstructured.Unstructured and
-// *metav1.PartialObjectMetadata name the kind by OfKind.
+// List yields all objects of T's kind that the options select. It reads them from the
+// API server, not from a cache, page by page as the loop advances. Each object belongs
+// to the caller. For *unstructured.Unstructured and *metav1.PartialObjectMetadata pass
+// the kind with OfKind.
 //
-// An error comes with the zero T. The list ends with it, save for an
-// *informer.UndecodableError, which concerns one object: going on with the loop
-// gives the others. A loop so slow that the server has compacted the list's
-// version away ends with an error for which apierrors.IsResourceExpired holds.
+// An error comes with the zero T and ends the list, except for an
+// *informer.UndecodableError, which concerns one object: the loop may continue with the
+// others. If the loop is so slow that the server has compacted the list's version, the
+// list ends with an error for which apierrors.IsResourceExpired holds.
 func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -89,7 +90,7 @@ func expired(err error, given int) error {
 	return fmt.Errorf("%w (the list has expired after %d objects: start it again, collect objects before working on them, or raise client.Limit)", err, given)
 }
 
-// aimAtAll makes the call on a collection of T.
+// aimAtAll prepares the call on a collection of T.
 func aimAtAll[T informer.Object](ctx context.Context, c *Client, v verb, opts []Option) (like T, at *call, err error) {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {
@@ -150,17 +151,17 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	return page, at.wrap(err)
 }
 
-// ofItem is what an object takes that is not yet decoded.
+// ofItem is the size of an item that is not yet decoded.
 const ofItem = 512
 
-// listPage is one page of a list, its objects not yet decoded: one that cannot
-// be does not take the others along.
+// listPage is one page of a list. Its objects are decoded separately, so that one that
+// cannot be decoded does not affect the others.
 type listPage struct {
 	items []answer
 	token string
 }
 
-// page splits the answer to a list.
+// page splits the answer to a list into items.
 func (a answer) page() (listPage, error) {
 	if a.protobuf {
 		return a.protobufPage()
@@ -182,8 +183,8 @@ func (a answer) page() (listPage, error) {
 	return page, nil
 }
 
-// protobufPage splits by the wire: in every list of the API field 1 is the
-// metadata and field 2 the items.
+// protobufPage splits the wire format: in every list of the API field 1 is the metadata
+// and field 2 the items.
 func (a answer) protobufPage() (listPage, error) {
 	var page listPage
 	budget := ration.Budget{Limit: ration.Page}
@@ -221,7 +222,7 @@ func (a answer) protobufPage() (listPage, error) {
 	return page, nil
 }
 
-// undecodable names the object if its metadata can be read.
+// undecodable returns an error that names the object if its metadata can be decoded.
 func undecodable(at *call, item answer, err error) error {
 	var named metav1.PartialObjectMetadata
 	if item.decode(&named) != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// listOf is a page with ConfigMaps of these names.
+// listOf returns a page with ConfigMaps of these names.
 func listOf(token string, names ...string) reply {
 	items := make([]string, len(names))
 	for i, name := range names {
@@ -29,7 +29,7 @@ func listOf(token string, names ...string) reply {
 	return reply{body: fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"9","continue":%q},"items":[%s]}`, token, strings.Join(items, ","))}
 }
 
-// read lists to the end and gives the names, and errors in their places.
+// read reads the whole list and returns the names, with errors in their places.
 func read(t *testing.T, c *client.Client, opts ...client.Option) (names []string, last error) {
 	t.Helper()
 	for name, err := range named[*corev1.ConfigMap](t.Context(), c, opts...) {
@@ -139,7 +139,7 @@ func protobuf(t testing.TB, kind string, message interface{ Marshal() ([]byte, e
 	return reply{body: "k8s\x00" + string(data), header: map[string][]string{"Content-Type": {runtime.ContentTypeProtobuf}}}
 }
 
-// FuzzClient_NoAnswerPanics: whatever a server or a proxy sends, it is an answer
+// FuzzClient_NoAnswerPanics: whatever a server or proxy sends, the result is an answer
 // or an error.
 func FuzzClient_NoAnswerPanics_C6(f *testing.F) {
 	for _, seed := range []string{"", "{}", "null", "[]", `{"kind":"Status","details":7}`, `{"kind":7}`, `{"items":[null,7,{}]}`,

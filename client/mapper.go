@@ -20,16 +20,16 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// resource is where the server serves a kind.
+// resource describes how the server serves a kind.
 type resource struct {
 	name         string // plural, as in the path
 	namespaced   bool
 	subresources []string
 }
 
-// mapper finds the resource of a kind. It asks for one group and version at a
-// time, when first needed: an aggregated API that is down harms its own kinds
-// alone. What is served is remembered, what is not is asked for again.
+// mapper maps kinds to resources. It discovers one group version at a time, on first
+// use, so that an aggregated API that is down affects only its own kinds. It caches
+// kinds that are served, not those that are missing.
 type mapper struct {
 	discover func(context.Context, schema.GroupVersion) ([]metav1.APIResource, error)
 
@@ -65,8 +65,9 @@ func (m *mapper) find(ctx context.Context, kind schema.GroupVersionKind) (resour
 	return found, nil
 }
 
-// resources reads a group version's part of discovery. Subresources stand in it
-// beside the resources, as deployments/scale, with kinds of their own.
+// resources indexes the discovery of a group version by kind. Discovery lists
+// subresources beside the resources, such as deployments/scale, with kinds of their
+// own.
 func resources(gv schema.GroupVersion, served []metav1.APIResource) map[schema.GroupVersionKind]resource {
 	subresources := map[string][]string{}
 	for _, r := range served {
@@ -83,8 +84,8 @@ func resources(gv schema.GroupVersion, served []metav1.APIResource) map[schema.G
 	return found
 }
 
-// forget drops what is known of a group and version, after the server has
-// answered that a resource in it is not there.
+// forget drops the cached discovery of a group version, after the server has answered
+// that a resource in it does not exist.
 func (m *mapper) forget(gv schema.GroupVersion) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,8 +102,8 @@ func (m *mapper) reset() {
 	clear(m.mu.known)
 }
 
-// notServed wraps no StatusError: a missing kind must not pass for a missing
-// object, which callers ignore.
+// notServed returns an error that wraps no StatusError: a missing kind must not look
+// like a missing object, which callers ignore.
 func notServed(kind schema.GroupVersionKind) error {
 	return &informer.NotServedError{
 		Kind: kind,
@@ -110,8 +111,7 @@ func notServed(kind schema.GroupVersionKind) error {
 	}
 }
 
-// discover asks which resources a group and version has. One that does not
-// exist has none.
+// discover returns the resources of a group version, none if it does not exist.
 func (c *Client) discover(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {
 	rc, err := c.restFor(gv)
 	if err != nil {

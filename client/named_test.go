@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// named lists the names of objects.
+// named yields the names of objects.
 func named[T informer.Object](ctx context.Context, c *client.Client, opts ...client.Option) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for obj, err := range client.List[T](ctx, c, opts...) {

@@ -92,7 +92,7 @@ func deployment(namespace, name string) *appsv1.Deployment {
 	}}
 }
 
-// recorder is an Observer that notes what it is told.
+// recorder is an Observer that records the writes it receives.
 type recorder struct {
 	mu struct {
 		sync.Mutex
@@ -121,7 +121,7 @@ func (r *recorder) WhenPassed(kind schema.GroupVersionKind, key informer.Key, th
 	return func() {}
 }
 
-// take returns what was told since the last take.
+// take returns the writes received since the last take.
 func (r *recorder) take() []informer.Written {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// changed is what a create, update, patch or apply did that was answered with
+// changed returns the effect of a create, update, patch or apply that was answered with
 // obj, an object of the kind that was written.
 func changed(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
-	// Who removes the last finalizer of a deleted object gets the object back,
-	// as it was when it went.
+	// A write that removes the last finalizer of a deleted object is answered with the
+	// object as it was when it was removed.
 	if obj.GetDeletionTimestamp() != nil && !lingers(obj) {
 		return written(informer.Removed, kind, obj)
 	}
 	return written(informer.Stored, kind, obj)
 }
 
-// deleted is what a delete did that was answered with obj. Nothing else in obj
-// can be trusted to say whether it is gone: the server answers some deletions
-// with the object as it was while it lived.
+// deleted returns the effect of a delete that was answered with obj. Only finalizers
+// and the grace period show whether the object is gone: the server answers some
+// deletions with the object as it was before.
 func deleted(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
 	if lingers(obj) {
 		return written(informer.Stored, kind, obj)
@@ -35,9 +35,9 @@ func deleted(kind schema.GroupVersionKind, obj informer.Object) informer.Written
 	return written(informer.Removed, kind, obj)
 }
 
-// deletedByStatus is what a delete did that was answered with a Status. The
-// name is gone, and so is whatever UID the caller knew under it: if another
-// object had taken the name, the UID was gone before.
+// deletedByStatus returns the effect of a delete that was answered with a Status. No
+// object has the name any more, and the UID that the caller knew is gone too: if
+// another object had taken the name, that UID was gone before.
 func deletedByStatus(at *call, status *metav1.Status) informer.Written {
 	uid := at.uid
 	if at.preconditions.UID != "" {
@@ -52,20 +52,21 @@ func deletedByStatus(at *call, status *metav1.Status) informer.Written {
 	return informer.Written{Kind: at.kind, Effect: informer.Removed, Key: at.key, UID: uid}
 }
 
-// touched is a write whose answer does not tell what the object is now.
+// touched returns the effect of a write whose answer does not show the object's new
+// state.
 func touched(at *call) informer.Written {
 	return informer.Written{Kind: at.kind, Effect: informer.Touched, Key: at.key, UID: at.uid}
 }
 
-// lingers says whether a deleted object stays for now: it has finalizers, or a
-// grace period that has not been cut to zero.
+// lingers reports whether a deleted object still exists: it has finalizers, or a grace
+// period that has not been cut to zero.
 func lingers(obj informer.Object) bool {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	return len(obj.GetFinalizers()) > 0 || (grace != nil && *grace > 0) || namespaceFinalizers(obj) > 0
 }
 
-// namespaceFinalizers counts the finalizers of a Namespace, which has its own
-// in spec beside those in metadata.
+// namespaceFinalizers counts the finalizers in spec of a Namespace, which come in
+// addition to those in metadata.
 func namespaceFinalizers(obj informer.Object) int {
 	switch o := obj.(type) {
 	case *corev1.Namespace:
@@ -93,9 +94,9 @@ func written(effect informer.WriteEffect, kind schema.GroupVersionKind, obj info
 	return w
 }
 
-// touchedBy is a write to a subresource that was answered with an object of
-// another kind, as a Scale: it carries the version and UID of the object
-// itself. What cannot be read of it stays unknown.
+// touchedBy returns the effect of a write to a subresource that was answered with an
+// object of another kind, such as a Scale, which carries the version and UID of the
+// main object. Fields that cannot be read stay unknown.
 func touchedBy(at *call, a answer) informer.Written {
 	w := touched(at)
 	var body metav1.PartialObjectMetadata

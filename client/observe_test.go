@@ -20,8 +20,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// thing is an answer: an object of the kind in prod/web with UID u and version
-// 7, and more fields of metadata and of the object.
+// thing returns an answer: an object of the kind in prod/web with UID u and version 7,
+// and more fields of metadata and of the object.
 func thing(apiVersion, kind, metadata, fields string) string {
 	if metadata != "" {
 		metadata = "," + metadata
@@ -78,7 +78,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 		name   string
 		call   func(*client.Client) error
 		answer string
-		want   string // effect UID@version; several in order; empty: nothing is told
+		want   string // effect UID@version; several in order; empty: none
 	}{
 		{"create", create, cm(""), "Stored u@7"},
 		{"update", update, cm(""), "Stored u@7"},

@@ -17,14 +17,14 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Option adjusts one call. Each option says which calls it fits; given to
-// another, the call fails before any request.
+// Option adjusts one call. A call with an option that does not fit it fails before any
+// request.
 type Option interface {
 	fits() verb
 	set(*callOptions) error
 }
 
-// callOptions is what the options of one call add up to.
+// callOptions is the sum of the options of one call.
 type callOptions struct {
 	fieldOwner      string
 	dryRun          bool
@@ -42,49 +42,50 @@ type callOptions struct {
 	body            informer.Object
 }
 
-// FieldOwner names who owns the fields that are written (the fieldManager of
-// the API). Fits create, update, patch and apply; apply needs one.
+// FieldOwner is the owner of the written fields (fieldManager in the API). Fits create,
+// update, patch and apply; apply requires one.
 type FieldOwner string
 
-// DryRun asks the server to validate and admit, and store nothing. Fits all
+// DryRun makes the server validate and admit the write without storing it. Fits all
 // writes.
 type DryRun struct{}
 
 // Force takes over fields that another owner holds. Fits apply.
 type Force struct{}
 
-// FieldValidation says what the server does with unknown and duplicate
-// fields. Fits create, update, patch and apply.
+// FieldValidation sets how the server treats unknown and duplicate fields. Fits create,
+// update, patch and apply.
 type FieldValidation string
 
 const (
-	// Strict refuses the write.
+	// Strict rejects the write.
 	Strict FieldValidation = "Strict"
-	// Warn drops the field and sends a warning, which is logged.
+	// Warn drops the field and returns a warning, which is logged.
 	Warn FieldValidation = "Warn"
 	// Ignore drops the field.
 	Ignore FieldValidation = "Ignore"
 )
 
-// Preconditions that must hold for the object on the server, or the write is
-// refused with a conflict. Fits patch, apply, delete and evict; an update has them
-// in the object's own uid and resourceVersion. Empty fields ask for nothing.
+// Preconditions must hold for the object on the server; otherwise the write fails with
+// a conflict. Empty fields are not checked. Fits patch, apply, delete and evict; an
+// update uses the uid and resourceVersion of the object itself.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string
 }
 
-// Propagation says what becomes of the objects that the deleted one owns:
-// Background, Foreground or Orphan, as metav1.DeletePropagation… name them.
-// Fits delete, deleteAllOf and evict.
+// Propagation sets what happens to the dependents of a deleted object: Background,
+// Foreground or Orphan, the values of metav1.DeletePropagation…. Fits delete,
+// deleteAllOf and evict.
 type Propagation metav1.DeletionPropagation
 
-// GracePeriod before a deleted object goes, in whole seconds; 0 is at once.
-// Kinds without graceful deletion ignore it. Fits delete, deleteAllOf and evict.
+// GracePeriod is the time before a deleted object is removed, in whole seconds; 0
+// removes it at once. Kinds without graceful deletion ignore it. Fits delete,
+// deleteAllOf and evict.
 type GracePeriod time.Duration
 
-// InNamespace limits a list, watch or deleteAllOf to one namespace. Given to
-// Client.With it limits all calls.
+// InNamespace limits a list, watch or deleteAllOf to one namespace. In Client.With it
+// limits all calls.
 type InNamespace string
 
 // MatchingLabels limits a list, watch or deleteAllOf to objects with all these labels.
@@ -94,21 +95,19 @@ type MatchingLabels map[string]string
 // selector matches.
 type MatchingSelector struct{ labels.Selector }
 
-// MatchingFields limits a list, watch or deleteAllOf to objects whose fields have
-// these values; the server says which fields of a kind can be selected.
+// MatchingFields limits a list, watch or deleteAllOf to objects whose fields have these
+// values. The server determines which fields of a kind can be selected.
 type MatchingFields map[string]string
 
-// Limit is the number of objects the server is asked for per page of a list;
-// 0: 500.
+// Limit is the number of objects per page of a list; 0: 500.
 type Limit int64
 
-// OfKind names the kind of a list, watch or deleteAllOf whose Go type does not tell
+// OfKind sets the kind of a list, watch or deleteAllOf whose Go type does not determine
 // it: *unstructured.Unstructured and *metav1.PartialObjectMetadata.
 type OfKind schema.GroupVersionKind
 
-// Body is what is sent to a subresource whose content is of another kind than
-// the object, as a Scale; the answer is read into it. Fits update of a
-// subresource.
+// Body is the content of an update of a subresource whose kind differs from the
+// object's, such as a Scale. The answer is stored in it.
 type Body struct{ informer.Object }
 
 const (
@@ -186,7 +185,7 @@ func (o MatchingSelector) set(c *callOptions) error {
 	return c.match(o.Selector)
 }
 
-// match narrows: several label options must all hold.
+// match adds a label selector; several must all match.
 func (c *callOptions) match(selector labels.Selector) error {
 	requirements, selectable := selector.Requirements()
 	switch {
@@ -225,7 +224,7 @@ func (o Body) set(c *callOptions) error {
 	return nil
 }
 
-// collect reads the options of a call, over the defaults of the client.
+// collect applies the options of a call over the defaults of the client.
 func (c *Client) collect(v verb, options []Option) (callOptions, error) {
 	all := callOptions{
 		fieldOwner:      c.opts.FieldOwner,

@@ -18,22 +18,23 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Patch is a change of an object. The zero Patch is an error when used.
+// Patch is a change of an object. Using the zero Patch is an error.
 type Patch struct {
 	kind types.PatchType
 	data func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error)
 }
 
-// MergePatch is a JSON merge patch (RFC 7386): fields of change replace those
-// of the object, null removes. change is marshalled to JSON; a []byte or
-// json.RawMessage is taken as it is.
+// MergePatch returns a JSON merge patch (RFC 7386): fields of change replace those of
+// the object, null removes a field. change is marshalled to JSON; a []byte or
+// json.RawMessage is sent as it is.
 func MergePatch(change any) Patch { return given(types.MergePatchType, change) }
 
-// StrategicMergePatch merges lists by their keys. The server takes it for
-// built-in kinds, not for custom resources. change is as for MergePatch.
+// StrategicMergePatch returns a patch that merges lists by their keys. The server
+// supports it for built-in kinds, not for custom resources. change is as for
+// MergePatch.
 func StrategicMergePatch(change any) Patch { return given(types.StrategicMergePatchType, change) }
 
-// JSONPatch is a list of operations (RFC 6902).
+// JSONPatch returns a patch that is a list of operations (RFC 6902).
 func JSONPatch(ops ...JSONOp) Patch {
 	if ops == nil {
 		ops = []JSONOp{}
@@ -41,16 +42,16 @@ func JSONPatch(ops ...JSONOp) Patch {
 	return given(types.JSONPatchType, ops)
 }
 
-// JSONOp is one operation of a JSONPatch. Op is add, remove, replace, move,
-// copy or test; Path and From are JSON pointers.
+// JSONOp is one operation of a JSONPatch. Op is add, remove, replace, move, copy or
+// test; Path and From are JSON pointers.
 type JSONOp struct {
 	Op, Path string
 	From     string
 	Value    any
 }
 
-// MarshalJSON leaves out what the operation does not have; a Value of nil is
-// null where there must be one.
+// MarshalJSON omits the fields that the operation does not have. A nil Value is null if
+// the operation requires one.
 func (o JSONOp) MarshalJSON() ([]byte, error) {
 	op := map[string]any{"op": o.Op, "path": o.Path}
 	switch o.Op {
@@ -62,11 +63,11 @@ func (o JSONOp) MarshalJSON() ([]byte, error) {
 	return json.Marshal(op)
 }
 
-// MergeFrom is the JSON merge patch that turns old into the object that is
-// patched: copy what was read, change the copy, patch it with MergeFrom the
-// original. It has no condition: add Preconditions{ResourceVersion:
-// old.GetResourceVersion()} where the change builds on what was read, as one of
-// a list does.
+// MergeFrom returns the JSON merge patch that turns old into the object that is
+// patched: copy the object that was read, change the copy, and patch it with MergeFrom
+// the original. The patch is unconditional. If the change depends on what was read, as
+// a change of a list does, add Preconditions{ResourceVersion:
+// old.GetResourceVersion()}.
 func MergeFrom(old informer.Object) Patch {
 	return Patch{kind: types.MergePatchType, data: func(obj informer.Object, kind schema.GroupVersionKind) ([]byte, error) {
 		if isNil(old) || reflect.TypeOf(old) != reflect.TypeOf(obj) {
@@ -93,7 +94,7 @@ func given(kind types.PatchType, change any) Patch {
 	}}
 }
 
-// tree is obj as JSON values.
+// tree returns obj as JSON values.
 func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, error) {
 	if !untyped(obj) {
 		obj = shallow(obj)
@@ -107,8 +108,8 @@ func tree(obj informer.Object, kind schema.GroupVersionKind) (map[string]any, er
 	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
 }
 
-// difference is the merge patch from one tree to another: null for what is
-// gone, lists whole.
+// difference returns the merge patch from one tree to another: null for removed fields,
+// lists as a whole.
 func difference(from, to map[string]any) map[string]any {
 	patch := map[string]any{}
 	for name := range from {
@@ -132,8 +133,8 @@ func difference(from, to map[string]any) map[string]any {
 	return patch
 }
 
-// Patch changes the object that obj names; obj becomes what the server stored,
-// and on an error is left as it was.
+// Patch changes the object that obj names. obj is set to the stored object; on an error
+// it is unchanged.
 func (c *Client) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
 	return c.patch(ctx, "", obj, patch, opts)
 }
@@ -170,8 +171,8 @@ func (c *Client) sendPatch(ctx context.Context, at *call, obj informer.Object, p
 	return c.write(ctx, at, http.MethodPatch, string(patch.kind), c.accept(obj), body)
 }
 
-// patch adds the preconditions to the body of a patch. The API has no other
-// place for them: a uid or resourceVersion that is set must be the object's.
+// patch adds the preconditions to the body of a patch. The API has no other place for
+// them: a uid or resourceVersion in the patch must be the object's.
 func (p Preconditions) patch(kind types.PatchType, body []byte) ([]byte, error) {
 	if p == (Preconditions{}) {
 		return body, nil
@@ -220,8 +221,7 @@ func (p Preconditions) metadata() map[string]string {
 	return m
 }
 
-// versionIn finds the resourceVersion that a merge patch or an applied
-// configuration names itself.
+// versionIn returns the resourceVersion in a merge patch or an applied configuration.
 func versionIn(kind types.PatchType, body []byte) string {
 	if kind == types.JSONPatchType {
 		return ""

@@ -15,7 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// maxDepth of a value; a deeper one points to itself.
+// maxDepth of a value; a deeper one is taken to point to itself.
 const maxDepth = 1000
 
 var (
@@ -24,14 +24,14 @@ var (
 	jsonNumber    = reflect.TypeFor[json.Number]()
 )
 
-// prune turns a Go value into JSON values as encoding/json would, save that
-// struct fields with empty values are left out. Empty are zero scalars, nil,
-// structs of empty fields, maps and lists without entries. What stands behind a
-// pointer or in an interface is there on purpose and never empty, unless it is
-// null in JSON; entries of maps and elements of lists stay whatever they hold.
+// prune converts a Go value to JSON values as encoding/json would, but omits struct
+// fields with empty values. Zero scalars, nil, structs of empty fields, and maps and
+// lists without entries are empty. A value behind a pointer or in an interface is never
+// empty, unless it is null in JSON. Entries of maps and elements of lists are always
+// kept.
 //
-// keep is false for an empty value; tree is then what stands in its place where
-// it must be kept.
+// keep is false for an empty value; tree is then the value to use where it must be
+// kept.
 func prune(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	if depth > maxDepth {
 		return nil, false, fmt.Errorf("the value is nested more than %d deep; does it point to itself?", maxDepth)
@@ -92,7 +92,7 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	flatten(v, 0, fields)
 	out := map[string]any{}
 	for name, f := range fields {
-		// Most fields of API types are zero; what is zero in Go is empty.
+		// Most fields of API types are zero, and a Go zero is empty.
 		if f.ambiguous || f.value.IsZero() {
 			continue
 		}
@@ -113,7 +113,7 @@ func pruneStruct(v reflect.Value, depth int) (tree any, keep bool, err error) {
 	return out, len(out) > 0, nil
 }
 
-// field of a struct, or of one embedded in it.
+// field is a field of a struct, or of a struct embedded in it.
 type field struct {
 	value     reflect.Value
 	depth     int
@@ -122,9 +122,9 @@ type field struct {
 	ambiguous bool
 }
 
-// flatten collects the fields of a struct by their JSON names, those of embedded
-// structs too, by the rules of encoding/json: the least deep wins, then the one
-// with a tag; what is still double is left out.
+// flatten collects the fields of a struct and its embedded structs by JSON name, by the
+// rules of encoding/json: the shallowest field wins, then a tagged one; fields that are
+// still ambiguous are omitted.
 func flatten(v reflect.Value, depth int, into map[string]field) {
 	if depth > maxDepth {
 		return
@@ -160,8 +160,8 @@ func flatten(v reflect.Value, depth int, into map[string]field) {
 	}
 }
 
-// embedded is the struct that an anonymous field stands for; not valid behind a
-// nil pointer.
+// embedded returns the struct of an anonymous field; it is invalid behind a nil
+// pointer.
 func embedded(v reflect.Value) (inner reflect.Value, isStruct bool) {
 	if v.Kind() == reflect.Pointer {
 		if v.Type().Elem().Kind() != reflect.Struct {
@@ -259,8 +259,8 @@ func marshals(t reflect.Type) bool {
 	return p.Implements(marshaler) || p.Implements(textMarshaler)
 }
 
-// marshalled is a value that writes its own JSON, as Quantity, Time,
-// IntOrString and RawExtension do.
+// marshalled converts a value that implements json.Marshaler, such as Quantity, Time,
+// IntOrString and RawExtension.
 func marshalled(v reflect.Value) (tree any, keep bool, err error) {
 	p := reflect.New(v.Type())
 	p.Elem().Set(v)

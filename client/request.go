@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// What a request accepts as its answer.
+// Values of the Accept header.
 const (
 	acceptJSON         = runtime.ContentTypeJSON
 	acceptProtobuf     = runtime.ContentTypeProtobuf + ", " + runtime.ContentTypeJSON
@@ -24,7 +24,7 @@ const (
 	acceptMetadataList = runtime.ContentTypeJSON + ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, " + runtime.ContentTypeJSON
 )
 
-// protobuf says whether objects of the Go type travel as protobuf. A REST
+// protobuf reports whether objects of this Go type are sent as protobuf. A REST
 // configuration that asks for JSON gets JSON.
 func (c *Client) protobuf(obj runtime.Object) bool {
 	return c.config.ContentType != runtime.ContentTypeJSON && speaksProtobuf(obj)
@@ -40,7 +40,7 @@ func (c *Client) accept(obj informer.Object) string {
 	return acceptJSON
 }
 
-// request begins a request for what at names.
+// request creates the request of a call.
 func (c *Client) request(at *call, method string) (*rest.Request, error) {
 	rc, err := c.restFor(at.kind.GroupVersion())
 	if err != nil {
@@ -56,7 +56,7 @@ func (c *Client) request(at *call, method string) (*rest.Request, error) {
 	return req, nil
 }
 
-// write sends a body and returns the answer; its errors are worded.
+// write sends a body and returns the answer. Its errors are complete messages.
 func (c *Client) write(ctx context.Context, at *call, method, contentType, accept string, body []byte) (answer, error) {
 	req, err := c.request(at, method)
 	if err != nil {
@@ -69,8 +69,8 @@ func (c *Client) write(ctx context.Context, at *call, method, contentType, accep
 	return c.do(ctx, at, req)
 }
 
-// fieldParams are the query parameters that create, update, patch and apply
-// share. Deletions have theirs in the body.
+// fieldParams sets the query parameters that create, update, patch and apply share.
+// Deletions have theirs in the body.
 func fieldParams(req *rest.Request, at *call) *rest.Request {
 	if at.fieldOwner != "" {
 		req = req.Param("fieldManager", at.fieldOwner)
@@ -87,7 +87,7 @@ func fieldParams(req *rest.Request, at *call) *rest.Request {
 	return req
 }
 
-// do sends the request and opens the answer; its errors are worded.
+// do sends the request and opens the answer. Its errors are complete messages.
 func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
 	res, err := c.result(ctx, at, req)
 	if err != nil {
@@ -106,9 +106,9 @@ func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, e
 	return a, at.wrap(err)
 }
 
-// result sends the request and returns what was answered, or the server's error.
+// result sends the request and returns the result, or the server's error.
 func (c *Client) result(ctx context.Context, at *call, req *rest.Request) (res rest.Result, err error) {
-	req = req.MaxRetries(0) // send judges by more than the status code
+	req = req.MaxRetries(0) // send decides on retries; it uses more than the status code
 	err = c.send(ctx, at, c.opts.Timeout, func(ctx context.Context) error {
 		res = req.Do(textlog.Quiet(ctx))
 		return at.answered(res.Error())

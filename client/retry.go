@@ -21,13 +21,13 @@ import (
 const (
 	defaultTimeout     = 90 * time.Second
 	defaultRetryWithin = 30 * time.Second
-	// minPause before a request is sent again, whatever the server asks for.
+	// minPause is the least wait before a retry, whatever the server asks for.
 	minPause = time.Second
 )
 
-// repeatable says whether the call may be sent again when nobody knows if it was
-// done: it changes nothing, done twice it is as if done once, or it names the
-// version or UID that the first time would have used up.
+// repeatable reports whether the call may be retried when it is unknown whether it took
+// effect: it changes nothing, is idempotent, or names the version or UID that the first
+// attempt would have consumed.
 func (at *call) repeatable() bool {
 	if at.dryRun {
 		return true
@@ -45,17 +45,17 @@ func (at *call) repeatable() bool {
 
 func (at *call) reads() bool { return at.verb&(verbGet|verbList|verbWatch) != 0 }
 
-// tried is how one try of a request ended.
+// tried is the result of one attempt.
 type tried struct {
 	err  error
-	code int // of the answer; 0: there was none
-	// asked is the answer's Retry-After, if it has one.
+	code int // of the answer; 0: no answer
+	// asked is the Retry-After of the answer, if asksToWait.
 	asked      time.Duration
 	asksToWait bool
 }
 
-// pause is how long to wait before the call is sent again, and whether it may be.
-// It is a function of how the try ended alone.
+// pause returns how long to wait before the next attempt, and whether there may be one.
+// It depends only on the result of the last attempt.
 func (at *call) pause(t tried) (wait time.Duration, again bool) {
 	switch {
 	case t.err == nil:
@@ -65,14 +65,14 @@ func (at *call) pause(t tried) (wait time.Duration, again bool) {
 	case !t.asksToWait:
 		return 0, false
 	case t.code == http.StatusTooManyRequests:
-		// A disruption budget says no to the eviction, and not to its moment.
+		// A disruption budget refuses the eviction itself; a retry does not help.
 		return t.asked, !apierrors.HasStatusCause(t.err, policyv1.DisruptionBudgetCause)
 	}
 	return t.asked, t.code >= http.StatusInternalServerError && at.repeatable()
 }
 
-// send calls once, which sends the call's request, and again while the server asks
-// for that and time is left. Each try may take as long as limit; 0: as ctx lets it.
+// send calls once, which sends the call's request, and retries while the server asks
+// for it and time is left. limit bounds each attempt; 0: only ctx does.
 func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once func(context.Context) error) error {
 	var before error
 	for left := c.opts.RetryWithin; ; {
@@ -103,7 +103,7 @@ func try(ctx context.Context, limit time.Duration, once func(context.Context) er
 	return t
 }
 
-// sleep waits, and reports whether it has: not if ctx ends before.
+// sleep waits and reports whether it did; it does not if ctx would end first.
 func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
 	if deadline, has := ctx.Deadline(); has && time.Until(deadline) <= wait {
 		return false
@@ -112,8 +112,8 @@ func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
 	return linger.For(ctx, wait)
 }
 
-// retryAfterReader notes the Retry-After of answers, which the RESTClient keeps to
-// itself.
+// retryAfterReader records the Retry-After header of answers, which the RESTClient does
+// not expose.
 type retryAfterReader struct{ next http.RoundTripper }
 
 type retryAfterKey struct{}
@@ -133,5 +133,5 @@ func (r retryAfterReader) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets who looks for the transport beneath find it.
+// WrappedRoundTripper returns the wrapped transport, for code that unwraps transports.
 func (r retryAfterReader) WrappedRoundTripper() http.RoundTripper { return r.next }

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// later is a refusal that asks to come back.
+// later is a refusal with Retry-After.
 func later(code int, seconds string) reply {
 	r := status(code, "InternalError", "not now", "")
 	r.header = http.Header{"Retry-After": {seconds}}

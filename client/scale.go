@@ -14,10 +14,10 @@ import (
 
 const scaleName = "scale"
 
-// Scale reads the scale of the object that obj names, of any kind that has the
-// subresource: Deployments, StatefulSets, custom resources that declare it. It
-// says how many replicas are wanted, how many there are, and by which labels
-// their Pods are found. obj is read and never written.
+// Scale reads the scale of the object that obj names, of any kind with the subresource:
+// Deployments, StatefulSets, custom resources that declare it. It holds the desired and
+// the current number of replicas and the label selector of their Pods. obj is not
+// modified.
 func (c *Client) Scale(ctx context.Context, obj informer.Object) (*autoscalingv1.Scale, error) {
 	scale := &autoscalingv1.Scale{}
 	if err := c.SubResource(scaleName).Get(ctx, obj, scale); err != nil {
@@ -26,10 +26,10 @@ func (c *Client) Scale(ctx context.Context, obj informer.Object) (*autoscalingv1
 	return scale, nil
 }
 
-// SetScale makes replicas the wanted number of the object that obj names, whatever
-// it was; Preconditions limit that to one version or UID of the object. obj is read
-// and never written. Where the number is a field of what one's own controller
-// applies, leave it out there, or the two will undo each other.
+// SetScale sets the desired number of replicas of the object that obj names.
+// Preconditions limit that to one version or UID of the object. obj is not modified. If
+// your own controller applies the field with that number, omit it there, or the two
+// will overwrite each other.
 func (c *Client) SetScale(ctx context.Context, obj informer.Object, replicas int32, opts ...Option) error {
 	at, err := c.aim(ctx, verbPatch, scaleName, obj, opts)
 	if err != nil {

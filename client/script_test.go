@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/client"
 )
 
-// script is an API server in the test: discovery is answered, every other
-// request takes the next of the answers.
+// script is an API server in the test: it answers discovery, and every other request
+// with the next of the answers.
 type script struct {
 	answers []reply
 
@@ -32,7 +32,7 @@ type script struct {
 	}
 }
 
-// reply is one answer. Its type is JSON unless it says otherwise.
+// reply is one answer. Its type is JSON unless set otherwise.
 type reply struct {
 	code   int // 0: 200
 	body   string
@@ -108,7 +108,7 @@ func (s *script) requests() []request {
 	return s.mu.requests
 }
 
-// scripted makes a client of a server that gives the answers.
+// scripted returns a client of a server that gives the answers.
 func scripted(t testing.TB, opts client.Options, answers ...reply) (*client.Client, *script) {
 	t.Helper()
 	s := &script{answers: answers}
@@ -131,7 +131,7 @@ func testScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// status is a failure as the server words it. details is JSON without braces.
+// status is a failure in the server's format. details is JSON without braces.
 func status(code int, reason, message, details string) reply {
 	return reply{code: code, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"` + reason +
 		`","message":"` + strings.ReplaceAll(message, `"`, `\"`) + `","details":{` + details + `}}`}

@@ -29,7 +29,7 @@ import (
 
 const canary = "canary-8213"
 
-// dated is a Secret that a type of somebody else's reads: its decoding names values.
+// dated is a Secret read into a foreign type whose decoding errors contain values.
 type dated struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -42,7 +42,7 @@ func newSecret(name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name}, Data: map[string][]byte{"password": []byte(canary)}}
 }
 
-// The answers of the server, and of what stands before it, in their own words.
+// The errors of the server and of proxies before it contain confidential values.
 func TestClient_SecretsAreInNoErrorAndNoLog_C13(t *testing.T) {
 	whole := `{"kind":"Secret","apiVersion":"v1","metadata":{"namespace":"prod","name":"web"},"data":{"password":"` + base64.StdEncoding.EncodeToString([]byte(canary)) + `"}}`
 	get := func(ctx context.Context, c *client.Client) error {

@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// only returns the one write that the observer was told of.
+// only returns the single write that the observer received.
 func only(r *recorder) informer.Written {
 	GinkgoHelper()
 	got := r.take()

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// cached makes a client whose informers hold obj in three representations, and
-// returns what their Listers give.
+// cached returns a client whose informers hold obj in three representations, and the
+// objects of their Listers.
 func cached(t *testing.T, kind schema.GroupVersionKind, obj informer.Object, answers ...reply) (c *client.Client, s *script, held []informer.Object) {
 	t.Helper()
 	informers, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://api.test", Transport: &script{}}, testScheme(t), informer.Options{})
@@ -47,8 +47,8 @@ func cached(t *testing.T, kind schema.GroupVersionKind, obj informer.Object, ans
 	return c, s, held
 }
 
-// Each call that would fill an object of the cache is refused before anything is
-// sent, in each representation.
+// Each call that would fill an object of the cache is refused before anything is sent,
+// in each representation.
 func TestClient_ObjectOfTheCacheIsNotFilled_C11(t *testing.T) {
 	c, s, held := cached(t, websiteKind, website("prod", "web"))
 	ctx := t.Context()
@@ -87,7 +87,7 @@ func TestClient_ObjectOfTheCacheIsNotFilled_C11(t *testing.T) {
 	}
 }
 
-// A copy is written, and what only names an object may be the cache's.
+// A copy can be written, and an object that is only named may be the cache's.
 func TestClient_CopiesAndNamesOfTheCacheAreFine_C11(t *testing.T) {
 	answer := reply{body: thing("v1", "ConfigMap", `"namespace":"prod","name":"c","uid":"u","resourceVersion":"6"`, `"data":{"k":"v"}`)}
 	c, s, held := cached(t, configMapKind, configMap("prod", "c", nil), answer, answer, answer, answer)

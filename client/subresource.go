@@ -16,18 +16,18 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// SubResource reads and writes one subresource of objects. It is a view on its
-// Client, safe for concurrent use.
+// SubResource reads and writes one subresource of objects. It is a view of its Client
+// and safe for concurrent use.
 type SubResource struct {
 	client *Client
 	name   string
 }
 
-// Status is the subresource through which the status of an object is written;
-// a write to it changes nothing else.
+// Status returns the status subresource. A write to it changes only the status.
 func (c *Client) Status() *SubResource { return c.SubResource("status") }
 
-// SubResource by the name it has in the path: scale, eviction, resize.
+// SubResource returns the subresource with this name in the path: scale, eviction,
+// resize.
 func (c *Client) SubResource(name string) *SubResource {
 	return &SubResource{client: c, name: name}
 }
@@ -39,9 +39,9 @@ func (s *SubResource) check(v verb, obj any) error {
 	return nil
 }
 
-// Get reads the subresource of the object that obj names, and makes into what
-// it is; obj is read and never written. The type of into is that of the
-// subresource's content, as *autoscalingv1.Scale for scale.
+// Get reads the subresource of the object that obj names into into. obj is not
+// modified. The type of into is that of the subresource's content, such as
+// *autoscalingv1.Scale for scale.
 func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts ...Option) error {
 	if err := s.check(verbGet, obj); err != nil {
 		return err
@@ -68,9 +68,9 @@ func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts .
 	return at.wrap(a.body(into))
 }
 
-// Create sends body to the subresource of the object that obj names, as a
-// *policyv1.Eviction to eviction; obj is read and never written. body becomes
-// what the server answered, if the answer is of its kind.
+// Create sends body to the subresource of the object that obj names, such as a
+// *policyv1.Eviction to eviction. obj is not modified. body is set to the answer, if
+// the answer is of its kind.
 func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opts ...Option) error {
 	if err := s.check(verbCreate, obj); err != nil {
 		return err
@@ -82,11 +82,11 @@ func (s *SubResource) Create(ctx context.Context, obj, body informer.Object, opt
 	return s.send(ctx, at, http.MethodPost, body)
 }
 
-// Update replaces the subresource of obj. For status, and others whose content
-// is the object itself, obj is sent and becomes what the server stored. Others
-// take the content as an option: Update(ctx, deployment, client.Body{scale});
-// then that becomes the answer, and obj is read and never written. A stale
-// resourceVersion in what is sent is a *ConflictError.
+// Update replaces the subresource of obj. For status and others whose content is the
+// object itself, obj is sent and set to the stored object. For others pass the content
+// as an option, Update(ctx, deployment, client.Body{scale}); the answer is stored in
+// it, and obj is not modified. If the resourceVersion that is sent is stale, the error
+// is a *ConflictError.
 func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
 	if err := s.check(verbUpdate, obj); err != nil {
 		return err
@@ -104,8 +104,8 @@ func (s *SubResource) Update(ctx context.Context, obj informer.Object, opts ...O
 	return s.send(ctx, at, http.MethodPut, at.body)
 }
 
-// Patch changes the subresource of the object that obj names. obj becomes what
-// the server stored, if the subresource's content is the object itself.
+// Patch changes the subresource of the object that obj names. If the subresource's
+// content is the object itself, obj is set to the stored object.
 func (s *SubResource) Patch(ctx context.Context, obj informer.Object, patch Patch, opts ...Option) error {
 	if err := s.check(verbPatch, obj); err != nil {
 		return err
@@ -113,8 +113,8 @@ func (s *SubResource) Patch(ctx context.Context, obj informer.Object, patch Patc
 	return s.client.patch(ctx, s.name, obj, patch, opts)
 }
 
-// Apply applies to the subresource as Client.Apply does to the object. Of a
-// typed or unstructured object only the status is sent to status.
+// Apply applies to the subresource as Client.Apply does to the object. Only the status
+// of a typed or unstructured object is sent to the status subresource.
 func (s *SubResource) Apply(ctx context.Context, obj any, opts ...Option) error {
 	if err := s.check(verbApply, obj); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (s *SubResource) Apply(ctx context.Context, obj any, opts ...Option) error 
 	return s.client.apply(ctx, s.name, obj, opts)
 }
 
-// send sends content of a kind of its own and reads the answer.
+// send sends content whose kind differs from the object's and reads the answer.
 func (s *SubResource) send(ctx context.Context, at *call, method string, body informer.Object) error {
 	c := s.client
 	kind, err := c.bodyKind(body)
@@ -150,7 +150,7 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 	return at.wrap(a.body(body))
 }
 
-// body reads the content of a subresource; it keeps its own kind.
+// body decodes the content of a subresource, which keeps its own kind.
 func (a answer) body(into informer.Object) error {
 	got := empty(into)
 	if err := a.into(got, a.kind); err != nil {
@@ -160,8 +160,8 @@ func (a answer) body(into informer.Object) error {
 	return nil
 }
 
-// bodyKind is the kind of a subresource's content: what it says itself, or what
-// the scheme knows.
+// bodyKind returns the kind of a subresource's content: the one it carries, or else
+// that of the scheme.
 func (c *Client) bodyKind(body informer.Object) (kind schema.GroupVersionKind, err error) {
 	if isNil(body) {
 		return kind, errors.New("the body is nil")

@@ -35,7 +35,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 })
 
-// inNamespace makes a client whose writes are recorded, and a namespace for it.
+// inNamespace returns a client whose writes are recorded, and creates a namespace for
+// it.
 func inNamespace(ctx context.Context, name string) (*client.Client, *recorder) {
 	GinkgoHelper()
 	r := &recorder{}

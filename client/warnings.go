@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// maxWarnings texts are remembered; past it all are forgotten, so that texts
-// with names in them cannot fill the memory.
+// maxWarnings bounds the texts that are remembered; when it is reached, all are
+// dropped, so that texts that contain names cannot fill the memory.
 const maxWarnings = 1000
 
 // warningLog logs each warning of the server once.
@@ -27,17 +27,17 @@ type warningLog struct {
 	}
 }
 
-// NewWarningLog logs each text of the server's warnings once: by the logger of a
-// call's context, or else by fallback. A Client has one of its own unless its REST
-// configuration names another; several clients in one program can share one.
+// NewWarningLog returns a handler that logs each distinct warning of the server once,
+// to the logger of the call's context, or else to fallback. A Client has its own unless
+// its REST configuration sets one; several clients of a program can share one.
 func NewWarningLog(fallback logr.Logger) rest.WarningHandlerWithContext {
 	w := &warningLog{fallback: fallback}
 	w.mu.seen = map[string]struct{}{}
 	return w
 }
 
-// HandleWarningHeaderWithContext is called by the RESTClient for each Warning
-// header. Code 299 is the only one Kubernetes gives a meaning.
+// HandleWarningHeaderWithContext is called by the RESTClient for each Warning header.
+// Code 299 is the only one to which Kubernetes gives a meaning.
 func (w *warningLog) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
 	if code != 299 || text == "" || !w.first(text) {
 		return

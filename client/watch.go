@@ -22,9 +22,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// Since begins a watch after a resourceVersion, that of a list or of the last
-// watch. Without it a watch begins with what there is, each object as Added.
-// Fits watch.
+// Since starts a watch after a resourceVersion, that of a list or of an earlier watch.
+// Without it a watch starts with the existing objects, each as Added. Fits watch.
 type Since string
 
 func (Since) fits() verb                   { return verbWatch }
@@ -34,37 +33,36 @@ func (s Since) set(all *callOptions) error { all.since = string(s); return nil }
 type Event[T informer.Object] struct {
 	// Type is watch.Added, watch.Modified or watch.Deleted.
 	Type watch.EventType
-	// Object as it is after the change; a deleted one as it was before. It is the
-	// caller's own.
+	// Object is the object after the change; a deleted one as it was before. It belongs
+	// to the caller.
 	Object T
 }
 
-// WatchEndedError: the server has ended a watch in good order, as it does after
-// half an hour or so. Version is how far it came: Since(Version) goes on from there.
+// WatchEndedError reports that the server closed a watch normally, as it does after
+// about half an hour. Since(Version) resumes it.
 type WatchEndedError struct{ Version string }
 
 func (e *WatchEndedError) Error() string {
 	return fmt.Sprintf("the server has ended the watch at version %q", e.Version)
 }
 
-// Watch yields the changes of the objects of T's kind that the options select, as
-// the server tells them: one request, no cache, and no start anew. It is for
-// waiting a while for something to happen. To know what is the case all the time
-// take an informer, which survives what ends a watch, and whose reads cost
-// nothing.
+// Watch yields the changes of the objects of T's kind that the options select. It is
+// one request, without a cache and without restarts. Use it to wait a short time for
+// something to happen. To follow the current state use an informer, which survives the
+// end of a watch and whose reads cost nothing.
 //
 //	for event, err := range client.Watch[*batchv1.Job](ctx, c, client.InNamespace("prod")) {
 //		if err != nil { return err }
 //		if done(event.Object) { break }
 //	}
 //
-// Watch blocks between events until the loop is left or ctx ends; Options.Timeout
-// does not limit it. Every end but that of the loop is an error, which comes with
-// the zero Event: ctx's, a *WatchEndedError, a broken connection, or one for which
-// apierrors.IsResourceExpired holds, after which Since has no way on: begin
+// Watch blocks between events until the loop ends or ctx ends; Options.Timeout does not
+// apply. Except when the loop itself ends, the watch ends with an error and the zero
+// Event: the context's error, a *WatchEndedError, a broken connection, or one for which
+// apierrors.IsResourceExpired holds, after which Since cannot resume: start again
 // without it. An *informer.UndecodableError concerns one object, and the loop may
-// go on. For *unstructured.Unstructured and *metav1.PartialObjectMetadata name the
-// kind by OfKind.
+// continue. For *unstructured.Unstructured and *metav1.PartialObjectMetadata pass the
+// kind with OfKind.
 func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
 		var none Event[T]
@@ -109,7 +107,7 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 	}
 }
 
-// openWatch sends the request, whose answer does not end.
+// openWatch sends the watch request and returns the stream.
 func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) (io.ReadCloser, error) {
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
@@ -132,12 +130,12 @@ func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) 
 	return stream, err
 }
 
-// frameBound is a stream of which no frame is larger than an answer may be.
+// frameBound limits each frame of a stream to the size limit of an answer.
 type frameBound struct {
 	io.Reader
 	what  string
 	limit int64
-	read  int64 // of the frame that is read
+	read  int64 // of the current frame
 }
 
 func (f *frameBound) Read(p []byte) (int, error) {
@@ -148,14 +146,14 @@ func (f *frameBound) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// watchStream reads frames, and how far they have come.
+// watchStream reads frames and tracks the last resourceVersion.
 type watchStream struct {
 	bound   *frameBound
 	frames  *json.Decoder
 	version string
 }
 
-// next is the next event that concerns an object.
+// next returns the next event that concerns an object.
 func (s *watchStream) next() (watch.EventType, answer, error) {
 	for {
 		var frame struct {

@@ -22,7 +22,7 @@ func frame(kind, object string) string {
 	return `{"type":"` + kind + `","object":` + object + `}` + "\n"
 }
 
-// numbered is a ConfigMap of the version.
+// numbered returns a ConfigMap of the given version.
 func numbered(version, fields string) string {
 	return strings.Replace(thing("v1", "ConfigMap", "", fields), `"7"`, `"`+version+`"`, 1)
 }

@@ -9,17 +9,17 @@ import (
 	"slices"
 )
 
-// With returns a view of the client whose calls have these options, each where it
-// fits, unless a call names its own. It shares all else with c: connection,
-// Observer, discovery. FieldOwner, Force, DryRun, FieldValidation, Propagation and
-// Limit can be given, and InNamespace:
+// With returns a view of the client whose calls use these options by default, each
+// where it fits; options of a call override them. The view shares everything else with
+// c: connection, Observer, discovery. With accepts FieldOwner, Force, DryRun,
+// FieldValidation, Propagation, Limit and InNamespace:
 //
 //	prod := c.With(client.InNamespace("prod"), client.FieldOwner("website"))
 //
-// A client that is limited to a namespace sends no request that concerns
-// anything outside of it: objects that name no namespace are in that one; those
-// of another namespace or of cluster scope are errors. The limit cannot be
-// widened by With. Options that cannot be given here are an error of each call.
+// A client that is limited to a namespace sends no request that concerns anything
+// outside of it. Objects without a namespace are in that one; objects of another
+// namespace or of cluster scope are errors. A further With cannot widen the limit. If
+// an option is not accepted here, each call returns an error.
 func (c *Client) With(opts ...Option) *Client {
 	view := *c
 	view.defaults = slices.Clone(c.defaults)
@@ -49,7 +49,7 @@ func (c *Client) prefer(o Option) error {
 	return fmt.Errorf("option %T belongs to one call; give it there", o)
 }
 
-// confine holds the call to the client's namespace.
+// confine applies the client's namespace to the call.
 func (c *Client) confine(at *call) error {
 	switch {
 	case c.namespace == "" || at.key.Namespace == c.namespace && at.resource.namespaced:

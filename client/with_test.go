@@ -96,7 +96,7 @@ func TestClient_NothingLeavesTheNamespace_C9(t *testing.T) {
 	}
 }
 
-// firstOf is the error that the first turn of the loop gives.
+// firstOf returns the error of the first iteration.
 func firstOf[T any](seq func(func(T, error) bool)) (err error) {
 	for _, err = range seq {
 		break

@@ -10,22 +10,21 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Create writes a new object. obj becomes what the server stored, with its
-// name if metadata.generateName asked for one; on an error it is left as it
-// was.
+// Create writes a new object. obj is set to the stored object, including the name if
+// metadata.generateName was used; on an error it is unchanged.
 func (c *Client) Create(ctx context.Context, obj informer.Object, opts ...Option) error {
 	return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts)
 }
 
-// Update replaces the object with obj, which becomes what the server stored;
-// on an error it is left as it was. obj carries its resourceVersion: if the
-// object has changed since, the error is a *ConflictError. An obj from a Lister
-// is shared, and a *SharedObjectError: update an informer.Copy of it.
+// Update replaces the object with obj, and sets obj to the stored object; on an error
+// obj is unchanged. obj must carry its resourceVersion: if the object has changed
+// since, the error is a *ConflictError. An obj from a Lister is shared, and the error
+// is a *SharedObjectError: update an informer.Copy of it.
 func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option) error {
 	return c.put(ctx, verbUpdate, "", http.MethodPut, obj, opts)
 }
 
-// put sends obj whole.
+// put sends the whole of obj.
 func (c *Client) put(ctx context.Context, v verb, sub, method string, obj informer.Object, opts []Option) error {
 	at, err := c.aim(ctx, v, sub, obj, opts)
 	if err != nil {
@@ -48,9 +47,9 @@ func (c *Client) put(ctx context.Context, v verb, sub, method string, obj inform
 	return c.settled(at, a, obj)
 }
 
-// settled deals with the answer to a write of the object itself: obj becomes
-// the answer, and the Observer gets a copy that nobody else holds. obj is nil
-// where the caller has no object to fill.
+// settled handles the answer to a write of the object itself: it stores the answer in
+// obj, and passes the Observer a copy that is not shared. obj is nil if the caller has
+// no object to fill.
 func (c *Client) settled(at *call, a answer, obj informer.Object) error {
 	want := at.kind
 	if !isNil(obj) && metadataOnly(obj) {
@@ -81,13 +80,13 @@ func (c *Client) settled(at *call, a answer, obj informer.Object) error {
 	return nil
 }
 
-// watched says whether anybody is to be told what the call did.
+// watched reports whether the Observer receives the effect of the call.
 func (c *Client) watched(at *call) bool {
 	return c.opts.Observer != nil && !at.dryRun
 }
 
-// observe tells the Observer, whose the object becomes. What has no name, as
-// the review of an access, is no object that anybody holds.
+// observe passes the effect to the Observer, which then owns the object. An answer
+// without a name, such as an access review, is not an object of any cache.
 func (c *Client) observe(at *call, w informer.Written) {
 	if c.watched(at) && w.Key.Name != "" {
 		c.opts.Observer.Observe(w)
