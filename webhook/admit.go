@@ -19,17 +19,17 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// Validate has s ask f of each request for an object of T that is sent to path. An
-// empty path is that of kubebuilder: /validate-, group, version and kind, such as
+// Validate registers f as a validating webhook of s for objects of type T at path. An
+// empty path means that of kubebuilder: /validate-, group, version and kind, such as
 // /validate-apps-v1-deployment. T is a pointer to a Go type of the scheme, or
-// *unstructured.Unstructured, which takes every kind and needs a path.
+// *unstructured.Unstructured, which accepts every kind and requires a path.
 //
-// f is given the object as it is and as it is to be: old is nil when it is created,
-// obj when it is deleted, and both are there when it is updated. f may change them,
-// to no effect. Its error denies the request, see verdicts in the package comment;
-// warnings go through req. Its context ends when the server waits no longer.
+// f receives the object before and after the change: old is nil on creation, obj is nil
+// on deletion, and both are set on update. Changes that f makes to them have no effect.
+// An error denies the request, see verdicts in the package comment; warnings go through
+// req. The context of f ends when the server stops waiting.
 //
-// A mistake in the arguments is what Err and Run return.
+// Err and Run report invalid arguments.
 func Validate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, old, obj T) error) {
 	kind, path, err := s.place("validate", path, typeOf[T](), f == nil)
 	if err != nil {
@@ -50,17 +50,16 @@ func Validate[T informer.Object](s *Server, path string, f func(ctx context.Cont
 	}))
 }
 
-// Mutate has s give f the object of each request that creates or changes one of T
-// and is sent to path; what f changes in it is changed in the request. An empty path
-// is /mutate-, group, version and kind; T is as for Validate.
+// Mutate registers f as a mutating webhook of s at path. f receives the object of each
+// request that creates or updates a T, and its changes become part of the request. An
+// empty path means /mutate-, group, version and kind; T is as for Validate.
 //
-// What T does not know stays in the object as it was. f is called again for an
-// object that it has been given already when another webhook has changed it since
-// and reinvocationPolicy is IfNeeded, and on each update: the same object gives the
-// same changes. When f returns an error the request is denied, see verdicts in the
-// package comment.
+// Fields that T does not know are preserved. f is called again for the same object on
+// each update, and, with reinvocationPolicy IfNeeded, when another webhook has changed
+// the object since: it must be idempotent. An error of f denies the request, see
+// verdicts in the package comment.
 //
-// A mistake in the arguments is what Err and Run return.
+// Err and Run report invalid arguments.
 func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Context, req *Request, obj T) error) {
 	kind, path, err := s.place("mutate", path, typeOf[T](), f == nil)
 	if err != nil {
@@ -69,7 +68,7 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 	}
 	s.register(path, PurposeMutate, kind, admission(objectPlan[T]("object"), toMutate, func(ctx context.Context, req *Request) ([]byte, error) {
 		if !present(req.Object) {
-			return nil, nil // a deletion: there is nothing that could be changed
+			return nil, nil // a deletion: there is no object to change
 		}
 		obj, err := decode[T](req, kind, "object", req.Object)
 		if err != nil {
@@ -90,12 +89,12 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 	}))
 }
 
-// objectPlan is how an AdmissionReview is decoded whose object is read as T.
+// objectPlan returns the plan to decode an AdmissionReview whose object is a T.
 func objectPlan[T informer.Object](field string) *jsonweight.Plan {
 	return jsonweight.Of(reflect.TypeFor[admissionv1.AdmissionReview]()).With(jsonweight.Of(typeOf[T]()), "request", field)
 }
 
-// decode reads one object of req into a new T; nil if there is none.
+// decode decodes one object of req into a new T; nil if there is none.
 func decode[T informer.Object](req *Request, kind schema.GroupVersionKind, field string, raw runtime.RawExtension) (T, error) {
 	var none T
 	if got := schema.GroupVersionKind(req.Kind); !kind.Empty() && got != kind {
@@ -111,7 +110,7 @@ func decode[T informer.Object](req *Request, kind schema.GroupVersionKind, field
 	return obj, nil
 }
 
-// unmarshal reads raw into obj as the server would.
+// unmarshal decodes raw into obj as the server would.
 func unmarshal(raw []byte, obj runtime.Object) error {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.UnmarshalJSON(raw)
@@ -119,14 +118,15 @@ func unmarshal(raw []byte, obj runtime.Object) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
 }
 
-// present reports whether there is an object: the server leaves it out or says null.
+// present reports whether there is an object: the server omits a missing one or sends
+// null.
 func present(raw runtime.RawExtension) bool {
 	return len(raw.Raw) > 0 && !bytes.Equal(raw.Raw, []byte("null"))
 }
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// words names a kind as people do.
+// words formats a kind for messages.
 func words(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + " " + kind.Kind
 }

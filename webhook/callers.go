@@ -14,21 +14,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// callers are those whose requests are answered.
+// callers describes the clients that are allowed.
 type callers struct {
-	authorities *x509.CertPool // nil: all are
-	names       []string       // empty: all that the authorities have signed
+	authorities *x509.CertPool // nil: all clients
+	names       []string       // empty: all with a certificate of the authorities
 }
 
-// ask has clients show their certificates, if they have any: those who ask for a
-// conversion have none.
+// ask makes TLS verify client certificates if there are any: requests for conversions
+// come without.
 func (c callers) ask(config *tls.Config) {
 	if c.authorities != nil {
 		config.ClientCAs, config.ClientAuth = c.authorities, tls.VerifyClientCertIfGiven
 	}
 }
 
-// check refuses who may not ask for an admission.
+// check returns an error if the client may not send admission reviews.
 func (c callers) check(purpose Purpose, state *tls.ConnectionState) error {
 	if c.authorities == nil || purpose == PurposeConvert {
 		return nil

@@ -51,7 +51,7 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 			name, body, path string
 			by               *authority.Authority // nil: no certificate
 			cn               string
-			code             int // 0: there is no connection
+			code             int // 0: no connection
 			text             string
 		}{
 			{"the API server", admission, configMapPath, ours, "the-api-server", 200, ""},
@@ -79,11 +79,11 @@ func TestRun_AnswersThoseWhoShowACertificate_H8(t *testing.T) {
 	})
 }
 
-// apiServers signs the certificate that the API server of the suite shows to webhooks.
+// apiServers signs the certificate that the suite's API server presents to webhooks.
 var apiServers *authority.Authority
 
-// showsCertificate are flags of an API server with an AdmissionConfiguration that
-// names a certificate for all webhooks.
+// showsCertificate returns flags of an API server with an AdmissionConfiguration that
+// sets a certificate for all webhooks.
 func showsCertificate() map[string][]string {
 	GinkgoHelper()
 	var err error

@@ -45,8 +45,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 })
 
-// siteCRD has two versions, of which the second is stored. How it is converted is
-// said when there is somebody to ask.
+// siteCRD has two versions and stores the second. The conversion is set once a server
+// runs.
 const siteCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -66,7 +66,7 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {scale: {type: object, properties: {replicas: {type: integer}, least: {type: integer}}}, host: {type: string}}}}}}
 `
 
-// freeAddress is one that nobody listens on.
+// freeAddress returns an address that is not in use.
 func freeAddress() string {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -75,7 +75,7 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// hooks is a server that judges ConfigMaps and converts Sites, at an address.
+// hooks returns a server that judges ConfigMaps and converts Sites, at an address.
 func hooks(address string, managed webhook.Managed, options ...func(*webhook.Options)) *webhook.Server {
 	managed.Namespace, managed.Service = "default", "hooks"
 	managed.Names = []string{"127.0.0.1"}
@@ -120,8 +120,8 @@ func serve(s *webhook.Server) {
 	Eventually(s.Started()).WithTimeout(time.Minute).Should(BeClosed())
 }
 
-// configure has the API server ask whoever listens at address about the ConfigMaps
-// of namespaces with the label asked.
+// configure makes the API server call the webhook at address about the ConfigMaps of
+// namespaces with the label asked.
 func configure(ctx context.Context, api kubernetes.Interface, address string) {
 	GinkgoHelper()
 	at := func(path string) admissionregistrationv1.WebhookClientConfig {
@@ -172,7 +172,7 @@ func anything() dynamic.Interface {
 	return client
 }
 
-// told are the warnings that the server has sent.
+// told holds the warnings that the server has sent.
 type told struct {
 	mu struct {
 		sync.Mutex
@@ -283,7 +283,7 @@ var _ = Describe("A webhook server with certificates of its own", func() {
 		api := client(rest.NoWarnings{})
 		address := freeAddress()
 		configure(ctx, api, address)
-		// A minute is the shortest life. The authority is due in some seconds.
+		// A minute is the shortest lifetime. The authority is renewed within seconds.
 		short := webhook.Managed{Namespace: "default", Service: "hooks", Names: []string{"127.0.0.1"}, Lifetime: time.Minute, AuthorityLifetime: 3 * time.Minute}
 		data, err := webhook.DataOf(time.Now().Add(-115*time.Second), short)
 		Expect(err).NotTo(HaveOccurred())

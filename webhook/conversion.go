@@ -15,7 +15,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// conversionKind is the only version that servers of today ask in.
+// conversionKind is the only version of ConversionReview that current servers send.
 func conversionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "ConversionReview"}
 }
@@ -39,10 +39,10 @@ type conversionResponse struct {
 	Result           metav1.Status     `json:"result"`
 }
 
-// conversions are the kinds that can be converted, and their versions.
+// conversions maps each kind that can be converted to its versions.
 type conversions map[schema.GroupKind]map[string]version
 
-// conversion answers ConversionReviews by what kinds returns.
+// conversion answers ConversionReviews with the conversions that kinds returns.
 func conversion(kinds func() conversions) hook {
 	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
 		if err := isReview(body, conversionKind(), "conversionReviewVersions"); err != nil {
@@ -79,7 +79,7 @@ func conversion(kinds func() conversions) hook {
 	}
 }
 
-// decodeConversion reads the body of a ConversionReview.
+// decodeConversion decodes a ConversionReview.
 func decodeConversion(body []byte) (*conversionRequest, error) {
 	var review conversionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
@@ -94,7 +94,8 @@ func decodeConversion(body []byte) (*conversionRequest, error) {
 	return review.Request, nil
 }
 
-// weigh is what a body takes if its objects are of the version that takes the most.
+// weigh estimates the memory that a body takes if its objects are of the most expensive
+// version.
 func (c conversions) weigh(body []byte, room *decoding) (most int64, err error) {
 	for _, versions := range c {
 		for _, v := range versions {
@@ -108,7 +109,7 @@ func (c conversions) weigh(body []byte, room *decoding) (most int64, err error) 
 	return most, nil
 }
 
-// all converts objects to a version, or none of them.
+// all converts all objects to a version, or none.
 func (c conversions) all(ctx context.Context, objects []json.RawMessage, want string) ([]json.RawMessage, error) {
 	to, err := schema.ParseGroupVersion(want)
 	if err != nil {
@@ -126,7 +127,7 @@ func (c conversions) all(ctx context.Context, objects []json.RawMessage, want st
 	return out, nil
 }
 
-// called is the name of an object for errors.
+// called returns the name of an object for errors.
 func called(raw json.RawMessage) string {
 	var named metav1.PartialObjectMetadata
 	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &named) != nil {
@@ -139,7 +140,7 @@ func called(raw json.RawMessage) string {
 	return fmt.Sprintf(" (%s %s)", named.Kind, name)
 }
 
-// one converts an object by way of the hub.
+// one converts an object through the hub.
 func (c conversions) one(raw json.RawMessage, to schema.GroupVersion) (json.RawMessage, error) {
 	var tree map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &tree); err != nil {
@@ -182,9 +183,9 @@ func (c conversions) one(raw json.RawMessage, to schema.GroupVersion) (json.RawM
 	return finish(result, tree, to.WithKind(from.Kind))
 }
 
-// finish gives what was converted its kind, and the metadata of the original save
-// for labels and annotations. The server demands that the identity is the same, and
-// ignores the rest.
+// finish sets the kind of a converted object, and its metadata to that of the original,
+// except for labels and annotations. The server requires the same identity and ignores
+// other metadata.
 func finish(result any, original map[string]any, kind schema.GroupVersionKind) (json.RawMessage, error) {
 	tree, ok := result.(map[string]any)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// conversionAnswer is what the server reads of a ConversionReview.
+// conversionAnswer is the part of a ConversionReview that the server reads.
 type conversionAnswer struct {
 	metav1.TypeMeta
 	Response struct {
@@ -25,7 +25,7 @@ type conversionAnswer struct {
 	}
 }
 
-// convert sends objects to be converted.
+// convert requests the conversion of objects.
 func convert(t *testing.T, s *webhook.Server, want string, objects ...string) conversionAnswer {
 	t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"7","desiredAPIVersion":%q,"objects":[%s]}}`,
@@ -54,7 +54,7 @@ func TestConvert_AllInTheirOrderWithTheirMetadata_H3(t *testing.T) {
 	want := []string{
 		fmt.Sprintf(`{"apiVersion":"example.dev/v2","kind":"Site","metadata":{`+metadata+`,"labels":{"l":"1"}},"spec":{"scale":{"replicas":3},"host":"h"}}`, "one"),
 		fmt.Sprintf(`{"apiVersion":"example.dev/v2","kind":"Site","metadata":{`+metadata+`,"annotations":{"b":"c"}},"spec":{"scale":{"replicas":9,"least":2}}}`, "two"),
-		three, // it is of the version already, and loses nothing
+		three, // already of the version; nothing is lost
 	}
 	same := func(got conversionAnswer, want []string) {
 		t.Helper()

@@ -15,22 +15,24 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// largePart of the limit is what makes a review a large one.
+// largePart: a review is large if it takes more than 1/largePart of the limit.
 const largePart = 8
 
-// decoding is the room for what reviews become in memory. A review is weighed before it
-// is decoded; large ones go one at a time, so that they take nothing from the others.
+// decoding limits the memory that decoded reviews use. A review is weighed before it is
+// decoded. Large reviews are decoded one at a time, and do not use the budget of the
+// others.
 type decoding struct {
 	limit int64               // of one review, in bytes
-	small *semaphore.Weighted // limit bytes that those that are not large share
-	large *semaphore.Weighted // one
+	small *semaphore.Weighted // limit bytes, shared by the reviews that are not large
+	large *semaphore.Weighted // one at a time
 }
 
 func newDecoding(limit int64) *decoding {
 	return &decoding{limit: limit, small: semaphore.NewWeighted(limit), large: semaphore.NewWeighted(1)}
 }
 
-// enter waits until there is room for bytes, and refuses what there is never room for.
+// enter waits until the budget has room for bytes; it returns an error if bytes exceeds
+// the limit.
 func (d *decoding) enter(ctx context.Context, bytes int64) (leave func(), err error) {
 	if bytes > d.limit {
 		return nil, d.tooHeavy(bytes)
@@ -55,8 +57,8 @@ func (d *decoding) tooHeavy(bytes int64) error {
 	}
 }
 
-// weigh is what answering a body takes: decoded as plan says, and what cost makes of
-// that.
+// weigh estimates the memory for answering a body: decoded by plan, then processed at
+// the given cost.
 func (d *decoding) weigh(body []byte, plan *jsonweight.Plan, cost func(jsonweight.Weight) int64) (int64, error) {
 	w, err := plan.Weigh(body, d.limit, cost)
 	switch {
@@ -68,9 +70,10 @@ func (d *decoding) weigh(body []byte, plan *jsonweight.Plan, cost func(jsonweigh
 	return cost(w), nil
 }
 
-// What answering a review allocates, of what its object weighs: a validation decodes
-// it; a mutation also encodes and decodes it before and after the function, and compares
-// both with the original; a conversion makes the hub and the result of it.
+// The costs estimate what answering a review allocates, by the weight of its object. A
+// validation decodes it; a mutation also encodes and decodes it before and after the
+// function and compares both with the original; a conversion creates the hub and the
+// result.
 func toValidate(w jsonweight.Weight) int64 { return w.Decoded }
 
 func toMutate(w jsonweight.Weight) int64 {

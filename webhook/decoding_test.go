@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// allocated is what f allocates.
+// allocated returns the bytes that f allocates.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -32,7 +32,7 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// ofPod is an AdmissionReview of an update of a Pod to what is given.
+// ofPod returns an AdmissionReview of an update of a Pod.
 func ofPod(op admissionv1.Operation, old, obj []byte) string {
 	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"42","kind":{"group":"","version":"v1","kind":"Pod"},`+
 		`"operation":%q,"namespace":"default","name":"one","object":%s,"oldObject":%s}}`, op, obj, old)
@@ -40,7 +40,7 @@ func ofPod(op admissionv1.Operation, old, obj []byte) string {
 
 const podHead = `"apiVersion":"v1","kind":"Pod","metadata":{"name":"one","namespace":"default"}`
 
-// bombed is a server with a webhook of each purpose.
+// bombed returns a server with a webhook of each purpose.
 func bombed(t *testing.T, opts webhook.Options) *webhook.Server {
 	s := newServer(t, opts)
 	webhook.Validate(s, "/validate", nothing[*corev1.Pod])
@@ -54,7 +54,7 @@ func bombed(t *testing.T, opts webhook.Options) *webhook.Server {
 	return s
 }
 
-// Whatever a review becomes in memory, it is little, or it is refused before that.
+// A review allocates little memory, or is refused before it is decoded.
 func TestReview_BombsAllocateNoMoreThanTheLimit_H7(t *testing.T) {
 	const limit, size = 16 << 20, 512 << 10
 	s := bombed(t, webhook.Options{MaxBody: size + 4<<10, MaxDecoded: limit})
@@ -63,7 +63,7 @@ func TestReview_BombsAllocateNoMoreThanTheLimit_H7(t *testing.T) {
 		var code int
 		var answer string
 		took := allocated(func() { code, answer = post(t, s, path, body) })
-		// The body is read, and its envelope, beside what is decoded.
+		// The body and its envelope are read in addition to the decoded object.
 		if took > limit+8*size {
 			t.Errorf("%s: %s allocates %d bytes for %d, and is answered with %d %.100s", path, name, took, len(body), code, answer)
 		}
@@ -96,10 +96,10 @@ func TestReview_BombsAllocateNoMoreThanTheLimit_H7(t *testing.T) {
 	}
 }
 
-// Reviews of the largest objects that a server takes are answered.
+// Reviews of the largest objects that a server accepts are answered.
 func TestReview_LargestOrdinaryObjectsAreTaken_H7(t *testing.T) {
 	s := bombed(t, webhook.Options{})
-	const size = 3 << 19 // what etcd takes
+	const size = 3 << 19 // what etcd accepts
 	container := corev1.Container{
 		Name: "container", Image: "registry.example.com/team/program:v1.2.3", Args: []string{"--a=b", "--c=d"},
 		Env: []corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "B", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}}}},
@@ -126,8 +126,8 @@ func TestReview_LargestOrdinaryObjectsAreTaken_H7(t *testing.T) {
 	}
 }
 
-// crdOf is a CustomResourceDefinition of so many bytes, dense as they are without
-// descriptions.
+// crdOf returns a CustomResourceDefinition of size bytes, without descriptions and
+// therefore dense.
 func crdOf(size int) []byte {
 	var text strings.Builder
 	text.WriteString(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"a.b"},"spec":{"versions":[{"name":"v1","schema":{"openAPIV3Schema":{"type":"object","properties":{"a":{"type":"string"}`)

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// ListenWith has Run serve on a listener of the test's own.
+// ListenWith makes Run serve on the given listener.
 func (s *Server) ListenWith(listener net.Listener) {
 	s.listen = func(context.Context, string) (net.Listener, error) { return listener, nil }
 }
 
-// Pair is a new pair for names, valid from an hour before a time, as PEM, and the
+// Pair returns a new pair for names, valid from an hour before at, as PEM, and the
 // authority that signed it.
 func Pair(at time.Time, lifetime time.Duration, names ...string) (certificate, key, authority []byte, err error) {
 	ring, err := keyring{}.take(stepCreate, at, policy{names: names, lifetime: lifetime, authorityLifetime: 4 * lifetime})
@@ -24,7 +24,8 @@ func Pair(at time.Time, lifetime time.Duration, names ...string) (certificate, k
 	return ring.serving.Certificate, ring.serving.Key, ring.bundle(), nil
 }
 
-// DataOf is a Secret as stands after an authority was made at a time.
+// DataOf returns the data of a Secret as it is when its authority was created at a
+// time.
 func DataOf(at time.Time, m Managed) (map[string][]byte, error) {
 	m, err := m.complete()
 	if err != nil {

@@ -24,14 +24,14 @@ import (
 )
 
 const (
-	// transferTime is how long a body may take to come in or to go out.
+	// transferTime bounds reading a body, and writing one.
 	transferTime = 10 * time.Second
-	// longestAnswer is how long a function may take when the server says nothing:
-	// admission says, with 30 seconds as the longest, and conversion does not.
+	// longestAnswer bounds a function if the request has no timeout. Admission requests
+	// have one, of at most 30 seconds; conversion requests have none.
 	longestAnswer = 30 * time.Second
 )
 
-// served is what one path answers, and how often it has.
+// served is one path with its hook and its counters.
 type served struct {
 	path    string
 	purpose Purpose
@@ -49,7 +49,7 @@ type served struct {
 	}
 }
 
-// sends counts an answer by its status of HTTP.
+// sends counts an answer by HTTP status.
 func (h *served) sends(code int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -62,10 +62,10 @@ func (h *served) codes() map[int]int64 {
 	return maps.Clone(h.mu.codes)
 }
 
-// ServeHTTP answers one review. It is for tests that have no network; Run serves it
-// over TLS.
+// ServeHTTP answers one review. Tests can call it without a network; Run serves it over
+// TLS.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Whatever is answered, the rest of the body is read first: for so long, and no longer.
+	// net/http reads the rest of the body after any answer: bound that.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(transferTime))
 	h := s.find(r.URL.Path)
 	if h == nil {
@@ -101,7 +101,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send(w, http.StatusOK, answer)
 }
 
-// respond reads the body within its bounds and has it answered.
+// respond reads the body within its limits and answers it.
 func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Request, h *served) ([]byte, outcome, error) {
 	if err := s.callers().check(h.purpose, r.TLS); err != nil {
 		return nil, failed, err
@@ -121,7 +121,7 @@ func (s *Server) respond(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return h.answer(ctx, body, s.room)
 }
 
-// acceptable refuses what is no request of an API server.
+// acceptable returns an error if the request cannot be from an API server.
 func acceptable(r *http.Request) error {
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	switch {
@@ -148,11 +148,10 @@ func tooLarge(limit int64) error {
 	}
 }
 
-// read reads the body into the room that there is. A client that is slow is not waited
-// for.
+// read reads the body within the byte budget. Slow clients time out.
 func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Request, room *share) ([]byte, error) {
 	control := http.NewResponseController(w)
-	// What has no deadlines, such as a recorder of tests, has no slow client either.
+	// A writer without deadlines, such as a test recorder, has no slow client either.
 	_ = control.SetReadDeadline(time.Now().Add(transferTime))
 	in := http.MaxBytesReader(w, r.Body, s.opts.MaxBody)
 	body := make([]byte, firstBytes)
@@ -166,7 +165,7 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 		defer cancel()
 		body, err = room.readAll(ctx, body[:n], in, r.ContentLength)
 	} else if errors.Is(err, io.EOF) {
-		body, err = nil, nil // it is empty, and no review
+		body, err = nil, nil // an empty body is not a review
 	}
 	var fault *httpError
 	large := (*http.MaxBytesError)(nil)
@@ -180,12 +179,12 @@ func (s *Server) read(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	case err != nil:
 		return nil, badRequest("read the body: %w", err)
 	}
-	// The connection lives on, and the function may take its time.
+	// The connection stays open, and the function may take its time.
 	_ = control.SetReadDeadline(time.Time{})
 	return body, nil
 }
 
-// patienceOf is how long the server waits for the answer: admission says so.
+// patienceOf returns how long the server waits for the answer: admission requests say.
 func patienceOf(r *http.Request) time.Duration {
 	said, err := time.ParseDuration(r.URL.Query().Get("timeout"))
 	if err != nil || said <= 0 {
@@ -194,7 +193,7 @@ func patienceOf(r *http.Request) time.Duration {
 	return min(said, longestAnswer)
 }
 
-// report logs a request that was not answered as it should have been.
+// report logs a request that failed.
 func (s *Server) report(h *served, err error) {
 	if err == nil {
 		return

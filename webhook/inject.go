@@ -14,16 +14,16 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// target is one object whose webhooks are to trust the bundle.
+// target is one object whose webhooks must trust the bundle.
 type target struct {
-	kind string // for people
-	path string // that the server has it at
+	kind string // for messages
+	path string // in the API
 	name string
 }
 
 func (t target) String() string { return t.kind + " " + t.name }
 
-// targets of m, in a fixed order.
+// targets returns the targets of m in a fixed order.
 func (m Managed) targets() []target {
 	var out []target
 	add := func(kind, path string, names []string) {
@@ -37,7 +37,7 @@ func (m Managed) targets() []target {
 	return out
 }
 
-// configured is what is read of a webhook configuration or of a CRD.
+// configured holds the fields read from a webhook configuration or a CRD.
 type configured struct {
 	Metadata struct {
 		ResourceVersion string `json:"resourceVersion"`
@@ -64,7 +64,7 @@ type reached struct {
 	CABundle string `json:"caBundle"`
 }
 
-// leadsTo reports whether the webhook is one of the server that m is about.
+// leadsTo reports whether the webhook leads to the server that m describes.
 func (r reached) leadsTo(m Managed) bool {
 	if r.Service != nil {
 		return r.Service.Namespace == m.Namespace && r.Service.Name == m.Service
@@ -79,12 +79,12 @@ func (r reached) leadsTo(m Managed) bool {
 	})
 }
 
-// errElsewhere is a target that somebody has to correct, or to leave out of Managed.
+// errElsewhere: the target must be corrected, or left out of Managed.
 var errElsewhere = errors.New("none of its webhooks leads to")
 
-// injection is the patch that has what is configured in raw trust the bundle; empty
-// if it does. Nothing but the fields caBundle of the server's own webhooks changes,
-// and the patch fails if the object has changed since.
+// injection returns the patch that sets the bundle in the object raw; empty if it is
+// set. The patch changes only the caBundle fields of this server's webhooks, and fails
+// if the object has changed since it was read.
 func injection(raw []byte, m Managed, bundle []byte) (operations, error) {
 	var found configured
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &found); err != nil {

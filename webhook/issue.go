@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
-// take does one step and returns what the keyring then is. k stays as it is.
+// take does one step and returns the new keyring. It does not modify k.
 func (k keyring) take(s step, now time.Time, p policy) (keyring, error) {
 	var err error
 	switch s {
@@ -50,11 +50,11 @@ func (k keyring) trust(authority *keypair.Pair) keyring {
 	return k
 }
 
-// maxNames bounds what the names of replicas of several versions add up to.
+// maxNames bounds the sum of the names of replicas of several versions.
 const maxNames = 32
 
-// issue has the signer sign a certificate. It is good for what the one before was
-// good for too: while a rollout goes on, replicas ask for different names.
+// issue signs a new certificate. It also has the names of the previous one, because
+// replicas ask for different names during a rollout.
 func (k keyring) issue(now time.Time, p policy) (keyring, error) {
 	names := slices.Clone(p.names)
 	if k.serving != nil {
@@ -93,7 +93,7 @@ func newAuthority(now time.Time, p policy) (*keypair.Pair, error) {
 	}, now, nil)
 }
 
-// sign makes a key and has by sign a certificate for it; nil: it signs itself.
+// sign creates a key and a certificate signed by the given pair; nil: self-signed.
 func sign(template *x509.Certificate, now time.Time, by *keypair.Pair) (*keypair.Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -102,7 +102,8 @@ func sign(template *x509.Certificate, now time.Time, by *keypair.Pair) (*keypair
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 		return nil, fmt.Errorf("make a serial number: %w", err)
 	}
-	// A short life is backdated by little, since its third is reckoned from there.
+	// Backdate a short lifetime only a little, because its last third counts from
+	// NotBefore.
 	template.NotBefore = now.Add(-min(backdating, template.NotAfter.Sub(now)/10))
 	parent, signer := template, crypto.PrivateKey(key)
 	if by != nil {

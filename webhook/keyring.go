@@ -14,20 +14,21 @@ import (
 	"github.com/flyball-dev/flyball/internal/keypair"
 )
 
-// keyring is what the replicas share: who is trusted, who signs, what is served.
+// keyring is the shared state of the replicas: trusted authorities, signer, and serving
+// certificate.
 //
 //	            ┌── announce ──▶ next is trusted, and signs nothing yet
-//	signer old ─┤                  │ when everybody has been told
+//	signer old ─┤                  │ when every target trusts it
 //	            └── promote ◀──────┘ next becomes the signer, and signs what is served
 //	old signer: trusted until it expires, its key is gone
 type keyring struct {
 	trusted []*x509.Certificate // authorities, the newest first
-	signer  *keypair.Pair       // nil: none, or none that is of use
-	next    *keypair.Pair       // the signer to be; nil: none
+	signer  *keypair.Pair       // nil: none, or none that is usable
+	next    *keypair.Pair       // the next signer; nil: none
 	serving *keypair.Pair
 }
 
-// The parts of the Secret. tls.crt, tls.key and ca.crt are where other programs look.
+// The keys of the Secret. tls.crt, tls.key and ca.crt are where other programs look.
 const (
 	partTrusted    = "ca.crt"
 	partSigner     = "signer.crt"
@@ -38,7 +39,7 @@ const (
 	partServingKey = "tls.key"
 )
 
-// readKeyring reads the data of a Secret. What cannot be read is not there.
+// readKeyring reads the data of a Secret. Unreadable entries count as missing.
 func readKeyring(data map[string][]byte) keyring {
 	read := func(certificate, key string) *keypair.Pair {
 		found, err := keypair.Parse(data[certificate], data[key])
@@ -55,7 +56,7 @@ func readKeyring(data map[string][]byte) keyring {
 	}
 }
 
-// write puts the keyring into the data of a Secret, where other keys stay.
+// write stores the keyring in the data of a Secret and keeps its other keys.
 func (k keyring) write(data map[string][]byte) {
 	put := func(p *keypair.Pair, certificate, key string) {
 		delete(data, certificate)
@@ -70,7 +71,7 @@ func (k keyring) write(data map[string][]byte) {
 	data[partTrusted] = k.bundle()
 }
 
-// bundle is what clients are to trust, as PEM.
+// bundle returns the authorities to trust, as PEM.
 func (k keyring) bundle() []byte {
 	var b bytes.Buffer
 	for _, authority := range k.trusted {
@@ -93,36 +94,36 @@ func parseCertificates(text []byte) []*x509.Certificate {
 	}
 }
 
-// step is what is to be done to a keyring.
+// step is the next change to a keyring.
 type step string
 
 const (
 	stepKeep     step = "keep"
-	stepCreate   step = "create"   // an authority and what it signs, at once: nothing works
-	stepIssue    step = "issue"    // a certificate, by the authority that there is
+	stepCreate   step = "create"   // an authority and a certificate, at once: nothing works
+	stepIssue    step = "issue"    // a certificate, by the existing authority
 	stepAnnounce step = "announce" // the next authority
-	stepPromote  step = "promote"  // the next authority signs
+	stepPromote  step = "promote"  // the next authority becomes the signer
 	stepForget   step = "forget"   // authorities that have expired
 )
 
-// policy is what a keyring is to be like.
+// policy describes the desired keyring.
 type policy struct {
 	names                       []string
 	lifetime, authorityLifetime time.Duration
 }
 
 const (
-	// settling is how long after a change of what is to be trusted every API server
-	// is taken to know of it.
+	// settling is the time after which every API server is assumed to use a changed
+	// bundle.
 	settling = 30 * time.Second
-	// leastLife that an authority must have left to sign anything.
+	// leastLife is the remaining lifetime that an authority needs to sign.
 	leastLife = time.Minute
-	// backdating is for clients whose clock is behind.
+	// backdating allows for clients whose clock is behind.
 	backdating = time.Hour
 )
 
-// step is what is to be done to k at a time, when everybody has been known to trust
-// what it trusts for so long; below 0: not everybody.
+// step returns the next step for k. known is how long all targets have trusted the
+// authorities of k; negative: not all do.
 func (k keyring) step(now time.Time, known time.Duration, p policy) step {
 	signs, follows := k.signs(k.signer, now), k.signs(k.next, now)
 	if !k.works(now, p) {
@@ -147,12 +148,12 @@ func (k keyring) step(now time.Time, known time.Duration, p policy) step {
 	return stepKeep
 }
 
-// works reports whether what is served is good for all names, and trusted.
+// works reports whether the serving certificate covers all names and is trusted.
 func (k keyring) works(now time.Time, p policy) bool {
 	return k.serving.ValidAt(now) == nil && covers(k.serving.Leaf, p.names) && k.trusts(k.serving.Leaf, now)
 }
 
-// trusts reports whether who trusts the bundle trusts leaf.
+// trusts reports whether a client with the bundle trusts leaf.
 func (k keyring) trusts(leaf *x509.Certificate, now time.Time) bool {
 	roots := x509.NewCertPool()
 	for _, authority := range k.trusted {
@@ -177,7 +178,7 @@ func covers(leaf *x509.Certificate, names []string) bool {
 	return true
 }
 
-// namesOf are those that leaf is good for.
+// namesOf returns the names that leaf covers.
 func namesOf(leaf *x509.Certificate) []string {
 	names := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
@@ -186,7 +187,7 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// split tells DNS names from addresses.
+// split separates DNS names from IP addresses.
 func split(names []string) (hosts []string, addresses []net.IP) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
@@ -198,7 +199,7 @@ func split(names []string) (hosts []string, addresses []net.IP) {
 	return hosts, addresses
 }
 
-// pemOf is one block of PEM.
+// pemOf encodes one block of PEM.
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

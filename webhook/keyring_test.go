@@ -102,8 +102,8 @@ func TestKeyring_SpoiledPartsAreNotThere(t *testing.T) {
 	}
 }
 
-// For years, replicas look at the Secret now and then, and what they serve is always
-// trusted by who has been told last, however late that was.
+// For years, replicas read the Secret from time to time, and clients trust what they
+// serve, however late they received the bundle.
 func TestKeyring_RotationIsNeverSeen_H5(t *testing.T) {
 	p := testPolicy()
 	for seed := range uint64(3) {

@@ -27,34 +27,34 @@ import (
 )
 
 const (
-	// managedPeriod is how often the Secret and those who trust it are looked at.
+	// managedPeriod is the interval at which the Secret and the targets are checked.
 	managedPeriod = 10 * time.Second
-	// managedRetry is when they are looked at again after a fault; each further one
-	// doubles it, up to managedPeriod.
+	// managedRetry is the delay after a failure; it doubles up to managedPeriod.
 	managedRetry = time.Second
-	// managedPause is before the second of managedTries; it doubles too.
+	// managedPause is the delay before the second of managedTries; it doubles too.
 	managedPause = 50 * time.Millisecond
-	// managedTimeout of one look.
+	// managedTimeout bounds one check.
 	managedTimeout = 30 * time.Second
-	// managedTries are how often a write is tried that others come before.
+	// managedTries is how often a write that conflicts is attempted.
 	managedTries = 5
 )
 
-// managed keeps what is served as a Secret says, and the Secret as keyring.go says.
+// managed keeps the serving certificate in line with the Secret, and the Secret in line
+// with keyring.go.
 type managed struct {
 	Managed
 	held *keypair.Holder
 	rest rest.Interface
-	sim  simhook.Hooks // from keep on; nil: none
+	sim  simhook.Hooks // set by keep; nil: none
 
-	ring     keyring   // that was last seen to work; used by keep alone
+	ring     keyring   // the last that worked; used only by keep
 	told     []byte    // the bundle that all targets have
 	toldFrom time.Time // since when; zero: they do not
 
 	mu struct {
 		sync.Mutex
 		problems []error // of the targets
-		pending  error   // why not all of them have been told once; nil: they have
+		pending  error   // why not all targets have received a bundle yet; nil: they have
 	}
 }
 
@@ -78,7 +78,7 @@ func (m *managed) policy() policy {
 	return policy{names: m.names(), lifetime: m.Lifetime, authorityLifetime: m.AuthorityLifetime}
 }
 
-// keep looks after the Secret and its targets until ctx ends.
+// keep maintains the Secret and its targets until ctx ends.
 func (m *managed) keep(ctx context.Context, log logr.Logger) {
 	m.sim = simhook.Of(ctx)
 	for failed := 0; ; {
@@ -95,14 +95,14 @@ func (m *managed) keep(ctx context.Context, log logr.Logger) {
 	}
 }
 
-// pause is how long to wait after so many failures in a row: it doubles from first to
-// longest, and chance takes up to half of it, so that replicas do not come at once.
+// pause returns the delay after so many failures in a row: it doubles from first to
+// longest, with jitter of up to half, so that replicas spread out.
 func (m *managed) pause(failed int, first, longest time.Duration) time.Duration {
 	whole := min(first<<min(failed-1, 16), longest)
 	return whole - simhook.Duration(m.sim, "webhook certificate retry", whole/2)
 }
 
-// round looks once. It reports whether all is as it is to be.
+// round makes one check. It reports whether everything is in the desired state.
 func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	ctx, cancel := context.WithTimeout(ctx, managedTimeout)
 	defer cancel()
@@ -121,7 +121,8 @@ func (m *managed) round(ctx context.Context, log logr.Logger) bool {
 	return m.tell(ctx, log, ring.bundle())
 }
 
-// settle brings the Secret to where nothing is to be done, and returns what is in it.
+// settle applies steps until the Secret is in the desired state, and returns its
+// keyring.
 func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) {
 	var err error
 	for try := range managedTries {
@@ -135,7 +136,7 @@ func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) 
 		now := time.Now()
 		ring := readKeyring(secret.Data)
 		if !ring.works(now, m.policy()) && m.ring.works(now, m.policy()) {
-			ring = m.ring // somebody has deleted or spoiled what works
+			ring = m.ring // the Secret was deleted or damaged: restore it
 		} else if s := ring.step(now, m.known(ring, now), m.policy()); s == stepKeep {
 			return ring, nil
 		} else if ring, err = ring.take(s, now, m.policy()); err != nil {
@@ -146,14 +147,15 @@ func (m *managed) settle(ctx context.Context, log logr.Logger) (keyring, error) 
 		ring.write(secret.Data)
 		err = m.write(ctx, secret)
 		if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || err == nil {
-			continue // somebody was first, or there may be one more step
+			continue // another replica was first, or a further step may follow
 		}
 		return ring, err
 	}
 	return keyring{}, fmt.Errorf("tried %d times: %w", managedTries, errors.Join(err, errors.New("it was changed by others each time")))
 }
 
-// known is how long all targets have trusted what ring trusts; below 0: they do not.
+// known returns how long all targets have trusted the authorities of ring; negative:
+// they do not.
 func (m *managed) known(ring keyring, now time.Time) time.Duration {
 	if m.toldFrom.IsZero() || string(m.told) != string(ring.bundle()) {
 		return -1
@@ -161,7 +163,7 @@ func (m *managed) known(ring keyring, now time.Time) time.Duration {
 	return now.Sub(m.toldFrom)
 }
 
-// tell has all targets trust the bundle. It reports whether they do.
+// tell sets the bundle in all targets. It reports whether all have it.
 func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool {
 	var problems []error
 	var pending error
@@ -174,7 +176,7 @@ func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool
 		}
 		switch {
 		case apierrors.IsNotFound(err):
-			// Whoever does not exist asks nobody; it is looked for again.
+			// A target that does not exist sends no requests; look for it again later.
 		case err != nil:
 			all = false
 			if pending == nil && !apierrors.IsForbidden(err) && !errors.Is(err, errElsewhere) {
@@ -197,8 +199,8 @@ func (m *managed) tell(ctx context.Context, log logr.Logger, bundle []byte) bool
 	return all
 }
 
-// note keeps the problems of the targets and returns them if they are news. When no
-// target is pending all have been told that can be, and that stays so.
+// note stores the problems of the targets and returns them if they are new. Once no
+// target is pending, none becomes pending again.
 func (m *managed) note(problems []error, pending error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -219,15 +221,15 @@ func (m *managed) problems() []error {
 	return m.mu.problems
 }
 
-// pending says which target has still to be told for the first time; nil: none, or
-// none that waiting would help.
+// pending returns why a target has not received its first bundle; nil: all have, or
+// waiting would not help.
 func (m *managed) pending() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mu.pending
 }
 
-// inject has one target trust the bundle. It reports whether that was a change.
+// inject sets the bundle in one target. It reports whether that changed it.
 func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, error) {
 	var conflict error
 	for try := range managedTries {
@@ -255,12 +257,12 @@ func (m *managed) inject(ctx context.Context, t target, bundle []byte) (bool, er
 	return false, fmt.Errorf("it was changed by others each time: %w", conflict)
 }
 
-// fieldManager of what is written here.
+// fieldManager of the writes to the Secret and the targets.
 const fieldManager = "flyball-webhook"
 
 func (m *managed) path() string { return "/api/v1/namespaces/" + m.Namespace + "/secrets" }
 
-// read returns the Secret; one that is not there is empty and has no version.
+// read returns the Secret; a missing one is empty and has no version.
 func (m *managed) read(ctx context.Context) (*corev1.Secret, error) {
 	secret := &corev1.Secret{}
 	res := m.rest.Get().AbsPath(m.path(), m.Secret).Do(textlog.Quiet(ctx))
@@ -278,7 +280,7 @@ func (m *managed) read(ctx context.Context) (*corev1.Secret, error) {
 	return secret, err
 }
 
-// write stores the Secret if nobody has changed it since it was read.
+// write stores the Secret if it has not changed since it was read.
 func (m *managed) write(ctx context.Context, secret *corev1.Secret) error {
 	secret.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}
 	request := m.rest.Post().AbsPath(m.path())

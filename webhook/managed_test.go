@@ -34,14 +34,14 @@ const (
 	crdPath    = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/sites.example.dev"
 )
 
-// store is an API server that has objects by their path, in memory.
+// store is an in-memory API server that keeps objects by path.
 type store struct {
 	mu struct {
 		sync.Mutex
 		objects map[string]map[string]any
 		version int
 		writes  []string
-		refuse  func(method, path string) int // 0: it does not
+		refuse  func(method, path string) int // 0: not refused
 	}
 }
 
@@ -151,7 +151,7 @@ func (s *store) putLocked(path string, obj map[string]any) {
 	s.mu.objects[path] = obj
 }
 
-// put stores an object, as somebody else does; nil deletes it.
+// put stores an object as another client would; nil deletes it.
 func (s *store) put(path string, obj map[string]any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *store) put(path string, obj map[string]any) {
 	s.putLocked(path, obj)
 }
 
-// get returns an object, which nobody changes.
+// get returns an object, which must not be modified.
 func (s *store) get(path string) map[string]any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,14 +177,14 @@ func (s *store) refuse(f func(method, path string) int) {
 
 func (s *store) written() int { return len(s.log()) }
 
-// log of what was written.
+// log returns the writes.
 func (s *store) log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.mu.writes)
 }
 
-// bundle that the configuration has, and one webhook of it that is not ours.
+// bundle returns the bundle in the configuration, and that of a foreign webhook in it.
 func (s *store) bundle(t *testing.T) (ours []byte, foreign any) {
 	t.Helper()
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func configuration() map[string]any {
 	}}
 }
 
-// replica is one server with managed certificates, on a wire of its own.
+// replica is one server with managed certificates, on its own wire.
 type replica struct {
 	*webhook.Server
 	network *wire
@@ -274,7 +274,7 @@ func TestManaged_ReplicasAgreeAndTheirCallersAreTold_H5(t *testing.T) {
 		api.put(crdPath, map[string]any{"spec": map[string]any{"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{
 			"clientConfig": map[string]any{"service": map[string]any{"namespace": "default", "name": "hooks"}},
 		}}}})
-		api.put(configPath, configuration()) // replaced by somebody who knows of no bundle
+		api.put(configPath, configuration()) // replaced without a bundle
 		time.Sleep(15 * time.Second)
 		if again, _ := api.bundle(t); !bytes.Equal(again, bundle) {
 			t.Error("a configuration that was replaced has not been told again")
@@ -291,8 +291,8 @@ func TestManaged_ReplicasAgreeAndTheirCallersAreTold_H5(t *testing.T) {
 	})
 }
 
-// Two replicas are asked all the time while the certificates and the authority are
-// renewed again and again, and no request is refused.
+// Two replicas receive requests all the time while certificates and authority are
+// renewed repeatedly, and no request is refused.
 func TestManaged_RotationRefusesNoRequest_H5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newStore()
@@ -369,7 +369,7 @@ func TestManaged_ServerThatRefusesIsAskedAgain_H4(t *testing.T) {
 			return 0
 		})
 		time.Sleep(15 * time.Second)
-		must(t, r.Check(t.Context())) // it would wait for somebody to give a right
+		must(t, r.Check(t.Context())) // it would wait for a permission
 		if untold := fmt.Sprint(r.Snapshot().Untold); !strings.Contains(untold, "ValidatingWebhookConfiguration hooks: ") {
 			t.Errorf("untold = %v, want the configuration that may not be patched", untold)
 		}
@@ -381,8 +381,8 @@ func TestManaged_ServerThatRefusesIsAskedAgain_H4(t *testing.T) {
 	})
 }
 
-// Who is ready is asked, so those who ask must know whom to trust before. What has
-// been told once does not become untold with the next fault.
+// A ready server receives requests, so clients must trust it before. A later failure
+// does not undo that.
 func TestManaged_ReadyWhenAllHaveBeenTold_H5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newStore()
@@ -418,8 +418,7 @@ func TestManaged_ReadyWhenAllHaveBeenTold_H5(t *testing.T) {
 	})
 }
 
-// What others change all the time is asked for less and less, and replicas do not
-// come at once.
+// The server retries less and less against constant conflicts, and replicas spread out.
 func TestManaged_ConflictsAreNotFought_H5(t *testing.T) {
 	for _, method := range []string{http.MethodPatch, http.MethodPost} {
 		t.Run(method, func(t *testing.T) {
@@ -429,7 +428,7 @@ func TestManaged_ConflictsAreNotFought_H5(t *testing.T) {
 				asked := map[time.Time]int{}
 				all := 0
 				api.refuse(func(is, _ string) int {
-					if is != method || all > 10_000 { // no test runs for ever
+					if is != method || all > 10_000 { // bounds the test
 						return 0
 					}
 					all++
@@ -455,7 +454,7 @@ func TestManaged_ConflictsAreNotFought_H5(t *testing.T) {
 	}
 }
 
-// An authority that has expired while nothing ran is replaced at once.
+// An authority that expired while nothing ran is replaced at once.
 func TestManaged_StartsAfterALongRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newStore()

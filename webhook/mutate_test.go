@@ -68,7 +68,7 @@ func TestMutate_NothingChangedIsNoPatch_H2(t *testing.T) {
 		{admissionv1.Create, "null", `{"data":{"deny":"x"}}`, false},
 	} {
 		got := admit(t, s, "/mutate--v1-configmap", ofConfigMap(c.op, c.old, c.obj))
-		// The server refuses a patch type without a patch, and takes no patch of a denial.
+		// The server rejects a patch type without a patch, and any patch of a denial.
 		if got.Allowed != c.allowed || got.Patch != nil || got.PatchType != nil {
 			t.Errorf("%s %s = %+v, want allowed %v and no patch", c.op, c.obj, got, c.allowed)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// siteV1 and siteV2 are two versions of one kind. The first has the number of
-// replicas as a field, the second within scale, beside a minimum.
+// siteV1 and siteV2 are two versions of one kind. The first has the number of replicas
+// as a field, the second within scale, beside a minimum.
 type siteV1 struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -107,7 +107,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newServer has no certificate and opens no port.
+// newServer returns a server without a certificate or a port.
 func newServer(t *testing.T, opts webhook.Options) *webhook.Server {
 	t.Helper()
 	return webhook.New(nil, testScheme(), opts)
@@ -123,7 +123,7 @@ func post(t *testing.T, s *webhook.Server, path, body string) (code int, answer 
 	return w.Code, w.Body.String()
 }
 
-// review is the AdmissionReview of a request.
+// review returns the AdmissionReview of a request.
 func review(t *testing.T, req admissionv1.AdmissionRequest) string {
 	t.Helper()
 	if req.UID == "" {
@@ -154,7 +154,7 @@ func admit(t *testing.T, s *webhook.Server, path string, req admissionv1.Admissi
 	return got.Response
 }
 
-// ofConfigMap is a request about a ConfigMap.
+// ofConfigMap returns a request about a ConfigMap.
 func ofConfigMap(op admissionv1.Operation, old, obj string) admissionv1.AdmissionRequest {
 	return admissionv1.AdmissionRequest{
 		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -164,5 +164,5 @@ func ofConfigMap(op admissionv1.Operation, old, obj string) admissionv1.Admissio
 	}
 }
 
-// nothing validates everything.
+// nothing admits everything.
 func nothing[T any](context.Context, *webhook.Request, T, T) error { return nil }

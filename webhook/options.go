@@ -19,17 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// What Options are where they say nothing.
+// Defaults of Options.
 const (
 	DefaultAddress    = ":9443"
 	DefaultDrainDelay = 10 * time.Second
 )
 
-// DefaultCertDir is the directory of Options.CertDir where that is empty:
-// k8s-webhook-server/serving-certs, in a Pod in the directory for temporary files, where
-// kubebuilder's manifests have the certificates mounted, and elsewhere in the user's own
-// directory for caches, since other users of a machine can write to /tmp. What is there
-// and belongs to another user than root or this process's is not served.
+// DefaultCertDir returns the default of Options.CertDir:
+// k8s-webhook-server/serving-certs, in a Pod in the temporary directory, where
+// kubebuilder's manifests mount the certificates, and elsewhere in the user's cache
+// directory, because other users of the machine can write to /tmp. Files there that
+// belong to a user other than root or that of this process are not served.
 func DefaultCertDir() string {
 	parent := os.TempDir()
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" {
@@ -47,79 +47,79 @@ const (
 	defaultAuthorityLifetime = 365 * 24 * time.Hour
 )
 
-// Options of a Server. The zero value is fit for production where another program,
-// such as cert-manager, puts a certificate into the pod.
+// Options of a Server. The zero value is fit for production if another program, such as
+// cert-manager, mounts a certificate into the Pod.
 type Options struct {
 	// Address to serve on. Empty: ":9443".
 	Address string
-	// CertDir has tls.crt and tls.key, as a mounted Secret of type kubernetes.io/tls
-	// does. They are read again every few seconds. Empty: DefaultCertDir.
+	// CertDir is a directory with tls.crt and tls.key, such as a mounted Secret of type
+	// kubernetes.io/tls. The files are reread every few seconds. Empty: DefaultCertDir.
 	CertDir string
-	// Managed has the server make and renew its certificates itself. Nil: they come
+	// Managed makes the server create and renew its certificates itself. Nil: they come
 	// from CertDir.
 	Managed *Managed
-	// DrainDelay is how long new requests are answered after a stop has begun:
-	// the time that a Service's other side needs to learn that this pod is going.
-	// 0: 10 seconds. Below 0: none.
+	// DrainDelay is how long new requests are served after a stop has begun, until
+	// clients of the Service have learned that this Pod is going. 0: 10 seconds.
+	// Negative: none.
 	DrainDelay time.Duration
-	// MaxBody is the size of the largest body that is read, in bytes; sixteen times as
-	// much is read at once. 0: 3 MiB, which is two objects of the largest size that
-	// etcd takes as a server configures it (1.5 MiB), since the review of an update has
-	// the object as it is and as it is to be; and 64 KiB for what else a review says.
-	// A server whose etcd takes more needs more here.
+	// MaxBody is the size of the largest request body, in bytes; all bodies being read
+	// share a budget of sixteen times that. 0: 3 MiB and 64 KiB. That is two objects of
+	// 1.5 MiB, the largest that etcd accepts by default, because the review of an
+	// update has the old and the new object, and the rest of the review. Raise it if
+	// your etcd accepts larger objects.
 	MaxBody int64
 	// MaxDecoded is how much memory decoding one review may allocate, in bytes. It is
-	// estimated before anything is decoded, from the review and the Go type; a review
-	// beyond it is answered with 413. Reviews of more than an eighth of it are
-	// answered one at a time, and the others share as much again. 0: 192 MiB, or 16
-	// times MaxBody if that is more.
+	// estimated before decoding, from the review and the Go type; a larger review is
+	// answered with 413. Reviews of more than an eighth of it are decoded one at a
+	// time, and all others share a second budget of this size. 0: 192 MiB, or 16 times
+	// MaxBody if that is more.
 	MaxDecoded int64
-	// ClientCAs sign the certificate that an API server shows when it calls the
-	// webhooks of Validate and Mutate; a request without one is answered with 401. An
-	// API server shows none unless it is configured to, and never when it asks for a
-	// conversion, so conversions are answered without: see docs/webhooks.md for what
-	// each distribution can do. Nil: whoever reaches the port is answered.
+	// ClientCAs sign the certificate that an API server presents when it calls webhooks
+	// of Validate and Mutate; a request without one is answered with 401. An API server
+	// presents one only if it is configured to, and never for conversions, so
+	// conversions are answered without: docs/webhooks.md says what each distribution
+	// supports. Nil: all clients are served.
 	ClientCAs *x509.CertPool
-	// ClientNames are those that the certificate may be made for: its common name, or
+	// ClientNames are the accepted names of the client certificate: its common name or
 	// one of its DNS names. Empty: any that ClientCAs have signed. The authority of a
-	// cluster signs certificates of kubelets and users too, so name the API server's.
+	// cluster also signs certificates of kubelets and users, so set the API server's
+	// name.
 	ClientNames []string
-	// TLS may change how is served.
-	// It is called once, by Run. Nil: TLS 1.2 or newer.
+	// TLS may change the TLS configuration. Run calls it once. Nil: TLS 1.2 or newer.
 	TLS func(*tls.Config)
-	// Logger of the server. Zero: that of the context of Run.
+	// Logger of the server. Zero: that of Run's context.
 	Logger logr.Logger
 }
 
-// Managed says what a server that makes its own certificates needs to know.
+// Managed configures a server that makes its own certificates.
 //
-// It needs the rights to get, create and update the Secret, and to get and patch
-// each configuration and CRD by its name.
+// It needs RBAC permission to get, create and update the Secret, and to get and patch
+// each configuration and CRD by name.
 type Managed struct {
-	// Namespace of the Secret and of the Service. Empty is an error here; a manager
-	// fills in the pod's own.
+	// Namespace of the Secret and the Service. Empty is an error here; a manager fills
+	// in the Pod's own.
 	Namespace string
-	// Service by which the API server reaches the webhooks.
+	// Service through which the API server reaches the webhooks.
 	Service string
-	// Secret that the replicas share. It is created when it is not there. Empty: the
-	// name of the Service and "-webhook-cert". Who can read it can pass for the
-	// webhooks.
+	// Secret that the replicas share. It is created if it does not exist. Empty: the
+	// name of the Service with the suffix "-webhook-cert". Anyone who can read it can
+	// impersonate the webhooks.
 	Secret string
-	// Names that the certificate is good for beside those of the Service: DNS names
-	// and IP addresses, for a server that is reached by a URL.
+	// Names are further DNS names and IP addresses of the certificate, in addition to
+	// those of the Service, for a server that is reached by URL.
 	Names []string
-	// Validating and Mutating are the names of webhook configurations, and CRDs
-	// those of CustomResourceDefinitions. Each of their webhooks that leads to the
-	// Service, or to a URL of Names, is given the authority to trust. One that does
-	// not exist yet is given it when it does.
+	// Validating and Mutating are names of webhook configurations, CRDs those of
+	// CustomResourceDefinitions. The server sets the caBundle of each of their webhooks
+	// that leads to the Service, or to a URL of Names. Objects that do not exist yet
+	// get it once they do.
 	Validating, Mutating, CRDs []string
 	// Lifetime of a certificate. It is renewed when a third is left. 0: 90 days.
 	Lifetime time.Duration
-	// AuthorityLifetime is that of the authority that signs it. 0: a year.
+	// AuthorityLifetime is the lifetime of the authority that signs it. 0: one year.
 	AuthorityLifetime time.Duration
 }
 
-// complete fills in what has been left out and returns the misuse it finds.
+// complete sets the defaults and returns invalid options as an error.
 func (o *Options) complete() error {
 	var misuse []error
 	o.Address = cmp.Or(o.Address, DefaultAddress)
@@ -186,7 +186,7 @@ func (m Managed) complete() (Managed, error) {
 	return m, nil
 }
 
-// names that a certificate is made for: those by which a Service is called.
+// names returns the names of the certificate: those of the Service and Names.
 func (m Managed) names() []string {
 	host := m.Service + "." + m.Namespace
 	return append([]string{host + ".svc", host + ".svc.cluster.local", host}, m.Names...)

@@ -13,9 +13,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// patch is the JSON patch (RFC 6902) that does to the object raw what was done
-// between before and after, two views of it that may lack fields of raw. It is nil
-// if there is nothing to do.
+// patch returns the JSON patch (RFC 6902) that applies to raw the change from before to
+// after, two views of it that may lack fields of raw. It is nil if nothing changes.
 func patch(raw []byte, before, after any) ([]byte, error) {
 	var original any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &original); err != nil {
@@ -29,7 +28,7 @@ func patch(raw []byte, before, after any) ([]byte, error) {
 	return json.Marshal(ops)
 }
 
-// treeOf is obj as JSON values.
+// treeOf returns obj as JSON values.
 func treeOf(obj any) (any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -39,8 +38,8 @@ func treeOf(obj any) (any, error) {
 	return t, kjson.UnmarshalCaseSensitivePreserveInts(data, &t)
 }
 
-// equal compares two trees of JSON values. It allocates nothing, as reflect.DeepEqual
-// does for each entry of a map.
+// equal compares two trees of JSON values. Unlike reflect.DeepEqual it does not
+// allocate for each map entry.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -65,8 +64,8 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// carry is original with the change from before to after. Nothing of the arguments
-// is changed; the result may share with them.
+// carry returns original with the change from before to after. It does not modify its
+// arguments; the result may share values with them.
 func carry(original, before, after any) any {
 	if equal(before, after) {
 		return original
@@ -100,7 +99,7 @@ func carryMap(original, before, after map[string]any) map[string]any {
 		has, there := original[name]
 		switch {
 		case known && equal(was, value):
-			// Nobody touched it: it stays as it is written, or left out.
+			// Unchanged: it stays as written, or omitted.
 		case known && there:
 			out[name] = carry(has, was, value)
 		default:
@@ -110,8 +109,8 @@ func carryMap(original, before, after map[string]any) map[string]any {
 	return out
 }
 
-// carryList finds for each element of after the one it comes from, so that what the
-// view does not show of that goes with it.
+// carryList matches each element of after with the one it comes from, to preserve
+// fields that the view does not show.
 func carryList(original, before, after []any) []any {
 	from := origins(before, after)
 	out := make([]any, len(after))
@@ -125,14 +124,14 @@ func carryList(original, before, after []any) []any {
 	return out
 }
 
-// manyPairs is how many pairs of elements are compared. Beyond that, what was moved
-// within a list counts as new.
+// manyPairs bounds the pairs of elements that are compared. Beyond it, elements that
+// were moved within a list count as new.
 const manyPairs = 1 << 20
 
-// origins says for each element of after which one of before it comes from; -1: it
-// is new. Equal beginnings and ends belong together, then equal elements in their
-// order, then those of one name; what is left is taken in order if nothing was added
-// or removed.
+// origins returns for each element of after the index of its origin in before; -1: it
+// is new. It matches equal beginnings and ends, then equal elements in order, then
+// elements of the same name; the rest is matched in order if nothing was added or
+// removed.
 func origins(before, after []any) []int {
 	from := make([]int, len(after))
 	for i := range from {
@@ -177,7 +176,7 @@ func origins(before, after []any) []int {
 	return from
 }
 
-// nameIn is the name that an element of a list has; empty: none.
+// nameIn returns the name of a list element; empty: none.
 func nameIn(element any) string {
 	if fields, ok := element.(map[string]any); ok {
 		name, _ := fields["name"].(string)
@@ -186,14 +185,14 @@ func nameIn(element any) string {
 	return ""
 }
 
-// operation is one of a JSON patch.
+// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
 	Value any    `json:"value"`
 }
 
-// MarshalJSON leaves the value out where there is none to be.
+// MarshalJSON omits the value of a remove.
 func (o operation) MarshalJSON() ([]byte, error) {
 	if o.Op == "remove" {
 		return json.Marshal(map[string]string{"op": o.Op, "path": o.Path})
@@ -209,7 +208,7 @@ func (ops *operations) add(op, path string, value any) {
 	*ops = append(*ops, operation{op, path, value})
 }
 
-// difference adds what makes to of from, at path.
+// difference adds the operations that turn from into to, at path.
 func (ops *operations) difference(path string, from, to any) {
 	switch to := to.(type) {
 	case map[string]any:
@@ -236,7 +235,7 @@ func (ops *operations) differenceMap(path string, from, to map[string]any) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(to)) {
 		if was, known := from[name]; known && equal(was, to[name]) {
-			continue // most of an object; no path is made for it
+			continue // most of an object; avoids building its path
 		} else if known {
 			ops.difference(path+"/"+escape(name), was, to[name])
 		} else {
@@ -245,8 +244,8 @@ func (ops *operations) differenceMap(path string, from, to map[string]any) {
 	}
 }
 
-// differenceList changes elements in their places; what was added or removed before
-// others has the list written whole.
+// differenceList changes elements in place; if elements were added or removed before
+// others, it replaces the whole list.
 func (ops *operations) differenceList(path string, from, to []any) {
 	shared := min(len(from), len(to))
 	if len(from) != len(to) && !equal(from[:shared], to[:shared]) {
@@ -267,7 +266,7 @@ func (ops *operations) differenceList(path string, from, to []any) {
 	}
 }
 
-// escape writes a field's name as a part of a JSON pointer (RFC 6901).
+// escape escapes a field name for a JSON pointer (RFC 6901).
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -89,7 +89,7 @@ func TestPatch_IsSmall_H2(t *testing.T) {
 	}
 }
 
-// A list that is turned round does not cost the square of its length.
+// Reversing a list does not cost quadratic time.
 func TestPatch_LongListsAreNotComparedAllWithAll(t *testing.T) {
 	long := "[" + strings.TrimSuffix(strings.Repeat("1,", 20_000), ",") + "]"
 	ops, err := patch([]byte(`{"l":`+long+`}`), parse(t, `{"l":`+long+`}`), parse(t, `{"l":`+strings.ReplaceAll(long, "1", "2")+`}`))
@@ -98,8 +98,8 @@ func TestPatch_LongListsAreNotComparedAllWithAll(t *testing.T) {
 	}
 }
 
-// Where the view shows all, the patch makes what the function has made; where it
-// hides fields, they are there afterwards.
+// If the view shows everything, the patch produces what the function produced; fields
+// that the view hides are preserved.
 func FuzzPatch_H2(f *testing.F) {
 	for seed := range uint64(20) {
 		f.Add(seed)
@@ -176,7 +176,7 @@ func randomValue(r *rand.Rand, depth int) any {
 	return randomTree(r, depth-1)
 }
 
-// changed is a copy of v with some changes.
+// changed returns a copy of v with random changes.
 func changed(r *rand.Rand, v any) any {
 	if r.IntN(12) == 0 {
 		return randomValue(r, 2)

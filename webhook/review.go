@@ -19,11 +19,11 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// judge is a function of Validate or Mutate with its types taken off: the patch that
-// it asks for, or why it denies the request.
+// judge is a function of Validate or Mutate without type parameters. It returns a
+// patch, or the error that denies the request.
 type judge func(ctx context.Context, req *Request) (patch []byte, err error)
 
-// admission answers AdmissionReviews by what j says. plan and cost say what that takes.
+// admission answers AdmissionReviews with j. plan and cost estimate its memory.
 func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judge) hook {
 	return func(ctx context.Context, body []byte, room *decoding) ([]byte, outcome, error) {
 		if err := isReview(body, admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"), "admissionReviewVersions"); err != nil {
@@ -42,7 +42,7 @@ func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judg
 		if err != nil {
 			return nil, failed, err
 		}
-		// An error that is asked what it says is the function's code, too.
+		// The error's own methods are code of the function too, and may panic.
 		response, err := guarded(func() (*admissionv1.AdmissionResponse, error) {
 			patch, err := j(ctx, req)
 			if fault := faultOf(ctx, err); fault != nil {
@@ -68,7 +68,7 @@ func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judg
 	}
 }
 
-// decodeAdmission reads the body of an AdmissionReview.
+// decodeAdmission decodes an AdmissionReview.
 func decodeAdmission(body []byte) (*Request, error) {
 	var review admissionv1.AdmissionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
@@ -83,7 +83,8 @@ func decodeAdmission(body []byte) (*Request, error) {
 	return &Request{AdmissionRequest: *review.Request}, nil
 }
 
-// respond is the answer to req: denied if err is not nil, else admitted with patch.
+// respond returns the answer to req: denied if err is not nil, else admitted with
+// patch.
 func respond(req *Request, patch []byte, err error) *admissionv1.AdmissionResponse {
 	response := &admissionv1.AdmissionResponse{
 		UID:              req.UID,
@@ -100,7 +101,7 @@ func respond(req *Request, patch []byte, err error) *admissionv1.AdmissionRespon
 	return response
 }
 
-// isReview refuses what is not JSON, and what is another kind or version.
+// isReview returns an error if body is not JSON or of another kind or version.
 func isReview(body []byte, want schema.GroupVersionKind, option string) error {
 	var is metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &is); err != nil {
@@ -117,7 +118,7 @@ func isReview(body []byte, want schema.GroupVersionKind, option string) error {
 	return badRequest("the body is no %s: apiVersion %q, kind %q; does the path belong to another webhook?", want.Kind, is.APIVersion, is.Kind)
 }
 
-// guarded calls f; a panic of it is its error.
+// guarded calls f and converts a panic to an error.
 func guarded[R any](f func() (R, error)) (result R, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -132,8 +133,8 @@ func guarded[R any](f func() (R, error)) (result R, err error) {
 	return f()
 }
 
-// faultOf is err if it is no verdict: a panic, a request that the function does not
-// take, or the end of the time that the server has for the answer.
+// faultOf returns err if it is not a verdict: a panic, a request that the function does
+// not support, or the server's timeout.
 func faultOf(ctx context.Context, err error) error {
 	var fault *httpError
 	switch {

@@ -74,7 +74,7 @@ func TestValidate_AnErrorIsAVerdict_H1(t *testing.T) {
 		{invalid, 422, metav1.StatusReasonInvalid, "data: Required value: say something"},
 		{fmt.Errorf("look at it: %w", apierrors.NewConflict(schema.GroupResource{Resource: "x"}, "y", errors.New("taken"))), 409, metav1.StatusReasonConflict, "look at it: "},
 		{&apierrors.StatusError{ErrStatus: metav1.Status{Code: 200, Message: "odd"}}, 403, "", "odd"},
-		{context.DeadlineExceeded, 403, metav1.StatusReasonForbidden, "deadline"}, // not that of the request
+		{context.DeadlineExceeded, 403, metav1.StatusReasonForbidden, "deadline"}, // not the request's deadline
 	} {
 		s := newServer(t, webhook.Options{})
 		webhook.Validate(s, "", func(_ context.Context, req *webhook.Request, _, _ *corev1.ConfigMap) error {
@@ -120,7 +120,7 @@ func TestReview_DryRunIsTold(t *testing.T) {
 	}
 }
 
-// What is no verdict is answered as an error of HTTP, so that failurePolicy decides.
+// A failure without a verdict is an HTTP error, so that failurePolicy decides.
 func TestReview_FaultsAreErrorsOfHTTP_H1(t *testing.T) {
 	s := newServer(t, webhook.Options{MaxBody: 1 << 20})
 	webhook.Validate(s, "", func(_ context.Context, _ *webhook.Request, _, obj *corev1.ConfigMap) error {
@@ -173,7 +173,7 @@ func TestReview_FaultsAreErrorsOfHTTP_H1(t *testing.T) {
 	}
 }
 
-// angry is an error that cannot say what it is.
+// angry is an error whose Error method panics.
 type angry struct{}
 
 func (angry) Error() string { panic("do not ask") }
@@ -223,7 +223,7 @@ func TestReview_WhatIsNoReviewIsRefused_H1(t *testing.T) {
 	}
 }
 
-// An update of the largest object that a server takes has it twice.
+// An update of the largest object that a server accepts contains it twice.
 func TestReview_LargeObjectsAreTaken(t *testing.T) {
 	s := newServer(t, webhook.Options{})
 	size := 0

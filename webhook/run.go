@@ -24,17 +24,17 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 90 * time.Second
-	maxHeader         = 16 << 10 // bytes; an API server sends some hundreds
-	// closeTime is for answers under way when the port closes. None takes longer
-	// than the server that asked waits.
+	maxHeader         = 16 << 10 // bytes; an API server sends a few hundred
+	// closeTime bounds the answers in flight when the port closes. None takes longer
+	// than the calling server waits.
 	closeTime = longestAnswer + transferTime
 )
 
-// Run opens the port and serves until ctx ends; then it serves on until
-// Options.DrainDelay has passed since the stop has begun, finishes what is under way,
-// and returns. It is an error when the port is taken, when functions or options were
-// misused, and when the server has run before. A certificate that is missing is none:
-// Check says so.
+// Run opens the port and serves until ctx has ended and Options.DrainDelay has passed
+// since the stop began, then finishes the requests in flight and returns. The stop begins
+// with Drain or the end of ctx. Run returns an error if the port is in use, if functions
+// or options are invalid, or if the server has run before. A missing certificate is not an
+// error of Run; Check reports it.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Server) opened(listener net.Listener) {
 	s.mu.addr = listener.Addr().String()
 }
 
-// keep keeps the certificate until ctx ends.
+// keep maintains the certificate until ctx ends.
 func (s *Server) keep(ctx context.Context, log logr.Logger) {
 	if s.managed != nil {
 		s.managed.keep(ctx, log)
@@ -108,15 +108,15 @@ func (s *Server) keep(ctx context.Context, log logr.Logger) {
 	s.files().Keep(ctx, log)
 }
 
-// server is what serves until serving ends, which is later than the context of Run.
+// server returns the HTTP server. serving ends later than the context of Run.
 func (s *Server) server(serving context.Context, logger logr.Logger) *http.Server {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.held.Serve}
 	s.callers().ask(config)
 	if s.opts.TLS != nil {
 		s.opts.TLS(config)
 	}
-	// API servers ask webhooks by HTTP/1.1. Over HTTP/2 bodies would come in before there
-	// is room for them.
+	// API servers call webhooks over HTTP/1.1. With HTTP/2, bodies would arrive before
+	// the budget has room for them.
 	protocols := &http.Protocols{}
 	protocols.SetHTTP1(true)
 	return &http.Server{
@@ -131,9 +131,8 @@ func (s *Server) server(serving context.Context, logger logr.Logger) *http.Serve
 	}
 }
 
-// Drain says that a stop has begun, for which the server itself is not to end yet:
-// from now on Options.DrainDelay counts. A manager calls it when it begins to stop.
-// Without it the end of Run's context begins the stop. It does not block.
+// Drain begins a stop before Run's context ends: Options.DrainDelay counts from now. A
+// manager calls it when it begins to stop. It does not block.
 func (s *Server) Drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +147,8 @@ func (s *Server) left(now time.Time) time.Duration {
 	return s.opts.DrainDelay - now.Sub(s.mu.stopping)
 }
 
-// linger returns when the port is to close: after ctx has ended and the drain delay
-// has passed, or when nothing is served any more.
+// linger returns when the port must close: when ctx has ended and the drain delay has
+// passed, or when serving ends.
 func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 	select {
 	case <-ctx.Done():
@@ -165,7 +164,7 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 	linger.For(serving, wait)
 }
 
-// files are where certificates come from that the server does not manage.
+// files returns where unmanaged certificates come from.
 func (s *Server) files() keypair.Files {
 	return keypair.Files{Dir: s.opts.CertDir, Held: s.held, OwnOnly: s.opts.CertDir == DefaultCertDir()}
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// wire is a network of one server, in memory, so that a bubble holds it.
+// wire is the in-memory network of one server, usable in a bubble.
 type wire struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -70,7 +70,7 @@ func pool(t *testing.T, bundle []byte) *x509.CertPool {
 	return roots
 }
 
-// client calls the server as an API server does, on a connection of its own.
+// client calls the server as an API server does, on its own connection.
 func (w *wire) client(roots *x509.CertPool) *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		DialContext: w.dial, DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "hooks.default.svc"},
@@ -98,7 +98,7 @@ func writePair(t *testing.T, dir string, certificate, key []byte) {
 	must(t, os.WriteFile(filepath.Join(dir, "tls.key"), key, 0o600))
 }
 
-// run runs s until the returned function ends it and says what Run returned.
+// run runs s until the returned function stops it and returns the result of Run.
 func run(t *testing.T, s *webhook.Server) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -141,7 +141,7 @@ func TestRun_ServesOnUntilTheDrainDelayHasPassed_H6(t *testing.T) {
 		good := review(t, ofConfigMap(admissionv1.Create, "null", "{}"))
 		slow := review(t, ofConfigMap(admissionv1.Create, "null", `{"data":{"slow":"x"}}`))
 
-		s.Drain() // a manager has begun to stop; this server is to end five seconds later
+		s.Drain() // as a manager that begins to stop; the context ends five seconds later
 		time.Sleep(5 * time.Second)
 		begun := time.Now()
 		done := make(chan error, 1)
@@ -168,7 +168,8 @@ func TestRun_ServesOnUntilTheDrainDelayHasPassed_H6(t *testing.T) {
 		if err := <-done; err != nil {
 			t.Errorf("Run = %v", err)
 		}
-		// TLS says goodbye for up to five seconds to who does not listen, on a wire without a buffer.
+		// On a wire without a buffer, TLS waits up to five seconds to send its close to
+		// a peer that does not read.
 		if took := time.Since(begun); took < 22*time.Second || took > 28*time.Second {
 			t.Errorf("Run returned after %v, want soon after the last request was answered, at 22 seconds", took)
 		}
@@ -274,8 +275,8 @@ func TestRun_TakenPortIsAFault(t *testing.T) {
 	}
 }
 
-// halfSent begins a request of size bytes to path and sends no more of its body than
-// begun. It returns the answer, and after how long it came.
+// halfSent begins a request of size bytes to path and sends only begun of its body. It
+// returns the answer, and how long it took.
 func (w *wire) halfSent(ctx context.Context, roots *x509.CertPool, path string, size int, begun string) (string, time.Duration, error) {
 	conn, err := w.dial(ctx, "", "")
 	if err != nil {
@@ -292,8 +293,8 @@ func (w *wire) halfSent(ctx context.Context, roots *x509.CertPool, path string, 
 	return string(answer), time.Since(since), nil
 }
 
-// A client that sends slowly is cut off, and however much it has announced, nobody
-// waits for it meanwhile.
+// A client that sends slowly is cut off, and meanwhile no other request waits for it,
+// whatever size it has announced.
 func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 	for name, begun := range map[string]string{
 		"nothing has come":     "",
@@ -313,10 +314,10 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 				stop := run(t, s)
 				roots := pool(t, bundle)
 				var slow sync.WaitGroup
-				for range 32 { // more than there is room for, if what they announce counts
+				for range 32 { // more than fit if their announced sizes counted
 					slow.Go(func() {
 						answer, took, err := network.halfSent(t.Context(), roots, configMapPath, 1<<20, begun)
-						// Some have waited until it was seen that the first ones are slow.
+						// Some wait until the first ones are found to be slow.
 						if err != nil || !strings.HasPrefix(answer, "HTTP/1.1 408 ") || took < 10*time.Second || took > 11*time.Second {
 							t.Errorf("after %v: %.100s, %v; want 408 after ten seconds", took, answer, err)
 						}
@@ -335,7 +336,7 @@ func TestRun_SlowClientIsNotWaitedFor_H1(t *testing.T) {
 	}
 }
 
-// What is refused before its body is read is cut off as well, and does not hold up the
+// A request refused before its body is read is cut off as well, and does not delay the
 // stop.
 func TestRun_HalfSentRequestThatIsRefusedIsCutOff_H1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -356,8 +357,8 @@ func TestRun_HalfSentRequestThatIsRefusedIsCutOff_H1(t *testing.T) {
 	})
 }
 
-// However many ask at once, no more is read than the budget allows, and all are
-// answered: with a verdict, or with the advice to come again.
+// However many requests come at once, no more is read than the budget allows, and all
+// are answered: with a verdict, or with Retry-After.
 func TestRun_FloodIsReadWithinTheBudget_H1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, webhook.Options{MaxBody: 256 << 10})

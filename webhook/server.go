@@ -27,20 +27,20 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// convertPath is where conversions are asked for, as kubebuilder has it.
+// convertPath is the path of conversions, as in kubebuilder.
 const convertPath = "/convert"
 
-// bodiesAtOnce of the largest size are read at the same time.
+// bodiesAtOnce bodies of the largest size can be read at the same time.
 const bodiesAtOnce = 16
 
-// Server serves webhooks. Make it with New, give it functions by Validate, Mutate
-// and Convert, and have a manager run it, or call Run.
+// Server serves webhooks. Create it with New, register functions with Validate, Mutate
+// and Convert, and add it to a manager or call Run.
 type Server struct {
 	opts    Options
 	scheme  *runtime.Scheme
 	held    *keypair.Holder
 	managed *managed            // nil: certificates come from files
-	budget  *semaphore.Weighted // bytes that are read at once
+	budget  *semaphore.Weighted // bytes of bodies being read
 	room    *decoding
 	started chan struct{}
 	listen  func(ctx context.Context, address string) (net.Listener, error)
@@ -57,9 +57,9 @@ type Server struct {
 	}
 }
 
-// New returns a server of webhooks for the kinds of scheme; nil is client-go's. cfg
-// is needed by Options.Managed alone. It opens no port and starts nothing. Misuse of
-// opts is what Err and Run return.
+// New returns a webhook server for the kinds of scheme; nil means that of client-go.
+// cfg is needed only with Options.Managed. New opens no port and starts nothing. Err
+// and Run report invalid options.
 func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 	s := &Server{
 		scheme:  scheme,
@@ -86,25 +86,25 @@ func New(cfg *rest.Config, scheme *runtime.Scheme, opts Options) *Server {
 
 func (s *Server) callers() callers { return callers{s.opts.ClientCAs, s.opts.ClientNames} }
 
-// Name is how a manager calls the server.
+// Name returns the name of the server in a manager.
 func (s *Server) Name() string { return "webhook server" }
 
-// Err is the misuse that the server remembers; nil: none.
+// Err returns the misuse so far; nil: none.
 func (s *Server) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return errors.Join(s.mu.misuse...)
 }
 
-// Started is closed when the port is open. A certificate may come later; Check says
-// whether there is one.
+// Started returns a channel that is closed when the port is open. The certificate may
+// come later; see Check.
 func (s *Server) Started() <-chan struct{} { return s.started }
 
-// Check says why no webhook can be served now: the server does not run, or has no
-// valid certificate, or, with Managed, has not told all who are to trust it yet. Who
-// cannot be told until somebody changes something, since it may not be written or has
-// no webhook of the server, is not waited for; Snapshot names it. Nil: webhooks can be
-// served. It asks nobody and does not block.
+// Check returns why webhooks cannot be served now: the server does not run, has no
+// valid certificate, or, with Managed, has not set the bundle in every target yet.
+// Targets that cannot be set without a change by an administrator, because they may not
+// be written or have no webhook of this server, do not count; Snapshot lists them. Nil:
+// webhooks can be served. Check sends no request and does not block.
 func (s *Server) Check(context.Context) error {
 	if s.Addr() == "" {
 		return errors.New("the port is not open")
@@ -115,16 +115,16 @@ func (s *Server) Check(context.Context) error {
 	return s.managed.pending()
 }
 
-// Addr is where the server listens or has listened, such as "[::]:9443". Empty: not
-// yet.
+// Addr returns the address on which the server listens or has listened, such as
+// "[::]:9443". Empty: not yet.
 func (s *Server) Addr() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.addr
 }
 
-// Converts reports whether the server converts a kind. Whoever waits until objects of
-// it are synced before it lets this server be asked waits for ever.
+// Converts reports whether the server converts a kind. A program must not wait for the
+// sync of such a kind before it lets this server receive requests: that would deadlock.
 func (s *Server) Converts(kind schema.GroupKind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,7 +143,7 @@ func (s *Server) logger() logr.Logger {
 	return s.mu.log
 }
 
-// kindOf is the one kind that a Go type stands for.
+// kindOf returns the single kind of a Go type.
 func (s *Server) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return schema.GroupVersionKind{}, fmt.Errorf("%v is no pointer to a struct; give the Go type of a kind, such as *corev1.Pod", t)
@@ -162,7 +162,7 @@ func (s *Server) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// place finds the kind of a type and the path for a verb; an empty kind takes all.
+// place returns the kind of a type and the path for a verb; an empty kind accepts all.
 func (s *Server) place(verb, path string, t reflect.Type, nothing bool) (schema.GroupVersionKind, string, error) {
 	var kind schema.GroupVersionKind
 	if nothing {
@@ -184,7 +184,7 @@ func (s *Server) place(verb, path string, t reflect.Type, nothing bool) (schema.
 	return kind, path, nil
 }
 
-// register has path answered by answer.
+// register serves answer at path.
 func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersionKind, answer hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,11 +200,11 @@ func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersion
 		return
 	}
 	h := &served{path: path, purpose: purpose, kind: kind, answer: answer}
-	h.mu.codes = map[int]int64{http.StatusOK: 0, http.StatusInternalServerError: 0} // shown before they happen
+	h.mu.codes = map[int]int64{http.StatusOK: 0, http.StatusInternalServerError: 0} // exposed before they occur
 	s.mu.hooks = append(s.mu.hooks, h)
 }
 
-// registerConversion has a kind converted.
+// registerConversion makes a kind convertible.
 func (s *Server) registerConversion(kind schema.GroupKind, versions map[string]version) error {
 	if s.Converts(kind) {
 		return fmt.Errorf("kind %s is already registered", kind)
@@ -223,14 +223,14 @@ func (s *Server) registerConversion(kind schema.GroupKind, versions map[string]v
 	return nil
 }
 
-// kinds that are converted; nobody changes what is returned.
+// kinds returns the kinds that are converted. The result must not be modified.
 func (s *Server) kinds() conversions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.kinds
 }
 
-// find returns who answers at path; nil: nobody.
+// find returns the hook at path; nil: none.
 func (s *Server) find(path string) *served {
 	s.mu.Lock()
 	defer s.mu.Unlock()

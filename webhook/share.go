@@ -16,22 +16,22 @@ import (
 )
 
 const (
-	// firstBytes of a body are read before anything is claimed for it, so that who
-	// sends nothing takes nothing from others.
+	// firstBytes of a body are read before budget is claimed, so that idle clients take
+	// nothing from others.
 	firstBytes = 4 << 10
-	// leastShare of the budget of bytes is what an answer takes at the least.
+	// leastShare is the least that a request claims of the byte budget.
 	leastShare = 64 << 10
-	// claimTime is how long a body that has begun to come in keeps room for all that
-	// was announced of it. A server sends at once; for who does not, room is kept
-	// for what has come.
+	// claimTime is how long a body that has begun to arrive keeps the budget for its
+	// announced size. A server sends at once; for slow clients only what has arrived
+	// counts.
 	claimTime = 250 * time.Millisecond
 )
 
-// share is what one request has of the budget of bytes.
+// share is the part of the byte budget that one request holds.
 //
 //	first bytes ─▶ claim: room for all that was announced ─▶ read, settle ─▶ end
-//	                          └─ claimTime ─▶ room for what has come; more of it
-//	                                          as it comes
+//	                         └─ claimTime ─▶ room for what has come; more of it
+//	                                         as it comes
 type share struct {
 	budget *semaphore.Weighted
 	limit  int64       // of one request
@@ -42,9 +42,8 @@ type share struct {
 	}
 }
 
-// readAll reads the rest of a body whose first bytes have come, and of which so many
-// are announced; below 0: nobody knows. There is room in the budget for what it holds
-// at any time.
+// readAll reads the rest of a body, after its first bytes, of the announced size;
+// negative: unknown. The budget covers the buffered bytes at any time.
 func (s *share) readAll(ctx context.Context, first []byte, rest io.Reader, announced int64) ([]byte, error) {
 	body, err := first, error(nil)
 	for n := 0; err == nil; body = body[:len(body)+n] {
@@ -57,7 +56,7 @@ func (s *share) readAll(ctx context.Context, first []byte, rest io.Reader, annou
 			if err := s.cover(ctx, size); err != nil {
 				return nil, err
 			}
-			// The end is seen by reading on, so there is a byte more.
+			// One more byte, to see the end of the body.
 			body = append(make([]byte, 0, min(size, s.limit)+1), body...)
 		}
 		n, err = rest.Read(body[len(body):cap(body)])
@@ -70,8 +69,8 @@ func (s *share) readAll(ctx context.Context, first []byte, rest io.Reader, annou
 	return body, nil
 }
 
-// claim waits until there is room for what is announced. Of that room, what does not
-// come soon is given to others.
+// claim waits until there is room for the announced size. Room for bytes that do not
+// arrive soon is returned.
 func (s *share) claim(ctx context.Context, announced int64) error {
 	if announced < 0 {
 		announced = s.limit
@@ -92,10 +91,10 @@ func (s *share) cover(ctx context.Context, size int64) error {
 	return nil
 }
 
-// within is size within the bounds of a share.
+// within clamps size to the bounds of a share.
 func (s *share) within(size int64) int64 { return min(max(size, leastShare), s.limit) }
 
-// need notes that size bytes are needed, and returns how many of them s lacks.
+// need records that size bytes are needed, and returns how many of them s lacks.
 func (s *share) need(size int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +115,7 @@ func (s *share) take(ctx context.Context, size int64) error {
 	return nil
 }
 
-// settle gives back what is not needed.
+// settle returns the budget that is not needed.
 func (s *share) settle() {
 	s.mu.Lock()
 	spare := max(s.mu.has-s.mu.needs, 0)
@@ -125,7 +124,7 @@ func (s *share) settle() {
 	s.budget.Release(spare)
 }
 
-// end gives all back.
+// end returns the whole budget.
 func (s *share) end() {
 	if s.timer != nil {
 		s.timer.Stop()

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// trickle gives some bytes at a time, and looks after each.
+// trickle returns a few bytes at a time, and runs a check after each read.
 type trickle struct {
 	body  *bytes.Reader
 	step  int

@@ -21,46 +21,46 @@ const (
 	PurposeConvert  Purpose = "convert"
 )
 
-// Snapshot is a Server at one moment.
+// Snapshot is the state of a Server at one moment.
 type Snapshot struct {
-	// Addr that is listened on. Empty: not yet.
+	// Addr is the listening address. Empty: not yet.
 	Addr string
-	// NotBefore and NotAfter of the certificate that is served. Zero: there is none.
+	// NotBefore and NotAfter of the serving certificate. Zero: there is none.
 	NotBefore, NotAfter time.Time
 	// Problem with it, or with the next one. Nil: none.
 	Problem error
-	// Untold are the targets of Options.Managed that could not be told whom to
-	// trust, and why.
+	// Untold holds an error for each target of Options.Managed whose bundle could not
+	// be set.
 	Untold []error
-	// DrainDelay that Run keeps to. 0: none.
+	// DrainDelay in effect. 0: none.
 	DrainDelay time.Duration
-	// Stopping since when. Zero: no stop has begun.
+	// Stopping is when a stop began. Zero: none has.
 	Stopping time.Time
-	// Webhooks in the order they were given.
+	// Webhooks in the order of registration.
 	Webhooks []WebhookSnapshot
 }
 
-// WebhookSnapshot is what one path has answered.
+// WebhookSnapshot holds the counters of one path.
 type WebhookSnapshot struct {
 	Path    string
 	Purpose Purpose
-	// Kind that is taken. Empty: any.
+	// Kind that is accepted. Empty: any.
 	Kind schema.GroupVersionKind
-	// InFlight are the requests that are being answered.
+	// InFlight counts the requests being answered.
 	InFlight int64
-	// Passed are those that were admitted or converted, Denied those that were
-	// denied, and Failed those that had no verdict, Panics among them.
+	// Passed counts requests admitted or converted, Denied those denied, and Failed
+	// those without a verdict, including Panics.
 	Passed, Denied, Failed, Panics int64
-	// Codes counts all that have ended by the status of HTTP that was sent: 200 for
-	// each verdict and each conversion, whatever it says.
+	// Codes counts finished requests by HTTP status: 200 for each verdict and each
+	// conversion, whatever it says.
 	Codes map[int]int64
-	// Latency of all that have ended.
+	// Latency of finished requests.
 	Latency Latency
 }
 
-// Latency says how long answers took, as a histogram has it.
+// Latency is a histogram of answer times.
 type Latency struct {
-	// Count of answers, and the Sum of their times.
+	// Count of answers, and the Sum of their durations.
 	Count uint64
 	Sum   time.Duration
 	// Within counts the answers that took no longer than each of Bounds.
@@ -68,7 +68,7 @@ type Latency struct {
 	Within []uint64
 }
 
-// Snapshot says where the server stands.
+// Snapshot returns the current state of the server.
 func (s *Server) Snapshot() Snapshot {
 	out := Snapshot{Addr: s.Addr(), DrainDelay: s.opts.DrainDelay}
 	p, problem := s.held.Get()
@@ -100,13 +100,13 @@ func (s *Server) Snapshot() Snapshot {
 	return out
 }
 
-// latencies counts how long answers took.
+// latencies counts answers by duration.
 type latencies struct {
 	within [len(latencyBounds) + 1]atomic.Uint64 // the last: longer than all bounds
 	sum    atomic.Int64
 }
 
-// latencyBounds are those that dashboards of webhooks expect, as far as they matter.
+// latencyBounds are the relevant buckets that webhook dashboards expect.
 var latencyBounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,

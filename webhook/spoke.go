@@ -12,18 +12,18 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// SpokeOf is one version of a kind, and how it becomes the hub and comes of it. Make
-// it with Spoke.
+// SpokeOf is one version of a kind, with its conversions to and from the hub. Create it
+// with Spoke.
 type SpokeOf[Hub informer.Object] struct {
 	version reflect.Type
 	toHub   func(from informer.Object, to Hub) error
 	fromHub func(from Hub, to informer.Object) error
 }
 
-// Spoke is the version T of a kind whose hub is Hub. Each function fills what it is
-// given second, whose metadata is that of the first already, and keeps nothing of
-// either. What it does to the metadata has no effect but on labels and annotations.
-// Its error, or a panic, is shown to who asked for the object.
+// Spoke returns the version T of a kind whose hub is Hub. Each function fills its
+// second argument, which already has the metadata of the first, and must retain
+// neither. Changes to metadata have no effect, except for labels and annotations. An
+// error or a panic is returned to the client that requested the object.
 func Spoke[T, Hub informer.Object](toHub func(from T, to Hub) error, fromHub func(from Hub, to T) error) SpokeOf[Hub] {
 	if toHub == nil || fromHub == nil {
 		return SpokeOf[Hub]{version: typeOf[T]()}
@@ -35,12 +35,12 @@ func Spoke[T, Hub informer.Object](toHub func(from T, to Hub) error, fromHub fun
 	}
 }
 
-// Convert has s convert the objects of a kind between its versions, at /convert: from
-// one version to the hub, and from that to another. Hub and the types of the spokes
-// are of the scheme, each one version of the same kind. Kinds share the path.
+// Convert registers conversions between the versions of a kind in s, at /convert: from
+// one version to the hub, and from the hub to another. Hub and the types of the spokes
+// are in the scheme, each one version of the same kind. All kinds share the path.
 //
-// What a version cannot express is lost on the way to it, and back: keep it in an
-// annotation. A mistake in the arguments is what Err and Run return.
+// Data that a version cannot express is lost in a round trip through it; keep it in an
+// annotation. Err and Run report invalid arguments.
 func Convert[Hub informer.Object](s *Server, spokes ...SpokeOf[Hub]) {
 	if err := convert(s, spokes); err != nil {
 		s.remember(fmt.Errorf("convert %v: %w", typeOf[Hub](), err))
@@ -78,21 +78,22 @@ func convert[Hub informer.Object](s *Server, spokes []SpokeOf[Hub]) error {
 	return s.registerConversion(hub.GroupKind(), versions)
 }
 
-// version is one version of a kind, with its types taken off.
+// version is one version of a kind, without type parameters.
 type version struct {
 	made           reflect.Type
-	plan           *jsonweight.Plan // of a review of its objects
+	plan           *jsonweight.Plan // to decode a review of its objects
 	toHub, fromHub func(informer.Object) (informer.Object, error)
 }
 
 func (v version) zero() bool { return v.made == nil }
 
-// conversionPlan is how a ConversionReview is decoded whose objects are read as t.
+// conversionPlan returns the plan to decode a ConversionReview whose objects are of
+// type t.
 func conversionPlan(t reflect.Type) *jsonweight.Plan {
 	return jsonweight.Of(reflect.TypeFor[conversionReview]()).With(jsonweight.Of(t), "request", "objects")
 }
 
-// new is an empty object of the version.
+// new returns an empty object of the version.
 func (v version) new() informer.Object {
 	return reflect.New(v.made.Elem()).Interface().(informer.Object)
 }
@@ -112,8 +113,7 @@ func (spoke SpokeOf[Hub]) erase() version {
 	return v
 }
 
-// copyMetadata gives to the metadata of from, so that most functions have nothing to
-// do for it.
+// copyMetadata copies the metadata of from to to, so that most functions need not.
 func copyMetadata(from, to informer.Object) {
 	to.SetName(from.GetName())
 	to.SetGenerateName(from.GetGenerateName())

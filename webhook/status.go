@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// verdict is the Status with which err denies a request: its own if it has one, else
-// Forbidden.
+// verdict returns the Status that denies a request with err: that of err if it has one,
+// else Forbidden.
 func verdict(err error) *metav1.Status {
 	status := metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden}
 	if own := apierrors.APIStatus(nil); errors.As(err, &own) {
@@ -29,8 +29,8 @@ func verdict(err error) *metav1.Status {
 	return &status
 }
 
-// httpError is a request that has no answer: the server that sent it is told by the
-// status of HTTP and a Status that it shows its user.
+// httpError means that a request has no verdict: the server receives an HTTP error and
+// a Status to show to the user.
 type httpError struct {
 	code   int
 	reason metav1.StatusReason
@@ -42,7 +42,7 @@ func (e *httpError) Error() string { return e.cause.Error() }
 
 func (e *httpError) Unwrap() error { return e.cause }
 
-// body is the Status as JSON.
+// body returns the Status as JSON.
 func (e *httpError) body() []byte {
 	text, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
