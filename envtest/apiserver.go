@@ -19,10 +19,10 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// errStopped is returned by what cannot be done after Stop.
+// errStopped is returned by operations after Stop.
 var errStopped = errors.New("the environment has been stopped")
 
-// startAPIServer starts the API server for the first time: on a port of its choice, which it then keeps.
+// startAPIServer starts the API server for the first time, on a free port, which it then keeps.
 func (e *Environment) startAPIServer(ctx context.Context) error {
 	admin, err := e.users.Client(time.Now(), "envtest-admin", "system:masters")
 	if err != nil {
@@ -50,14 +50,14 @@ func (e *Environment) runAPIServer(ctx context.Context) error {
 		return err
 	}
 	if err := p.waitReady(ctx, e.opts.StartTimeout, e.apiReady); err != nil {
-		p.kill() // the error says it all
+		p.kill() // err already says why
 		return err
 	}
 	e.apiServer = p
 	return nil
 }
 
-// apiReady asks whether the API server is ready for a user: it says so itself, and has made the namespace everyone uses.
+// apiReady reports whether the API server is ready for a user: /readyz succeeds, and the default namespace exists.
 func (e *Environment) apiReady(ctx context.Context) error {
 	if _, err := e.api.do(ctx, http.MethodGet, "/readyz", "", nil); err != nil {
 		return err
@@ -66,8 +66,8 @@ func (e *Environment) apiReady(ctx context.Context) error {
 	return err
 }
 
-// apiServerArgs are the flags of an API server that stands alone: nothing makes service accounts, and nothing listens
-// for other servers.
+// apiServerArgs returns the flags of a standalone API server: no controller creates service accounts, and nothing serves
+// other API servers.
 func (e *Environment) apiServerArgs() map[string][]string {
 	return map[string][]string{
 		"bind-address":             {"127.0.0.1"},
@@ -96,7 +96,7 @@ func (e *Environment) apiServerArgs() map[string][]string {
 	}
 }
 
-// mergeArgs returns own, changed by set, as arguments in the order of the flags' names.
+// mergeArgs returns own, overridden by set, as arguments sorted by flag name.
 func mergeArgs(own, set map[string][]string) []string {
 	merged := map[string][]string{}
 	for _, flags := range []map[string][]string{own, set} {
@@ -112,7 +112,7 @@ func mergeArgs(own, set map[string][]string) []string {
 	return args
 }
 
-// onFreePort calls try with a free port, and again with another when the port was taken before it came to use it.
+// onFreePort calls try with a free port, and again with another if the port was taken before it was used.
 func onFreePort(try func(port int) error) error {
 	var err error
 	for range 5 {
@@ -127,7 +127,7 @@ func onFreePort(try func(port int) error) error {
 	return err
 }
 
-// configFor is a configuration that logs in with a certificate.
+// configFor returns a configuration that authenticates with a client certificate.
 func (e *Environment) configFor(user authority.KeyPair) *rest.Config {
 	return &rest.Config{
 		Host:            e.api.base,
@@ -136,8 +136,8 @@ func (e *Environment) configFor(user authority.KeyPair) *rest.Config {
 	}
 }
 
-// KillAPIServer ends the API server as kill -9 does and returns when it is gone. etcd and its data stay. It is an error
-// if the API server does not run.
+// KillAPIServer kills the API server with SIGKILL and returns when it is gone. etcd and its data stay. It is an error if
+// the API server does not run.
 func (e *Environment) KillAPIServer() error {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()
@@ -152,8 +152,8 @@ func (e *Environment) KillAPIServer() error {
 	return err
 }
 
-// StartAPIServer starts the API server again after KillAPIServer, on the same port and the same data, and returns when it
-// and the CRDs installed through the environment serve again. It is an error if the API server runs.
+// StartAPIServer restarts the API server after KillAPIServer, with the same port and data, and returns when it serves
+// again, including the CRDs installed through the environment. It is an error if the API server runs.
 func (e *Environment) StartAPIServer(ctx context.Context) error {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()

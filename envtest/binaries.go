@@ -16,26 +16,25 @@ import (
 	"strings"
 )
 
-// AssetsVariable is the environment variable that names a directory with ready binaries, as the ecosystem knows it.
+// AssetsVariable is the environment variable with the directory of the binaries, as in controller-runtime's envtest.
 const AssetsVariable = "KUBEBUILDER_ASSETS"
 
-// BinariesOptions says where the binaries are and where the building of them is told. The zero value is fit for use.
+// BinariesOptions sets where the binaries are and where build progress is reported. The zero value is fit for use.
 type BinariesOptions struct {
-	// Assets is a directory with etcd, kube-apiserver and, for Kubectl, kubectl.
-	// Zero: the directory that KUBEBUILDER_ASSETS names, else binaries built into the user's cache.
+	// Assets is a directory with etcd, kube-apiserver and, for Kubectl, kubectl. Zero: the directory in KUBEBUILDER_ASSETS,
+	// else binaries built into the user's cache.
 	Assets string
 
-	// Output is told, a line every few seconds, what is being built and for how long. It is not written to when nothing
-	// is built. Zero: os.Stderr.
+	// Output receives a progress line every few seconds during a build, and nothing if nothing is built. Zero: os.Stderr.
 	Output io.Writer
 }
 
-// Binaries returns a directory with etcd, kube-apiserver and kubectl, and builds them first where there are none.
+// Binaries returns a directory with etcd, kube-apiserver and kubectl. It builds them first if there are none.
 //
-// A directory given by Options or KUBEBUILDER_ASSETS is used as it is; one that lacks etcd or kube-apiserver is an
-// error. Otherwise the binaries live under os.UserCacheDir in flyball/controlplane, one directory per version,
-// platform and recipe. Building takes the go command of PATH, the modules it cannot find in the module cache, and
-// several minutes; it blocks until done or ctx ends. Processes that ask at the same time wait for the one that builds.
+// A directory given by Options or KUBEBUILDER_ASSETS is used as it is; it is an error if it lacks etcd or kube-apiserver.
+// Otherwise the binaries are in flyball/controlplane under os.UserCacheDir, in one directory per version, platform and
+// recipe. A build needs the go command in PATH, modules that are not in the module cache, and several minutes. Binaries
+// blocks until it is done or ctx ends. Concurrent processes wait for the one that builds.
 func Binaries(ctx context.Context, opts BinariesOptions) (string, error) {
 	if dir := cmp.Or(opts.Assets, os.Getenv(AssetsVariable)); dir != "" {
 		if missing := missingBinaries(dir, "etcd", "kube-apiserver"); len(missing) > 0 {
@@ -62,18 +61,18 @@ func Binaries(ctx context.Context, opts BinariesOptions) (string, error) {
 	return dir, nil
 }
 
-// cacheName names the directory of one build in the cache.
+// cacheName returns the name of a build's directory in the cache.
 func cacheName(goos, goarch, digest string) string {
 	return kubernetesVersion + "-" + goos + "-" + goarch + "-" + digest
 }
 
-// complete says whether dir has all that a build gives. Builds appear by a rename, so never in part; what is missing
-// was taken away later.
+// complete reports whether dir has all binaries of a build. Builds appear by a rename, so never partially; a missing binary
+// was removed later.
 func complete(dir string) bool {
 	return len(missingBinaries(dir, "etcd", "kube-apiserver", "kubectl")) == 0
 }
 
-// missingBinaries returns those of names that are no files in dir.
+// missingBinaries returns the names that are not files in dir.
 func missingBinaries(dir string, names ...string) []string {
 	var missing []string
 	for _, name := range names {

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// stubGo is a go command that notes each of its runs in a file, waits for the gate to be opened, and makes empty binaries.
+// stubGo is a go command that records each run in a file, waits for the gate to open, and creates empty binaries.
 const stubGo = `#!/bin/sh
 echo run >>"$STUB/runs"
 [ -e "$STUB/broken" ] && echo "main.go:1: a broken thing" >&2 && exit 1
@@ -29,7 +29,7 @@ case $2 in
 esac
 `
 
-// stubbed gives the test a cache of its own and a stub for the go command; it returns the stub's directory.
+// stubbed gives the test its own cache and a stub go command; it returns the stub's directory.
 func stubbed(t *testing.T) string {
 	t.Helper()
 	stub, cache := t.TempDir(), t.TempDir()
@@ -59,7 +59,7 @@ func runsOf(t *testing.T, stub string) int {
 	return strings.Count(string(runs), "run\n")
 }
 
-// A firstLine closes begun at the first write: a build has begun, and its lock is held.
+// A firstLine closes begun at the first write: the build has begun and holds its lock.
 type firstLine struct {
 	once  sync.Once
 	begun chan struct{}
@@ -110,7 +110,7 @@ func TestBinaries_AreNeverSeenInPart_E5(t *testing.T) {
 		t.Errorf("after a build that broke there is %q, want the lock alone", left)
 	}
 
-	// A build that was killed leaves its work; a directory from which something was removed is no build.
+	// A killed build leaves its work; a directory with a missing binary is not a build.
 	built := strings.TrimSuffix(left[0], ".lock")
 	for _, path := range []string{built + ".building/bin/etcd", built + "/etcd"} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -41,7 +41,7 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find the go command: %w; set %s to a directory with etcd, kube-apiserver and kubectl", err, AssetsVariable)
 	}
-	// The lock is held: whatever lies there under these names was left by a build that was killed.
+	// The lock is held, so files under these names were left by a build that was killed.
 	work := dir + ".building"
 	if err := errors.Join(os.RemoveAll(work), os.RemoveAll(dir)); err != nil {
 		return err
@@ -71,7 +71,7 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 	return nil
 }
 
-// runStep runs the go command for one step and tells out how it goes.
+// runStep runs the go command for one step and reports progress to out.
 func runStep(ctx context.Context, gocmd, module string, step buildStep, out io.Writer) error {
 	log := &buildLog{}
 	cmd := exec.CommandContext(ctx, gocmd, step.args...)
@@ -102,7 +102,7 @@ func runStep(ctx context.Context, gocmd, module string, step buildStep, out io.W
 	}
 }
 
-// cmpErr prefers the reason why a context ended to the way the process died of it.
+// cmpErr returns the cause of the context's end if it has ended, else err.
 func cmpErr(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -110,12 +110,12 @@ func cmpErr(ctx context.Context, err error) error {
 	return err
 }
 
-// buildEnv is the environment of the go command: the caller's, without what would let a workspace, flags or another
-// target change what is built.
+// buildEnv returns the environment of the go command: the caller's, without variables that would let a workspace, flags or
+// another target change the build.
 func buildEnv(environ []string) []string {
 	set := map[string]string{
 		"GOWORK":      "off",
-		"GOFLAGS":     "-mod=readonly", // an empty value would let the one written by go env -w through
+		"GOFLAGS":     "-mod=readonly", // an empty value would let go env -w apply
 		"GOTOOLCHAIN": "local",
 		"CGO_ENABLED": "0",
 		"GO111MODULE": "on",
@@ -135,8 +135,8 @@ func buildEnv(environ []string) []string {
 	return env
 }
 
-// A buildLog takes what the go command says: the packages it has compiled, the modules it loads, and the rest, which
-// is why it did not work. It is safe for concurrent use.
+// A buildLog parses the output of the go command: compiled packages, loaded modules, and the rest, which explains a
+// failure. It is safe for concurrent use.
 type buildLog struct {
 	mu struct {
 		sync.Mutex
@@ -147,7 +147,7 @@ type buildLog struct {
 	}
 }
 
-// Write takes the next piece of the output.
+// Write adds a piece of output.
 func (l *buildLog) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -174,7 +174,7 @@ func (l *buildLog) lineLocked(line string) {
 	}
 }
 
-// progress says in a few words how far the build is.
+// progress describes how far the build is.
 func (l *buildLog) progress() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *buildLog) progress() string {
 	return fmt.Sprintf("%d packages, now %s", l.mu.packages, l.mu.latest)
 }
 
-// complaints returns the last lines that are neither packages nor loads.
+// complaints returns the last lines that are neither packages nor modules.
 func (l *buildLog) complaints() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -25,11 +25,11 @@ const (
 	crdPath       = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 )
 
-// InstallCRDs applies the CustomResourceDefinitions in paths and returns when each of their versions serves and is
-// listed by discovery. A path is a file of YAML or JSON, or a directory, of which the files ending in .yaml, .yml and
-// .json count, not those in directories below. What else is in the files is left alone; a path without any
-// CustomResourceDefinition is an error. One that is there already is changed to what is given. A conversion webhook that
-// is reached by a Service is called at the address of Webhooks instead.
+// InstallCRDs applies the CustomResourceDefinitions in paths and returns when each of their versions is served and listed
+// by discovery. A path is a YAML or JSON file, or a directory, of which the .yaml, .yml and .json files are read, without
+// subdirectories. Other objects in the files are ignored; a path without any CustomResourceDefinition is an error. An
+// existing CustomResourceDefinition is updated. A conversion webhook that refers to a Service is called at the address of
+// Webhooks instead.
 func (e *Environment) InstallCRDs(ctx context.Context, paths ...string) error {
 	crds, err := readCRDs(paths)
 	if err != nil {
@@ -38,7 +38,7 @@ func (e *Environment) InstallCRDs(ctx context.Context, paths ...string) error {
 	return e.installCRDs(ctx, crds)
 }
 
-// InstallCRDObjects is InstallCRDs for CustomResourceDefinitions that are at hand as objects, typed or unstructured.
+// InstallCRDObjects is InstallCRDs for CustomResourceDefinitions given as objects, typed or unstructured.
 func (e *Environment) InstallCRDObjects(ctx context.Context, objects ...runtime.Object) error {
 	crds, err := crdsOf(objects)
 	if err != nil {
@@ -47,8 +47,8 @@ func (e *Environment) InstallCRDObjects(ctx context.Context, objects ...runtime.
 	return e.installCRDs(ctx, crds)
 }
 
-// ParseCRDs reads the CustomResourceDefinitions of one or more documents of YAML or JSON, those in Lists too, and
-// passes over other objects.
+// ParseCRDs parses the CustomResourceDefinitions in YAML or JSON documents, including those in Lists, and ignores other
+// objects.
 func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
 	objects, err := manifest.Parse(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
 	return currentCRDs(slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return !isCRD(object) }))
 }
 
-// readCRDs reads the CRDs of files and directories.
+// readCRDs reads the CRDs in files and directories.
 func readCRDs(paths []string) ([]*unstructured.Unstructured, error) {
 	objects, err := manifest.Read(paths, crdKind+" of "+crdAPIVersion, isCRD)
 	if err != nil {
@@ -72,7 +72,7 @@ func readCRDs(paths []string) ([]*unstructured.Unstructured, error) {
 
 func isCRD(object *unstructured.Unstructured) bool { return object.GetKind() == crdKind }
 
-// currentCRDs returns objects, which are CRDs, unless one has a version that is no longer served.
+// currentCRDs returns objects, which are CRDs, or an error if one has an API version that is no longer served.
 func currentCRDs(objects []*unstructured.Unstructured) ([]runtime.Object, error) {
 	crds := make([]runtime.Object, 0, len(objects))
 	for _, object := range objects {
@@ -84,7 +84,7 @@ func currentCRDs(objects []*unstructured.Unstructured) ([]runtime.Object, error)
 	return crds, nil
 }
 
-// crdsOf turns objects into what can be applied: named, with their kind, which typed objects may lack, and without status.
+// crdsOf prepares objects for apply: with a name and kind, which typed objects may lack, and without status.
 func crdsOf(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 	crds := make([]*unstructured.Unstructured, 0, len(objects))
 	for _, object := range objects {
@@ -108,13 +108,13 @@ func crdsOf(objects []runtime.Object) ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// removeServerFields removes what an apply may not name.
+// removeServerFields removes fields that an apply must not contain.
 func removeServerFields(object *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 }
 
-// apply creates or changes an object of the collection, whose path ends in a slash.
+// apply creates or updates an object of the collection, whose path ends in a slash.
 func (e *Environment) apply(ctx context.Context, collection string, object *unstructured.Unstructured) error {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Environment) apply(ctx context.Context, collection string, object *unst
 	return err
 }
 
-// installCRDs applies crds and waits until they serve.
+// installCRDs applies crds and waits until they are served.
 func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		err := e.webhooks.redirect(crd)
@@ -148,8 +148,8 @@ func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unst
 	return nil
 }
 
-// waitServed waits until every version of crds serves. A CRD that the API server refuses, or that has been deleted, ends
-// the wait for it: the first with an error.
+// waitServed waits until every version of crds is served. It stops waiting for a CRD that was deleted, and returns an error
+// for one that the API server rejects.
 func (e *Environment) waitServed(ctx context.Context, crds []*unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, e.opts.StartTimeout, fmt.Errorf("not served within %s", e.opts.StartTimeout))
 	defer cancel()
@@ -174,7 +174,7 @@ func (e *Environment) waitServed(ctx context.Context, crds []*unstructured.Unstr
 	return nil
 }
 
-// served asks whether a CRD serves: waiting is why not yet, err why it never will.
+// served reports whether a CRD is served: waiting is why not yet, err why it never will be.
 func (e *Environment) served(ctx context.Context, crd *unstructured.Unstructured) (waiting, err error) {
 	answer, waiting := e.api.do(ctx, http.MethodGet, crdPath+crd.GetName(), "", nil)
 	if gone, ok := errors.AsType[*answerError](waiting); ok && gone.code == http.StatusNotFound {

@@ -162,7 +162,7 @@ func FuzzParseCRDs(f *testing.F) {
 			}
 			return
 		}
-		// A CRD without a name is refused; only a failed conversion has a cause of its own.
+		// A CRD without a name is refused; only a failed conversion wraps an error.
 		if _, err := crdsOf(crds); errors.Unwrap(err) != nil {
 			t.Errorf("what was read cannot be turned into objects: %v", err)
 		}

@@ -16,14 +16,14 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// An endpoint is a server that the environment itself asks: few requests, so no connection is kept, and none is left
+// An endpoint is a server that the environment itself calls. Requests are few, so it keeps no connections, and none is left
 // behind when the environment ends.
 type endpoint struct {
 	base string // scheme, host and port
 	http *http.Client
 }
 
-// newHTTPClient trusts the authority's servers and shows them the certificate of user.
+// newHTTPClient returns a client that trusts the authority and presents the certificate of user.
 func newHTTPClient(trusted *authority.Authority, user authority.KeyPair) (*http.Client, error) {
 	cert, err := tls.X509KeyPair(user.Cert, user.Key)
 	if err != nil {
@@ -35,7 +35,7 @@ func newHTTPClient(trusted *authority.Authority, user authority.KeyPair) (*http.
 	}}, nil
 }
 
-// An answerError is an answer that is not a success.
+// An answerError is an HTTP answer that is not a success.
 type answerError struct {
 	method, path string
 	code         int
@@ -71,7 +71,7 @@ func (e endpoint) do(ctx context.Context, method, path, contentType string, body
 	return answer, nil
 }
 
-// reason is the message of a Status, or the answer itself where it is none.
+// reason returns the message of a Status, or the answer itself if it is none.
 func reason(answer []byte) string {
 	var status struct {
 		Message string `json:"message"`

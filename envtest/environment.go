@@ -22,58 +22,59 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// defaultStartTimeout is long for a machine that builds and tests beside it; a server usually takes two seconds.
+// defaultStartTimeout allows for a loaded machine; a server usually starts in two seconds.
 const defaultStartTimeout = 2 * time.Minute
 
-// Options of an environment. The zero value starts an empty control plane.
+// Options of an Environment. The zero value starts an empty control plane.
 type Options struct {
-	// Assets is a directory with etcd, kube-apiserver and kubectl. Zero: as Binaries says.
+	// Assets is a directory with etcd, kube-apiserver and kubectl. Zero: see Binaries.
 	Assets string
 
-	// Dir is the directory in which the environment makes its own, which Stop removes. Zero: os.TempDir().
+	// Dir is the parent of the environment's own directory, which Stop removes. Zero: os.TempDir().
 	Dir string
 
-	// CRDs are files, or directories with files, of CustomResourceDefinitions to install, as InstallCRDs does.
+	// CRDs are files or directories with CustomResourceDefinitions to install, see InstallCRDs.
 	CRDs []string
 
-	// CRDObjects are CustomResourceDefinitions to install, as InstallCRDObjects does; ParseCRDs reads them from elsewhere.
+	// CRDObjects are CustomResourceDefinitions to install, see InstallCRDObjects; ParseCRDs reads them from other sources.
 	CRDObjects []runtime.Object
 
-	// Webhooks are files, or directories with files, of MutatingWebhookConfigurations and ValidatingWebhookConfigurations
-	// to install, as InstallWebhooks does.
+	// Webhooks are files or directories with MutatingWebhookConfigurations and ValidatingWebhookConfigurations to install,
+	// see InstallWebhooks.
 	Webhooks []string
 
-	// APIServerArgs sets flags of kube-apiserver, named without dashes. A flag's values replace the environment's own;
-	// no values take the flag away. Zero: the environment's own.
+	// APIServerArgs sets flags of kube-apiserver, named without dashes. The values replace those of the environment; an
+	// empty list removes the flag. Zero: the environment's flags.
 	APIServerArgs map[string][]string
 
-	// EtcdArgs sets flags of etcd, as APIServerArgs does.
+	// EtcdArgs sets flags of etcd, like APIServerArgs.
 	EtcdArgs map[string][]string
 
-	// StartTimeout bounds the wait for each server, for the CRDs and for the webhooks. Zero: two minutes. Building binaries is not counted.
+	// StartTimeout bounds the wait for each server, for the CRDs and for the webhooks, without building binaries. Zero: two
+	// minutes.
 	StartTimeout time.Duration
 
-	// Output is told how the building of missing binaries goes. Zero: os.Stderr.
+	// Output receives the progress of building missing binaries. Zero: os.Stderr.
 	Output io.Writer
 }
 
-// An Environment is one running control plane. Start makes it, Stop ends it. It is safe for concurrent use;
-// KillAPIServer, StartAPIServer and Stop wait for each other.
+// An Environment is a running control plane. Start creates it, Stop ends it. It is safe for concurrent use; KillAPIServer,
+// StartAPIServer and Stop exclude each other.
 type Environment struct {
 	opts     Options
 	assets   string // directory of the binaries
-	dir      string // of all that the environment writes
+	dir      string // for all files of the environment
 	guard    *guard
-	users    *authority.Authority // of the API server and those who log in to it
-	storage  *authority.Authority // of etcd and those who log in to it
+	users    *authority.Authority // of the API server and its clients
+	storage  *authority.Authority // of etcd and its clients
 	api      endpoint
 	etcd     endpoint
-	port     int // of the API server, for life
+	port     int // of the API server, unchanged by restarts
 	admin    *rest.Config
 	adminCfg string // path of the administrator's kubeconfig
 	webhooks WebhookServing
 
-	// turn is held, by filling it, while a server is started or stopped; it guards what follows.
+	// turn has an element while a server is started or stopped; it guards the fields below.
 	turn      chan struct{}
 	stopped   bool
 	etcdProc  *process
@@ -81,12 +82,12 @@ type Environment struct {
 
 	mu struct {
 		sync.Mutex
-		crds []*unstructured.Unstructured // installed by us: served again after a restart
+		crds []*unstructured.Unstructured // installed here; they must be served again after a restart
 	}
 }
 
-// Start starts etcd and kube-apiserver, installs the CRDs and webhooks of opts, and returns when all of that serves. It builds the
-// binaries first where there are none, see Binaries. The context bounds the start alone. On an error nothing is left.
+// Start starts etcd and kube-apiserver, installs the CRDs and webhooks of opts, and returns when all of them are served. It
+// builds missing binaries first, see Binaries. ctx bounds only the start. On an error nothing is left.
 func Start(ctx context.Context, opts Options) (*Environment, error) {
 	opts.StartTimeout = cmp.Or(opts.StartTimeout, defaultStartTimeout)
 	crds, err := readCRDs(opts.CRDs)
@@ -140,7 +141,7 @@ func (e *Environment) start(ctx context.Context, crds, webhooks []*unstructured.
 	return e.installWebhooks(ctx, webhooks)
 }
 
-// writeIdentities makes the authorities and writes what the servers need of them.
+// writeIdentities creates the authorities and writes the files that the servers need.
 func (e *Environment) writeIdentities(now time.Time) (err error) {
 	if e.users, err = authority.New(now, "envtest"); err != nil {
 		return err
@@ -185,8 +186,8 @@ func (e *Environment) writeIdentities(now time.Time) (err error) {
 	return nil
 }
 
-// Stop ends both servers and removes the environment's directory. It returns when nothing is left. Its error says
-// also when a server had ended before by itself. A second call does nothing.
+// Stop ends both servers and removes the environment's directory. It returns when nothing is left. It also returns an error
+// if a server had exited on its own. Further calls do nothing.
 func (e *Environment) Stop() error {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()
@@ -197,8 +198,8 @@ func (e *Environment) Stop() error {
 	return errors.Join(e.apiServer.kill(), e.etcdProc.kill(), e.guard.release())
 }
 
-// Err says how a server has ended by itself, and what it last said. It is nil while both run, while a server is down
-// because KillAPIServer ended it, and after Stop. It may wait for one of the methods that start and stop servers.
+// Err returns how a server exited on its own, with its last output. It is nil while both run, after KillAPIServer, and
+// after Stop. It may wait for a method that starts or stops servers.
 func (e *Environment) Err() error {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()
@@ -208,18 +209,18 @@ func (e *Environment) Err() error {
 	return errors.Join(e.apiServer.endedItself(), e.etcdProc.endedItself())
 }
 
-// Config returns a configuration that logs in as an administrator, by a client certificate of the group
-// system:masters, without a limit on its rate of requests. It is the caller's own.
+// Config returns a copy of the administrator's configuration: it authenticates with a client certificate of the group
+// system:masters, without a client-side rate limit.
 func (e *Environment) Config() *rest.Config { return rest.CopyConfig(e.admin) }
 
-// Kubeconfig returns the path of a kubeconfig file that logs in as Config does.
+// Kubeconfig returns the path of a kubeconfig file with the same user as Config.
 func (e *Environment) Kubeconfig() string { return e.adminCfg }
 
-// Dir returns the environment's directory. Among other files it has etcd.log and kube-apiserver.log.
+// Dir returns the environment's directory, which also has etcd.log and kube-apiserver.log.
 func (e *Environment) Dir() string { return e.dir }
 
-// Etcd returns the address of etcd's HTTP API and a client with the certificates for it, for tests that look at what is
-// stored without the API server. The client keeps no connection.
+// Etcd returns the address of etcd's HTTP API and a client with its certificates, for tests that inspect storage without
+// the API server. The client keeps no connection.
 func (e *Environment) Etcd() (base string, client *http.Client) { return e.etcd.base, e.etcd.http }
 
 func (e *Environment) path(name string) string { return filepath.Join(e.dir, name) }

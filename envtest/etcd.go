@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// startEtcd starts etcd on a port of its choice and waits until it is healthy.
+// startEtcd starts etcd on a free port and waits until it is healthy.
 func (e *Environment) startEtcd(ctx context.Context) error {
 	return onFreePort(func(port int) error {
 		e.etcd.base = "https://" + loopback(port)
@@ -29,7 +29,7 @@ func (e *Environment) startEtcd(ctx context.Context) error {
 			_, err := e.etcd.do(ctx, http.MethodGet, "/health", "", nil)
 			return err
 		}); err != nil {
-			p.kill() // the error says it all
+			p.kill() // err already says why
 			return err
 		}
 		e.etcdProc = p
@@ -37,7 +37,7 @@ func (e *Environment) startEtcd(ctx context.Context) error {
 	})
 }
 
-// etcdArgs are the flags of an etcd of one member whose data need not outlive the machine.
+// etcdArgs returns the flags of a single-member etcd whose data need not survive a crash of the machine.
 func (e *Environment) etcdArgs() map[string][]string {
 	return map[string][]string{
 		"name":                  {"envtest"},
@@ -51,7 +51,7 @@ func (e *Environment) etcdArgs() map[string][]string {
 		"cert-file":             {e.path("etcd.crt")},
 		"key-file":              {e.path("etcd.key")},
 
-		// Nobody joins, but etcd listens for peers all the same.
+		// etcd listens for peers even if there are none.
 		"listen-peer-urls":            {"https://127.0.0.1:0"},
 		"initial-advertise-peer-urls": {"https://127.0.0.1:2380"},
 		"initial-cluster":             {"envtest=https://127.0.0.1:2380"},
@@ -62,11 +62,11 @@ func (e *Environment) etcdArgs() map[string][]string {
 	}
 }
 
-// Compact makes etcd forget every revision but the latest, as its periodic compaction does after five minutes, and
-// returns when it has. It works while the API server is killed.
+// Compact makes etcd drop every revision but the latest, as its periodic compaction does after five minutes, and returns
+// when it has. It works while the API server is killed.
 //
-// A running API server still answers from the recent history that it keeps in memory. A client meets 410 Gone when the
-// API server has been killed and started again around Compact, or was started with the flag watch-cache=false.
+// A running API server still serves the recent history from its memory. Clients see 410 Gone if the API server was killed
+// and restarted around Compact, or runs with watch-cache=false.
 func (e *Environment) Compact(ctx context.Context) error {
 	answer, err := e.etcd.do(ctx, http.MethodPost, "/v3/kv/range", "application/json", []byte(`{"key":"AA==","limit":1}`))
 	if err != nil {

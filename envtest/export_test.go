@@ -3,7 +3,7 @@
 
 package envtest
 
-// Pids returns the processes of an environment: its servers that run and its guard.
+// Pids returns the processes of an environment: its running servers and its guard.
 func (e *Environment) Pids() []int {
 	e.turn <- struct{}{}
 	defer func() { <-e.turn }()

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Gate is the network between one client and the API server, for tests of what the client does without it. The zero Gate is
-// open. Set a configuration's Dial to the Gate's. Safe for concurrent use.
+// Gate is the network between a client and the API server, for tests of a client that loses it. The zero Gate is open. Set
+// Dial of a rest.Config to Dial of the Gate. It is safe for concurrent use.
 type Gate struct {
 	mu struct {
 		sync.Mutex
@@ -20,7 +20,7 @@ type Gate struct {
 	}
 }
 
-// Dial connects, if the gate is open.
+// Dial connects if the gate is open.
 func (g *Gate) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
 	if err != nil {
@@ -36,13 +36,13 @@ func (g *Gate) Dial(ctx context.Context, network, address string) (net.Conn, err
 	return conn, nil
 }
 
-// Shut cuts every connection, and refuses new ones until Open.
+// Shut closes every connection, and refuses new ones until Open.
 func (g *Gate) Shut() { g.set(true) }
 
-// Open lets the client connect again.
+// Open allows connections again.
 func (g *Gate) Open() { g.set(false) }
 
-// Cut cuts every connection; the client may connect again at once.
+// Cut closes every connection; the client may reconnect at once.
 func (g *Gate) Cut() { g.set(false) }
 
 func (g *Gate) set(shut bool) {

@@ -12,8 +12,8 @@ import (
 	"sync"
 )
 
-// guardScript reads "+ pid" and "- pid" from its input. When the input ends it kills who is left and removes the
-// directory. A pid on the list cannot have passed to a stranger unless its owner died in the same moment as the tests.
+// guardScript reads "+ pid" and "- pid" from its input. When the input ends, it kills the listed processes and removes the
+// directory. A listed pid can belong to another process only if its owner died at the same moment as the tests.
 const guardScript = `
 pids=
 while read -r op pid; do
@@ -33,17 +33,17 @@ for try in 1 2 3 4 5; do
 done
 `
 
-// A guard sees to it that nothing is left when the process of the tests dies without a word: it is a small shell whose
-// input is a pipe that only the tests hold open. The parent-death signal of Linux would not do: it is tied to the
-// thread that started the child, and threads may end before their process does.
+// A guard cleans up when the test process is killed: it is a small shell whose input is a pipe that only the tests hold
+// open. Linux's parent-death signal does not work for this: it belongs to the thread that started the child, and threads
+// may end before their process does.
 //
-// Where there is no shell, a guard guards nothing.
+// Without a shell, a guard does nothing.
 type guard struct {
 	dir string
 	cmd *exec.Cmd
 	mu  struct {
 		sync.Mutex
-		pipe io.WriteCloser // nil when there is no shell or it has been released
+		pipe io.WriteCloser // nil if there is no shell, or after release
 	}
 }
 
@@ -70,8 +70,8 @@ func startGuard(dir string) (*guard, error) {
 func (g *guard) watch(pid int)   { g.tell("+", pid) }
 func (g *guard) unwatch(pid int) { g.tell("-", pid) }
 
-// tell writes a line that fits into the pipe's buffer, so it does not block. A guard that someone has killed costs its
-// help, not the test.
+// tell writes a line that fits into the pipe's buffer, so it does not block. If the guard has been killed, only the cleanup
+// is lost.
 func (g *guard) tell(op string, pid int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,7 +80,7 @@ func (g *guard) tell(op string, pid int) {
 	}
 }
 
-// release removes the directory and ends the guard. A second call does nothing.
+// release removes the directory and ends the guard. Further calls do nothing.
 func (g *guard) release() error {
 	err := os.RemoveAll(g.dir)
 	g.mu.Lock()

@@ -22,16 +22,16 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
-// victimVariable tells the test binary that it is the process to be killed.
+// victimVariable marks the test process to be killed.
 const victimVariable = "FLYBALL_ENVTEST_VICTIM"
 
-// A report is what the victim says of its environment.
+// A report describes the victim's environment.
 type report struct {
 	Dir  string
 	Pids []int
 }
 
-// TestVictim is no test: run by the spec below, it starts an environment and waits to be killed.
+// TestVictim is not a test: the spec below runs it. It starts an environment and waits to be killed.
 func TestVictim(t *testing.T) {
 	parent := os.Getenv(victimVariable)
 	if parent == "" {
@@ -45,7 +45,7 @@ func TestVictim(t *testing.T) {
 	if err := json.NewEncoder(os.Stdout).Encode(report{Dir: env.Dir(), Pids: env.Pids()}); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = bufio.NewReader(os.Stdin).ReadByte() // the end of its parent ends it, too
+	_, _ = bufio.NewReader(os.Stdin).ReadByte() // ends if the parent does
 }
 
 var _ = Describe("the guard", func() {

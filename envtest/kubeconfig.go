@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/kubeconfig"
 )
 
-// WriteKubeconfig writes a kubeconfig file that logs in as cfg does, one of Config, User or TokenUser, and returns its
-// path. It lies in the environment's directory and goes with it. A file written before under the same name is replaced.
+// WriteKubeconfig writes a kubeconfig file for cfg, which is from Config, User or TokenUser, and returns its path. The file
+// is in the environment's directory and is removed with it. An earlier file of the same name is replaced.
 func (e *Environment) WriteKubeconfig(name string, cfg *rest.Config) (string, error) {
 	if name == "" || name != filepath.Base(name) {
 		return "", fmt.Errorf("write a kubeconfig: %q is no name of a file", name)

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// Kubectl runs kubectl as the administrator with args and returns what it wrote to its standard output. The error
-// carries its standard error. It blocks until kubectl ends or ctx does. It keeps its cache in the environment's directory.
+// Kubectl runs kubectl as the administrator with args and returns its standard output. The error contains its standard
+// error. It blocks until kubectl or ctx ends. Its cache is in the environment's directory.
 func (e *Environment) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, e.KubectlPath(), args...)
 	var out, errOut bytes.Buffer
@@ -26,5 +26,5 @@ func (e *Environment) Kubectl(ctx context.Context, args ...string) ([]byte, erro
 	return out.Bytes(), nil
 }
 
-// KubectlPath returns the path of the kubectl that came with the servers, for people beside whom the environment runs.
+// KubectlPath returns the path of the kubectl beside the servers, for interactive use.
 func (e *Environment) KubectlPath() string { return filepath.Join(e.assets, "kubectl"+exeSuffix) }

@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/filelock"
 )
 
-// lockWait takes the lock file at path, which is made if need be, and returns what gives it back. It waits while
-// another process, or another goroutine of this one, holds it, until ctx ends, and tells out that it does.
+// lockWait takes the lock file at path, creating it if needed, and returns a function that releases it. While another
+// process or goroutine holds the lock, it reports that to out and waits until ctx ends.
 func lockWait(ctx context.Context, path string, out io.Writer) (unlock func(), err error) {
 	tick := time.NewTicker(lockEvery)
 	defer tick.Stop()

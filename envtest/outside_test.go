@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
-// outsideTest is a test of a user, in a module that knows this one as a dependency alone.
+// outsideTest is a user's test, in a module with this one as its only dependency.
 const outsideTest = `package outside
 
 import (

@@ -9,6 +9,6 @@ import "syscall"
 
 const exeSuffix = ""
 
-// ownGroup puts a child into a process group of its own, so that a signal meant for the tests, such as an interrupt
-// from the terminal, does not reach it.
+// ownGroup puts a child into its own process group, so that a signal to the tests, such as an interrupt from the terminal,
+// does not reach it.
 func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -10,14 +10,14 @@ import (
 	"strconv"
 )
 
-// Ports are taken from below the ranges that systems use for outgoing connections. A port from those ranges could, while
-// the API server is down, become the near end of a client's own attempt to reach it, and the server could not come back.
+// Ports are below the usual ephemeral ranges. While the API server is down, an ephemeral port could become the local port
+// of a client's own connection attempt, and the server could not come back.
 const (
 	firstPort = 20000
 	lastPort  = 32000
 )
 
-// freePort returns a port of 127.0.0.1 on which nobody listens now. Someone else may take it before it is used.
+// freePort returns a port of 127.0.0.1 that is free now. It may be taken before it is used.
 func freePort() (int, error) {
 	var last error
 	for range 50 {
@@ -31,5 +31,5 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("find a free port on 127.0.0.1 in 50 tries: %w", last)
 }
 
-// loopback is the address of a port on the machine itself.
+// loopback returns the loopback address of a port.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

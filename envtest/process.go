@@ -16,22 +16,22 @@ import (
 	"time"
 )
 
-// pollEvery is how often a starting process is asked whether it is ready.
+// pollEvery is the interval of readiness checks of a starting process.
 const pollEvery = 25 * time.Millisecond
 
-// errPortTaken is part of the error of a process that ended because its port was not free.
+// errPortTaken is wrapped by the error of a process that exited because its port was in use.
 var errPortTaken = errors.New("its port is taken")
 
 // A process is one running etcd or kube-apiserver. Its output is appended to a file.
 type process struct {
 	name   string
 	log    string
-	logged int64 // bytes of log that are older than this process
+	logged int64 // bytes in log from earlier processes
 	guard  *guard
 	cmd    *exec.Cmd
 	reaper sync.WaitGroup
 	ended  chan struct{} // closed by the reaper
-	err    error         // how it ended; read after ended
+	err    error         // how it exited; read after ended
 }
 
 // startProcess starts the binary at path with args and its output in dir.
@@ -61,8 +61,8 @@ func startProcess(guard *guard, dir, path string, args []string) (*process, erro
 	return p, nil
 }
 
-// kill ends the process at once, as kill -9 does, and returns when it is gone. Its error says that the process had
-// ended before, by itself. To kill nil is no error.
+// kill kills the process with SIGKILL and returns when it is gone. It returns an error if the process had exited on its
+// own. A nil process is no error.
 func (p *process) kill() error {
 	if p == nil {
 		return nil
@@ -76,7 +76,7 @@ func (p *process) kill() error {
 	return own
 }
 
-// endedItself says how the process ended, or nil if it runs or is nil.
+// endedItself returns how the process exited on its own; nil if it runs or p is nil.
 func (p *process) endedItself() error {
 	if p == nil {
 		return nil
@@ -89,7 +89,7 @@ func (p *process) endedItself() error {
 	}
 }
 
-// waitReady asks ready until it returns nil, the process or ctx ends, or timeout passes.
+// waitReady calls ready until it returns nil, the process or ctx ends, or timeout passes.
 func (p *process) waitReady(ctx context.Context, timeout time.Duration, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not ready within %s", timeout))
 	defer cancel()
@@ -110,7 +110,7 @@ func (p *process) waitReady(ctx context.Context, timeout time.Duration, ready fu
 	}
 }
 
-// death tells how the process ended and what it last said.
+// death returns an error with the exit status of the process and its last output.
 func (p *process) death() error {
 	words := p.words()
 	how := errors.New(p.cmd.ProcessState.String())
@@ -120,7 +120,8 @@ func (p *process) death() error {
 	return fmt.Errorf("%s ended by itself: %w\n%s", p.name, how, words)
 }
 
-// words is what this process said: where that is long, its beginning, which names a wrong flag, and its end.
+// words returns the output of this process. Long output is shortened to its beginning, which names a wrong flag, and its
+// end.
 func (p *process) words() string {
 	content, err := os.ReadFile(p.log)
 	if err != nil {

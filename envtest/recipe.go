@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// What the recipe builds. The recipe's own tests hold these against its go.mod files.
+// Versions that the recipe builds. Its tests compare them with its go.mod files.
 const (
 	kubernetesVersion = "v1.37.1"
 	kubernetesDate    = "2026-09-23T17:06:22Z"
@@ -27,12 +27,12 @@ const (
 //go:embed recipe
 var recipe embed.FS
 
-// recipeNames says what a file of the recipe is called where it is built.
+// recipeNames maps files of the recipe to their names in the build.
 var recipeNames = map[string]string{"gomod": "go.mod", "gosum": "go.sum", "maingo": "main.go"}
 
 // A buildStep is one run of the go command in one module of the recipe.
 type buildStep struct {
-	what   string   // for people: what comes out
+	what   string   // result, for messages
 	module string   // directory of the module in the recipe
 	args   []string // of the go command
 }
@@ -53,8 +53,8 @@ func buildSteps(bin string) []buildStep {
 	}
 }
 
-// versionFlags stamps the version into the binaries; unstamped ones call themselves v0.0.0. A module's zip does not
-// say which commit it was made of, which Kubernetes itself calls a build from an archive.
+// versionFlags sets the version in the binaries; otherwise they report v0.0.0. A module zip does not contain its commit,
+// which Kubernetes treats as a build from an archive.
 func versionFlags() string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(kubernetesVersion, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -74,7 +74,7 @@ func versionFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// recipeDigest is a short name for the recipe's content and commands: when they change, the binaries are built anew.
+// recipeDigest returns a short digest of the recipe's files and commands: when it changes, the binaries are rebuilt.
 func recipeDigest() (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(recipe, "recipe", func(path string, entry fs.DirEntry, err error) error {
@@ -91,8 +91,8 @@ func recipeDigest() (string, error) {
 	return hex.EncodeToString(sum.Sum(nil))[:8], err
 }
 
-// WriteRecipe writes the modules that the binaries are built from into dir, one directory each, so that a maintainer
-// can change a version and tidy them.
+// WriteRecipe writes the modules of the recipe into dir, one directory each, so that a maintainer can change versions and
+// tidy them.
 func WriteRecipe(dir string) error {
 	return fs.WalkDir(recipe, "recipe", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

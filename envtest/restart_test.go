@@ -99,7 +99,7 @@ var _ = Describe("compaction of etcd", func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
-// history makes an object of several versions and returns its first and its last.
+// history creates an object, updates it, and returns its first and last version.
 func history(ctx context.Context, client dynamic.ResourceInterface) (first, last string) {
 	GinkgoHelper()
 	object, err := client.Create(ctx, governor("aging", 0), metav1.CreateOptions{})
@@ -118,7 +118,7 @@ func listAt(ctx context.Context, client dynamic.ResourceInterface, version strin
 	return err
 }
 
-// watchFrom returns the error that a watch from version meets before its first event.
+// watchFrom returns the error of a watch from version before its first event.
 func watchFrom(ctx context.Context, client dynamic.ResourceInterface, version string) error {
 	GinkgoHelper()
 	stream, err := client.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
@@ -134,5 +134,5 @@ func watchFrom(ctx context.Context, client dynamic.ResourceInterface, version st
 	return nil
 }
 
-// gone says whether err is 410, which has two reasons.
+// gone reports whether err is 410, which has two reasons.
 func gone(err error) bool { return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) }

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A crdState is what the environment reads of a CustomResourceDefinition.
+// A crdState holds the fields that the environment reads of a CustomResourceDefinition.
 type crdState struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -30,7 +30,7 @@ type crdState struct {
 	} `json:"status"`
 }
 
-// judge says whether the API server has accepted the CRD: waiting is why not yet, err why it refuses.
+// judge reports whether the API server has accepted the CRD: waiting is why not yet, err why it rejects it.
 func (s crdState) judge() (waiting, err error) {
 	waiting = fmt.Errorf("it is not established yet")
 	for _, c := range s.Status.Conditions {
@@ -44,8 +44,8 @@ func (s crdState) judge() (waiting, err error) {
 	return waiting, nil
 }
 
-// discovered says whether an answer of /apis lists a resource. Servers before Kubernetes 1.30 list groups and versions
-// alone.
+// discovered reports whether an answer of /apis lists a resource. Servers before Kubernetes 1.30 list only groups and
+// versions.
 func discovered(groups []byte, group, version, resource string) bool {
 	var list struct {
 		Items []struct {

@@ -160,7 +160,7 @@ var _ = Describe("the end", func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
-// newCRD is a CustomResourceDefinition of the group of testdata.
+// newCRD returns a CustomResourceDefinition of testdata's group.
 func newCRD(plural string) runtime.Object {
 	kind := schema.GroupKind{Group: governors.Group, Kind: "Kind" + plural}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -179,16 +179,16 @@ func newCRD(plural string) runtime.Object {
 	}}
 }
 
-// alive says whether a process runs; one that has ended and awaits its parent does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
 	}
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // pid (name) state …; Linux alone has it
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // pid (name) state …; only on Linux
 	return err != nil || !regexp.MustCompile(`\) Z `).Match(stat)
 }
 
-// refuses says whether nobody listens on the environment's port.
+// refuses reports whether the environment's port is closed.
 func refuses(env *envtest.Environment) bool {
 	server, err := url.Parse(env.Config().Host)
 	Expect(err).NotTo(HaveOccurred())

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
-// shared is the control plane of all specs that do not need one of their own.
+// shared is the control plane of all specs that need none of their own.
 var shared *envtest.Environment
 
 var governors = schema.GroupVersionResource{Group: "envtest.flyball.dev", Version: "v1", Resource: "governors"}
@@ -57,7 +57,7 @@ func dynamicClient(cfg *rest.Config) *dynamic.DynamicClient {
 	return client
 }
 
-// governor is an object of the CRD of testdata.
+// governor returns an object of testdata's CRD.
 func governor(name string, speed int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "envtest.flyball.dev/v1",

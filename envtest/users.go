@@ -16,11 +16,11 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// tokenLife is how long the token of a TokenUser is valid.
+// tokenLife is the lifetime of the token of a TokenUser.
 const tokenLife = 24 * time.Hour
 
-// User returns a configuration that logs in by a client certificate as the user name, a member of groups. The user may
-// do nothing but what RBAC grants to everyone, to name, or to groups. It does not ask the API server.
+// User returns a configuration that authenticates with a client certificate as the user name in groups. The user has only
+// the permissions that RBAC grants to everyone, to name, or to groups. User sends no request.
 func (e *Environment) User(name string, groups ...string) (*rest.Config, error) {
 	if name == "" {
 		return nil, errors.New("make a user: it needs a name")
@@ -32,8 +32,8 @@ func (e *Environment) User(name string, groups ...string) (*rest.Config, error) 
 	return e.configFor(user), nil
 }
 
-// TokenUser returns a configuration that logs in by a bearer token, valid for a day, as the service account name of
-// namespace. Both are made if need be. The user is system:serviceaccount:namespace:name and may do nothing but what
+// TokenUser returns a configuration that authenticates with a bearer token, valid for a day, as the service account name in
+// namespace. It creates both if needed. The user is system:serviceaccount:namespace:name and has only the permissions that
 // RBAC grants.
 func (e *Environment) TokenUser(ctx context.Context, namespace, name string) (*rest.Config, error) {
 	token, err := e.serviceAccountToken(ctx, namespace, name)
@@ -67,7 +67,7 @@ func (e *Environment) serviceAccountToken(ctx context.Context, namespace, name s
 	return given.Status.Token, err
 }
 
-// ensure makes the object name of a kind of the core group unless it is there.
+// ensure creates the object name of a kind of the core group unless it exists.
 func (e *Environment) ensure(ctx context.Context, collection, kind, name string) error {
 	body, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": kind, "metadata": map[string]any{"name": name}})
 	if err != nil {

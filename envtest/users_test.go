@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// whoami asks the API server whom it takes cfg for.
+// whoami returns the user that the API server authenticates with cfg.
 func whoami(ctx context.Context, cfg *rest.Config) authenticationv1.UserInfo {
 	GinkgoHelper()
 	review, err := clientset(cfg).AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})

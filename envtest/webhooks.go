@@ -29,23 +29,23 @@ const (
 	webhookPath       = "/apis/" + webhookAPIVersion + "/"
 )
 
-// WebhookServing says where the API server of an environment calls webhooks, and which certificate it trusts there.
+// WebhookServing is where the API server of an environment calls webhooks, and the certificate that it trusts there.
 type WebhookServing struct {
-	// Host and Port are where a program must listen. The port is chosen by Start and nothing listens on it.
+	// Host and Port to listen on. Start chooses the port; nothing listens on it.
 	Host string
 	Port int
 
-	// CertDir is a directory with the certificate to serve and its key: tls.crt and tls.key, both PEM.
+	// CertDir is a directory with the certificate to serve and its key: tls.crt and tls.key, in PEM.
 	CertDir string
 
-	// CA is the certificate, PEM, of the authority that signed the one in CertDir. The API server trusts it.
+	// CA is the certificate, in PEM, of the authority that signed the one in CertDir. The API server trusts it.
 	CA []byte
 }
 
-// Address returns Host and Port in one, such as "127.0.0.1:21034".
+// Address returns Host and Port joined, such as "127.0.0.1:21034".
 func (s WebhookServing) Address() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
-// redirect replaces the Services by which object has webhooks called by s. Webhooks with a URL stay as they are.
+// redirect replaces references to Services in object's webhooks with URLs of s. Webhooks with a URL are unchanged.
 func (s WebhookServing) redirect(object *unstructured.Unstructured) error {
 	for _, client := range manifest.Clients(object) {
 		_, name, path, ok := manifest.Service(client)
@@ -62,15 +62,14 @@ func (s WebhookServing) redirect(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// Webhooks returns where and with which certificate a program must serve the webhooks that have been installed through
-// the environment. It stays the same for the life of the environment.
+// Webhooks returns where and with which certificate a program must serve the webhooks installed through the environment. It
+// does not change during the life of the environment.
 func (e *Environment) Webhooks() WebhookServing { return e.webhooks }
 
 // InstallWebhooks applies the MutatingWebhookConfigurations and ValidatingWebhookConfigurations in paths and returns when
-// the API server calls them. Paths are read as InstallCRDs reads them; a path without any such configuration is an error,
-// and so is a configuration that is given twice. Webhooks that are reached by a Service are called at the address of
-// Webhooks instead, under the same path, and the API server trusts the certificate given there. Those with a URL stay as
-// they are.
+// the API server calls them. Paths are read as by InstallCRDs; a path without any such configuration and a duplicate
+// configuration are errors. Webhooks that refer to a Service are called at the address of Webhooks instead, with the same
+// path, and the API server trusts its certificate. Webhooks with a URL are unchanged.
 func (e *Environment) InstallWebhooks(ctx context.Context, paths ...string) error {
 	webhooks, err := readWebhooks(paths)
 	if err != nil {
@@ -79,7 +78,7 @@ func (e *Environment) InstallWebhooks(ctx context.Context, paths ...string) erro
 	return e.installWebhooks(ctx, webhooks)
 }
 
-// readWebhooks reads the webhook configurations of files and directories.
+// readWebhooks reads the webhook configurations in files and directories.
 func readWebhooks(paths []string) ([]*unstructured.Unstructured, error) {
 	what := manifest.Mutating + " or " + manifest.Validating
 	webhooks, err := manifest.Read(paths, what, manifest.IsWebhookConfiguration)
@@ -103,7 +102,7 @@ func readWebhooks(paths []string) ([]*unstructured.Unstructured, error) {
 	return webhooks, nil
 }
 
-// writeWebhookServing chooses where webhooks are served and writes the certificate for it.
+// writeWebhookServing chooses the address of webhooks and writes its certificate.
 func (e *Environment) writeWebhookServing(now time.Time) error {
 	signer, err := authority.New(now, "envtest-webhooks")
 	if err != nil {
@@ -156,8 +155,8 @@ func webhookCollection(object *unstructured.Unstructured) string {
 	return webhookPath + strings.ToLower(object.GetKind()) + "s/"
 }
 
-// waitCalled waits until the API server acts on the configurations of a kind. It learns of them by a watch, so in the
-// order of their versions: once it acts on one that is created last, a probe, it acts on all.
+// waitCalled waits until the API server uses the configurations of a kind. It receives them by a watch, so in the order of
+// their versions: once it uses the probe, which is created last, it uses all.
 func (e *Environment) waitCalled(ctx context.Context, kind string) (err error) {
 	probe := newProbe(kind)
 	if err := e.apply(ctx, webhookCollection(probe), probe); err != nil {
@@ -184,10 +183,10 @@ func (e *Environment) waitCalled(ctx context.Context, kind string) (err error) {
 	}
 }
 
-// newProbe returns a configuration that refuses the dry run of probed, and nothing else. It calls nobody: its condition fails,
-// since it asks for a field that is not there. Its name is ahead of others, since mutating webhooks are called in the
-// order of names, and one that cannot be called yet would hide those after it. The name is new each time, as the API server may still act on
-// a probe that has been deleted.
+// newProbe returns a configuration that rejects the dry run of probed, and nothing else. It is never called: its condition
+// fails because it uses a missing field. Its name sorts first, because mutating webhooks are called in the order of names,
+// and one that cannot be called yet would hide those after it. The name is new each time, because the API server may still
+// use a deleted probe.
 func newProbe(kind string) *unstructured.Unstructured {
 	name := "0-envtest-probe-" + strings.ToLower(rand.Text())
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -209,8 +208,8 @@ func newProbe(kind string) *unstructured.Unstructured {
 	}}
 }
 
-// probed asks by a dry run whether a probe is in effect. RuntimeClasses are of a kind that few webhooks are for. A refusal
-// by another webhook counts too: it is mutating, stands before the validating ones, and cannot be passed.
+// probed checks with a dry run whether a probe is in effect. Few webhooks match RuntimeClasses. A rejection by another
+// webhook counts too: it is mutating, runs before the validating ones, and cannot be avoided.
 func (e *Environment) probed(ctx context.Context, name string) (refused bool, waiting error) {
 	body := fmt.Sprintf(`{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","handler":"probe",
 		"metadata":{"name":%[1]q,"labels":{"probe.envtest.flyball.dev":%[1]q}}}`, name)

@@ -30,7 +30,7 @@ func TestReadWebhooks_NamesWhatIsWrong(t *testing.T) {
 		if err := os.WriteFile(path, []byte(tc.in), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// Start reads before it looks for binaries: nothing runs when it returns.
+		// Start parses before it looks for binaries: nothing runs when it returns.
 		_, err := Start(t.Context(), Options{Webhooks: []string{path}, Assets: t.TempDir()})
 		if err == nil || !strings.Contains(err.Error(), "start the control plane: read webhooks: ") || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s: error %v, want one of reading webhooks with %q", tc.name, err, tc.want)

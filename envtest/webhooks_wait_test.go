@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// slowServer is an API server that acts on a webhook configuration after some dry runs. It records what it is asked.
+// slowServer returns an API server that uses a webhook configuration only after some dry runs, and the requests it
+// receives.
 func slowServer(t *testing.T, after int) (e *Environment, asked *[]string) {
 	asked = new([]string)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +39,7 @@ func TestInstallWebhooks_ReturnsWhenTheyAreCalled_E1(t *testing.T) {
 	if err := e.InstallWebhooks(t.Context(), "testdata/webhooks"); err != nil {
 		t.Fatal(err)
 	}
-	slices.Sort(*asked) // the two kinds are waited for in any order
+	slices.Sort(*asked) // the order of the two kinds varies
 	want := []string{
 		"DELETE probe", "DELETE probe",
 		"PATCH mutate", "PATCH probe", "PATCH probe", "PATCH validate",

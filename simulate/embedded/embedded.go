@@ -17,32 +17,32 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// Options of a cluster. The zero value has the built-in kinds, and keeps nothing.
+// Options of a cluster. The zero value has the built-in kinds, and persists nothing.
 type Options struct {
-	// CRDs that are applied first, as envtest.ParseCRDs reads them.
+	// CRDs to apply first, as returned by envtest.ParseCRDs.
 	CRDs []runtime.Object
-	// Files that lie beside the kubeconfig, by their names: samples to apply.
+	// Files to write beside the kubeconfig, by name: samples to apply.
 	Files map[string][]byte
-	// Data is a directory that keeps the objects from one start to the next; the
-	// kubeconfig and Files are put there too, and taken away at the end. Empty: a
-	// temporary directory, of which nothing is left.
+	// Data is a directory that persists the objects between runs; the kubeconfig and
+	// Files are written there too, and removed at the end. Empty: a temporary
+	// directory, which is removed.
 	Data string
 }
 
-// Cluster is the way to the server while it runs.
+// Cluster describes how to reach the server while it runs.
 type Cluster struct {
-	// Config for clients in Go.
+	// Config for Go clients.
 	Config *rest.Config
-	// Kubeconfig is the path of a file for kubectl.
+	// Kubeconfig is the path of a kubeconfig file for kubectl.
 	Kubeconfig string
-	// Dir is where it lies, with Options.Files. Both paths are absolute.
+	// Dir is the directory of Kubeconfig and Options.Files. Both paths are absolute.
 	Dir string
 }
 
-// Run starts a cluster, calls operate, and returns when both have ended. The end
-// of ctx is for operate alone: the server serves until operate returns. A server
-// that cannot go on ends operate's context, and its fault is the error then;
-// else the error is operate's.
+// Run starts a cluster, calls operate, and returns when both have ended. The end of ctx
+// stops only operate: the server serves until operate returns. If the server fails, it
+// cancels operate's context and Run returns the server's error; otherwise Run returns
+// the error of operate.
 func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c Cluster) error) (err error) {
 	l, err := simulate.Listen(simulate.ListenOptions{Data: opts.Data})
 	if err != nil {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 		lost = l.Run(serving)
 	})
 	server.Go(func() {
-		// Its options are right, so it does not fail.
+		// the options are valid, so it does not fail
 		_ = l.Server().RunActors(serving, simulate.Actors{GarbageCollector: true, Namespaces: true, Workloads: true})
 	})
 	defer func() {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, opts Options, operate func(ctx context.Context, c 
 	return operate(ctx, c)
 }
 
-// layOut writes the files that lead to the server. remove takes them away.
+// layOut writes the kubeconfig and Options.Files. remove deletes them.
 func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err error) {
 	c = Cluster{Config: l.Config(), Dir: opts.Data}
 	var written []string
@@ -93,7 +93,7 @@ func layOut(l *simulate.Loopback, opts Options) (c Cluster, remove func(), err e
 			return c, remove, fmt.Errorf("make a directory for the kubeconfig: %w; TMPDIR names another place", err)
 		}
 	}
-	// Who types what is printed may be in another directory.
+	// A user may run the printed commands in another directory.
 	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
 		return c, remove, fmt.Errorf("find the directory of the kubeconfig: %w", err)
 	}

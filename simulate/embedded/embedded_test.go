@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/embedded"
 )
 
-// crd is one of Boxes, whose size is at most 5.
+// crd returns the CRD of Boxes, whose size is at most 5.
 func crd() runtime.Object {
 	properties := map[string]any{"size": map[string]any{"type": "integer", "maximum": int64(5)}}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -40,7 +40,7 @@ func box(size int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Box", "metadata": map[string]any{"name": "a"}, "size": size}}
 }
 
-// boxesOf are the Boxes of the cluster that the kubeconfig is of.
+// boxesOf returns a client for the Boxes of the cluster of the kubeconfig.
 func boxesOf(t testing.TB, c embedded.Cluster) dynamic.ResourceInterface {
 	t.Helper()
 	cfg, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig)
@@ -79,7 +79,7 @@ func TestRun_LeavesNothingButData(t *testing.T) {
 			}
 			cancel()
 			<-ctx.Done()
-			// What ends in order can still ask the server.
+			// During shutdown the server still answers.
 			if _, err := boxes.Get(context.WithoutCancel(ctx), "a", metav1.GetOptions{}); err != nil {
 				t.Errorf("when it is to end: %v, want the Box", err)
 			}
@@ -105,7 +105,7 @@ func TestRun_SaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// From nothing to the answer to a client's first request, which is about a CRD.
+// From the start to the answer to a client's first request, which is about a CRD.
 func BenchmarkRun_Start(b *testing.B) {
 	for b.Loop() {
 		err := embedded.Run(b.Context(), embedded.Options{CRDs: []runtime.Object{crd()}}, func(ctx context.Context, c embedded.Cluster) error {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// populate gives the server crds.
+// populate applies crds to the server.
 func populate(ctx context.Context, cfg *rest.Config, crds []runtime.Object) error {
 	cfg.QPS = -1
 	client, err := dynamic.NewForConfig(cfg)

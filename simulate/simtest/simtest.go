@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simtest gives a test a simulated API server that ends with it.
+// Package simtest provides a simulated API server for a test.
 //
 //	server := simtest.New(t, scheme, site)       // 2 ms, no port, no binaries
 //	mgr, err := manager.New(manager.Options{Config: server.Config, Scheme: scheme, MetricsAddress: "0", HealthAddress: "0"})
 //	err = server.Client.Get(ctx, informer.KeyOf(site), site)
 //
-// It works inside a testing/synctest bubble and outside of one. For runs in which
-// things go wrong, see package kit; for the real server, package envtest.
+// It works inside and outside a testing/synctest bubble. To test with faults, see
+// package kit; for the real server, package envtest.
 //
 // # Testing
 //
-// The tests use it in both ways.
+// The tests cover both.
 package simtest
 
 import (
@@ -31,22 +31,22 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// Server is a simulated API server that runs.
+// Server is a running simulated API server.
 type Server struct {
 	*simulate.Server
-	// Config for clients: managers, client-go's clientsets.
+	// Config for managers and clientsets.
 	Config *rest.Config
-	// Client of the test.
+	// Client for the test.
 	Client *client.Client
 }
 
-// New returns a server that has the objects, and runs until t and its cleanups have
-// ended. scheme has the Go types; nil is client-go's. A CustomResourceDefinition among
-// the objects is installed. Kinds of the scheme in groups that the server does not
-// have are served without a schema, as namespaced ones, unless an object of the kind
-// has no namespace. Namespaces of the objects are there. Objects stay the caller's,
-// and are stored as they are, with their status; the server gives UID and version.
-// What is wrong fails t.
+// New returns a server with the given objects, which runs until t and its cleanups have
+// ended. scheme has the Go types; nil means that of client-go.
+// CustomResourceDefinitions among the objects are installed. Other kinds of the scheme
+// in groups that the server does not have are served without a schema, as namespaced
+// unless an object of the kind has no namespace. Namespaces of the objects exist. The
+// objects are stored as they are, with their status; the server sets UID and version.
+// New does not modify or keep them. Errors fail t.
 func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Server {
 	t.Helper()
 	if scheme == nil {
@@ -82,7 +82,7 @@ func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Serve
 	return s
 }
 
-// named is a copy of obj with its kind.
+// named returns a copy of obj with its kind set.
 func named(scheme *runtime.Scheme, obj runtime.Object) (runtime.Object, error) {
 	obj = obj.DeepCopyObject()
 	if obj.GetObjectKind().GroupVersionKind().Empty() {
@@ -99,7 +99,7 @@ func named(scheme *runtime.Scheme, obj runtime.Object) (runtime.Object, error) {
 	return obj, nil
 }
 
-// install serves the kinds of groups that nobody serves or defines.
+// install serves the kinds of groups that are neither served nor defined.
 func (s *Server) install(scheme *runtime.Scheme, clustered map[schema.GroupKind]bool, skip map[string]bool) {
 	for _, kind := range s.Kinds() {
 		skip[kind.Group] = true
@@ -118,7 +118,7 @@ func (s *Server) install(scheme *runtime.Scheme, clustered map[schema.GroupKind]
 	}
 }
 
-// serve serves on a network in memory until t has ended.
+// serve runs the server on an in-memory network until t has ended.
 func (s *Server) serve(t testing.TB, scheme *runtime.Scheme) {
 	t.Helper()
 	network := simulate.NewNetwork()
