@@ -12,28 +12,28 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// holding is what the Indexer knows of one key, as far as the rules look at it.
+// holding is the part of an Indexer entry that the rules look at.
 type holding struct {
-	scopes  *ScopeSet // that hold the object; empty: there is none
+	scopes  *ScopeSet // that hold the object; empty: there is no object
 	uid     types.UID
 	version base.Version
-	own     *ScopeSet // of scopes, those that an own write of version was judged to be in
+	own     *ScopeSet // the part of scopes that an own write at version was judged to match
 	bad     bool      // cannot be decoded
 }
 
-// news is what a delta or an own write says of a key.
+// news is what a delta or an own write reports about a key.
 type news struct {
 	kind    newsKind
 	scope   base.ScopeID // of a delta
-	alone   *ScopeSet    // of scope alone, where there is one at hand
+	alone   *ScopeSet    // scope alone, if the caller has such a set
 	uid     types.UID
 	version base.Version
 	bad     bool
-	list    base.Version // of the list that a seen object is in; 0: none
-	missing bool         // ended: a list of version no longer has it
-	// recompared: seen by a list that is compared by content, and it differs.
+	list    base.Version // of the list that contains a seen object; 0: none
+	missing bool         // ended: the object is missing from a list of version
+	// recompared: seen in a list compared by content, which differs.
 	recompared bool
-	// in and unsure as in observed.
+	// in and unsure are as in Observed.
 	in, unsure *ScopeSet
 }
 
@@ -42,38 +42,38 @@ type newsKind uint8
 const (
 	seen     newsKind = iota // a list or watch has the object in this state
 	ended                    // a list or watch no longer has it
-	again                    // it is given again
-	stored                   // own write: this is the state now
-	removed                  // own write: it is gone
-	touched                  // own write: it has changed, to what is not known
-	accepted                 // the transform takes what it has refused before
+	again                    // redelivered
+	stored                   // own write: the object now has this state
+	removed                  // own write: the object is deleted
+	touched                  // own write: the object has changed in an unknown way
+	accepted                 // the transform accepts what it refused before
 )
 
-// fate is what becomes of a key.
+// fate is the decision about a key.
 type fate struct {
 	next holding
-	take bool // the object of the news becomes the entry's
+	take bool // store the object of the news
 	left bool // the object is gone because it left the scopes
-	// floor is the newest version that is known of a key that is gone, while a
+	// floor is the newest known version of a deleted key, remembered while a
 	// scope is behind it; 0: nothing to remember.
 	floor base.Version
-	// bury is remembered of buried, or taken back when it is zero.
+	// bury is the tombstone to keep for buried; zero removes it.
 	buried types.UID
 	bury   tombstone
-	await  base.Version // of an own write that is not shown; 0: none
-	refuse bool         // an own write that cannot be put in order
+	await  base.Version // version of an own write that is not visible yet; 0: none
+	refuse bool         // the own write cannot be ordered
 }
 
-// world is what the rules know beside the entry: how far each scope is, and
-// what is remembered of the key and of the UID of the news.
+// world is what the rules know besides the entry: how far each scope is, and
+// what is remembered about the key and about the UID of the news.
 type world struct {
-	reached []base.Version // by scope, of those that have begun a list; 0: it has not ended
+	reached []base.Version // by scope, for those that have begun a list; 0: the list has not ended
 	floor   base.Version
 	tomb    tombstone
 }
 
-// lagging: a scope other than but has not reached v, and may still speak of
-// what was before.
+// lagging reports whether a scope other than but has not reached v, and may
+// still deliver older states.
 func (w world) lagging(v base.Version, but base.ScopeID) bool {
 	for id, r := range w.reached {
 		if base.ScopeID(id) != but && r < v {
@@ -83,7 +83,7 @@ func (w world) lagging(v base.Version, but base.ScopeID) bool {
 	return false
 }
 
-// behind: a scope has not reached v.
+// behind reports whether a scope has not reached v.
 func (w world) behind(v base.Version) bool {
 	return len(w.reached) == 0 || w.lagging(v, forNone)
 }
@@ -97,8 +97,8 @@ func (w world) of(id base.ScopeID) base.Version {
 	return 0
 }
 
-// decide is the one place where an object's next state is chosen: the newest
-// version wins, whoever brings it.
+// decide chooses the next state of an object. The newest version wins, whatever
+// its origin.
 func decide(h holding, n news, w world) fate {
 	switch n.kind {
 	case seen:
@@ -131,7 +131,7 @@ func decideSeen(h holding, n news, w world) fate {
 		v.buried, v.bury = n.uid, w.tomb.shown(n)
 		if v.bury != (tombstone{}) {
 			if !h.scopes.Empty() && h.uid != n.uid && n.version > h.version {
-				v.next, v.floor = holding{}, n.version // what had the key before is gone too
+				v.next, v.floor = holding{}, n.version // the previous object of the key is gone too
 			}
 			return v
 		}
@@ -156,7 +156,7 @@ func decideSeen(h holding, n news, w world) fate {
 		now.scopes = alone
 		v.next, v.take = now, true
 	case same && n.recompared:
-		// The schema has changed, not the object: whose write it was stays known.
+		// The schema changed, not the object: own stays.
 		v.next.scopes, v.next.bad, v.take = now.scopes, n.bad, true
 	case same && !(h.bad && !n.bad):
 		v.next.scopes = now.scopes
@@ -171,8 +171,8 @@ func decideEnded(h holding, n news, w world) fate {
 	if w.tomb != (tombstone{}) {
 		v.buried, v.bury = n.uid, w.tomb.ended(n, w.lagging(n.version, n.scope))
 	}
-	// Missing from a list is not an end at the list's version: the object may
-	// have left this scope alone, and have been changed in another since.
+	// Missing from a list does not mean deleted at the list's version: the
+	// object may only have left this scope, and have changed in another since.
 	floor := h.version
 	if !n.missing {
 		floor = max(floor, n.version)
@@ -189,7 +189,7 @@ func decideEnded(h holding, n news, w world) fate {
 		return v
 	case n.version != 0 && n.version < h.version && (h.own.Has(n.scope) || w.of(n.scope) >= h.version):
 		v.floor = 0
-		return v // the scope is known to hold a state that is newer than this end
+		return v // the scope has a state newer than this end
 	case !rest.Empty():
 		v.floor = 0
 		v.next.scopes = rest
@@ -217,8 +217,8 @@ func decideStored(h holding, n news, w world) fate {
 	}
 	now := holding{uid: n.uid, version: n.version, bad: n.bad}
 	for id := range n.in.All() {
-		// A scope that has passed the version and does not hold the object has
-		// seen it leave.
+		// A scope past the version that does not hold the object has seen it
+		// leave.
 		if w.of(id) < n.version || present && h.uid == n.uid && h.scopes.Has(id) {
 			now.scopes = now.scopes.With(id)
 		}
@@ -255,7 +255,7 @@ func decideRemoved(h holding, n news, w world) fate {
 	case present && uid == h.uid:
 		v.next = holding{}
 	}
-	// Most servers do not say at which version they deleted.
+	// Most servers do not report the version of a deletion.
 	switch {
 	case n.version != 0 && w.behind(n.version):
 		v.floor = n.version

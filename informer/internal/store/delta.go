@@ -12,7 +12,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// DeltaType says how a Delta came about.
+// DeltaType is the origin of a Delta.
 type DeltaType string
 
 const (
@@ -22,7 +22,7 @@ const (
 	Deleted DeltaType = "Deleted"
 	// Replaced comes from a list.
 	Replaced DeltaType = "Replaced"
-	// Sync is an object given again though nothing changed.
+	// Sync is an unchanged object, delivered again.
 	Sync DeltaType = "Sync"
 )
 
@@ -31,41 +31,41 @@ type Delta[T base.Object] struct {
 	Type  DeltaType
 	Key   base.Key
 	Scope base.ScopeID
-	// Object is the state after the change; Deleted: the last known state, nil
-	// when there is none. Nil when Err is set.
+	// Object is the state after the change; for Deleted the last known state,
+	// or nil if there is none. Nil if Err is set.
 	Object T
 	UID    types.UID
-	// Version is the resourceVersion of the change: the object's, or for
-	// Deleted that of the deletion, or for what a list no longer has the list's.
+	// Version is the resourceVersion of the change: the object's, for Deleted
+	// that of the deletion, and for an object missing from a list the list's.
 	Version base.Version
-	// FinalStateUnknown: Deleted, found missing by a list; the watch did not
-	// see the end.
+	// FinalStateUnknown: a Deleted found by a list; the watch did not report
+	// it.
 	FinalStateUnknown bool
-	// Recompared: Replaced, of a list that is compared by content. The object
-	// differs from what was known, though its version may be the same.
+	// Recompared: a Replaced from a list compared by content. The object
+	// differs from the known one, possibly at the same version.
 	Recompared bool
 	// compared: Recompared is the result of a comparison with the Indexer.
 	compared bool
-	// Bytes as in Item.
+	// Bytes is as in Item.
 	Bytes uint32
-	// Handler that a Sync is for.
+	// Handler receives a Sync.
 	Handler int
-	// Err says why the object could not be decoded. Key, UID and Version are
-	// known all the same.
+	// Err is why the object could not be decoded. Key, UID and Version are
+	// still known.
 	Err error
-	// Metadata with Err, where at least that could be decoded in full; else nil.
+	// Metadata is set with Err if it could be decoded in full.
 	Metadata *metav1.PartialObjectMetadata
-	// original as in Item.
+	// Refused is as Original in Item.
 	Refused T
 }
 
-// weight is what a delta takes while it waits, in the terms of an eventStream.
+// weight is the memory of a waiting delta, counted as in an eventStream.
 func (d *Delta[T]) weight() int64 {
 	return EventBytes + int64(cmp.Or(d.Bytes, UnknownBytes))
 }
 
-// EventBytes are what an event takes by itself, at least.
+// EventBytes is the least that an event counts.
 const EventBytes = 128
 
-// UnknownBytes are what an object of unknown size is taken to have.
+// UnknownBytes is assumed for an object of unknown size.
 const UnknownBytes = 4 << 10

@@ -15,41 +15,39 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// ErrClosed is returned by Pop and PopBatch when the DeltaFIFO is closed and
-// nothing waits in it.
+// ErrClosed is returned by PopBatch when the DeltaFIFO is closed and empty.
 var ErrClosed = errors.New("pop: the DeltaFIFO is closed")
 
 // Known is what has been popped and applied: the Indexer. It is called without
 // the DeltaFIFO's lock.
 type Known[T base.Object] interface {
-	// begin notes that a list of scope has begun.
+	// Begin records that a list of scope has begun.
 	Begin(scope base.ScopeID)
-	// knownIn yields what a scope holds.
+	// KnownIn yields what a scope holds.
 	KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known[T]]
-	// knownAs is what is known of key; held: by scope.
+	// knownAs returns what is known of key, and whether scope holds it.
 	knownAs(key base.Key, scope base.ScopeID) (k known[T], held bool)
-	// trouble is why key's object cannot be decoded, with its metadata if that
-	// could be; nil: it can.
+	// trouble returns why key's object is undecodable, or nil.
 	trouble(key base.Key) (*metav1.PartialObjectMetadata, error)
 }
 
-// known is one object as it is known.
+// known is one object as the Indexer has it.
 type known[T base.Object] struct {
 	Object  T // the last that could be decoded, or zero
 	UID     types.UID
 	Version base.Version
-	// Bad: what the server has cannot be decoded.
+	// Bad: the server's version cannot be decoded.
 	Bad bool
-	// Ahead: of an own write that the scope has not reached.
+	// Ahead: an own write that the scope has not reached.
 	Ahead bool
 }
 
-// DeltaFIFO is the log between the Reflectors and the Indexer: deltas in the
-// order of their streams, popped a batch at a time.
-// Make one with NewDeltaFIFO. Safe for concurrent use; one goroutine pops.
+// DeltaFIFO is the log between the Reflectors and the Indexer: deltas in stream
+// order, popped in batches. Make one with NewDeltaFIFO. Safe for concurrent
+// use; only one goroutine pops.
 type DeltaFIFO[T base.Object] struct {
 	known Known[T]
-	woken *sync.Cond // on mu: something waits, or the waiting is to end
+	woken *sync.Cond // on mu: something waits, or waiting must end
 	mu    struct {
 		sync.Mutex
 		log    deltaLog[T]
@@ -57,17 +55,17 @@ type DeltaFIFO[T base.Object] struct {
 	}
 }
 
-// NewDeltaFIFO makes an empty log. It starts nothing.
+// NewDeltaFIFO returns an empty log. It starts nothing.
 func NewDeltaFIFO[T base.Object](known Known[T]) *DeltaFIFO[T] {
 	f := &DeltaFIFO[T]{known: known}
 	f.woken = sync.NewCond(&f.mu)
 	return f
 }
 
-// Push appends a delta of a watch: Added, Updated or Deleted. Two deletions of
-// a key in a row become one, the one that knows the final state. Above a
-// backlog of some thousand deltas, an update goes into the key's last one, unless
-// a handler asks for every event.
+// Push appends a delta of a watch: Added, Updated or Deleted. Two consecutive
+// deletions of a key become one, the one that knows the final state. Above a
+// backlog of mergeAbove deltas, an update merges into the key's last delta,
+// unless a handler asks for every event.
 func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -77,15 +75,15 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	}
 }
 
-// Keep every update, until what waits takes so many bytes. Negative: always. 0:
-// nobody asks for every update.
+// Keep keeps every update until the backlog takes that many bytes. Negative:
+// always. 0: no handler asks for every update.
 func (f *DeltaFIFO[T]) Keep(bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.keep = bytes
 }
 
-// Bookmark notes that scope has reached v.
+// Bookmark records that scope has reached v.
 func (f *DeltaFIFO[T]) Bookmark(scope base.ScopeID, v base.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,8 +93,8 @@ func (f *DeltaFIFO[T]) Bookmark(scope base.ScopeID, v base.Version) {
 	}
 }
 
-// Resync appends a Sync delta, for one handler, for each of objects of which no
-// delta waits that will tell the handler anyway.
+// Resync appends a Sync delta for one handler, for each object without a
+// waiting delta that reaches the handler anyway.
 func (f *DeltaFIFO[T]) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, T]) {
 	for key, obj := range objects {
 		f.mu.Lock()
@@ -118,8 +116,8 @@ func (f *DeltaFIFO[T]) Waits() bool {
 	return f.mu.log.places.Len() > 0
 }
 
-// PopBatch blocks until something waits and takes the front of the log. Lists
-// come whole. It returns ctx's error when ctx ends.
+// PopBatch blocks until something waits, and takes the front of the log. A list
+// is never split. It returns ctx's error when ctx ends.
 func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
 	defer f.WakeAtEnd(ctx)()
 	return f.PopBatchWoken(ctx)
@@ -135,7 +133,7 @@ func (f *DeltaFIFO[T]) PopBatchWoken(ctx context.Context) (Batch[T], error) {
 	return f.mu.log.batch(BatchLimit), nil
 }
 
-// WakeAtEnd has who waits look at ctx when it ends, until stop is called.
+// WakeAtEnd wakes blocked poppers when ctx ends, until stop is called.
 func (f *DeltaFIFO[T]) WakeAtEnd(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		f.mu.Lock()
@@ -144,8 +142,8 @@ func (f *DeltaFIFO[T]) WakeAtEnd(ctx context.Context) (stop func() bool) {
 	})
 }
 
-// wait blocks until something waits in the log, or ctx has ended and somebody
-// wakes it.
+// wait blocks until something waits in the log, or until it is woken after ctx
+// has ended.
 func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -165,7 +163,7 @@ func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 	return nil
 }
 
-// Newest is the version of key in scope that waits, or else is known; 0: none.
+// Newest returns the newest waiting or known version of key in scope; 0: none.
 func (f *DeltaFIFO[T]) Newest(scope base.ScopeID, key base.Key) base.Version {
 	f.mu.Lock()
 	v := f.mu.log.Newest(key)
@@ -174,24 +172,24 @@ func (f *DeltaFIFO[T]) Newest(scope base.ScopeID, key base.Key) base.Version {
 	return max(v, k.Version)
 }
 
-// Len is the number of deltas that wait.
+// Len returns the number of waiting deltas.
 func (f *DeltaFIFO[T]) Len() int { return f.Snapshot().Deltas }
 
-// FIFOSnapshot says what waits in a DeltaFIFO.
+// FIFOSnapshot is the state of a DeltaFIFO.
 type FIFOSnapshot struct {
-	Deltas int    // that wait
-	Merged uint64 // deltas that went into an earlier one, since the start
+	Deltas int    // waiting
+	Merged uint64 // deltas merged into an earlier one since the start
 }
 
-// Snapshot says what waits.
+// Snapshot returns the present state.
 func (f *DeltaFIFO[T]) Snapshot() FIFOSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return FIFOSnapshot{Deltas: f.mu.log.live, Merged: f.mu.log.merged}
 }
 
-// Close lets Pop and PopBatch return ErrClosed once nothing waits. What is
-// pushed later is dropped.
+// Close makes PopBatch return ErrClosed once nothing waits. Later pushes are
+// dropped.
 func (f *DeltaFIFO[T]) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,49 +12,48 @@ import (
 )
 
 const (
-	// BatchLimit of deltas that a batch takes, save for a list or a merged
-	// backlog, which is never split.
+	// BatchLimit is the number of deltas in a batch. A list or a merged backlog
+	// may exceed it, since neither is split.
 	BatchLimit = 1024
-	// mergeAbove so many waiting deltas, consecutive updates of a key merge, unless
-	// they are kept.
+	// mergeAbove is the number of waiting deltas above which consecutive
+	// updates of a key merge, unless they are kept.
 	mergeAbove = 4096
 )
 
-// Reached says that a batch brings a scope to a version: of a bookmark, of the
-// last event of the watch, or of a list.
+// Reached reports the version to which a batch brings a scope: of a bookmark,
+// of the last watch event, or of a list.
 type Reached struct {
 	Scope   base.ScopeID
 	Version base.Version
-	// List is the version of the last list that ends in the batch; 0: none does.
+	// List is the version of the last list that ends in the batch; 0: none.
 	List base.Version
 }
 
-// Batch is a contiguous front of the log. It is valid until the next
-// PopBatch.
+// Batch is a contiguous front of the log. It is valid until the next PopBatch.
 type Batch[T base.Object] struct {
-	// Deltas in the order of their streams.
+	// Deltas are in the order of their streams.
 	Deltas []Delta[T]
-	// Reached, by ascending scope, once each.
+	// Reached has each scope at most once, in ascending order.
 	Reached []Reached
 	// Synced are the scopes whose first list ends in this batch.
 	Synced []base.ScopeID
-	// Relisted are the scopes of which a list ends in this batch that is not their
-	// first one.
+	// Relisted are the scopes for which a later list ends in this batch.
 	Relisted []base.ScopeID
-	// Epochs are the scopes that begin anew with this batch: the server's
-	// revisions went back, and versions from before mean nothing.
+	// Epochs are the scopes that start over with this batch: the server's
+	// revisions went back, and earlier versions mean nothing.
 	Epochs []base.ScopeID
-	// merged is how many deltas went into an earlier one since the last batch.
+	// Merged is how many deltas merged into an earlier one since the last
+	// batch.
 	Merged uint64
 }
 
-// place is one place of the log: a delta, or a mark of a scope.
+// place is one entry of the log: a delta, or a mark of a scope.
 type place[T base.Object] struct {
 	Delta[T]
 	mark mark
 	// joined: the next place belongs to the same batch.
 	joined bool
-	// gone: its scope has ended.
+	// gone: the scope has ended.
 	gone bool
 }
 
@@ -67,29 +66,29 @@ const (
 	epoch         // a list of new revisions begins here
 )
 
-// deltaLog is the pure core of the DeltaFIFO: deltas in the order of their
-// streams, with an index by key once it is needed. Deltas of the last batch
-// count as waiting until release: they are not in the Indexer yet.
+// deltaLog is the pure core of the DeltaFIFO: deltas in stream order, indexed
+// by key once that is needed. Deltas of the last batch count as waiting until
+// release, since they are not in the Indexer yet.
 type deltaLog[T base.Object] struct {
 	places  deque.Deque[place[T]]
-	last    map[base.Key]uint64 // number of a key's last delta, while indexed
+	last    map[base.Key]uint64 // position of a key's last delta, while indexed
 	indexed bool
 	scopes  []scopeLog
-	live    int    // deltas that wait
-	bytes   int64  // that they take
-	keep    int64  // as DeltaFIFO.keep
-	merged  uint64 // deltas that went into an earlier one
-	said    uint64 // of merged, by batches
+	live    int    // waiting deltas
+	bytes   int64  // of the waiting deltas
+	keep    int64  // as in DeltaFIFO.Keep
+	merged  uint64 // deltas merged into an earlier one
+	said    uint64 // the part of merged that batches have reported
 	whole   uint64 // places below belong to one batch: updates merged across them
-	barrier uint64 // nothing merges with places below: a list comes between
+	barrier uint64 // nothing merges with places below: a list is in between
 	flight  Batch[T]
 }
 
-// scopeLog is what the log knows of one scope.
+// scopeLog is the log's state of one scope.
 type scopeLog struct {
-	bookmark uint64 // 1 + number of a bookmark with no delta after it; 0: none
+	bookmark uint64 // 1 + position of a bookmark with no delta after it; 0: none
 	listed   bool   // the end of the first list has been popped
-	ended    bool   // what still comes of it is dropped
+	ended    bool   // later deltas are dropped
 }
 
 func (l *deltaLog[T]) scope(id base.ScopeID) *scopeLog {
@@ -99,7 +98,7 @@ func (l *deltaLog[T]) scope(id base.ScopeID) *scopeLog {
 	return &l.scopes[id]
 }
 
-// push appends d, or lets it go into the key's last delta.
+// push appends d, or merges it into the key's last delta.
 func (l *deltaLog[T]) push(d Delta[T]) {
 	if l.scope(d.Scope).ended {
 		return
@@ -114,7 +113,7 @@ func (l *deltaLog[T]) push(d Delta[T]) {
 	l.add(place[T]{Delta: d})
 }
 
-// long: updates merge.
+// long reports whether updates merge.
 func (l *deltaLog[T]) long() bool {
 	return l.live >= mergeAbove && (l.keep == 0 || l.keep > 0 && l.bytes >= l.keep)
 }
@@ -133,8 +132,8 @@ func (l *deltaLog[T]) add(p place[T]) {
 	l.bytes += p.weight()
 }
 
-// index makes the index by key, if anything waits. It then lasts until the log
-// is empty: most of the time a log is short and nobody asks for a key.
+// index builds the index by key if anything waits. It lasts until the log is
+// empty. Usually the log is short and needs no index.
 func (l *deltaLog[T]) index() {
 	if l.indexed || l.places.Len()+len(l.flight.Deltas) == 0 {
 		return
@@ -153,8 +152,8 @@ func (l *deltaLog[T]) index() {
 	l.indexed = true
 }
 
-// merge reports whether d went into the delta of the same key and scope that
-// is the key's last.
+// merge merges d into the key's last delta if that has the same scope, and
+// reports whether it did.
 func (l *deltaLog[T]) merge(d Delta[T]) bool {
 	last, ok := l.last[d.Key]
 	if !ok || last < max(l.places.Front(), l.barrier) {
@@ -182,15 +181,16 @@ func (l *deltaLog[T]) merge(d Delta[T]) bool {
 		if p.Type == Sync {
 			p.Type = Updated
 		}
-		// The place now shows what the stream says only here: a batch that has
-		// one must have the other, or the scope would be in a state it never had.
+		// The place now holds what the stream delivers only here. A batch with
+		// one must have the other, or the scope would be in a state that it
+		// never had.
 		l.whole = l.places.Back()
 		return true
 	}
 	return false
 }
 
-// mark notes that scope has reached v.
+// mark records that scope has reached v.
 func (l *deltaLog[T]) mark(scope base.ScopeID, v base.Version) {
 	s := l.scope(scope)
 	if s.ended {
@@ -216,25 +216,25 @@ func (l *deltaLog[T]) group(scope base.ScopeID, deltas *deque.Deque[Delta[T]], v
 	l.barrier = l.places.Back()
 }
 
-// waits says whether a delta of key waits, or is in the last batch.
+// waits reports whether a delta of key waits, or is in the last batch.
 func (l *deltaLog[T]) waits(key base.Key) bool {
 	l.index()
 	_, ok := l.last[key]
 	return ok
 }
 
-// tells says whether what waits of key will tell handler of it.
+// tells reports whether a waiting delta of key will reach handler.
 func (l *deltaLog[T]) tells(key base.Key, handler int) bool {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() {
-		return false // or it is being told just now
+		return false // or it is being delivered
 	}
 	p := l.places.At(last)
 	return !p.gone && (p.Type != Sync || p.Handler == handler)
 }
 
-// Newest is the version of the delta of key that waits last; 0: none waits.
+// Newest returns the version of the last waiting delta of key; 0: none.
 func (l *deltaLog[T]) Newest(key base.Key) base.Version {
 	l.index()
 	last, ok := l.last[key]
@@ -244,7 +244,7 @@ func (l *deltaLog[T]) Newest(key base.Key) base.Version {
 	return l.places.At(last).Version
 }
 
-// waiting is the last delta of each key that waits in scope.
+// waiting returns the last waiting delta of each key in scope.
 func (l *deltaLog[T]) waiting(scope base.ScopeID) map[base.Key]Delta[T] {
 	out := make(map[base.Key]Delta[T])
 	for _, d := range l.flight.Deltas {
@@ -260,7 +260,7 @@ func (l *deltaLog[T]) waiting(scope base.ScopeID) map[base.Key]Delta[T] {
 	return out
 }
 
-// release forgets the last batch: it has been applied.
+// release drops the last batch, which has been applied.
 func (l *deltaLog[T]) release() {
 	front := l.places.Front()
 	for i := 0; l.indexed && i < len(l.flight.Deltas); i++ {
@@ -273,7 +273,7 @@ func (l *deltaLog[T]) release() {
 		l.indexed = false
 		clear(l.last)
 	}
-	// Memory for a whole backlog stays while there are backlogs.
+	// Memory for a large backlog is kept while backlogs recur.
 	large := len(l.flight.Deltas) < cap(l.flight.Deltas)/4 || cap(l.flight.Deltas) > 2*mergeAbove
 	clear(l.flight.Deltas)
 	l.flight.Deltas = l.flight.Deltas[:0]
@@ -287,7 +287,7 @@ func (l *deltaLog[T]) release() {
 	l.flight.Synced, l.flight.Relisted, l.flight.Epochs = nil, nil, nil
 }
 
-// batch takes the front of the log. What it returns is valid until release.
+// batch takes the front of the log. The result is valid until release.
 func (l *deltaLog[T]) batch(limit int) Batch[T] {
 	l.release()
 	b := &l.flight
@@ -302,13 +302,13 @@ func (l *deltaLog[T]) batch(limit int) Batch[T] {
 			break
 		}
 		if list := p.joined || p.mark == listEnd; list && !joined && b.listed(p.Scope) != 0 {
-			break // the rules look at the version of the list that a delta is in
+			break // the rules need the version of the list that a delta belongs to
 		}
 		if len(b.Deltas) >= limit && !joined && l.places.Front() >= l.whole && p.mark == isDelta {
 			break
 		}
 		if p.joined && !joined {
-			b.Deltas = slices.Grow(b.Deltas, l.live) // a list comes whole
+			b.Deltas = slices.Grow(b.Deltas, l.live) // a list is not split
 		}
 		joined = p.joined
 		l.take(b, l.places.Pop())
@@ -338,8 +338,8 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 		l.live--
 		l.bytes -= p.weight()
 		b.Deltas = append(b.Deltas, p.Delta)
-		// What a list finds missing reaches nothing before the list's end. The watch
-		// tells of an end by its version, be the object readable or not.
+		// An object that a list found missing does not advance the scope before
+		// the list's end. A deletion from the watch does, decodable or not.
 		if p.Type == Added || p.Type == Updated || p.Type == Deleted && !p.joined {
 			b.reach(p.Scope, p.Version, 0)
 		}

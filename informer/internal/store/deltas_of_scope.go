@@ -9,24 +9,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Open has the log take deltas of a scope that is new, or that has the number
-// of one which has ended and which nothing speaks of any more.
+// Open makes the log accept deltas of a new scope. Its number may be that of an
+// ended scope to which no delta refers any more.
 func (f *DeltaFIFO[T]) Open(id base.ScopeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*f.mu.log.scope(id) = scopeLog{}
 }
 
-// End drops what waits of a scope, and all that still comes of it. Only the
-// batch that has been popped, if any, may still speak of it.
+// End drops the deltas of a scope, waiting and future. Only the batch popped
+// last may still contain some.
 func (f *DeltaFIFO[T]) End(id base.ScopeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.end(id)
 }
 
-// SpeaksOf says whether the batch that has been popped last has something of a
-// scope.
+// SpeaksOf reports whether the batch popped last refers to a scope.
 func (f *DeltaFIFO[T]) SpeaksOf(id base.ScopeID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,8 +38,8 @@ func (b Batch[T]) SpeaksOf(id base.ScopeID) bool {
 		slices.ContainsFunc(b.Deltas, func(d Delta[T]) bool { return d.Scope == id })
 }
 
-// Without is b less what it says of scopes that have ended. b stays as it is:
-// the log still reads it.
+// Without returns b without the ended scopes. b itself stays unchanged: the log
+// still reads it.
 func (b Batch[T]) Without(ended func(base.ScopeID) bool) Batch[T] {
 	return Batch[T]{
 		Deltas:   slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
@@ -51,7 +50,7 @@ func (b Batch[T]) Without(ended func(base.ScopeID) bool) Batch[T] {
 	}
 }
 
-// end blanks the places of a scope, and makes the index anew where there is one.
+// end blanks the places of a scope and rebuilds the index, if there is one.
 func (l *deltaLog[T]) end(id base.ScopeID) {
 	*l.scope(id) = scopeLog{ended: true}
 	for at := l.places.Front(); at < l.places.Back(); at++ {

@@ -10,84 +10,87 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Change is what one step did to one object, as the Indexer shows it.
+// Change is the effect of one step on one object, as the Indexer shows it.
 type Change[T base.Object] struct {
 	Key  base.Key
-	Slot uint32 // as in row
-	// old was shown to the scopes in before. No scope in before: there was none.
+	Slot uint32 // as in Row
+	// Old was shown to the scopes in Before. An empty Before: there was no
+	// object.
 	Old    T
 	OldUID types.UID
 	Before *ScopeSet
-	// new is shown to the scopes in after. No scope in after: the object is
-	// gone, and new is the last state it is known to have had.
+	// New is shown to the scopes in After. An empty After: the object is gone,
+	// and New is its last known state.
 	New    T
 	NewUID types.UID
 	After  *ScopeSet
-	// same: the object did not change, only the scopes that hold it.
+	// Same: the object did not change, only the scopes that hold it.
 	Same bool
-	// resync: nothing changed, the object is given again to this handler.
+	// Resync: nothing changed; Handler receives the object again.
 	Resync  bool
 	Handler int
-	// relisted: a resync because of a list that has the object unchanged.
+	// Relisted: a resync because a list has the object unchanged.
 	Relisted bool
-	Bytes    uint32 // of old, as in Item; 0: unknown
-	// finalStateUnknown and leftScope say more of an object that is gone.
+	Bytes    uint32 // of Old, as in Item; 0: unknown
+	// finalStateUnknown and LeftScope qualify the end of an object.
 	finalStateUnknown, LeftScope bool
-	Trouble                      *Trouble // nil: it could be decoded, and can be
+	Trouble                      *Trouble // nil: it was and is decodable
 }
 
-// End is the last state known of old, for those who see it go; unknown: it may
-// have had a later one.
+// End returns the last known state of Old for handlers that see it deleted.
+// unknown: it may have had a later state.
 func (c *Change[T]) End() (obj T, unknown bool) {
 	if c.NewUID != c.OldUID {
-		return c.Old, true // another object has its key: the end was not seen
+		return c.Old, true // another object has its key: its end was not seen
 	}
 	return c.New, c.finalStateUnknown
 }
 
-// Observed is the answer to an own write, in the informer's representation.
+// Observed is the server's answer to an own write, in the informer's
+// representation.
 type Observed[T base.Object] struct {
 	Effect  base.WriteEffect
 	Key     base.Key
 	UID     types.UID
 	Version base.Version // 0: unknown
 	Object  T            // of a Stored write, transformed
-	// err says why the transform refuses what was Stored; then Object is nil, and
-	// metadata and original are as in Item.
+	// Err is why the transform refuses the stored object. Object is then nil,
+	// and Metadata and Original are as in Item.
 	Err      error
 	Metadata *metav1.PartialObjectMetadata
 	Original T
-	// In are the scopes that the object matches. Unsure are those whose selector
-	// cannot be evaluated here. It is outside of all others.
+	// In are the scopes that the object matches, Unsure those whose selector
+	// cannot be evaluated here. It matches no others.
 	In, Unsure *ScopeSet
 }
 
 // Row is one object in the Indexer.
 type Row[T base.Object] struct {
 	Key     base.Key
-	slot    uint32 // the key's number while it is held, at whatever position
-	bytes   uint32 // as in Item, as far as it was ever known
+	slot    uint32 // the key's number while it is held; independent of its position
+	bytes   uint32 // as in Item; the last known size
 	Object  T      // the last state that could be decoded
 	UID     types.UID
 	Version base.Version
 	Scopes  *ScopeSet
-	// shelves are where the indices keep the object. Readers leave them alone.
+	// shelves are the object's places in the indices. Readers do not touch
+	// them.
 	shelves []shelf
 	own     *ScopeSet // as in holding
-	Bad     bool      // what the server has now cannot be decoded
-	blank   bool      // bad, and object is zero: nothing was ever shown
-	refused bool      // bad because of the transform alone, which is tried again
+	Bad     bool      // the server's present state cannot be decoded
+	blank   bool      // bad, and Object is zero: no state was ever shown
+	refused bool      // bad only because of the transform, which is retried
 }
 
-// Readable: object is what lists show, be it the newest state or the last that
-// the transform has accepted.
+// Readable reports whether lists show Object: the newest state, or the last one
+// that the transform accepted.
 func (r *Row[T]) Readable() bool { return !r.Bad || r.refused && !r.blank }
 
 func (r *Row[T]) holding() holding {
 	return holding{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Bad}
 }
 
-// shown is what scopes see an object in the row.
+// shown returns the scopes that see an object in the row.
 func (r *Row[T]) shown() *ScopeSet {
 	if r.blank {
 		return nil
@@ -95,23 +98,23 @@ func (r *Row[T]) shown() *ScopeSet {
 	return r.Scopes
 }
 
-// step is one piece of news with its object.
+// step is news with its object.
 type step[T base.Object] struct {
 	news
 	key    base.Key
 	object T
 	err    error
-	// metadata of an object with err, where it is known.
+	// metadata of an object with err, if known.
 	metadata *metav1.PartialObjectMetadata
 	original T          // as in Item
-	handler  int        // again: for this one
+	handler  int        // again: the handler to deliver to
 	values   [][]string // of the object, per index after the first
 	bytes    uint32     // as in Item
-	compared bool       // recompared is the result of a comparison with what is held
+	compared bool       // recompared is the result of a comparison with the held object
 }
 
-// ofDelta is the step that d makes. list is the version of the list that it
-// is part of.
+// ofDelta returns the step for d. list is the version of the list that contains
+// it.
 func ofDelta[T base.Object](d *Delta[T], list base.Version) step[T] {
 	s := step[T]{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
@@ -128,7 +131,7 @@ func ofDelta[T base.Object](d *Delta[T], list base.Version) step[T] {
 	return s
 }
 
-// ofWrite is the step that an own write makes.
+// ofWrite returns the step for an own write.
 func ofWrite[T base.Object](w Observed[T]) step[T] {
 	s := step[T]{
 		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, bad: w.Err != nil},
@@ -145,9 +148,9 @@ func ofWrite[T base.Object](w Observed[T]) step[T] {
 	return s
 }
 
-// slots gives out small numbers, those that came back first.
+// slots allocates small numbers, and reuses returned ones first.
 type slots struct {
-	next uint32 // never given out
+	next uint32 // never allocated
 	back []uint32
 }
 
@@ -163,6 +166,6 @@ func (s *slots) take() uint32 {
 
 func (s *slots) giveBack(slot uint32) {
 	if s.back = append(s.back, slot); len(s.back) == int(s.next) {
-		*s = slots{} // all are back
+		*s = slots{} // all were returned
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/flyball-dev/flyball/internal/vector"
 )
 
-// IndexFunc gives the values under which an index finds obj; none is fine. It
-// is called by one goroutine at a time, must be a pure function of obj, and
-// must not change it.
+// IndexFunc returns the values under which an index finds obj, possibly none.
+// It must be a pure function of obj and must not modify it. Calls do not
+// overlap.
 type IndexFunc[T base.Object] func(obj T) []string
 
 // index finds rows by value.
@@ -42,9 +42,9 @@ type shelf struct {
 	at     uint32
 }
 
-// AddIndex adds an index, also over what is there already. It blocks until the
-// index is complete; reads go on meanwhile. A name that is empty or taken is
-// an error, as is a panic of f: the object it panicked on then has no values.
+// AddIndex adds an index and fills it from the present rows. It blocks until
+// the index is complete; reads continue meanwhile. It returns an error if name
+// is empty or taken, or if f panics: that object then has no values.
 func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	if name == "" || f == nil {
 		return fmt.Errorf("add index %q of %s: it needs a name and a function", name, x.Kind.Kind)
@@ -56,7 +56,7 @@ func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
 			return fmt.Errorf("add index %q of %s: there is an index of this name; choose another", name, x.Kind.Kind)
 		}
 	}
-	rows := x.View() // nobody else writes during this turn
+	rows := x.View() // this turn excludes other writers
 	i := newIndex(name, f)
 	values := make([][]string, 0, rows.Len())
 	var panics []error
@@ -89,10 +89,10 @@ func (x *Indexer[T]) indicesNow() []*index[T] {
 	return x.mu.indices
 }
 
-// evaluateLocked asks the index functions for the values of n objects, those that are
-// ok: for each as many as there are indices beside the first. It has the turn,
-// not the lock of readers: the functions may take their time, and may read. What it returns is
-// valid until the next call.
+// evaluateLocked calls the index functions for those of n objects that are ok.
+// The result has, for each object, one entry per index after the first, and is
+// valid until the next call. The caller holds the turn but not the lock of
+// readers: the functions may be slow, and may read.
 func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key base.Key, obj T, ok bool)) ([][]string, error) {
 	indices := x.indicesNow()[1:]
 	if len(indices) == 0 {
@@ -126,7 +126,7 @@ func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key base.Key, obj
 	return values, some(panics)
 }
 
-// valuesOf calls the index function. A panic costs the object its values.
+// valuesOf calls the index function. If it panics, the object has no values.
 func (i *index[T]) valuesOf(kind string, key base.Key, obj T) (values []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -142,7 +142,7 @@ func (i *index[T]) valuesOf(kind string, key base.Key, obj T) (values []string, 
 	return slices.Compact(values), nil
 }
 
-// some is the first of many errors, with their number.
+// some returns the first of many errors, with their number.
 func some(errs []error) error {
 	switch len(errs) {
 	case 0:
@@ -153,8 +153,8 @@ func some(errs []error) error {
 	return errors.Join(errs[0], fmt.Errorf("and %d more", len(errs)-1))
 }
 
-// shelveLocked brings a row's shelves to its namespace and to values, by index
-// from the second on.
+// shelveLocked sets the indices of a row to its namespace and to values, which
+// start with the second index.
 func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string) {
 	first := [...]string{namespace}
 	if namespace == "" {
@@ -167,8 +167,8 @@ func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string
 	}
 }
 
-// reshelveLocked brings a row's shelves in index i to v. An index whose values
-// did not change is not written. rest are the values of the indices after it.
+// reshelveLocked sets a row's values in index i to v. An index with unchanged
+// values is not written. rest are the values of the following indices.
 func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]string) {
 	if x.shelvedLocked(at, i, v) {
 		return
@@ -184,7 +184,7 @@ func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]strin
 	x.shelveInLocked(at, i, v)
 }
 
-// shelvedLocked: the row's values in index i are v.
+// shelvedLocked reports whether the row's values in index i are v.
 func (x *Indexer[T]) shelvedLocked(at uint32, i int, v []string) bool {
 	n := 0
 	for _, s := range x.mu.rows.At(int(at)).shelves {
@@ -217,7 +217,7 @@ func (x *Indexer[T]) shelveInLocked(at uint32, i int, values []string) {
 	}
 }
 
-// unshelveInLocked takes the row out of index i.
+// unshelveInLocked removes the row from index i.
 func (x *Indexer[T]) unshelveInLocked(at uint32, i int) {
 	r := x.mu.rows.Edit(int(at))
 	kept := r.shelves[:0]
@@ -238,8 +238,8 @@ func (x *Indexer[T]) unshelveLocked(at uint32) {
 	}
 }
 
-// takeOffLocked takes the row at position at from a shelf; the last of the
-// bucket moves there.
+// takeOffLocked removes the row at position at from a shelf. The last row of
+// the bucket takes its place.
 func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
 	b := s.bucket
 	last := b.rows.Pop()
@@ -258,7 +258,7 @@ func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
 	}
 }
 
-// Find is the index of a name, nil if there is none.
+// Find returns the index of that name, or nil.
 func (x *Indexer[T]) Find(name string) *index[T] {
 	for _, i := range x.indicesNow() {
 		if i.name == name {
@@ -268,13 +268,13 @@ func (x *Indexer[T]) Find(name string) *index[T] {
 	return nil
 }
 
-// Found is what an index has for a value, and the rows of the same moment.
+// Found is the rows of one value of an index, with all rows at the same moment.
 type Found[T base.Object] struct {
 	Rows      vector.View[Row[T]]
 	Positions vector.View[uint32]
 }
 
-// Lookup is what an index has for a value, as it is now.
+// Lookup returns what an index has for a value.
 func (x *Indexer[T]) Lookup(name, value string) (f Found[T]) {
 	i := x.Find(name)
 	if i == nil {
@@ -288,7 +288,7 @@ func (x *Indexer[T]) Lookup(name, value string) (f Found[T]) {
 	return f
 }
 
-// ValuesOf are the values of an index under which filter sees an object.
+// ValuesOf returns the values of an index under which filter sees an object.
 func (x *Indexer[T]) ValuesOf(name string, filter *ScopeSet) (values []string) {
 	i := x.Find(name)
 	x.mu.RLock()
@@ -304,12 +304,12 @@ func (x *Indexer[T]) ValuesOf(name string, filter *ScopeSet) (values []string) {
 	return values
 }
 
-// Ask is the values that the named index gives for obj.
+// Ask returns the values that the named index computes for obj.
 func (x *Indexer[T]) Ask(name string, obj T) ([]string, error) {
 	return x.Find(name).valuesOf(x.Kind.Kind, base.KeyOf(obj), obj)
 }
 
-// Lookups is lookup of several values, at one moment.
+// Lookups is Lookup for several values at one moment.
 func (x *Indexer[T]) Lookups(name string, values []string) (all []Found[T]) {
 	i := x.Find(name)
 	x.mu.RLock()

@@ -18,22 +18,22 @@ import (
 )
 
 // Indexer holds the objects of one kind by key, the newest version of each.
-// Writers take turns and change a whole batch under one lock; readers take a
-// snapshot under the same lock, which costs nothing, and walk it without.
-// Make one with NewIndexer. Safe for concurrent use.
+// Writers take turns and change a whole batch under one lock. Readers take a
+// snapshot under the same lock, which is cheap, and walk it without. Make one
+// with NewIndexer. Safe for concurrent use.
 type Indexer[T base.Object] struct {
 	Kind schema.GroupVersionKind
-	// turn is held by a writer from end to end, also while it calls index
-	// functions, which may read: mu is held only for the change itself.
+	// turn is held by a writer from start to end, also while it calls index
+	// functions, which may read. mu is held only for the change itself.
 	turn struct {
 		sync.Mutex
-		values  [][]string  // memory of evaluateLocked
-		changes []Change[T] // memory of what apply and observe return
+		values  [][]string  // buffer of evaluateLocked
+		changes []Change[T] // buffer for the results of Apply and Observe
 	}
 	mu struct {
 		sync.RWMutex
 		at      map[base.Key]uint32 // positions in rows
-		most    int                 // keys that at has held since it was made
+		most    int                 // largest length of at since it was made
 		rows    vector.Vector[Row[T]]
 		slots   slots // of the rows
 		bytes   int64 // of the rows
@@ -42,7 +42,7 @@ type Indexer[T base.Object] struct {
 		bad     map[base.Key]*base.Undecodable // of rows that are bad
 		reached []base.Version                 // by scope
 		tombs   ageing[types.UID, tombstone]
-		floors  ageing[base.Key, base.Version] // newest known versions of keys that are gone
+		floors  ageing[base.Key, base.Version] // newest known versions of deleted keys
 		awaited ageing[base.Key, base.Version]
 		ahead   ageing[base.Key, ahead] // own writes that a scope may not have reached
 		waiters map[base.Key][]*waiter
@@ -52,7 +52,7 @@ type Indexer[T base.Object] struct {
 	}
 }
 
-// NewIndexer makes an empty Indexer.
+// NewIndexer returns an empty Indexer.
 func NewIndexer[T base.Object](kind schema.GroupVersionKind) *Indexer[T] {
 	x := &Indexer[T]{Kind: kind}
 	x.mu.at = make(map[base.Key]uint32)
@@ -61,15 +61,16 @@ func NewIndexer[T base.Object](kind schema.GroupVersionKind) *Indexer[T] {
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.floors.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
-	x.mu.ahead.limit = math.MaxInt // the objects are the limit
+	x.mu.ahead.limit = math.MaxInt // limited by the number of objects
 	x.mu.waiters = make(map[base.Key][]*waiter)
 	return x
 }
 
-// Apply takes a whole batch under one lock and returns what changed, in order.
-// The error names index functions that panicked; the batch is applied all the
-// same. The caller then calls what passed returns. The changes are valid until
-// the next apply or observe; who is done with them clears them.
+// Apply applies a whole batch under one lock and returns the changes in order.
+// The error names index functions that panicked; the batch is applied
+// regardless. Afterwards the caller calls the functions that Passed returns.
+// The changes are valid until the next Apply or Observe; the caller clears them
+// when done.
 func (x *Indexer[T]) Apply(b Batch[T]) ([]Change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -113,7 +114,8 @@ func (x *Indexer[T]) Apply(b Batch[T]) ([]Change[T], error) {
 	return changes, err
 }
 
-// listed is the version of the list of scope that ends in the batch; 0: none.
+// listed returns the version of the list of scope that ends in the batch; 0:
+// none.
 func (b Batch[T]) listed(scope base.ScopeID) base.Version {
 	for _, r := range b.Reached {
 		if r.Scope == scope {
@@ -123,7 +125,7 @@ func (b Batch[T]) listed(scope base.ScopeID) base.Version {
 	return 0
 }
 
-// Observe takes the answer to an own write, by the same rules.
+// Observe applies the answer to an own write, by the same rules.
 func (x *Indexer[T]) Observe(w Observed[T]) ([]Change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -138,7 +140,7 @@ func (x *Indexer[T]) Observe(w Observed[T]) ([]Change[T], error) {
 	return x.takeLocked(&s, changes), err
 }
 
-// roomLocked is an empty slice for n changes, of memory that was used before.
+// roomLocked returns an empty slice for n changes, reusing memory.
 func (x *Indexer[T]) roomLocked(n int) []Change[T] {
 	if n > BatchLimit {
 		return make([]Change[T], 0, n)
@@ -149,7 +151,7 @@ func (x *Indexer[T]) roomLocked(n int) []Change[T] {
 	return x.turn.changes[:0]
 }
 
-// growLocked makes the map fit for n more keys at once, if they are many.
+// growLocked makes room in the map for n more keys at once, if they are many.
 func (x *Indexer[T]) growLocked(n int) {
 	if n <= BatchLimit || n <= 4*len(x.mu.at) {
 		return
@@ -159,7 +161,7 @@ func (x *Indexer[T]) growLocked(n int) {
 	x.mu.at, x.mu.most = at, len(x.mu.at)+n
 }
 
-// takeLocked takes one step and appends what it changed.
+// takeLocked applies one step and appends what it changed.
 func (x *Indexer[T]) takeLocked(s *step[T], changes []Change[T]) []Change[T] {
 	if c, ok := x.stepLocked(s); ok {
 		changes = append(changes, c)
@@ -170,8 +172,8 @@ func (x *Indexer[T]) takeLocked(s *step[T], changes []Change[T]) []Change[T] {
 	return changes
 }
 
-// stepLocked lets the rules decide on one key, and does as they say. ok: there
-// is something to tell.
+// stepLocked applies the decision of the rules for one key. ok: c is a change
+// to deliver.
 func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
 	var h holding
 	var r Row[T]
@@ -232,7 +234,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
 	return c, true
 }
 
-// bookLocked notes what the rules want remembered beside the objects.
+// bookLocked records what the rules remember besides the objects.
 func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	switch {
 	case o.buried == "":
@@ -262,7 +264,7 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 	}
 }
 
-// addLocked adds a row for key, and returns its position.
+// addLocked adds a row for key and returns its position.
 func (x *Indexer[T]) addLocked(key base.Key) uint32 {
 	at := uint32(x.mu.rows.Len())
 	x.mu.at[key] = at
@@ -271,14 +273,14 @@ func (x *Indexer[T]) addLocked(key base.Key) uint32 {
 	return at
 }
 
-// putLocked stores in the row at a position what o says of its key, and returns
-// what is shown then.
+// putLocked stores the decision o in the row at a position, and returns what
+// the row then shows.
 func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.UID, shown *ScopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
 	other := r.UID != o.next.uid
 	r.UID, r.Version, r.Scopes = o.next.uid, o.next.version, o.next.scopes
 	r.own, r.Bad = o.next.own, o.next.bad
-	if s.bytes != 0 && s.version == o.next.version { // the answer to an own write does not say it, its echo does
+	if s.bytes != 0 && s.version == o.next.version { // the echo of an own write has the size, the answer does not
 		x.mu.bytes += int64(s.bytes) - int64(r.bytes)
 		r.bytes = s.bytes
 	}
@@ -290,7 +292,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 		r.refused = !base.IsNil(s.original)
 		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key], r, other)
 		if other && !r.blank {
-			// What was shown is gone, and nothing can be shown in its place.
+			// The shown object is gone, and there is none to replace it.
 			obj, uid = r.Object, r.UID
 			var none T
 			r.Object, r.blank = none, true
@@ -302,7 +304,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 	return r.Object, r.UID, r.shown(), !o.take || r.Bad
 }
 
-// removeLocked takes a row out; the last row moves into its place.
+// removeLocked removes a row; the last row takes its place.
 func (x *Indexer[T]) removeLocked(key base.Key) {
 	at := x.mu.at[key]
 	x.unshelveLocked(at)
@@ -319,7 +321,7 @@ func (x *Indexer[T]) removeLocked(key base.Key) {
 		}
 	}
 	if x.mu.most > 1024 && len(x.mu.at) < x.mu.most/4 {
-		// A map does not shrink: a new one gives the memory back.
+		// A map never shrinks: only a new one frees memory.
 		at := make(map[base.Key]uint32, len(x.mu.at))
 		for k, v := range x.mu.at {
 			at[k] = v
@@ -328,8 +330,8 @@ func (x *Indexer[T]) removeLocked(key base.Key) {
 	}
 }
 
-// Get is the row of key. With an error, obj is the last state that the transform
-// has accepted.
+// Get returns the row of key. With an error, obj is the last state that the
+// transform accepted.
 func (x *Indexer[T]) Get(key base.Key) (obj T, scopes *ScopeSet, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -347,17 +349,17 @@ func (x *Indexer[T]) Get(key base.Key) (obj T, scopes *ScopeSet, err error) {
 	return obj, r.Scopes, nil
 }
 
-// View is all rows as they are now.
+// View returns all rows as they are now.
 func (x *Indexer[T]) View() vector.View[Row[T]] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.mu.rows.View()
 }
 
-// Len is the number of objects, those that cannot be decoded among them.
+// Len returns the number of objects, including undecodable ones.
 func (x *Indexer[T]) Len() int { return x.View().Len() }
 
-// ObjectsIn are the objects that a scope shows, as they are at the call.
+// ObjectsIn returns the objects that a scope shows at the time of the call.
 func (x *Indexer[T]) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, T] {
 	rows := x.View()
 	return func(yield func(base.Key, T) bool) {
@@ -394,7 +396,7 @@ func (x *Indexer[T]) knownAs(key base.Key, scope base.ScopeID) (k known[T], held
 	return k, r.Scopes.Has(scope)
 }
 
-// Holds says whether obj is the object in the row of its key.
+// Holds reports whether obj is the very object in the row of its key.
 func (x *Indexer[T]) Holds(obj T) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -402,7 +404,7 @@ func (x *Indexer[T]) Holds(obj T) bool {
 	return ok && any(x.mu.rows.At(int(at)).Object) == any(obj)
 }
 
-// Mend puts truth in the place of changed, if that is still what key has.
+// Mend replaces changed by truth, if key still holds changed.
 func (x *Indexer[T]) Mend(key base.Key, changed, truth T) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()

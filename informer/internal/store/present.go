@@ -10,13 +10,13 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Present is what scope holds once all that waits in the log has been applied:
-// the state of its stream as far as it was pushed. One goroutine at a time
-// pushes for the scope, and it alone calls this.
+// Present yields what scope holds once the whole log is applied: the state of
+// its stream as far as it was pushed. Only the goroutine that pushes for the
+// scope calls it.
 func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
 	return func(yield func(Delta[T]) bool) {
-		// What waits is asked first, as in Replacement.Commit: what is applied
-		// between the two questions is then in both answers.
+		// The log is read before the Indexer, as in Replacement.Commit, so a
+		// delta applied in between is in both.
 		f.mu.Lock()
 		news, anew := f.mu.log.news(scope)
 		f.mu.Unlock()
@@ -45,7 +45,8 @@ func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
 	}
 }
 
-// troubled is d of an object that cannot be decoded, or of its healed state.
+// troubled returns d for an object that cannot be decoded, or for its healed
+// state.
 func (f *DeltaFIFO[T]) troubled(d Delta[T]) Delta[T] {
 	if metadata, err := f.known.trouble(d.Key); err != nil {
 		var none T
@@ -56,8 +57,8 @@ func (f *DeltaFIFO[T]) troubled(d Delta[T]) Delta[T] {
 	return d
 }
 
-// news is the last delta of each key of scope that waits and tells of a change.
-// anew: a list of new revisions is among them.
+// news returns the last waiting delta of each key of scope, except Syncs. anew:
+// a new epoch is among them.
 func (l *deltaLog[T]) news(scope base.ScopeID) (news map[base.Key]Delta[T], anew bool) {
 	news = make(map[base.Key]Delta[T])
 	for _, d := range l.flight.Deltas {

@@ -13,8 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Quarantine is what filter sees of the objects that cannot be decoded, sorted
-// by key.
+// Quarantine returns the undecodable objects that filter sees, sorted by key.
 func (x *Indexer[T]) Quarantine(filter *ScopeSet) []*base.Undecodable {
 	x.mu.RLock()
 	var out []*base.Undecodable
@@ -38,8 +37,8 @@ func (x *Indexer[T]) trouble(key base.Key) (*metav1.PartialObjectMetadata, error
 	return u.Metadata, errors.Unwrap(u.Err)
 }
 
-// undecodable is s as an entry of the quarantine. was is the one before, if any,
-// and r the row, whose object is of another UID if other.
+// undecodable returns the quarantine entry for s. was is the previous entry, if
+// any. r is the row; other: its object has another UID.
 func (x *Indexer[T]) undecodable(s *step[T], was *base.Undecodable, r *Row[T], other bool) *base.Undecodable {
 	err := &base.UndecodableError{Kind: x.Kind, Key: s.key, Err: s.err, Refused: r.refused}
 	u := &base.Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
@@ -55,15 +54,15 @@ func (x *Indexer[T]) undecodable(s *step[T], was *base.Undecodable, r *Row[T], o
 	return u
 }
 
-// Trouble is what a change does to a key that could not be decoded before it,
-// or cannot after it.
+// Trouble is the effect of a change on a key that is undecodable before it or
+// after it.
 type Trouble struct {
-	// before and after are the scopes that hold the key, decodable or not.
+	// Before and After are the scopes that hold the key, decodable or not.
 	Before, After *ScopeSet
-	Was, Is       *base.Undecodable // nil: it can be decoded, or there is no object
+	Was, Is       *base.Undecodable // nil: decodable, or there is no object
 }
 
-// SeenBy is the trouble as filter sees it. A change without any has nil.
+// SeenBy returns the trouble as filter sees it, nil without any.
 func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
 	if t == nil {
 		return nil, nil
@@ -77,7 +76,8 @@ func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
 	return was, is
 }
 
-// Refused is what is in quarantine at key because of the transform; nil: nothing.
+// Refused returns the quarantine entry that the transform caused at key, or
+// nil.
 func (x *Indexer[T]) Refused(key base.Key) *base.Undecodable {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -87,8 +87,8 @@ func (x *Indexer[T]) Refused(key base.Key) *base.Undecodable {
 	return nil
 }
 
-// Accept stores obj, which the transform has made of what it refused, if u still
-// is what is known of its key.
+// Accept stores obj, the transform's later result for a refused object, if u is
+// still the key's present state.
 func (x *Indexer[T]) Accept(u *base.Undecodable, obj T) ([]Change[T], error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()

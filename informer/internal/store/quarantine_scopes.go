@@ -9,14 +9,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Spoils is what one scope has in quarantine.
+// Spoils summarizes the quarantine of one scope.
 type Spoils struct {
 	N     int
 	Since time.Time
 	First *base.Undecodable
 }
 
-// SpoilsOf is what each scope that has any has in quarantine.
+// SpoilsOf returns the quarantine of each scope that has one.
 func (x *Indexer[T]) SpoilsOf() map[base.ScopeID]Spoils {
 	x.mu.RLock()
 	defer x.mu.RUnlock()

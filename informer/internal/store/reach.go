@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// ahead is an own write that was stored, and the scopes it was judged to be in.
+// ahead is a stored own write, and the scopes it was judged to be in.
 type ahead struct {
 	version base.Version
 	in      *ScopeSet
@@ -26,8 +26,8 @@ func (x *Indexer[T]) reachLocked(scope base.ScopeID, v base.Version) {
 	x.mu.reached[scope] = max(x.mu.reached[scope], v)
 }
 
-// unlistedLocked are the own writes that a list should have had, and has not:
-// they were observed after the list had been compared with what was known.
+// unlistedLocked yields the own writes that a list should contain but does not:
+// they were observed after the list was compared with the known state.
 func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []base.Version) iter.Seq[step[T]] {
 	before := world{reached: reached}.of(list.Scope)
 	gone := make(map[base.Key]step[T])
@@ -52,8 +52,8 @@ func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []b
 	return maps.Values(gone)
 }
 
-// epochLocked forgets the versions of what scope holds: they mean nothing any
-// more, so that the order of arrival decides.
+// epochLocked drops the versions of what scope holds. They mean nothing in the
+// new epoch, so the order of arrival decides.
 func (x *Indexer[T]) epochLocked(scope base.ScopeID) {
 	for i := range x.mu.rows.Len() {
 		if x.mu.rows.At(i).Scopes.Has(scope) {
@@ -73,22 +73,22 @@ func (x *Indexer[T]) epochLocked(scope base.ScopeID) {
 	}
 }
 
-// Begin notes that scope has begun a list, which may still speak of what is
-// gone by the time it is applied.
+// Begin records that scope has begun a list, which may still contain objects
+// that are gone when it is applied.
 func (x *Indexer[T]) Begin(scope base.ScopeID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reachLocked(scope, 0)
 }
 
-// Reached is the version that a scope has reached; 0: none yet.
+// Reached returns the version that a scope has reached; 0: none yet.
 func (x *Indexer[T]) Reached(scope base.ScopeID) base.Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return world{reached: x.mu.reached}.of(scope)
 }
 
-// sweepLocked drops what was remembered for scopes that are past it now.
+// sweepLocked drops what was remembered for scopes that are past it.
 func (x *Indexer[T]) sweepLocked() {
 	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return

@@ -11,20 +11,20 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// alike says whether two objects have the same content.
+// alike reports whether two objects have the same content.
 func alike[T base.Object](a, b T) (equal bool) {
 	defer func() {
-		if recover() != nil { // a type with fields that only its package can read
+		if recover() != nil { // the type has unexported fields
 			equal = reflect.DeepEqual(a, b)
 		}
 	}()
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// recompare drops the mark of those deltas whose content is held by now: it
-// came by another way since the list was read. The writer's turn is held, so
-// that only the batch itself can still change what is compared with; a key that
-// has several deltas in it is left to compareLocked.
+// recompare clears the mark of deltas whose content the Indexer has by now,
+// from another origin since the list was read. The caller holds the writer's
+// turn, so only the batch itself can still change that content; a key with
+// several deltas in it is left to compareLocked.
 func (x *Indexer[T]) recompare(deltas []Delta[T]) {
 	asked := false
 	for i := range deltas {
@@ -48,14 +48,14 @@ func (x *Indexer[T]) recompare(deltas []Delta[T]) {
 	}
 }
 
-// compareLocked does the same for a step that could not be compared before.
+// compareLocked compares a step that recompare could not.
 func (s *step[T]) compareLocked(r *Row[T]) {
 	if s.recompared && !s.compared {
 		s.recompared = !s.equals(known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad})
 	}
 }
 
-// equals says whether the step brings nothing but k.
+// equals reports whether the step brings nothing but k.
 func (s *step[T]) equals(k known[T]) bool {
 	if k.UID != s.uid || k.Version != s.version || k.Bad != (s.err != nil) {
 		return false

@@ -10,19 +10,19 @@ import (
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
-// Replacement collects what a list of one scope changes, page by page, without
-// a copy of what it does not change. Nothing enters the log before Commit.
-// One goroutine uses it, and pushes nothing else for the scope meanwhile.
+// Replacement collects the differences of a list of one scope, page by page,
+// without copying unchanged objects. Nothing enters the log before Commit. One
+// goroutine uses it, and pushes nothing else for the scope meanwhile.
 type Replacement[T base.Object] struct {
 	fifo    *DeltaFIFO[T]
 	scope   base.ScopeID
-	seen    map[base.Key]struct{} // what the list has: at first without what is in deltas
-	whole   bool                  // seen has all
+	seen    map[base.Key]struct{} // keys of the list; excludes those in deltas until whole
+	whole   bool                  // seen is complete
 	deltas  deque.Deque[Delta[T]]
 	epoch   bool
-	content bool // compare it
+	content bool // compare by content
 	keepAll bool
-	undone  map[base.Key]base.Version // what is known of objects that the list has in an older version
+	undone  map[base.Key]base.Version // known versions of objects that the list has in an older version
 }
 
 // Replace begins to collect a list of scope.
@@ -32,25 +32,24 @@ func (f *DeltaFIFO[T]) Replace(scope base.ScopeID) *Replacement[T] {
 }
 
 // Epoch declares that the server's revisions went back: every object of the
-// list enters, and versions from before mean nothing. It comes before any Add.
+// list enters, and earlier versions mean nothing. Call it before any Add.
 func (r *Replacement[T]) Epoch() { r.epoch = true }
 
-// Recompare has objects of the same version compared by content, as they are
-// after the transform: the schema of their kind may have changed. What differs
-// enters, and is told as an update; what is equal is no news. It comes before
-// any Add.
+// Recompare compares objects of the same version by content, after the
+// transform, because the schema of their kind may have changed. An object that
+// differs becomes an update; an equal one is ignored. Call it before any Add.
 func (r *Replacement[T]) Recompare() { r.content = true }
 
-// Unreadable notes an item without a readable key. It may be any of the known
-// objects, so this list deletes none.
+// Unreadable records an item without a readable key. It could be any known
+// object, so this list deletes none.
 func (r *Replacement[T]) Unreadable() { r.keepAll = true }
 
-// Keep notes that the list says nothing sound of key: what is known of it stays.
+// Keep records that the list has no usable state of key: the known one stays.
 func (r *Replacement[T]) Keep(key base.Key) { r.seen[key] = struct{}{} }
 
-// Add notes an object of the list. One that is known in this version, with
-// nothing on its way for its key, is only noted as seen. Of two states of an
-// object the later one counts.
+// Add records an object of the list. An object known at this version without a
+// waiting delta is only marked as seen. Of two states of an object the later
+// one counts.
 func (r *Replacement[T]) Add(d Delta[T]) {
 	delete(r.undone, d.Key)
 	if r.unchanged(d) {
@@ -61,8 +60,8 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 	r.deltas.Push(d)
 }
 
-// Remove notes the end of an object that a streaming list told of before its
-// own end: it leaves with the list, in its last known state.
+// Remove records the end of an object that a streaming list reported before its
+// own end. It leaves with the list, in its last known state.
 func (r *Replacement[T]) Remove(d Delta[T]) {
 	delete(r.undone, d.Key)
 	d.Type, d.Scope = Deleted, r.scope
@@ -86,8 +85,8 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 		}
 		r.undone[d.Key] = k.Version
 	}
-	// What is ahead enters all the same: an own write that is not in the list's
-	// batch is one that the list does not have.
+	// An own write ahead of the scope enters in any case: if the batch of the
+	// list does not have it, the list lacks it.
 	if !held || k.Ahead || k.UID != d.UID || k.Version != d.Version {
 		return false
 	}
@@ -100,9 +99,9 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 	return !k.Bad && alike(k.Object, d.Object)
 }
 
-// Undone are the objects that the list, which is of version v, has in an older
-// version than was known before, though v is not older than that: a server whose
-// versions went back shows such.
+// Undone returns the objects that the list of version v has in an older version
+// than was known, although v is not older: a sign that the server's versions
+// went back.
 func (r *Replacement[T]) Undone(v base.Version) (keys []base.Key) {
 	for key, known := range r.undone {
 		if known <= v {
@@ -113,8 +112,8 @@ func (r *Replacement[T]) Undone(v base.Version) (keys []base.Key) {
 	return keys
 }
 
-// Commit ends the list, which is of version v. What the scope held and the
-// list does not have is deleted, its final state unknown. All of it enters the
+// Commit ends the list, which has version v. Objects that the scope held and
+// the list lacks are deleted, their final state unknown. Everything enters the
 // log as one batch.
 func (r *Replacement[T]) Commit(v base.Version) {
 	if !r.keepAll {
@@ -131,8 +130,8 @@ func (r *Replacement[T]) Commit(v base.Version) {
 }
 
 func (r *Replacement[T]) disappeared(v base.Version) {
-	// What waits is asked first: what is applied between the two questions is
-	// then in both answers, and not in neither.
+	// The log is read before the Indexer: a delta applied in between is then in
+	// both, not in neither.
 	r.fifo.mu.Lock()
 	waiting := r.fifo.mu.log.waiting(r.scope)
 	r.fifo.mu.Unlock()
@@ -143,7 +142,7 @@ func (r *Replacement[T]) disappeared(v base.Version) {
 		}
 		w, waits := waiting[key]
 		if waits && (w.UID == k.UID || w.Version > k.Version) {
-			continue // what waits tells of its end, or is told of below
+			continue // the waiting delta covers its end, or the loop below does
 		}
 		gone.Key, gone.UID, gone.Object = key, k.UID, k.Object
 		r.deltas.Push(gone)
@@ -156,8 +155,8 @@ func (r *Replacement[T]) disappeared(v base.Version) {
 	}
 }
 
-// has says whether the list has the key, or told of its end. A first list is
-// hardly ever asked.
+// has reports whether the list has the key or reported its end. A first list
+// hardly ever asks.
 func (r *Replacement[T]) has(key base.Key) bool {
 	if !r.whole {
 		for at := r.deltas.Front(); at < r.deltas.Back(); at++ {
@@ -169,5 +168,5 @@ func (r *Replacement[T]) has(key base.Key) bool {
 	return ok
 }
 
-// Abort drops what was collected: the list failed half way.
+// Abort drops what was collected, after the list failed halfway.
 func (r *Replacement[T]) Abort() { r.deltas, r.seen, r.undone = deque.Deque[Delta[T]]{}, nil, nil }

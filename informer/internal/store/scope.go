@@ -14,16 +14,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// endedScope stands where the version is that a scope has reached: a scope that
-// has ended is behind nothing, so nobody waits for it.
+// endedScope is the reached version of an ended scope: it lags behind nothing.
 const endedScope = base.Version(math.MaxUint64)
 
-// endAtOnce so many rows gain or lose a scope under one lock, so that reads go
-// on.
+// endAtOnce is how many rows gain or lose a scope under one lock, so that reads
+// continue.
 const endAtOnce = 1024
 
-// Open begins a scope that is new, or that has the number of one which has
-// ended.
+// Open begins a scope that is new, or has the number of an ended one.
 func (x *Indexer[T]) Open(scope base.ScopeID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -31,8 +29,9 @@ func (x *Indexer[T]) Open(scope base.ScopeID) {
 	x.mu.reached[scope] = 0
 }
 
-// Lend has a scope that has just begun hold at once what others hold of it, so
-// that nothing goes and comes again. Its first list says how it really is.
+// Lend makes a scope that has just begun hold at once the objects of others
+// that it covers, so that they do not disappear and return. Its first list
+// corrects this.
 func (x *Indexer[T]) Lend(scope base.ScopeID, has func(base.Key, T) bool) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
@@ -52,14 +51,14 @@ func (x *Indexer[T]) lendRows(scope base.ScopeID, from, before int, has func(bas
 	}
 }
 
-// End takes a scope out of every row, and drops the rows that no other holds.
-// may says whether another scope can hold a key: while such a one is behind the
-// row's version, the version is remembered, so that it brings nothing older
-// back. The caller then calls what passed returns.
+// End removes a scope from every row and drops rows that no other scope holds.
+// may reports whether another scope can hold a key: while such a scope is
+// behind the row's version, the version is remembered so that nothing older
+// returns. Afterwards the caller calls the functions that Passed returns.
 func (x *Indexer[T]) End(scope base.ScopeID, may func(other base.ScopeID, key base.Key) bool) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	// The row that moves into the place of one that goes has been seen.
+	// A row that fills a removed row's place was visited before.
 	for at := x.Len() - 1; at >= 0; at -= endAtOnce {
 		x.endRows(scope, at, max(at-endAtOnce, -1), may)
 	}
@@ -78,7 +77,8 @@ func (x *Indexer[T]) End(scope base.ScopeID, may func(other base.ScopeID, key ba
 	}
 }
 
-// endRows takes a scope out of the rows from one place down to before another.
+// endRows removes a scope from the rows from one position down to before
+// another.
 func (x *Indexer[T]) endRows(scope base.ScopeID, from, before int, may func(base.ScopeID, base.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -111,7 +111,7 @@ func (x *Indexer[T]) letGoLocked(at int, scope base.ScopeID, may func(base.Scope
 	x.wakeLocked(key, was, holding{})
 }
 
-// forget drops the sets that have id, which then may number another scope.
+// forget drops the sets that contain id, whose number can then be reused.
 func (t *scopeSets) forget(id base.ScopeID) {
 	if int(id) < len(t.single) {
 		t.single[id] = nil
@@ -123,9 +123,9 @@ func (t *scopeSets) forget(id base.ScopeID) {
 	}
 }
 
-// SeenDifferently is what one who looked through the filter was and looks
-// through is from now on sees come and go. It is of the time of the call. A
-// handler that joins has seen nothing before: its was is scopesOf().
+// SeenDifferently yields what appears and disappears when a filter changes from
+// was to is, at the time of the call. A handler that joins has seen nothing:
+// its was is ScopesOf().
 func (x *Indexer[T]) SeenDifferently(was, is *ScopeSet) iter.Seq[Change[T]] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
@@ -156,8 +156,7 @@ func (x *Indexer[T]) SeenDifferently(was, is *ScopeSet) iter.Seq[Change[T]] {
 	}
 }
 
-// UnchangedIn yields what scope shows as news that nothing has changed, save
-// for the keys in given.
+// UnchangedIn yields what scope shows as unchanged, except the keys in given.
 func (x *Indexer[T]) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change[T]] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)

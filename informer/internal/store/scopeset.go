@@ -11,13 +11,13 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// ScopeSet is an immutable set of scopes, one bit each. As what an entry is
-// held by, nil is the empty set. As a filter, nil lets everything through.
+// ScopeSet is an immutable set of scopes, one bit each. As the holders of an
+// entry, nil is the empty set. As a filter, nil passes everything.
 type ScopeSet struct {
-	words []uint64 // no zero word at the end
+	words []uint64 // without trailing zero words
 }
 
-// ScopesOf makes a set; never nil, so that a filter over no scope is possible.
+// ScopesOf returns a set; never nil, so a filter over no scope is possible.
 func ScopesOf(ids ...base.ScopeID) *ScopeSet {
 	s := &ScopeSet{}
 	for _, id := range ids {
@@ -45,7 +45,7 @@ func (s *ScopeSet) Has(id base.ScopeID) bool {
 	return w < len(s.words) && s.words[w]&(1<<(id%64)) != 0
 }
 
-// With is s and id; s itself when it has id already.
+// With returns s plus id; s itself if it contains id.
 func (s *ScopeSet) With(id base.ScopeID) *ScopeSet {
 	if s.Has(id) {
 		return s
@@ -56,7 +56,7 @@ func (s *ScopeSet) With(id base.ScopeID) *ScopeSet {
 	return &ScopeSet{words: setBit(slices.Clone(s.words), id)}
 }
 
-// without is s less id; nil when nothing stays.
+// without returns s minus id; nil when empty.
 func (s *ScopeSet) without(id base.ScopeID) *ScopeSet {
 	if !s.Has(id) {
 		return s
@@ -72,7 +72,7 @@ func (s *ScopeSet) without(id base.ScopeID) *ScopeSet {
 	return &ScopeSet{words: words}
 }
 
-// SeenBy says whether a filter lets something through that is held by s.
+// SeenBy reports whether a filter passes something held by s.
 func (s *ScopeSet) SeenBy(filter *ScopeSet) bool {
 	if s == nil {
 		return false
@@ -88,7 +88,7 @@ func (s *ScopeSet) SeenBy(filter *ScopeSet) bool {
 	return false
 }
 
-// Equal says whether both are the same set, or filter.
+// Equal reports whether both are the same set or filter.
 func (s *ScopeSet) Equal(other *ScopeSet) bool {
 	return s == other || s != nil && other != nil && slices.Equal(s.words, other.words)
 }
@@ -109,14 +109,14 @@ func (s *ScopeSet) All() iter.Seq[base.ScopeID] {
 	}
 }
 
-// scopeSets keeps one set of each content, so that a hundred thousand entries
-// of one scope share one. Its size is the number of different sets ever held.
+// scopeSets interns sets, so that a hundred thousand entries of one scope share
+// one. Its size is the number of distinct sets ever held.
 type scopeSets struct {
 	single []*ScopeSet
 	more   map[string]*ScopeSet
 }
 
-// alone is the set of id.
+// alone returns the set of id.
 func (t *scopeSets) alone(id base.ScopeID) *ScopeSet {
 	if int(id) < len(t.single) && t.single[id] != nil {
 		return t.single[id]
@@ -154,7 +154,7 @@ func (t *scopeSets) intern(s *ScopeSet) *ScopeSet {
 	return s
 }
 
-// only is the one scope of a set of one.
+// only returns the scope of a set of one.
 func (s *ScopeSet) only() (base.ScopeID, bool) {
 	last := s.words[len(s.words)-1]
 	if last&(last-1) != 0 {

@@ -8,24 +8,24 @@ import (
 	"github.com/flyball-dev/flyball/internal/deque"
 )
 
-// tombstoneLimit of deletions remembered; the oldest goes first.
+// tombstoneLimit is how many deletions are remembered; the oldest goes first.
 const tombstoneLimit = 10_000
 
-// tombstone hides an object, by UID, that this process has deleted at a
-// version that the server did not say, while a watch may still speak of it.
+// tombstone hides an object, by UID, that this process deleted at a version
+// unknown to it, while a watch may still deliver the object.
 type tombstone struct {
 	after base.Version // the deletion is later; 0: no tombstone
-	lists uint8        // lists that had the object all the same
+	lists uint8        // lists that had the object nevertheless
 }
 
-// shown is what stays of the tombstone when a list or watch shows the object;
-// zero: it has ended, and the object is to be seen.
+// shown returns the tombstone after a list or watch shows the object; zero: the
+// object becomes visible again.
 func (t tombstone) shown(n news) tombstone {
 	if n.version == 0 {
 		return tombstone{}
 	}
-	// A list cannot be put in order with the deletion. But a second list began
-	// after the first, and so after the deletion.
+	// One list cannot be ordered relative to the deletion. But a second list
+	// began after the first, and so after the deletion.
 	if n.list > t.after {
 		t.lists++
 	}
@@ -35,10 +35,10 @@ func (t tombstone) shown(n news) tombstone {
 	return t
 }
 
-// ended is what stays of the tombstone when a list or watch says that the
-// object is gone. lagging: another scope is not there yet.
+// ended returns the tombstone after a list or watch reports the object gone.
+// lagging: another scope is behind.
 func (t tombstone) ended(n news, lagging bool) tombstone {
-	left := n.version != 0 && n.version <= t.after // before the end that is known
+	left := n.version != 0 && n.version <= t.after // before the known end
 	if left || n.missing && lagging {
 		return t
 	}
@@ -50,7 +50,7 @@ type ageing[K comparable, V any] struct {
 	limit     int
 	values    map[K]aged[V]
 	order     deque.Deque[K] // by number; stale where the map has another number
-	forgotten uint64         // entries that went because of the limit
+	forgotten uint64         // entries dropped because of the limit
 }
 
 type aged[V any] struct {
@@ -62,7 +62,7 @@ func (m *ageing[K, V]) len() int { return len(m.values) }
 
 func (m *ageing[K, V]) get(k K) V { return m.values[k].value }
 
-// set keeps the age of an entry that is there.
+// set keeps the age of an existing entry.
 func (m *ageing[K, V]) set(k K, v V) {
 	if old, ok := m.values[k]; ok {
 		m.values[k] = aged[V]{v, old.number}
@@ -90,7 +90,7 @@ func (m *ageing[K, V]) drop(k K) {
 	}
 }
 
-// oldest is the entry that was set first.
+// oldest returns the entry that was set first.
 func (m *ageing[K, V]) oldest() (k K, v V, ok bool) {
 	for m.order.Len() > 0 {
 		k = *m.order.At(m.order.Front())
@@ -102,7 +102,7 @@ func (m *ageing[K, V]) oldest() (k K, v V, ok bool) {
 	return k, v, false
 }
 
-// compact drops what is stale in the order.
+// compact drops stale entries of the order.
 func (m *ageing[K, V]) compact() {
 	var order deque.Deque[K]
 	for m.order.Len() > 0 {

@@ -9,7 +9,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// awaitLimit of keys whose own write is not shown yet; the oldest goes first.
+// awaitLimit is how many keys with an invisible own write are remembered; the
+// oldest goes first.
 const awaitLimit = 1000
 
 // waiter waits for a key to pass a version.
@@ -18,9 +19,9 @@ type waiter struct {
 	do   func()
 }
 
-// WhenPassed calls do once: when the key's version is above than, or the key
-// is gone; at once if so already. Where versions are unknown any change will
-// do. stop ends the waiting.
+// WhenPassed calls do once: when the version of key is above than, or the key
+// is gone; at once if that is already so. Where versions are unknown, any
+// change counts. stop cancels it.
 func (x *Indexer[T]) WhenPassed(key base.Key, than base.Version, do func()) (stop func()) {
 	w := &waiter{than: than, do: do}
 	if x.enlist(key, w) {
@@ -30,7 +31,7 @@ func (x *Indexer[T]) WhenPassed(key base.Key, than base.Version, do func()) (sto
 	return func() { x.dismiss(key, w) }
 }
 
-// enlist lets w wait, or reports that there is nothing to wait for.
+// enlist registers w, or reports that there is nothing to wait for.
 func (x *Indexer[T]) enlist(key base.Key, w *waiter) (passed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -57,7 +58,7 @@ func (x *Indexer[T]) keepLocked(key base.Key, keep func(*waiter) bool) {
 	x.mu.waiters[key] = rest
 }
 
-// wakeLocked collects those who waited for what key has become.
+// wakeLocked collects the waiters that a change of key satisfies.
 func (x *Indexer[T]) wakeLocked(key base.Key, was, is holding) {
 	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
 		return
@@ -71,8 +72,8 @@ func (x *Indexer[T]) wakeLocked(key base.Key, was, is holding) {
 	})
 }
 
-// Passed returns whom the last changes have woken: whoever applied calls them,
-// after every lock.
+// Passed returns the functions of the waiters that the last changes satisfied.
+// The caller of Apply or Observe calls them without any lock.
 func (x *Indexer[T]) Passed() []func() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -81,7 +82,7 @@ func (x *Indexer[T]) Passed() []func() {
 	return out
 }
 
-// Snapshot says what the Indexer holds.
+// Snapshot returns what the Indexer holds.
 func (x *Indexer[T]) Snapshot() base.Snapshot {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
