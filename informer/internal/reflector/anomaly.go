@@ -9,7 +9,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// countAnomaly adds one of a kind, and says whether it is the first.
+// countAnomaly counts an anomaly and reports whether it is the first of its
+// kind.
 func countAnomaly(a *base.Anomalies, kind base.Anomaly) (first bool) {
 	var n *int
 	switch kind {
@@ -30,27 +31,26 @@ func countAnomaly(a *base.Anomalies, kind base.Anomaly) (first bool) {
 	return *n == 1
 }
 
-// shownEvents of a stream that are remembered.
+// shownEvents is how many events of a stream are remembered.
 const shownEvents = 64
 
-// shown is one event of the stream.
 type shown struct {
 	key     base.Key
 	version base.Version
 	ended   bool
 }
 
-// streamOrder holds the events of one scope's watches against each other. It
-// remembers the last of them. Initial events of a streaming list, which have no
-// order, are not its matter. It is pure.
+// streamOrder compares the events of one scope's watches with the last ones
+// before them. It does not cover the initial events of a streaming list, which
+// have no order. It is pure.
 type streamOrder struct {
 	ring [shownEvents]shown
 	next int
 }
 
-// judge says what is wrong with e, when the stream, or the one before it, has
-// shown newest. known asks for the version of its key that is held or on its
-// way, 0 for none.
+// judge classifies e, when newest is the newest version of this stream and
+// earlier ones. known returns the version of a key that is held or on its way;
+// 0: none.
 func (o *streamOrder) judge(e shown, newest base.Version, known func(base.Key) base.Version) base.Anomaly {
 	if e.version == 0 || newest == 0 || e.version > newest {
 		return base.Sound
@@ -62,19 +62,19 @@ func (o *streamOrder) judge(e shown, newest base.Version, known func(base.Key) b
 	case slices.Contains(o.ring[:], e):
 		return base.Doubled
 	case k == e.version && e.ended:
-		return base.Sound // some servers give an end the object's last version
+		return base.Sound // some servers report the object's last version with its deletion
 	case k == e.version:
 		return base.Doubled
 	case e.version == newest:
-		return base.Sound // one revision may change several objects: a lease that ends
+		return base.Sound // one revision can change several objects, as when a lease expires
 	case k > e.version:
 		return base.Late
 	}
 	return base.Disordered
 }
 
-// stale says whether a newer event of the same key is remembered, so that e
-// must not even count where nothing is held of the key any more.
+// stale reports whether a newer event of the same key is remembered, so that e
+// must be dropped even if the key is not held any more.
 func (o *streamOrder) stale(e shown) bool {
 	if e.version == 0 {
 		return false
@@ -87,7 +87,6 @@ func (o *streamOrder) stale(e shown) bool {
 	return false
 }
 
-// note remembers e.
 func (o *streamOrder) note(e shown) {
 	o.ring[o.next] = e
 	o.next = (o.next + 1) % shownEvents

@@ -9,17 +9,17 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 )
 
-// demands take what is wanted to the Reflector's goroutine. Safe for concurrent
-// use.
+// demands passes demands for lists to the Reflector's goroutine. Safe for
+// concurrent use.
 type demands struct {
 	mu struct {
 		sync.Mutex
 		wanted steps.Demand
-		cancel func(error) // of the open watch; nil: there is none
+		cancel func(error) // of the open watch, if any
 	}
 }
 
-// Add wants a list. An open watch ends for it.
+// Add demands a list. It ends an open watch.
 func (q *demands) Add(d steps.Demand) {
 	q.mu.Lock()
 	q.mu.wanted = q.mu.wanted.And(d)
@@ -30,7 +30,7 @@ func (q *demands) Add(d steps.Demand) {
 	}
 }
 
-// take is what is wanted since the last call.
+// take returns and clears the present demand.
 func (q *demands) take() steps.Demand {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -39,7 +39,7 @@ func (q *demands) take() steps.Demand {
 	return d
 }
 
-// during has add end a watch by cancel, until the returned function is called.
+// during makes Add end a watch by cancel, until over is called.
 func (q *demands) during(cancel func(error)) (over func()) {
 	q.mu.Lock()
 	q.mu.cancel = cancel

@@ -10,14 +10,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 )
 
-// garble is what a session has passed over.
+// garble records the unreadable frames of a session.
 type garble struct {
 	inRow  int
-	last   error // since the last sound frame; nil: nothing
-	passed error // before the last sound frame; nil: nothing
+	last   error // since the last readable frame
+	passed error // before the last readable frame
 }
 
-// pass says whether a watch goes on after err.
+// pass reports whether a watch continues after err.
 func (s *session[T]) pass(err error) bool {
 	if _, is := err.(*encoding.GarbledFrame); !is || !s.passes {
 		return false
@@ -30,7 +30,7 @@ func (s *session[T]) pass(err error) bool {
 	return true
 }
 
-// sound notes a frame that is an event.
+// sound records a readable frame.
 func (s *session[T]) sound() {
 	if s.garble.last == nil {
 		return
@@ -41,7 +41,8 @@ func (s *session[T]) sound() {
 	}
 }
 
-// makeUp wants a list for the events that garbled frames have hidden, once in a while.
+// makeUp demands a list for the events hidden in garbled frames, at a limited
+// rate.
 func (r *Reflector[T]) makeUp(s *session[T]) {
 	if s.garble.passed != nil {
 		r.Status.unreadable(s.garble.passed)
@@ -49,7 +50,7 @@ func (r *Reflector[T]) makeUp(s *session[T]) {
 	}
 	if r.garbled && time.Since(r.madeUp) >= encoding.GarbledLists {
 		r.garbled, r.madeUp = false, time.Now()
-		// What the stream has brought already counts first.
+		// Leave time for what the stream has already sent.
 		time.AfterFunc(encoding.GarbledWithin, func() { r.Wants.Add(steps.Demand{Reason: steps.RelistGarbled}) })
 	}
 }

@@ -16,22 +16,22 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// Hosted is a ListerWatcher of a server whose gate its requests pass. The
-// Reflector waits there for its turn before it asks, so that the time of
-// waiting is nobody's time to answer. Other ListerWatchers have no gate.
+// Hosted is a ListerWatcher whose requests pass the gate of a server. The
+// Reflector waits there before it asks, so the wait does not count against the
+// server's time to answer. Other ListerWatchers have no gate.
 type Hosted interface {
 	Host() (server *restclient.Server, kind schema.GroupVersionKind)
 }
 
-// At has r pass the gate of the server that lw is of, if it is of one.
+// At makes r pass the gate of lw's server, if it has one.
 func (r *Reflector[T]) At(lw listwatch.ListerWatcher[T]) {
 	if h, ok := lw.(Hosted); ok {
 		r.server, r.kind = h.Host()
 	}
 }
 
-// admitted waits at the gate for the next step of p, and returns ctx with the
-// pass. The pass is nil where there is no gate, and when ctx has ended.
+// admitted waits at the gate for the next step of p and returns ctx with the
+// pass. The pass is nil without a gate, and when ctx has ended.
 func (r *Reflector[T]) admitted(ctx context.Context, p steps.Progress) (context.Context, *gate.Pass) {
 	if r.server == nil {
 		return ctx, nil
@@ -47,7 +47,7 @@ func (r *Reflector[T]) admitted(ctx context.Context, p steps.Progress) (context.
 	return admission.With(ctx), admission
 }
 
-// ask is what the next step of p wants of the gate.
+// ask returns what the next step of p asks of the gate.
 func (r *Reflector[T]) ask(p steps.Progress) gate.Ask {
 	a := gate.Ask{Kind: r.kind, List: p.Phase != steps.PhaseWatch, Contact: &r.Status.contact}
 	switch {
@@ -63,13 +63,13 @@ func (r *Reflector[T]) ask(p steps.Progress) gate.Ask {
 	return a
 }
 
-// nextPage waits at the gate for one more page of the list that pass is for.
+// nextPage waits at the gate for another page of the list of pass.
 func (r *Reflector[T]) nextPage(ctx context.Context, pass *gate.Pass) error {
 	return r.Status.waiting(steps.PhaseList, func(show func(gate.Hold)) error { return pass.Again(ctx, show) })
 }
 
-// heldUntil is until when the server wants no requests about the kind; zero: it
-// has not said so.
+// heldUntil returns until when the server wants no requests for the kind, or
+// zero.
 func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
 	if r.server != nil {
 		if until = r.server.Gate.ClosedFor(r.kind); !until.After(now) {
@@ -79,8 +79,8 @@ func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
 	return until
 }
 
-// fellBack: paged lists take over until next.noStreamBefore, for all scopes of
-// the kind.
+// fellBack makes paged lists take over until next.NoStreamBefore, for all
+// scopes of the kind.
 func (r *Reflector[T]) fellBack(next steps.Progress, o steps.Outcome, cause string) {
 	first := true
 	if r.server != nil {
@@ -89,8 +89,8 @@ func (r *Reflector[T]) fellBack(next steps.Progress, o steps.Outcome, cause stri
 	r.Status.fellBack(next.NoStreamBefore, o, cause, first)
 }
 
-// heedMemory is p with what other scopes of the kind have learned of streaming
-// lists.
+// heedMemory returns p with what other scopes of the kind learned about
+// streaming lists.
 func (r *Reflector[T]) heedMemory(p steps.Progress, now time.Time) steps.Progress {
 	if r.server == nil || p.Phase == steps.PhaseWatch {
 		return p
@@ -105,7 +105,7 @@ func (r *Reflector[T]) heedMemory(p steps.Progress, now time.Time) steps.Progres
 	return p
 }
 
-// waiting shows what holds the next step up, for as long as pass waits at the gate.
+// waiting shows what holds up the next step while pass waits at the gate.
 func (s *reflectorStatus) waiting(phase steps.Phase, pass func(show func(gate.Hold)) error) error {
 	before, waited := s.reason(), false
 	err := pass(func(h gate.Hold) {
@@ -118,14 +118,13 @@ func (s *reflectorStatus) waiting(phase steps.Phase, pass func(show func(gate.Ho
 	return err
 }
 
-// reason is the present one.
 func (s *reflectorStatus) reason() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.state.Reason
 }
 
-// held: the next step waits at the gate.
+// held records that the next step waits at the gate.
 func (s *reflectorStatus) held(h gate.Hold, phase steps.Phase) {
 	s.mu.Lock()
 	state := s.mu.state.State
@@ -144,8 +143,8 @@ func (s *reflectorStatus) held(h gate.Hold, phase steps.Phase) {
 	s.set(state, h.Why)
 }
 
-// resumed: the gate is passed. The reason is as before, until the server has
-// answered.
+// resumed records that the gate was passed. The previous reason stays until the
+// server answers.
 func (s *reflectorStatus) resumed(reason string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,15 +155,15 @@ func (s *reflectorStatus) resumed(reason string) {
 	s.mu.state.Reason = reason
 }
 
-// pagedUntil: lists go by pages until then.
+// pagedUntil records until when lists are paged.
 func (s *reflectorStatus) pagedUntil(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.state.PagedUntil = until
 }
 
-// fellBack: after o, paged lists take over until then. first: no other scope
-// of the kind has said so.
+// fellBack records that, after o, lists are paged until that time. first: no
+// other scope of the kind has logged it.
 func (s *reflectorStatus) fellBack(until time.Time, o steps.Outcome, cause string, first bool) {
 	s.mu.Lock()
 	s.mu.state.StreamFallbacks++
@@ -172,7 +171,7 @@ func (s *reflectorStatus) fellBack(until time.Time, o steps.Outcome, cause strin
 	s.mu.Unlock()
 	log := s.log
 	switch o.Result {
-	case steps.ResultSilent, steps.ResultEnded, steps.ResultCut, steps.ResultEndless: // begun as asked, and not ended
+	case steps.ResultSilent, steps.ResultEnded, steps.ResultCut, steps.ResultEndless: // begun as asked, but not completed
 	default:
 		log = log.V(1)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// list reads a whole list and replaces the scope's objects by it.
+// list reads a whole list and replaces the scope's objects with it.
 func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pass) steps.Outcome {
 	opts := listwatch.ListOptions{Limit: int64(max(1, int(r.opts.PageSize)>>(p.Halvings+p.Slows)))}
 	if p.Whole {
@@ -68,8 +68,8 @@ func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pa
 	return steps.Outcome{Result: steps.ResultCompleted, Version: version}
 }
 
-// begins looks at the version of a list that has begun. A list that is older
-// than what was seen is refused, or begins a new epoch.
+// begins checks the version of a list that has begun. An older list than seen
+// before is refused, or begins a new epoch.
 func (r *Reflector[T]) begins(replace replacement[T], p steps.Progress, version string) error {
 	r.Status.heard()
 	if !p.Instead {
@@ -92,7 +92,7 @@ func (r *Reflector[T]) begins(replace replacement[T], p steps.Progress, version 
 	return nil
 }
 
-// refuse is the error of a list that is older than what was seen before.
+// refuse returns the error of a list older than what was seen.
 func (r *Reflector[T]) refuse(p steps.Progress, version string) error {
 	if !p.Consistent {
 		r.Status.older(1)
@@ -100,10 +100,10 @@ func (r *Reflector[T]) refuse(p steps.Progress, version string) error {
 	return fmt.Errorf("list: the answer is of version %q, and %s was seen before: %w", version, p.Last, base.ErrOlder)
 }
 
-// contradicted looks at the objects that a list had in older versions than were
-// seen, although the list is newer. Two lists in a row, by two connections,
-// prove that the server's versions went back and have passed the scope's again: the
-// next one is taken as it is.
+// contradicted handles objects that a newer list had in older versions than
+// seen. Two such lists in a row, on two connections, prove that the server's
+// versions went back and have since passed the scope's: the next list is
+// accepted as it is.
 func (r *Reflector[T]) contradicted(keys []base.Key) {
 	if len(keys) == 0 {
 		r.undone = 0
@@ -114,14 +114,14 @@ func (r *Reflector[T]) contradicted(keys []base.Key) {
 	r.Wants.Add(steps.Demand{Reason: steps.RelistUndone, Elsewhere: true, Epoch: r.undone > 1})
 }
 
-// listed has the list that is read take item, if it is of the scope.
+// listed adds item to the list, if it belongs to the scope.
 func (r *Reflector[T]) listed(replace replacement[T], item listwatch.Item[T]) {
 	switch item.Anomaly {
 	case base.Sound:
 		replace.Add(r.delta(store.Replaced, item))
 		return
 	case base.OtherKind:
-		// The object of that name may be there all the same.
+		// The object of that name may exist nevertheless.
 		replace.Keep(item.Key)
 	}
 	r.Status.stranger(item.Anomaly, item.Key, item.Err)

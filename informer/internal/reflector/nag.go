@@ -10,15 +10,15 @@ const (
 	lastNag  = 24 * time.Hour
 )
 
-// nag says which of the complaints of one kind are logged: the first, and while the
-// trouble lasts or comes again, ever more rarely. It has no lock and no clock.
+// nag limits how often a complaint is logged: the first time, then at growing
+// intervals while the trouble lasts or recurs. It has no lock and no clock.
 type nag struct {
-	next time.Time // from when another is logged
+	next time.Time // earliest time of the next log line
 	gap  time.Duration
 }
 
-// due reports whether a complaint at now is logged. After twice the pause without any
-// the trouble is a new one.
+// due reports whether a complaint at now is logged. After twice the interval
+// without a complaint, the trouble counts as new.
 func (n *nag) due(now time.Time) bool {
 	if !n.next.IsZero() && now.Before(n.next) {
 		return false

@@ -28,27 +28,26 @@ import (
 
 const (
 	DefaultPageSize = 500
-	// initialWithin is how long a streaming list may pause. The first pause of a
-	// source that may not know streaming lists is shorter.
+	// initialWithin bounds the pauses of a streaming list, foreignWithin the
+	// first pause of a source that may not support streaming lists.
 	initialWithin, foreignWithin = 30 * time.Second, 10 * time.Second
 
-	// earlyEnd is how long before its timeout the end of a stream needs a reason:
-	// what two clocks differ by in ten minutes. An end that is taken for the
-	// timeout hides a change of schema.
+	// earlyEnd is how long before its timeout a stream must end to count as
+	// early: the drift of two clocks in ten minutes. An early end mistaken for
+	// the timeout would hide a schema change.
 	earlyEnd = 500 * time.Millisecond
 )
 
-// sink is where a Reflector puts what it learns: the DeltaFIFO.
+// sink receives the Reflector's output: the DeltaFIFO.
 type sink[T base.Object] interface {
 	Push(store.Delta[T])
 	Bookmark(base.ScopeID, base.Version)
 	replace(base.ScopeID) replacement[T]
 	Newest(base.ScopeID, base.Key) base.Version
-	// present is what the scope holds after all that was put in so far.
+	// Present yields what the scope holds after everything put in so far.
 	Present(base.ScopeID) iter.Seq[store.Delta[T]]
 }
 
-// replacement collects one list.
 type replacement[T base.Object] interface {
 	Add(store.Delta[T])
 	Remove(store.Delta[T])
@@ -61,48 +60,47 @@ type replacement[T base.Object] interface {
 	Abort()
 }
 
-// FIFOSink is a DeltaFIFO as a sink.
+// FIFOSink makes a DeltaFIFO a sink.
 type FIFOSink[T base.Object] struct{ *store.DeltaFIFO[T] }
 
 func (s FIFOSink[T]) replace(scope base.ScopeID) replacement[T] { return s.Replace(scope) }
 
-// Reflector lists and watches one scope of a kind and pushes what changes into
-// the DeltaFIFO, until its Run ends. What it does after each success and each
-// failure is decided by steps.Next.
+// Reflector lists and watches one scope of a kind and pushes the changes into
+// the DeltaFIFO, until its Run ends. steps.Next decides each step.
 type Reflector[T base.Object] struct {
 	lw      listwatch.ListerWatcher[T]
 	id      base.ScopeID
 	scope   base.WatchScope
-	Objects string // their type
+	Objects string // type of the objects
 	sink    sink[T]
 	opts    Options
 	random  func() float64
-	sim     simhook.Hooks // nil: none
+	sim     simhook.Hooks
 	Status  reflectorStatus
-	order   streamOrder        // used by Run alone
-	server  *restclient.Server // whose gate the requests pass; nil: there is none
+	order   streamOrder        // used only by Run
+	server  *restclient.Server // whose gate requests pass; nil: no gate
 	kind    schema.GroupVersionKind
-	size    int     // objects of the scope, as far as the stream has told
-	Tee     *tee[T] // the sink, with a place for taps
+	size    int     // objects of the scope, by what the stream has sent
+	Tee     *tee[T] // the sink, with taps
 	Wants   demands
-	garbled bool           // frames of a watch were, and no list has made up for them
-	madeUp  time.Time      // when one was wanted last
-	undone  int            // lists in a row that had objects in older versions; used by Run alone
-	Schema  *schemas.Scope // nil: nobody looks after it
+	garbled bool           // a watch had garbled frames, and no list has made up for them
+	madeUp  time.Time      // when such a list was last demanded
+	undone  int            // consecutive lists with objects in older versions; used only by Run
+	Schema  *schemas.Scope // nil: schema not observed
 
-	Borrow  func(from base.Version) *Tap // a watch that has the objects in full; nil: never one
-	follows atomic.Pointer[Tap]          // what feeds the scope instead of a watch of its own
+	Borrow  func(from base.Version) *Tap // returns a watch with the full objects, or nil
+	follows atomic.Pointer[Tap]          // feeds the scope in place of its own watch
 }
 
-// Options of one Reflector.
+// Options configure one Reflector.
 type Options struct {
-	Logger        logr.Logger // of a Run whose context has none
+	Logger        logr.Logger // if the context of Run has none
 	PageSize      int64       // of paged lists; 0: 500
-	PagedLists    bool        // no streaming lists
-	ListFromCache bool        // the first list may be any state that the server has at hand
+	PagedLists    bool        // never use streaming lists
+	ListFromCache bool        // the first list may come from the server's cache
 }
 
-// New returns the reflector of one scope. It starts nothing.
+// New returns the Reflector of one scope. It starts nothing.
 func New[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope, id base.ScopeID, fifo *store.DeltaFIFO[T], opts Options) *Reflector[T] {
 	return newInto(lw, scope, id, FIFOSink[T]{fifo}, opts)
 }
@@ -116,7 +114,8 @@ func newInto[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope
 	return r
 }
 
-// State says where the reflector stands, or the one whose watch it shares.
+// State returns the state of the Reflector, or of the one whose watch it
+// shares.
 func (r *Reflector[T]) State() base.ScopeState {
 	own := r.Status.snapshot()
 	if t := r.follows.Load(); t != nil {
@@ -125,8 +124,8 @@ func (r *Reflector[T]) State() base.ScopeState {
 	return own
 }
 
-// Run lists and watches until ctx ends, and then returns nil. It retries
-// whatever fails. It runs in the goroutine of its caller alone.
+// Run lists and watches until ctx ends, retries all failures, and returns nil.
+// It starts no goroutine.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	log, err := logr.FromContext(ctx)
 	if err != nil {
@@ -174,7 +173,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			break
 		}
 		if errors.Is(o.Err, errTapped) {
-			continue // and on from where the stream was
+			continue // continue where the stream was
 		}
 		o.Now = time.Now()
 		r.note(p, o, began)
@@ -192,7 +191,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// step asks the server for what p says, when the gate lets it.
+// step performs the next step of p once the gate admits it.
 func (r *Reflector[T]) step(ctx context.Context, p steps.Progress) (*session[T], steps.Outcome) {
 	if r.sim != nil {
 		r.sim.Step(ctx, "ask", r.Name())
@@ -215,7 +214,7 @@ func (r *Reflector[T]) step(ctx context.Context, p steps.Progress) (*session[T],
 	return r.open(ctx, r.watchOptions(p))
 }
 
-// note tells those who look after the scope how a step went.
+// note records how a step went in the status and the schema watch.
 func (r *Reflector[T]) note(p steps.Progress, o steps.Outcome, began time.Time) {
 	if o.Result == steps.ResultCompleted && p.Repair {
 		r.Status.repaired()
@@ -233,8 +232,8 @@ func (r *Reflector[T]) note(p steps.Progress, o steps.Outcome, began time.Time) 
 	}
 }
 
-// wait is how long to wait before the next step. What a gate holds until the
-// server's Retry-After is over does not wait besides.
+// wait returns the pause before the next step. A step that the gate holds until
+// the server's Retry-After has no further pause.
 func (r *Reflector[T]) wait(d steps.Decision, now time.Time) time.Duration {
 	if d.AtLeast > 0 && !r.heldUntil(now).IsZero() {
 		return 0
@@ -246,14 +245,14 @@ func (r *Reflector[T]) wait(d steps.Decision, now time.Time) time.Duration {
 	return wait
 }
 
-// failed is the outcome of err.
+// failed returns the outcome of err.
 func failed(err error, continued bool) steps.Outcome {
 	o := steps.Outcome{Err: err, Continued: continued}
 	o.Result, o.RetryAfter = steps.Classify(err)
 	return o
 }
 
-// delta is item as a change of this scope.
+// delta returns item as a change of this scope.
 func (r *Reflector[T]) delta(typ store.DeltaType, item listwatch.Item[T]) store.Delta[T] {
 	d := store.Delta[T]{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
@@ -261,13 +260,13 @@ func (r *Reflector[T]) delta(typ store.DeltaType, item listwatch.Item[T]) store.
 		Bytes: item.Bytes, Refused: item.Refused,
 	}
 	if typ == store.Deleted && item.Err != nil {
-		// What could not be read is gone: that much is sure.
+		// Unreadable or not, it is gone.
 		d.Err, d.FinalStateUnknown = nil, true
 	}
 	return d
 }
 
-// watchTimeout is a random time to ask for.
+// watchTimeout returns a random timeout to ask for.
 func (r *Reflector[T]) watchTimeout() time.Duration {
 	return steps.ShortestWatch + time.Duration(r.random()*float64(steps.LongestWatch-steps.ShortestWatch))
 }
@@ -276,7 +275,6 @@ func (r *Reflector[T]) watchOptions(p steps.Progress) listwatch.WatchOptions {
 	return listwatch.WatchOptions{ResourceVersion: p.Last, Timeout: r.watchTimeout()}
 }
 
-// deltaType of a frame that carries an object.
 func deltaType(f listwatch.FrameType) (store.DeltaType, bool) {
 	switch f {
 	case listwatch.FrameAdded:
@@ -289,8 +287,8 @@ func deltaType(f listwatch.FrameType) (store.DeltaType, bool) {
 	return "", false
 }
 
-// Auditable: the scope has a watch of its own, and it is open, or lists stand in
-// for it.
+// Auditable reports whether the scope has its own watch and that is open, or
+// lists replace it.
 func (r *Reflector[T]) Auditable() bool {
 	state := r.Status.snapshot().State
 	return r.follows.Load() == nil && (state == base.StateLive || state == base.StateDecodingErrors || r.Status.byLists.Load())

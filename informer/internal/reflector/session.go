@@ -21,17 +21,17 @@ type session[T base.Object] struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	alarm  *time.Timer   // ends ctx when the stream is silent
-	within time.Duration // the alarm's time
+	within time.Duration // timeout of the alarm
 	opened time.Time
-	until  time.Time // the server, which counts from when it was asked, ends it no sooner
+	until  time.Time // earliest regular end; the server counts from the request
 	spoke  bool
-	moved  bool // as outcome.moved
-	passes bool // garbled frames are passed over
+	moved  bool // as in Outcome.Moved
+	passes bool // garbled frames are skipped
 	garble garble
 }
 
-// open asks for a stream. The session ends with ctx, when it is silent for too
-// long, and when the server does not end it at its timeout.
+// open opens a stream. The session ends with ctx, after too long a silence, or
+// if the server does not end it at its timeout.
 func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*session[T], steps.Outcome) {
 	s := &session[T]{}
 	ctx, cancelOverdue := context.WithTimeoutCause(ctx, opts.Timeout+steps.Overdue, base.ErrOverdue)
@@ -50,7 +50,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*
 		return nil, failed(err, false)
 	}
 	s.Stream, s.opened = stream, time.Now()
-	s.until = asked.Add(opts.Timeout.Truncate(time.Second)) // it is asked for in seconds
+	s.until = asked.Add(opts.Timeout.Truncate(time.Second)) // requested in whole seconds
 	s.alarm.Stop()
 	switch {
 	case opts.SendInitialEvents:
@@ -63,7 +63,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*
 	return s, steps.Outcome{Result: steps.ResultOpened}
 }
 
-// because is why the session's context ended, if it did, else err.
+// because returns why the session's context ended, if it did, else err.
 func (s *session[T]) because(err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
@@ -71,7 +71,7 @@ func (s *session[T]) because(err error) error {
 	return err
 }
 
-// begin has a streaming list go on as a watch, which has not said anything yet.
+// begin makes a streaming list continue as a watch that has sent nothing yet.
 func (s *session[T]) begin() {
 	s.opened, s.spoke, s.within = time.Now(), false, steps.SilentAfter
 	s.rearm()
@@ -83,7 +83,7 @@ func (s *session[T]) rearm() {
 	}
 }
 
-// Next is the stream's next frame, or why there is none.
+// Next returns the stream's next frame, or why there is none.
 func (s *session[T]) Next() (listwatch.Frame[T], error) {
 	frame, err := s.Stream.Next()
 	for err != nil && s.pass(err) {
@@ -91,7 +91,7 @@ func (s *session[T]) Next() (listwatch.Frame[T], error) {
 	}
 	if err != nil {
 		if err = s.because(err); s.garble.last != nil && !errors.Is(err, steps.ErrDemanded) && !errors.Is(err, context.Canceled) {
-			err = s.garble.last // it is why nothing came any more
+			err = s.garble.last // it is why nothing more came
 		}
 		return frame, err
 	}
@@ -107,12 +107,12 @@ func (s *session[T]) close() {
 	}
 	s.alarm.Stop()
 	if s.Stream != nil {
-		_ = s.Close() // before its context ends, so that its connection is free at once
+		_ = s.Close() // before its context ends, to free its connection at once
 	}
 	s.cancel(nil)
 }
 
-// after is the outcome of a stream that ended with err.
+// after returns the outcome of a stream that ended with err.
 func (s *session[T]) after(err error) steps.Outcome {
 	o := failed(err, false)
 	if o.Result == steps.ResultCut || o.Result == steps.ResultUnreachable {
@@ -123,19 +123,20 @@ func (s *session[T]) after(err error) steps.Outcome {
 	return o
 }
 
-// errorFrame is the outcome of a stream that the server ended with an error.
+// errorFrame returns the outcome of a stream that the server ended with an
+// error.
 func (s *session[T]) errorFrame(err error) steps.Outcome {
 	if err == nil {
 		err = errors.New("error frame without an error")
 	}
 	o := s.after(err)
-	// The error itself is not a sign of life of the stream.
+	// The error itself is no sign of life of the stream.
 	o.Spoke = false
 	return o
 }
 
-// liveAfter has the state be Live when a watch has been open for d, unless the
-// returned function is called before.
+// liveAfter sets the state to Live when a watch has been open for d, unless
+// over is called before.
 func (s *reflectorStatus) liveAfter(d time.Duration) (over func()) {
 	open := func(is bool) {
 		s.mu.Lock()

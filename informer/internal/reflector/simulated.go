@@ -7,7 +7,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// simulated has chance be drawn by sim, if that is not nil.
+// simulated draws random numbers from sim, if it is not nil.
 func (r *Reflector[T]) simulated(sim simhook.Hooks) {
 	if r.sim = sim; sim != nil {
 		name := "reflector " + r.Name()
@@ -15,7 +15,7 @@ func (r *Reflector[T]) simulated(sim simhook.Hooks) {
 	}
 }
 
-// Name tells the reflector from the process's others.
+// Name identifies the Reflector within the process.
 func (r *Reflector[T]) Name() string {
 	return r.kind.GroupKind().String() + " as " + r.Objects + " " + r.scope.String()
 }

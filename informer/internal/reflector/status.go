@@ -18,29 +18,28 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// reflectorStatus is what a Reflector shows of itself. Its methods are safe
-// for concurrent use.
+// reflectorStatus is the visible state of a Reflector. Safe for concurrent use.
 type reflectorStatus struct {
 	log       logr.Logger
 	contact   atomic.Int64 // LastContact, nanoseconds since 1970
 	Version   atomic.Uint64
 	bookmarks atomic.Bool  // the server has sent some
-	byLists   atomic.Bool  // lists stand in for watches
-	objects   atomic.Int64 // of the list that is under way
+	byLists   atomic.Bool  // lists replace watches
+	objects   atomic.Int64 // received of the present list
 	mu        struct {
 		sync.Mutex
 		state      base.ScopeState
-		why        string              // a list is under way or due; empty: it is the first one
-		watching   bool                // a watch is open that has yet to show that it is of use
-		nags       map[base.State]*nag // of states that say what is wrong
-		complained bool                // of what is wrong now, or was last
+		why        string              // reason of the present or pending list; empty: the first list
+		watching   bool                // a watch is open that has not proved useful yet
+		nags       map[base.State]*nag // by state, for states of trouble
+		complained bool                // about the present trouble, or the last one
 	}
 }
 
-// unreadables are the objects of a list whose metadata cannot be read.
+// unreadables counts the objects of a list with unreadable metadata.
 type unreadables struct {
 	n   int
-	err error // of the first
+	err error
 }
 
 func (u *unreadables) add(n int, err error) {
@@ -81,8 +80,8 @@ func (s *reflectorStatus) snapshot() base.ScopeState {
 	return state
 }
 
-// trying: a step of phase begins. A state that says what is wrong stays until
-// the server has answered.
+// trying records that a step of phase begins. A state of trouble stays until
+// the server answers.
 func (s *reflectorStatus) trying(phase steps.Phase) {
 	s.mu.Lock()
 	s.mu.state.NextTry = time.Time{}
@@ -94,7 +93,7 @@ func (s *reflectorStatus) trying(phase steps.Phase) {
 	}
 }
 
-// enter shows that a list is under way.
+// enter records that a list is in progress.
 func (s *reflectorStatus) enter(phase steps.Phase) {
 	s.mu.Lock()
 	why := cmp.Or(s.mu.why, "the first list is read")
@@ -107,18 +106,18 @@ func (s *reflectorStatus) enter(phase steps.Phase) {
 	}
 }
 
-// read: so many objects of a list have arrived.
+// read records how many objects of a list have arrived.
 func (s *reflectorStatus) read(objects int) { s.objects.Store(int64(objects)) }
 
-// follows: another informer's watch feeds the scope.
+// follows records that another informer's watch feeds the scope.
 func (s *reflectorStatus) follows(lender string) {
 	s.log.V(1).Info("Sharing the watch of another informer", "of", lender)
 }
 
-// demanded: a list is wanted, where phase would have been next.
+// demanded records a demanded list where phase would have been next.
 func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
 	if phase != steps.PhaseWatch {
-		return // one is under way
+		return
 	}
 	s.mu.Lock()
 	s.mu.state.Relists[reason]++
@@ -130,10 +129,10 @@ func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
 // lastContact is when the server last sent anything.
 func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contact.Load()) }
 
-// heard: the server has sent something.
+// heard records that the server sent something.
 func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
 
-// reached: the watch has brought the scope to v.
+// reached records that the watch has brought the scope to v.
 func (s *reflectorStatus) reached(v base.Version) {
 	s.contact.Store(time.Now().UnixNano())
 	s.Version.Store(uint64(v))
@@ -142,7 +141,7 @@ func (s *reflectorStatus) reached(v base.Version) {
 func (s *reflectorStatus) sawBookmark()       { s.bookmarks.Store(true) }
 func (s *reflectorStatus) hasBookmarks() bool { return s.bookmarks.Load() }
 
-// listed: a whole list of version v is in the DeltaFIFO.
+// listed records that a whole list of version v is in the DeltaFIFO.
 func (s *reflectorStatus) listed(v base.Version, unreadable unreadables) {
 	s.Version.Store(uint64(v))
 	s.mu.Lock()
@@ -155,7 +154,8 @@ func (s *reflectorStatus) listed(v base.Version, unreadable unreadables) {
 	}
 }
 
-// unreadable: a frame of the watch carries an object without a readable name.
+// unreadable records a frame of the watch with an object without a readable
+// name.
 func (s *reflectorStatus) unreadable(err error) {
 	s.mu.Lock()
 	s.mu.state.Unreadable++
@@ -169,8 +169,8 @@ func (s *reflectorStatus) unreadable(err error) {
 	}
 }
 
-// anomaly: an event of the watch came where none should, after last. The first
-// of each kind is logged.
+// anomaly records an event out of order, after version last. The first of each
+// kind is logged.
 func (s *reflectorStatus) anomaly(kind base.Anomaly, e shown, last string) {
 	s.mu.Lock()
 	first := countAnomaly(&s.mu.state.Anomalies, kind)
@@ -181,8 +181,8 @@ func (s *reflectorStatus) anomaly(kind base.Anomaly, e shown, last string) {
 	}
 }
 
-// stranger: a list or watch has brought an object that is not of the scope. The
-// first of each count is logged.
+// stranger records an object that is not of the scope. The first of each kind
+// is logged.
 func (s *reflectorStatus) stranger(kind base.Anomaly, key base.Key, err error) {
 	s.mu.Lock()
 	first := countAnomaly(&s.mu.state.Anomalies, kind)
@@ -193,8 +193,7 @@ func (s *reflectorStatus) stranger(kind base.Anomaly, key base.Key, err error) {
 	}
 }
 
-// older: so many lists were refused, since they were older than they had to be.
-// The first is logged.
+// older records n lists that were refused as too old. The first is logged.
 func (s *reflectorStatus) older(n int) {
 	s.mu.Lock()
 	first := s.mu.state.Anomalies.Older == 0
@@ -205,7 +204,7 @@ func (s *reflectorStatus) older(n int) {
 	}
 }
 
-// Audited: an audit found that keys differ, or could not be done.
+// Audited records the result of an audit.
 func (s *reflectorStatus) Audited(d Finding, err error) {
 	keys := d.Keys
 	s.mu.Lock()
@@ -233,8 +232,8 @@ func (s *reflectorStatus) Audited(d Finding, err error) {
 	}
 }
 
-// undone: a list had keys in older versions than were seen. proved: it is the
-// second one in a row.
+// undone records that a list had keys in older versions than seen. proved: it
+// is the second one in a row.
 func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
 	if !proved {
 		textlog.Warn(s.log, nil, "A list has objects in older versions than the cache, although it is newer; relisting to see whether the server's versions went back",
@@ -246,7 +245,7 @@ func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
 	s.mu.state.Audits.Rewinds++
 }
 
-// namesOf the first of keys, for the log.
+// namesOf returns the first keys, for the log.
 func namesOf(keys []base.Key) []string {
 	names := make([]string, 0, auditNames)
 	for _, key := range keys[:min(len(keys), auditNames)] {
@@ -255,25 +254,25 @@ func namesOf(keys []base.Key) []string {
 	return names
 }
 
-// repaired: a list has made the differences good that were found.
+// repaired records that a list has repaired the differences found.
 func (s *reflectorStatus) repaired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.state.Audits.Repaired = s.mu.state.Audits.Differences
 }
 
-// wentBack: the server's newest version is before one that was seen.
-// overtaken: it is newer again, and its objects are older than those that were seen.
+// wentBack records that the server's versions went back. overtaken: its newest
+// version is newer again, but its objects are older than seen.
 func (s *reflectorStatus) wentBack(last, version string, overtaken bool) {
 	s.log.Error(nil, "The server's resource versions went back, as after a restore from a backup; replacing the cached objects",
 		"seen", last, "newest", version, "overtaken", overtaken)
 }
 
-// show takes over what was decided after o.
+// show records the decision after o.
 func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Duration) {
 	s.mu.Lock()
 	if o.Result == steps.ResultOpened || o.Result == steps.ResultCompleted && d.State == base.StateLive {
-		s.mu.state.Watches++ // a streaming list goes on as a watch
+		s.mu.state.Watches++ // a streaming list continues as a watch
 	}
 	if d.Relist != "" {
 		s.mu.state.Relists[d.Relist]++
@@ -292,16 +291,16 @@ func (s *reflectorStatus) show(d steps.Decision, o steps.Outcome, wait time.Dura
 	}
 }
 
-// whyListed is why a scope that was listed is listed again.
+// whyListed is the reason shown for a relist.
 func whyListed(reason string) string { return "listed again: " + reason }
 
-// set changes the state, and logs when it is another one. What is wrong is a warning:
-// at once, and again at a falling rate while it lasts or comes back.
+// set changes the state and logs a change. Trouble is logged as a warning, at
+// once and then at a falling rate while it lasts or recurs.
 func (s *reflectorStatus) set(state base.State, reason string) {
 	s.setIf(func() bool { return true }, state, reason)
 }
 
-// setIf is set if holdsLocked, which is called with the lock.
+// setIf is set if holdsLocked, called with the lock, returns true.
 func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reason string) {
 	if state == base.StateLive {
 		reason = ""
@@ -346,7 +345,7 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 	}
 }
 
-// isTrouble reports whether a state says that something is wrong.
+// isTrouble reports whether a state means that something is wrong.
 func isTrouble(s base.State) bool {
 	switch s {
 	case base.StateLive, base.StateListing, base.StateStreaming, base.StateStopped:
@@ -355,8 +354,8 @@ func isTrouble(s base.State) bool {
 	return true
 }
 
-// queuesLocked reports whether the first list only waits for its turn behind other
-// lists, and not because the server has asked for it.
+// queuesLocked reports whether the first list waits only behind other lists,
+// not because the server asked for it.
 func (s *reflectorStatus) queuesLocked(state base.State) bool {
 	return state == base.StateWaiting && s.mu.state.NextTry.IsZero()
 }
@@ -371,7 +370,7 @@ func (s *reflectorStatus) nagLocked(state base.State) *nag {
 	return s.mu.nags[state]
 }
 
-// Stopped: Run has ended.
+// Stopped records that Run has ended.
 func (s *reflectorStatus) Stopped() {
 	s.mu.Lock()
 	s.mu.state.NextTry = time.Time{}
@@ -380,16 +379,17 @@ func (s *reflectorStatus) Stopped() {
 	s.set(base.StateStopped, reason)
 }
 
-// auditNames of keys that differ are named in the log.
+// auditNames is how many differing keys are logged.
 const auditNames = 5
 
-// Finding is how a scope differs from a list.
+// Finding is the difference between a scope and a list.
 type Finding struct {
 	Keys []base.Key
-	// rewound of these, the server has in an older version than the scope, in a
-	// list that is not older than that version: what the scope has was undone.
+	// Rewound are those keys that the server has in an older version than the
+	// scope, in a list that is not older than that version: changes were
+	// undone.
 	Rewound []base.Key
 }
 
-// isListing: a list is being read.
+// isListing reports whether a list is being read.
 func isListing(s base.State) bool { return s == base.StateListing || s == base.StateStreaming }

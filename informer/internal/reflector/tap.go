@@ -16,34 +16,34 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// Tap feeds one scope of a metadata informer from the tee of another
-// informer's Reflector, in place of a list and watch of its own.
+// Tap feeds one scope of a metadata informer from the tee of another informer's
+// Reflector, in place of its own list and watch.
 type Tap struct {
 	Scope     base.WatchScope
 	id        base.ScopeID
-	transform func(base.Object) (base.Object, error) // nil: none
-	Managed   bool                                   // managedFields stay
-	// The lender fills these in before the tee has the tap.
-	Lender    string // the informer that the watch belongs to, for people
-	Namespace string // of the lender's objects only these are in scope; empty: all
+	transform func(base.Object) (base.Object, error)
+	Managed   bool // keep managedFields
+	// The lender sets these before the tee has the tap.
+	Lender    string // name of the informer that owns the watch
+	Namespace string // the scope's part of the lender's objects; empty: all
 	State     func() base.ScopeState
 
 	done chan struct{} // closed when the lender's Reflector has ended
-	last string        // the version it reached; read after done
+	last string        // last version it reached; read after done
 	mu   struct {
-		sync.Mutex                   // is held while something goes into into
+		sync.Mutex                   // held while something goes into into
 		into       sink[base.Object] // nil: the tap has left
 	}
 }
 
-// NewTap is a tap of scope id that feeds into. It starts nothing.
+// NewTap returns a tap that feeds scope id of into. It starts nothing.
 func NewTap(scope base.WatchScope, id base.ScopeID, into sink[base.Object], transform func(base.Object) (base.Object, error)) *Tap {
 	t := &Tap{Scope: scope, id: id, transform: transform, done: make(chan struct{})}
 	t.mu.into = into
 	return t
 }
 
-// leave takes the tap away: when it has returned nothing more is fed.
+// leave removes the tap. After it returns nothing more is fed.
 func (t *Tap) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,13 +56,14 @@ func (t *Tap) hasLeft() bool {
 	return t.mu.into == nil
 }
 
-// end says that the Reflector has ended at version last; empty: before a list.
+// end records that the Reflector has ended at version last; empty: before a
+// list.
 func (t *Tap) end(last string) {
 	t.last = last
 	close(t.done)
 }
 
-// feed has f put something into the sink, unless the tap has left.
+// feed calls f with the sink, unless the tap has left.
 func (t *Tap) feed(f func(into sink[base.Object])) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,17 +72,18 @@ func (t *Tap) feed(f func(into sink[base.Object])) {
 	}
 }
 
-// mine is d for this scope. ok: the object is in it.
+// mine converts d to this scope. ok: the object is in it.
 func (t *Tap) mine(d store.Delta[base.Object]) (_ store.Delta[base.Object], ok bool) {
 	if t.Namespace != "" && d.Key.Namespace != "" && d.Key.Namespace != t.Namespace {
-		return d, false // a namespace does not divide a kind of cluster scope
+		return d, false // a namespace does not limit a cluster-scoped kind
 	}
 	d.Scope = t.id
 	if m, ok := d.Object.(*metav1.PartialObjectMetadata); ok && !t.Managed {
 		d.Object = base.WithoutManagedFields(m)
 	}
 	if t.transform != nil && d.Err == nil && d.Object != nil {
-		// A transform owns its object; this one shares maps with the full object.
+		// A transform owns its object, but this one shares maps with the full
+		// object.
 		obj, err := base.CallTransform(t.transform, base.Copy(d.Object))
 		if err != nil {
 			d.Metadata, _ = d.Object.(*metav1.PartialObjectMetadata)
@@ -134,7 +136,7 @@ func (r *tapReplacement) commit(v base.Version) {
 	r.tap.feed(func(sink[base.Object]) { r.list.Commit(v) })
 }
 
-// discarded is a list that nobody wants any more.
+// discarded is a list for a tap that has left.
 type discarded struct{}
 
 func (discarded) Add(store.Delta[base.Object])    {}
@@ -147,9 +149,9 @@ func (discarded) Undone(base.Version) []base.Key  { return nil }
 func (discarded) Commit(base.Version)             {}
 func (discarded) Abort()                          {}
 
-// follow has the scope fed by another informer's watch for as long as there is
-// one that has its objects in full. It returns where to go on from with a list
-// and watch of its own, and false when there was none.
+// follow feeds the scope from another informer's watch while one has its
+// objects in full. It returns where to continue with its own list and watch,
+// and false if there was no such watch.
 func (r *Reflector[T]) follow(ctx context.Context, p steps.Progress) (steps.Progress, bool) {
 	if r.Borrow == nil {
 		return p, false
@@ -178,7 +180,7 @@ func (r *Reflector[T]) follow(ctx context.Context, p steps.Progress) (steps.Prog
 	return p, true
 }
 
-// shared is the state of a scope that t feeds: that of the watch it comes from.
+// shared returns the state of a scope fed by t: that of the shared watch.
 func (t *Tap) shared(own base.ScopeState) base.ScopeState {
 	s := t.State()
 	s.Scope, s.SharedWith = own.Scope, t.Lender

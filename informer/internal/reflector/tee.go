@@ -14,12 +14,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// errTapped interrupts a stream because a tap wants to join. Its Reflector goes
-// on from where it was.
+// errTapped interrupts a stream so that a tap can join. The Reflector then
+// continues where it was.
 var errTapped = errors.New("another informer joins the watch")
 
-// tee stands between a Reflector and its sink, and gives all that passes to the
-// taps too, as metadata.
+// tee passes everything from a Reflector to its sink, and as metadata to the
+// taps.
 //
 //	Reflector ──▶ tee ──▶ DeltaFIFO of the full objects
 //	               └────▶ tap ──▶ DeltaFIFO of their metadata
@@ -27,13 +27,13 @@ var errTapped = errors.New("another informer joins the watch")
 // Only the Reflector's goroutine writes and adopts; taps join from others.
 type tee[T base.Object] struct {
 	sink[T]
-	taps   []*Tap        // used by the Reflector's goroutine alone
+	taps   []*Tap        // used only by the Reflector's goroutine
 	listed bool          // as taps: a whole list has passed
-	joined chan struct{} // has a token when a tap waits
+	joined chan struct{} // has a token while a tap waits
 	mu     struct {
 		sync.Mutex
 		joining   []*Tap
-		interrupt func(error) // of the stream that is being read; nil: there is none
+		interrupt func(error) // ends the stream being read; nil: none
 		ended     bool
 	}
 }
@@ -42,8 +42,8 @@ func newTee[T base.Object](into sink[T]) *tee[T] {
 	return &tee[T]{sink: into, joined: make(chan struct{}, 1)}
 }
 
-// Join has t fed from the next time on that the Reflector is between two steps.
-// It is false when the Reflector has ended. It does not block.
+// Join feeds t from the Reflector's next pause between two steps. It returns
+// false if the Reflector has ended. It does not block.
 func (e *tee[T]) Join(t *Tap) bool {
 	e.mu.Lock()
 	if e.mu.ended {
@@ -63,7 +63,7 @@ func (e *tee[T]) Join(t *Tap) bool {
 	return true
 }
 
-// during has a tap that joins interrupt a stream, until over is called.
+// during makes a joining tap interrupt a stream, until over is called.
 func (e *tee[T]) during(interrupt func(error)) (over func()) {
 	e.mu.Lock()
 	e.mu.interrupt = interrupt
@@ -79,8 +79,9 @@ func (e *tee[T]) during(interrupt func(error)) (over func()) {
 	}
 }
 
-// adopt feeds the taps that wait. One that comes after the first list is given
-// what scope holds at version last, where the Reflector stands, as its list.
+// adopt starts to feed the waiting taps. After the first list, a tap first
+// receives what scope holds at version last, where the Reflector is, as its
+// list.
 func (e *tee[T]) adopt(ctx context.Context, scope base.ScopeID, last string) {
 	e.mu.Lock()
 	joining := e.mu.joining
@@ -95,8 +96,8 @@ func (e *tee[T]) adopt(ctx context.Context, scope base.ScopeID, last string) {
 	}
 }
 
-// show gives t what scope holds. It is false when the scope has ended: then it
-// may hold less than it did.
+// show gives t what scope holds. It returns false if the scope has ended, since
+// it may then hold less than it did.
 func (e *tee[T]) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.Version) bool {
 	list := t.replace()
 	for d := range e.Present(scope) {
@@ -111,7 +112,8 @@ func (e *tee[T]) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.V
 	return true
 }
 
-// pause sleeps for d, adopting meanwhile, and reports whether ctx is alive.
+// pause sleeps for d, adopting taps meanwhile, and reports whether ctx is
+// alive.
 func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope base.ScopeID, last string) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -130,7 +132,7 @@ func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope base.ScopeID,
 	}
 }
 
-// end lets the taps go: nothing comes any more after version last.
+// end releases the taps: nothing comes after version last.
 func (e *tee[T]) end(last string) {
 	e.mu.Lock()
 	joining := e.mu.joining
@@ -148,7 +150,7 @@ func (e *tee[T]) end(last string) {
 	e.taps = nil
 }
 
-// each gives d to the taps, and forgets those that have left.
+// each calls f for each tap, and drops those that have left.
 func (e *tee[T]) each(f func(t *Tap)) {
 	if len(e.taps) == 0 {
 		return
@@ -159,7 +161,6 @@ func (e *tee[T]) each(f func(t *Tap)) {
 	}
 }
 
-// Push passes d on, and to the taps.
 func (e *tee[T]) Push(d store.Delta[T]) {
 	e.sink.Push(d)
 	if len(e.taps) > 0 {
@@ -168,7 +169,6 @@ func (e *tee[T]) Push(d store.Delta[T]) {
 	}
 }
 
-// Bookmark passes v on, and to the taps.
 func (e *tee[T]) Bookmark(scope base.ScopeID, v base.Version) {
 	e.sink.Bookmark(scope, v)
 	e.each(func(t *Tap) { t.bookmark(v) })
@@ -180,7 +180,7 @@ func (e *tee[T]) replace(scope base.ScopeID) replacement[T] {
 	return r
 }
 
-// teeReplacement is a list that goes to the taps too.
+// teeReplacement is a list that also goes to the taps.
 type teeReplacement[T base.Object] struct {
 	replacement[T]
 	tee  *tee[T]
@@ -243,8 +243,8 @@ func (r *teeReplacement[T]) Abort() {
 	}
 }
 
-// metadataDelta is d of the metadata alone. An object that could not be decoded
-// otherwise is a good one here.
+// metadataDelta reduces d to metadata. An object that only its content makes
+// undecodable becomes decodable.
 func metadataDelta[T base.Object](d store.Delta[T]) store.Delta[base.Object] {
 	m := store.Delta[base.Object]{
 		Type: d.Type, Key: d.Key, UID: d.UID, Version: d.Version,

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// stream reads a streaming list and replaces the scope's objects by it. The
-// session that it returns goes on as a watch.
+// stream reads a streaming list and replaces the scope's objects with it. The
+// returned session continues as a watch.
 func (r *Reflector[T]) stream(ctx context.Context, p steps.Progress) (*session[T], steps.Outcome) {
 	opts := listwatch.WatchOptions{SendInitialEvents: true, Timeout: r.watchTimeout()}
 	opts.ResourceVersion, _ = p.ListVersion(r.opts.ListFromCache)
@@ -90,7 +90,7 @@ func (r *Reflector[T]) initial(s *session[T], p steps.Progress) steps.Outcome {
 		case frame.Item.Anomaly != base.Sound:
 			r.listed(replace, frame.Item)
 		case typ == store.Deleted:
-			// The server may tell of changes before it has ended the list.
+			// The server may send changes before the list ends.
 			size--
 			replace.Remove(r.delta(store.Deleted, frame.Item))
 		default:
@@ -103,15 +103,15 @@ func (r *Reflector[T]) initial(s *session[T], p steps.Progress) steps.Outcome {
 	}
 }
 
-// streamingWithin is how long a streaming list may take of which so many
-// objects have arrived. What changes meanwhile does not count, and is no reason to
-// wait on: pages come to their end.
+// streamingWithin bounds the time of a streaming list of which so many objects
+// have arrived. Changes meanwhile do not count: unlike a stream, pages come to
+// an end.
 func streamingWithin(objects int) time.Duration {
 	return min(2*initialWithin+time.Duration(objects)*(20*time.Millisecond), restclient.PageWithin)
 }
 
-// inOrder counts what is wrong with the place of an event in the stream that
-// has shown last, and says whether it may count at all.
+// inOrder counts an event out of order in a stream that has reached last, and
+// reports whether to apply the event.
 func (r *Reflector[T]) inOrder(typ store.DeltaType, item listwatch.Item[T], last string) bool {
 	e := shown{key: item.Key, version: base.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
 	kind := r.order.judge(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
@@ -125,7 +125,7 @@ func (r *Reflector[T]) inOrder(typ store.DeltaType, item listwatch.Item[T], last
 
 func unknownFrame(typ listwatch.FrameType) error { return fmt.Errorf("frame of unknown type %q", typ) }
 
-// watch pushes what an open stream brings, until it ends.
+// watch pushes the events of an open stream until it ends.
 func (r *Reflector[T]) watch(s *session[T], p *steps.Progress) steps.Outcome {
 	defer r.Wants.during(s.cancel)()
 	if p.Instead {
