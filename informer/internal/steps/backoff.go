@@ -11,48 +11,49 @@ type backoff struct {
 }
 
 var (
-	// retryBackoff is for a server that cannot be reached or answers with errors.
+	// retryBackoff is for a server that answers with errors.
 	retryBackoff = backoff{base: 800 * time.Millisecond, most: 30 * time.Second}
-	// slowBackoff is for answers that only a person changes: no right, no such
-	// kind. It begins fast, since a kind is often installed with its controller.
+	// slowBackoff is for answers that only a person can change: no permission,
+	// no such kind. It starts fast, since a kind is often installed together
+	// with its controller.
 	slowBackoff = backoff{base: time.Second, most: 60 * time.Second}
-	// awayBackoff is for a server that gives no answer at all, whose pauses go by
-	// the time that it has been away. Such a try costs the server nothing.
+	// awayBackoff is for a server that does not answer. Its pauses depend on
+	// the length of the outage. Such an attempt costs the server nothing.
 	awayBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
-	// anewBackoff is for a list after a watch that cannot go on where it was.
+	// anewBackoff is for a list after a watch that cannot continue.
 	anewBackoff = backoff{base: 400 * time.Millisecond, most: 30 * time.Second}
-	// RefusalBackoff is for a transform that has refused an object. A try costs this
-	// process alone.
+	// RefusalBackoff is for a transform that refused an object. An attempt
+	// costs only this process.
 	RefusalBackoff = backoff{base: time.Second, most: 5 * time.Minute}
 )
 
-// longestPause is a time that bounds no pause.
+// longestPause bounds no pause.
 const longestPause = time.Hour
 
-// awayShare of an outage is what a pause in it takes at most, troubleShare of the
-// time in which a server answers without use.
+// A pause takes at most 1/awayShare of an outage, and 1/troubleShare of the
+// time in which answers are useless.
 const awayShare, troubleShare = 8, 3
 
-// share is the delay before a server is tried again that has been away for so
-// long: an eighth of that time, from base up to most. Whoever waits notices that
-// it is back after a fraction of the outage, short or long, and the tries of an
-// outage grow with its logarithm. Half of the delay is left to random.
+// share is the delay before the next attempt on a server that has been away
+// that long: an eighth of the time, within base and most, half of it random.
+// The end of an outage is noticed after a fraction of its length, and the
+// number of attempts grows with its logarithm.
 func (b backoff) share(away time.Duration, random float64) time.Duration {
 	d := min(max(away/awayShare, b.base), b.most)
 	return d/2 + time.Duration(random*float64(d/2))
 }
 
-// delayWithin is delay, but no more than a third of the time that the failures
-// have lasted: failures that follow each other fast, as while a server starts,
-// do not add up to a pause that is longer than their cause.
+// delayWithin is Delay, but at most a third of the time that the failures have
+// lasted: a burst of failures, as while a server starts, must not lead to a
+// pause longer than its cause.
 func (b backoff) delayWithin(failures int, lasted time.Duration, random float64) time.Duration {
 	b.most = min(b.most, max(b.base, lasted/troubleShare))
 	return b.Delay(failures, random)
 }
 
-// Delay before the attempt after the given number of failures in a row, from 1.
-// random is in [0,1): half of the delay is left to it, so that clients which
-// failed together do not come back together.
+// Delay is the delay after the given number of consecutive failures, at least
+// 1. random is in [0,1) and decides half of the delay, so that clients that
+// failed together do not return together.
 func (b backoff) Delay(failures int, random float64) time.Duration {
 	d := b.base
 	for range min(max(failures, 1)-1, 30) {
@@ -64,7 +65,7 @@ func (b backoff) Delay(failures int, random float64) time.Duration {
 	return d/2 + time.Duration(random*float64(d/2))
 }
 
-// Pause is how long d waits before the next step, whatever the server asks for.
+// Pause is the time before the next step, apart from the server's Retry-After.
 // random is in [0,1).
 func (d Decision) Pause(random float64) time.Duration {
 	switch d.pace {

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 )
 
-// Classify says what an error of a list or watch means.
+// Classify returns the meaning of an error of a list or watch.
 func Classify(err error) (r result, retryAfter time.Duration) {
 	if _, ok := errors.AsType[*base.NotServedError](err); ok {
 		return resultNotServed, 0

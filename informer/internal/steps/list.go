@@ -11,18 +11,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// ListPhase is the kind of list to ask for.
+// ListPhase returns the kind of list to ask for.
 func (p Progress) ListPhase(now time.Time) Phase {
-	// Whether the server's revisions went back shows on the first page of a
-	// paged list, but only at the end of a streaming list. And a server whose
-	// cache lags reads a consistent list from its store, but refuses a stream.
+	// A paged list shows on its first page whether the server's revisions went
+	// back, a streaming list only at its end. And a server whose cache lags
+	// serves a consistent list from its store but refuses a stream.
 	if p.Paged || now.Before(p.NoStreamBefore) || p.Consistent {
 		return PhaseList
 	}
 	return PhaseStream
 }
 
-// Demanded is p with a list that is wanted: of the newest state, since objects
+// Demanded returns p with a demanded list of the newest state, since objects
 // may have changed at any version.
 func (p Progress) Demanded(d Demand, now time.Time) Progress {
 	p.Consistent, p.content, p.Repair = true, p.content || d.Content, p.Repair || d.Repair
@@ -32,12 +32,12 @@ func (p Progress) Demanded(d Demand, now time.Time) Progress {
 	return p
 }
 
-// ByContent says whether the next list is compared by content.
+// ByContent reports whether the next list is compared by content.
 func (p Progress) ByContent() bool { return p.content || p.doubt }
 
-// ListVersion is the resourceVersion of the next list, with its match. The
-// first is consistent, unless fromCache allows any state; a later one is never
-// older than what was seen.
+// ListVersion returns the resourceVersion and match of the next list. The first
+// is consistent, unless fromCache allows any state; a later one is never older
+// than what was seen.
 func (p Progress) ListVersion(fromCache bool) (version, match string) {
 	switch {
 	case p.Consistent, p.Last == "" && !fromCache:
@@ -58,7 +58,7 @@ func afterList(p Progress, o Outcome) Decision {
 		if d.Next.restarts++; d.Next.restarts == 1 {
 			d.pace = paceNone
 		} else {
-			// The pages take longer than the server keeps the version.
+			// Reading the pages takes longer than the server keeps the version.
 			d.Next.Whole = true
 		}
 		d.Next.Phase = PhaseList
@@ -87,10 +87,9 @@ func afterList(p Progress, o Outcome) Decision {
 	return retry(p, o)
 }
 
-// older refuses a list that is older than what was seen before. What was asked
-// to be not older than a version proves nothing but a fault of who answered. A
-// list of the newest state proves that the versions went back, when it is read
-// again and again by other ways.
+// older refuses a list that is older than what was seen. If a minimum version
+// was requested, this only proves a faulty answer. Repeated lists of the newest
+// state by different connections prove that the versions went back.
 func older(p Progress, o Outcome) Decision {
 	if p.Consistent {
 		p.Behind++
@@ -101,17 +100,17 @@ func older(p Progress, o Outcome) Decision {
 	return d
 }
 
-// rewindProof is how many consistent lists in a row must be older than what was
-// seen for the server's versions to have gone back.
+// rewindProof is how many consecutive consistent lists must be older than what
+// was seen to prove that the server's versions went back.
 const rewindProof = 3
 
-// Rewound says whether a list of version is the last proof that is needed.
+// Rewound reports whether a list of version completes the proof.
 func (p Progress) Rewound(version string) bool {
 	return p.Consistent && p.Behind+1 >= rewindProof && Below(version, p.Last)
 }
 
-// Below reports whether version is before last, where last can be compared. A
-// version that cannot be compared is below each one that can.
+// Below reports whether version is before last. A version that cannot be
+// compared is below every one that can.
 func Below(version, last string) bool { return base.ParseVersion(version) < base.ParseVersion(last) }
 
 func afterStream(p Progress, o Outcome) Decision {
@@ -142,25 +141,24 @@ func afterStream(p Progress, o Outcome) Decision {
 	return fallBack(p, o)
 }
 
-// LeadsToPages: a streaming list that is answered so may not be known to the
-// source. That is no error.
+// LeadsToPages reports whether a source that answers a streaming list like this
+// may not support streaming lists. That is no error.
 func (r result) LeadsToPages() bool { return r == resultRejected || r == resultGarbled }
 
-// fallBack goes on by pages, and remembers that.
+// fallBack switches to pages and remembers it.
 func fallBack(p Progress, o Outcome) Decision {
 	p.Phase, p.NoStreamBefore, p.Tries = PhaseList, o.Now.Add(streamRetry), 0
 	return Decision{Next: p, FellBack: true}
 }
 
-// probe tries pages. That the streaming list was to blame is known when they
-// come.
+// probe tries pages. If they arrive, the streaming list was to blame.
 func probe(p Progress, o Outcome) Decision {
 	p.Phase, p.Probing, p.Tries = PhaseList, base.TextOf(o.Err), 0
 	return Decision{Next: p}
 }
 
-// orPages is d, by which a streaming list is tried again after an answer that
-// says nothing of streaming lists, or pages instead from the second time on.
+// orPages returns d, which retries a streaming list after an answer that says
+// nothing about streaming lists, or from the second time on switches to pages.
 func (d Decision) orPages(o Outcome) Decision {
 	switch o.Result {
 	case resultFailing, resultBusy, resultForbidden:

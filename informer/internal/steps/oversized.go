@@ -7,12 +7,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// mostHalvings of the pages of a list.
+// mostHalvings bounds how often the pages of a list are halved.
 const mostHalvings = 9
 
-// oversized tries again slowly: the same bytes are sent again, most likely. A
-// list goes on in smaller pages. A watch finds the frame in the history for as
-// long as the server keeps it, so from the second time on a list passes it by.
+// oversized retries slowly, since the same bytes will probably come again. A
+// list continues in smaller pages. A watch would meet the frame as long as the
+// server keeps it, so from the second time on a list skips it.
 func oversized(p Progress, o Outcome) Decision {
 	p.oversized++
 	d := Decision{Next: p, pace: paceSlow, State: base.StateStale}

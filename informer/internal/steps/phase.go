@@ -10,58 +10,59 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Phase is what a Reflector does next.
+// Phase is the kind of a Reflector's next step.
 type Phase uint8
 
 const (
 	PhaseList   Phase = iota + 1 // a list, page by page
 	PhaseStream                  // a streaming list
-	PhaseWatch                   // a watch from progress.last
+	PhaseWatch                   // a watch from Progress.Last
 )
 
-// result is how a step of a phase went.
+// result is the outcome of a step.
 type result uint8
 
 const (
-	ResultCompleted    result = iota + 1 // the whole list is read
-	ResultOpened                         // the server has accepted the watch
+	ResultCompleted    result = iota + 1 // the whole list was read
+	ResultOpened                         // the server accepted the watch
 	ResultEnded                          // the stream ended between frames
-	ResultCut                            // the stream broke off
-	ResultSilent                         // the stream spoke no more
-	ResultUnreachable                    // no answer at all
-	resultGarbled                        // an answer that cannot be read
+	ResultCut                            // the connection broke
+	ResultSilent                         // the stream fell silent
+	ResultUnreachable                    // no answer
+	resultGarbled                        // an unreadable answer
 	resultBusy                           // 429
 	resultFailing                        // 5xx
 	resultExpired                        // 410: the version or continue token is too old
 	resultTooLarge                       // the version is newer than the server's
-	resultRejected                       // the server does not take the request as it is
+	resultRejected                       // the server does not accept the request as it is
 	resultForbidden                      // 403
 	resultUnauthorized                   // 401
 	resultNotServed                      // 404: no such kind
-	resultOversized                      // a page or frame larger than is read
+	resultOversized                      // a page or frame above the size limit
 	resultSlow                           // a page of the list did not arrive in time
 	ResultEndless                        // a streaming list did not end in time
 	resultStuck                          // the pages of the list do not advance
-	resultOlder                          // the list is older than what was seen before
-	ResultHeld                           // not sent: the gate has closed
-	ResultDemanded                       // ended for a list that is wanted
+	resultOlder                          // the list is older than what was seen
+	ResultHeld                           // not sent: the gate closed
+	ResultDemanded                       // ended for a demanded list
 )
 
 const (
-	// healthy is how long a watch must live for refusals and oversized frames to
-	// be forgotten.
+	// healthy is how long a watch must live to reset refusals and oversized
+	// frames.
 	healthy = 2 * time.Minute
-	// Brief is an end so early that one after the other is trouble. A clean end is
-	// trouble only when it comes before lively.
+	// A watch that ends before Brief is trouble if it happens repeatedly; a
+	// clean end only before lively.
 	Brief, lively = 10 * time.Second, 2 * time.Second
-	// streamRetry is how long streaming lists are not asked for again after the
-	// server has refused one or has not ended it.
+	// streamRetry is how long streaming lists are not requested after the
+	// server refused one or did not end it.
 	streamRetry = time.Hour
-	// streamTries of a streaming list before paged lists take over.
+	// streamTries is how often a streaming list is tried before paged lists
+	// take over.
 	streamTries = 2
 )
 
-// Reasons of a relist, as ScopeState.Relists counts them.
+// Reasons of a relist, as counted in ScopeState.Relists.
 const (
 	RelistExpired   = "expired"
 	relistTooLarge  = "too large resource version"
@@ -79,65 +80,65 @@ const (
 	RelistGarbled   = "garbled watch"
 )
 
-// Progress is all that a Reflector knows when it decides.
+// Progress is the state of a Reflector on which its decisions depend.
 type Progress struct {
 	Phase Phase
-	// last is the newest resourceVersion seen. Empty: none.
+	// Last is the newest resourceVersion seen, or empty.
 	Last string
-	// consistent: the next list must be the server's newest state.
+	// Consistent: the next list must be the server's newest state.
 	Consistent bool
-	// whole: the next list is asked for in one piece.
+	// Whole: the next list is requested in one piece.
 	Whole bool
-	// content: the next list is compared by content. repair: it is to repair what
-	// an audit has found.
+	// content: the next list is compared by content. Repair: it repairs what an
+	// audit found.
 	content, Repair bool
-	// doubt: the last watch ended early without a reason, as it does when the
-	// schema has changed. A list that follows is compared by content.
+	// doubt: the last watch ended early without a reason, as after a schema
+	// change. A list that follows is compared by content.
 	doubt bool
-	// epoch: the next list is taken as it is; something else has proved that the
+	// Epoch: the next list is accepted as it is; it is already proved that the
 	// server's versions went back.
 	Epoch bool
-	// elsewhere: the next list goes over another connection.
+	// Elsewhere: the next list uses another connection.
 	Elsewhere bool
-	// behind: consistent lists in a row that were older than what was seen.
+	// Behind counts consecutive consistent lists older than what was seen.
 	Behind int
-	// failures, refusals, briefs, silences, expiries, restarts, slow pages and
-	// tries of a streaming list, each in a row.
+	// Consecutive events of each kind; Tries are of a streaming list.
 	failures, Refusals, briefs, silences, expiries, restarts, Slows, Tries int
-	// away: since when the server gives no answer. Zero: it does.
+	// away is since when the server has not answered; zero: it answers.
 	away time.Time
-	// reopens bounds how often watches are opened again without backoff.
+	// reopens bounds how often watches are reopened without backoff.
 	reopens reopens
-	// trouble: since when the server answers and its answers are of no use.
+	// trouble is since when the server's answers have been useless.
 	trouble time.Time
-	// watching is what has come of the last watches.
+	// watching is the record of the last watches.
 	watching watchRecord
-	// instead: lists stand in for watches that are of no use.
+	// Instead: lists replace watches that are of no use.
 	Instead bool
-	// foreign: the source is not an API server by HTTP.
+	// Foreign: the source is not an API server over HTTP.
 	Foreign bool
-	// probing: pages are tried because of this error of a streaming list; empty:
-	// they are not.
+	// Probing is the error of a streaming list for which pages are tried, or
+	// empty.
 	Probing string
-	// oversized pages or frames since a watch has lived for long, and how often
+	// oversized pages or frames since the last long-lived watch, and how often
 	// pages were halved because of them.
 	oversized, Halvings int
-	// paged: never ask for a streaming list. noStreamBefore: not before then.
+	// Paged: never request a streaming list. NoStreamBefore: not before that
+	// time.
 	Paged          bool
 	NoStreamBefore time.Time
 }
 
-// Outcome is how a step went, with what the decision needs to know of it.
+// Outcome is the result of a step.
 type Outcome struct {
 	Result     result
 	Err        error
-	Version    string        // Completed: of the list
-	RetryAfter time.Duration // that the server asks for
-	Lived      time.Duration // of a stream; of a streaming list, since its end
-	Spoke      bool          // the stream gave at least one frame
-	Moved      bool          // the stream gave a version that was not seen before
+	Version    string        // of a completed list
+	RetryAfter time.Duration // requested by the server
+	Lived      time.Duration // of a stream; for a streaming list, since the end of the list
+	Spoke      bool          // the stream sent at least one frame
+	Moved      bool          // the stream sent a new version
 	Early      bool          // the stream ended well before its timeout
-	Continued  bool          // the list failed behind its first page
+	Continued  bool          // the list failed after its first page
 	Now        time.Time
 }
 
@@ -148,27 +149,27 @@ const (
 	paceNone pace = iota
 	paceBackoff
 	paceSlow
-	paceAway // by the time that the server has been away
-	paceAnew // by the watches in a row that could not go on
+	paceAway // depends on how long the server has been away
+	paceAnew // depends on the consecutive watches that could not continue
 	paceReopen
 )
 
-// Decision is what to do next.
+// Decision is the next step of a Reflector.
 type Decision struct {
 	Next    Progress
 	pace    pace
-	attempt int           // with paceBackoff: the failures in a row
-	within  time.Duration // with paceBackoff: how long they have lasted; with paceReopen: until points are there
+	attempt int           // with paceBackoff: consecutive failures
+	within  time.Duration // with paceBackoff: how long they have lasted; with paceReopen: until there are points
 	AtLeast time.Duration // the server's Retry-After
 	away    time.Duration // with paceAway
-	State   base.State    // to show; empty: no change
+	State   base.State    // to show; empty: unchanged
 	Why     string        // shown with the state; empty: the error
-	Relist  string        // why a list begins again; empty: none does
-	// fellBack: paged lists take over from streaming lists.
+	Relist  string        // reason of a relist; empty: none
+	// FellBack: paged lists replace streaming lists.
 	FellBack bool
 }
 
-// Next is the whole judgement of the Reflector: where it goes from p after o.
+// Next decides where the Reflector goes from p after o.
 func Next(p Progress, o Outcome) Decision {
 	p = p.noting(o)
 	d := judge(p, o)
@@ -183,7 +184,7 @@ func Next(p Progress, o Outcome) Decision {
 	return d
 }
 
-// noting is p with what o says of the time since the step before.
+// noting returns p updated with the times and counts of o.
 func (p Progress) noting(o Outcome) Progress {
 	if o.Lived >= healthy {
 		p.Refusals, p.oversized = 0, 0
@@ -198,7 +199,7 @@ func (p Progress) noting(o Outcome) Progress {
 	case ResultHeld:
 		return p
 	case ResultUnreachable:
-		// What the server does after an outage says nothing of what it did before.
+		// Behavior after an outage is independent of behavior before it.
 		p.trouble = time.Time{}
 		return p
 	case ResultCompleted, ResultOpened, ResultDemanded:
@@ -221,7 +222,8 @@ func judge(p Progress, o Outcome) Decision {
 		p.Refusals++
 		return Decision{Next: p, pace: paceSlow, State: base.StateForbidden}
 	case resultUnauthorized:
-		// Credentials are rotated by themselves: faster than a right is given.
+		// Credentials rotate automatically: faster than a permission is
+		// granted.
 		d := retry(p, o)
 		d.State = base.StateUnauthorized
 		return d
@@ -237,7 +239,7 @@ func judge(p Progress, o Outcome) Decision {
 		return unreachable(p, o)
 	case resultBusy:
 		d := retry(p, o)
-		d.within = longestPause // its pauses double, whatever the time
+		d.within = longestPause // its pauses double, regardless of time
 		return d
 	case resultFailing:
 		return retry(p, o)
@@ -255,11 +257,11 @@ func judge(p Progress, o Outcome) Decision {
 	return afterWatch(p, o)
 }
 
-// completed goes on to watch from the list's version.
+// completed continues with a watch from the list's version.
 func completed(p Progress, o Outcome) Decision {
 	d := Decision{}
 	if p.Phase == PhaseStream && !p.Instead {
-		d.State = base.StateLive // the same stream goes on as the watch
+		d.State = base.StateLive // the same stream continues as the watch
 	}
 	if p.Probing != "" {
 		p.NoStreamBefore, d.FellBack = o.Now.Add(streamRetry), true
@@ -276,8 +278,8 @@ func completed(p Progress, o Outcome) Decision {
 	return d
 }
 
-// retry does the same again, later. A list that succeeds forgets the failures
-// of lists, a watch that is of use those of watches.
+// retry repeats the step later. A completed list resets the failures of lists,
+// a useful watch those of watches.
 func retry(p Progress, o Outcome) Decision {
 	d := Decision{pace: paceBackoff, AtLeast: o.RetryAfter, State: base.StateStale, within: o.Now.Sub(p.trouble)}
 	if d.attempt = p.watching.useless; p.Phase != PhaseWatch {
@@ -288,8 +290,8 @@ func retry(p Progress, o Outcome) Decision {
 	return d
 }
 
-// unreachable does the same again, after a pause that goes by the time without
-// an answer: it says nothing of what the server does once it answers.
+// unreachable repeats the step after a pause that depends on the length of the
+// outage, which says nothing about the server's later answers.
 func unreachable(p Progress, o Outcome) Decision {
 	if p.away.IsZero() {
 		p.away = o.Now
@@ -297,7 +299,7 @@ func unreachable(p Progress, o Outcome) Decision {
 	return Decision{Next: p, pace: paceAway, away: o.Now.Sub(p.away), State: base.StateStale}
 }
 
-// relist begins a list because of a watch or list that cannot go on.
+// relist begins a list because a watch or list cannot continue.
 func relist(p Progress, o Outcome, reason string, consistent bool) Decision {
 	d := retry(p, o)
 	d.Next.Consistent, d.Next.Instead = p.Consistent || consistent, false
@@ -306,8 +308,8 @@ func relist(p Progress, o Outcome, reason string, consistent bool) Decision {
 	return d
 }
 
-// Advance notes a version that the stream has shown. It never goes back, where
-// versions can be compared.
+// Advance records a version from the stream. It never goes back, where versions
+// are comparable.
 func (p *Progress) Advance(version string) {
 	if version == "" {
 		return
@@ -318,20 +320,20 @@ func (p *Progress) Advance(version string) {
 	}
 }
 
-// ErrDemanded ends a watch because a list is wanted.
+// ErrDemanded ends a watch because a list is demanded.
 var ErrDemanded = errors.New("the scope must be relisted")
 
-// Demand is a list that somebody else than the Reflector wants of its scope.
+// Demand is a list that another part demands of a Reflector.
 type Demand struct {
-	Reason  string // as ScopeState.Relists counts it; empty: none
+	Reason  string // as in ScopeState.Relists; empty: no demand
 	Content bool   // compare by content
-	Repair  bool   // of differences that an audit has found
-	Epoch   bool   // it is proved that the server's versions went back
-	// elsewhere: over another connection.
+	Repair  bool   // of differences found by an audit
+	Epoch   bool   // the server's versions are proved to have gone back
+	// Elsewhere: over another connection.
 	Elsewhere bool
 }
 
-// And is one list that serves both demands.
+// And returns one demand that covers both.
 func (d Demand) And(e Demand) Demand {
 	if d.Reason == "" {
 		d.Reason = e.Reason
@@ -342,13 +344,13 @@ func (d Demand) And(e Demand) Demand {
 }
 
 const (
-	// A watch is asked to end after a time between these two, so that watches
-	// which began together do not end together.
+	// A watch is requested for a random time between these two, so that watches
+	// that began together do not end together.
 	ShortestWatch, LongestWatch = 5 * time.Minute, 10 * time.Minute
-	// Overdue is how long after its timeout a stream is given up.
+	// Overdue is how long after its timeout a stream is ended.
 	Overdue = 30 * time.Second
 )
 
-// SilentAfter without a frame, a stream that has bookmarks is dead: they
-// come once a minute.
+// SilentAfter is when a stream with bookmarks counts as dead without a frame:
+// bookmarks come once a minute.
 const SilentAfter = 150 * time.Second

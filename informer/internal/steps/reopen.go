@@ -6,24 +6,24 @@ package steps
 import "time"
 
 const (
-	// reopenBurst is how many points a scope has at most for watches that are
-	// opened again at once after a clean end. Each reopenEvery brings one.
+	// reopenBurst is the most points a scope has for reopening cleanly ended
+	// watches at once. Every reopenEvery brings one.
 	reopenBurst = 10
 	reopenEvery = time.Second
-	// A watch that has brought something new costs one point, another costs four:
-	// watches of one second and of four are opened again at once for ever.
+	// Cost of reopening a watch that brought something new, and of another:
+	// watches of one second and of four can be reopened at once forever.
 	movedCost, unmovedCost = 1, 4
 )
 
-// reopens is a token bucket: it bounds how often a watch is opened again
-// without backoff. Its zero value is full.
+// reopens is a token bucket that bounds how often a watch is reopened without
+// backoff. Its zero value is full.
 type reopens struct {
 	spent int
-	at    time.Time // since when points come back
+	at    time.Time // since when points return
 }
 
-// take pays for a watch that is opened again at now. wait is how long it takes
-// until the points are there.
+// take pays for reopening a watch at now. wait is the time until the points are
+// there.
 func (r reopens) take(cost int, now time.Time) (after reopens, wait time.Duration) {
 	if back := int(min(now.Sub(r.at)/reopenEvery, reopenBurst)); back >= r.spent {
 		r.spent, r.at = 0, now
@@ -38,15 +38,14 @@ func (r reopens) take(cost int, now time.Time) (after reopens, wait time.Duratio
 	return r, wait
 }
 
-// lasted says whether the watch that o ended lived so long that the next one may
-// be expected to. Servers and proxies that bound the life of watches end them
-// cleanly.
+// lasted reports whether the ended watch lived long enough to expect the next
+// one to do so too. Servers and proxies that limit watches end them cleanly.
 func (o Outcome) lasted() bool {
 	return o.Lived >= Brief || o.Result == ResultEnded && o.Lived >= lively
 }
 
-// cleanEnd goes on after a clean end of a watch. What was of use, or has lived for
-// a while, is opened again at once, as long as that is not too often.
+// cleanEnd handles a clean end of a watch. A watch that was useful or lived for
+// a while is reopened at once, unless too often.
 func cleanEnd(p Progress, o Outcome) Decision {
 	p.doubt = p.doubt || o.Early
 	if o.Lived >= Brief {
@@ -64,7 +63,7 @@ func cleanEnd(p Progress, o Outcome) Decision {
 		d.Next = p
 		return d
 	}
-	// A changed schema ends every watch of its kind once.
+	// A schema change ends every watch of its kind once.
 	if p.briefs++; p.briefs == 1 {
 		return Decision{Next: p}
 	}

@@ -11,55 +11,56 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// A watch is of use when it brings a version that was not seen before, or says
-// something and lasts. One that is of no use is opened again; after a time a list
-// stands in for it, so that the scope is never older than listsWithin.
+// A watch is of use when it brings a new version, or sends something and lasts.
+// A useless one is reopened; after a time lists replace it, so that the scope
+// is never older than listsWithin.
 const (
-	// failingFor: watches fail at once or with garbage.
+	// failingFor applies if watches fail at once or with garbage.
 	failingFor = 10 * time.Second
-	// refusedFor: the server gives no answer, or has a reason not to watch.
+	// refusedFor applies if the server does not answer, or has a reason to
+	// refuse the watch.
 	refusedFor = time.Minute
-	// cutFor: watches say nothing and end before their time.
+	// cutFor applies if watches are silent and end early.
 	cutFor = 5 * time.Minute
-	// mutedFor: watches say nothing and end at their time, as on a server without
-	// bookmarks.
+	// mutedFor applies if watches are silent and end on time, as on a server
+	// without bookmarks.
 	mutedFor = time.Hour
-	// mostVain watches that fail lead to a list, however fast they do.
+	// mostVain failing watches lead to a list, no matter how fast they fail.
 	mostVain = 8
-	// listsWithin bounds the time from one sign of use, or list, to the next list
-	// that is asked for: an unused watch to the end of its time, twice, and the
-	// pause before the second.
+	// listsWithin bounds the time from a sign of use, or a list, to the next
+	// list requested: two unused watches to their end, and the pause before the
+	// second.
 	listsWithin = mutedFor + LongestWatch + Overdue + time.Minute
 )
 
-// watchRecord is what has come of the last watches.
+// watchRecord summarizes the last watches.
 type watchRecord struct {
-	// useless watches in a row. Each second that one lives forgets half of those
-	// before it.
+	// useless counts consecutive useless watches. Each second that one lives
+	// halves the count before it.
 	useless int
-	// vain: useless ones since the last list.
+	// vain counts useless watches since the last list.
 	vain int
-	// since is until when a watch was of use. Zero: the last one was.
+	// since is when a watch was last of use. Zero: the last one was.
 	since time.Time
-	// failing: since when watches end at once, or are not opened. Zero: the last one
-	// lived for a while.
+	// failing is since when watches end at once or are not opened. Zero: the
+	// last one lived for a while.
 	failing time.Time
 	// refused: the last one was not opened.
 	refused bool
-	// listed is when a list was last completed, or asked for instead of a watch.
+	// listed is when a list last completed, or replaced a watch.
 	listed time.Time
 }
 
-// useful says whether the watch that o ended was of use.
+// useful reports whether the ended watch was of use.
 func (o Outcome) useful() bool { return o.Moved || o.Spoke && o.lasted() }
 
-// ofUse says whether the watch that o ended was of use. A source that is no API
-// server need not send bookmarks: its watch is sound if it lasts to its end.
+// ofUse is useful, but a source that is not an API server need not send
+// bookmarks: its watch is sound if it lasts to its end.
 func (p Progress) ofUse(o Outcome) bool {
 	return o.useful() || p.Foreign && o.Result == ResultEnded && !o.Early && o.Lived >= Brief
 }
 
-// watched is p with what o says of a watch.
+// watched returns p updated with the outcome of a watch.
 func (p Progress) watched(o Outcome) Progress {
 	w := &p.watching
 	switch {
@@ -93,8 +94,8 @@ func (p Progress) watched(o Outcome) Progress {
 	return p
 }
 
-// opened: the server has accepted the watch. Where watches were of no use, this
-// one has yet to show that it is.
+// opened handles an accepted watch. If earlier watches were useless, it must
+// first prove useful.
 func opened(p Progress) Decision {
 	p.Refusals = 0
 	d := Decision{Next: p, State: base.StateLive}
@@ -112,12 +113,13 @@ func afterWatch(p Progress, o Outcome) Decision {
 		if p.silences++; p.silences == 1 {
 			return Decision{Next: p, State: base.StateStale}
 		}
-		// Nobody answers for this version: perhaps the server has lost it.
+		// The server does not answer for this version: perhaps it has lost it.
 		d := relist(p, o, relistSilent, true)
 		d.State = base.StateStale
 		return d
 	case resultExpired:
-		// A server that has restarted or compacted says this to every watch, once.
+		// A server that has restarted or compacted answers this to every watch,
+		// once.
 		p.expiries++
 		d := relist(p, o, RelistExpired, p.expiries > 1)
 		d.pace = paceAnew
@@ -132,8 +134,8 @@ func afterWatch(p Progress, o Outcome) Decision {
 	return retry(p, o)
 }
 
-// patience is how long watches may end as o did before a list stands in for
-// them. Zero: it does not end a watch, or leads elsewhere.
+// patience is how long watches may end like this before lists replace them.
+// Zero: the outcome does not end a watch, or leads elsewhere.
 func (o Outcome) patience() time.Duration {
 	switch o.Result {
 	case ResultOpened, ResultHeld, ResultDemanded:
@@ -150,10 +152,10 @@ func (o Outcome) patience() time.Duration {
 	return cutFor
 }
 
-// orList is d, by which the watch is opened again, or a list where watches have
-// been of no use for too long. The list follows the watch without a pause: after
-// an outage the watch is what comes first, and where watches fail alone, lists
-// follow each other as slowly as the watches do.
+// orList returns d, which reopens the watch, or switches to a list if watches
+// have been useless for too long. The list follows without a pause: after an
+// outage the watch comes first, and where only watches fail, lists are as slow
+// as the watches.
 func (d Decision) orList(p Progress, o Outcome) Decision {
 	patience, w := o.patience(), &d.Next.watching
 	if patience == 0 || p.ofUse(o) {
@@ -171,7 +173,8 @@ func (d Decision) orList(p Progress, o Outcome) Decision {
 	return d
 }
 
-// due: after watches that may end so for patience, a list is.
+// due reports whether a list is due after watches that ended like this for
+// patience.
 func (w *watchRecord) due(patience time.Duration, now time.Time) bool {
 	lasted := func(begun time.Time) time.Duration {
 		if w.listed.After(begun) {
@@ -188,8 +191,8 @@ func (w *watchRecord) due(patience time.Duration, now time.Time) bool {
 	return lasted(w.since) >= max(patience, cutFor)
 }
 
-// orWatch is d, by which a list that stands in for watches is tried again, or
-// the watch once more: after an outage it is what comes first.
+// orWatch returns d, which retries a list that replaces watches, or tries the
+// watch once more: after an outage the watch comes first.
 func (d Decision) orWatch(o Outcome) Decision {
 	switch o.Result {
 	case ResultUnreachable, resultBusy, resultFailing, resultGarbled, ResultCut, ResultEnded, ResultSilent,
@@ -199,7 +202,7 @@ func (d Decision) orWatch(o Outcome) Decision {
 	return d
 }
 
-// words are what is known of how a step failed.
+// words describes how a step failed.
 func (o Outcome) words() string {
 	switch {
 	case o.Result == ResultEnded && !o.lasted():
