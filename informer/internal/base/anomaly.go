@@ -3,37 +3,38 @@
 
 package base
 
-// Anomalies counts what one scope's lists and watches bring that no sound server
-// sends. It is harmless, since the newest version of an object wins and what is
-// not of the scope is not taken, but where there is much of it the server or
-// something before it is to be looked at.
+// Anomalies counts what one scope received that a correct server does not send.
+// It does no harm: the newest version of an object wins, and objects outside
+// the scope are dropped. High counts point to a problem in the server or a
+// proxy before it.
 type Anomalies struct {
-	// Doubled events: the same version of the same object again.
+	// Doubled events repeat a version of an object.
 	Doubled int
-	// Late events: older than what is known of their object. They are no news.
+	// Late events are older than the known state of their object. They are
+	// ignored.
 	Late int
-	// Disordered events: the stream had shown a newer version before, of another
-	// object. They count.
+	// Disordered events follow a newer version of another object. They are
+	// applied.
 	Disordered int
-	// OtherKind objects, of a list or watch: of another kind or apiVersion than was
-	// asked for. They are not taken, and harm no object of their name.
+	// OtherKind objects have another kind or apiVersion than requested. They
+	// are dropped and do not affect the object of their name.
 	OtherKind int
-	// OutOfScope objects, of a list or watch: in another namespace than was asked
-	// for, with a namespace though the kind is cluster-scoped, or the reverse, or
-	// not matching the selectors, as far as that can be told. They are not taken; an
-	// object that is held and no longer matches leaves the scope.
+	// OutOfScope objects are in another namespace than requested, have a
+	// namespace although the kind is cluster-scoped or the reverse, or do not
+	// match the selectors, as far as the client can evaluate them. They are
+	// dropped; a held object that no longer matches leaves the scope.
 	OutOfScope int
-	// Older lists: older than the version that was asked for, or than one that was
-	// seen before. They are refused.
+	// Older lists are older than the version requested, or than one seen
+	// before. They are refused.
 	Older int
 }
 
-// Total is the number of all of them.
+// Total returns the sum of all counts.
 func (a Anomalies) Total() int {
 	return a.Doubled + a.Late + a.Disordered + a.OtherKind + a.OutOfScope + a.Older
 }
 
-// Anomaly is what is wrong with one event.
+// Anomaly classifies one event.
 type Anomaly uint8
 
 const (
@@ -42,7 +43,7 @@ const (
 	Late
 	Disordered
 	OtherKind      // of an item: another kind or apiVersion
-	OtherNamespace // of an item: it cannot be in the scope, whatever its state
+	OtherNamespace // of an item: it cannot be in the scope in any state
 	Unselected     // of an item: its state does not match the selectors
 )
 

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NotServedError: the server does not serve the kind, as before its
-// CustomResourceDefinition is installed.
+// NotServedError means that the server does not serve the kind, for instance
+// before its CustomResourceDefinition is installed.
 type NotServedError struct {
 	Kind schema.GroupVersionKind
-	Err  error // the server's or discovery's words; may be nil
+	Err  error // from the server or discovery; may be nil
 }
 
 func (e *NotServedError) Error() string {
@@ -22,20 +22,19 @@ func (e *NotServedError) Error() string {
 
 func (e *NotServedError) Unwrap() error { return e.Err }
 
-// UndecodableError: the object exists, but what the server holds is not a
-// valid object of its type, or the informer's transform refuses it. It heals with
-// the object's next version; where the transform refuses it, also when the
-// transform, which is tried again, accepts it.
+// UndecodableError means that the object exists, but is not a valid object of
+// its type, or that the informer's transform refuses it. The next version can
+// heal it; so can the transform, which is retried.
 type UndecodableError struct {
 	Kind schema.GroupVersionKind
 	Key  Key
 	// Refused: the transform refuses the object.
 	Refused bool
-	// Last is the version of the object that Get returns with this error: the last
-	// that the transform has accepted. 0: there is none, or its version is unknown.
+	// Last is the version of the object that Get returns with this error: the
+	// last one that the transform accepted. 0: none, or its version is unknown.
 	Last Version
-	// Live: read from the server and not from an informer, so that no handler
-	// need hear of the healing.
+	// Live: read from the server, not from an informer, so no handler is
+	// notified when the object heals.
 	Live bool
 	Err  error
 }
@@ -50,8 +49,8 @@ func (e *UndecodableError) Error() string {
 
 func (e *UndecodableError) Unwrap() error { return e.Err }
 
-// OutOfScopeError: the lister does not cover the key's namespace, so it cannot
-// say whether the object exists.
+// OutOfScopeError means that the lister does not cover the key's namespace, so
+// it does not know whether the object exists.
 type OutOfScopeError struct {
 	Kind schema.GroupVersionKind
 	Key  Key
@@ -61,12 +60,12 @@ func (e *OutOfScopeError) Error() string {
 	return fmt.Sprintf("read %s: namespace %q is outside of what the informer watches; add it to the informer's Scope", whatIsRead(e.Kind, e.Key), e.Key.Namespace)
 }
 
-// NamespaceError: the read has a namespace, and the kind is cluster-scoped, or it
-// has none, and the kind is namespaced. No object can have such a key, so the read
-// is a mistake of the program; apierrors.IsNotFound does not hold for it.
+// NamespaceError means that the read has a namespace although the kind is
+// cluster-scoped, or none although it is namespaced. No object can have such a
+// key, so it is a programming error; apierrors.IsNotFound is false for it.
 type NamespaceError struct {
 	Kind schema.GroupVersionKind
-	Key  Key // without a name: of a list
+	Key  Key // without a name for a list
 }
 
 func (e *NamespaceError) Error() string {
@@ -76,7 +75,7 @@ func (e *NamespaceError) Error() string {
 	return fmt.Sprintf("read %s: kind %s is cluster-scoped; leave the namespace %q out", whatIsRead(e.Kind, e.Key), e.Kind.Kind, e.Key.Namespace)
 }
 
-// whatIsRead is the kind with the key, or of a list with its namespace.
+// whatIsRead returns the kind with the key, or for a list with its namespace.
 func whatIsRead(kind schema.GroupVersionKind, key Key) string {
 	switch {
 	case key.Name == "":
@@ -87,8 +86,8 @@ func whatIsRead(kind schema.GroupVersionKind, key Key) string {
 	return kind.Kind + " " + key.String()
 }
 
-// NotSyncedError: the first list has not arrived, so nothing can be said of
-// the object.
+// NotSyncedError means that the first list has not arrived, so the store cannot
+// answer.
 type NotSyncedError struct {
 	Kind schema.GroupVersionKind
 }
@@ -97,7 +96,7 @@ func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("read %s: the informer has not synced; wait for its Synced channel, or read from a Reconcile, which starts after it", e.Kind.Kind)
 }
 
-// ReleasedError: the handle was released, so it sees nothing any more.
+// ReleasedError means that the handle was released.
 type ReleasedError struct {
 	Kind schema.GroupVersionKind
 }

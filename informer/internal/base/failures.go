@@ -19,15 +19,14 @@ var (
 	ErrMixed   = errors.New("they do not belong together")
 )
 
-// IsNetwork reports whether err is of the connection rather than of what came
-// over it.
+// IsNetwork reports whether err is an error of the connection.
 func IsNetwork(err error) bool {
 	_, isURL := errors.AsType[*url.Error](err)
 	_, isNet := errors.AsType[net.Error](err)
 	return isURL || isNet
 }
 
-// TextOf is the text of err, and none of nil.
+// TextOf returns the text of err, empty for nil.
 func TextOf(err error) string {
 	if err == nil {
 		return ""

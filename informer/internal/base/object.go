@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is what an informer holds: a pointer to a Kubernetes API type.
+// Object is a pointer to a Kubernetes API type.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// Key names an object within its kind. Namespace is empty for kinds of
-// cluster scope.
+// Key names an object within its kind. Namespace is empty for cluster-scoped
+// kinds.
 type Key = types.NamespacedName
 
 // KeyOf returns the key of obj.
@@ -24,8 +24,8 @@ func KeyOf(obj metav1.Object) Key {
 	return Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// Copy returns a deep copy of obj. What a Lister returns is shared by all its
-// readers: copy it before changing it.
+// Copy returns a deep copy of obj. All readers share the objects that a Lister
+// returns: copy before you modify one.
 func Copy[T Object](obj T) T {
 	return obj.DeepCopyObject().(T)
 }

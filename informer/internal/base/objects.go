@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IsNil: there is no object.
+// IsNil reports whether obj is the zero T.
 func IsNil[T Object](obj T) bool {
 	var none T
 	return any(obj) == any(none)
@@ -32,8 +32,8 @@ func CallTransform[T Object](transform func(T) (T, error), obj T) (_ T, err erro
 	return obj, err
 }
 
-// PanicError is a panic of a user's function. Its text leaves the stack out,
-// since each read of the key repeats it.
+// PanicError is a panic of a user's function. Its text omits the stack, since
+// each read of the key repeats it.
 type PanicError struct {
 	value any
 	Stack string
@@ -46,8 +46,8 @@ func (e *PanicError) Unwrap() error {
 	return err
 }
 
-// MetadataOf is the metadata of obj, which may be of any representation. It
-// shares maps and slices with obj where obj has them as such.
+// MetadataOf returns the metadata of obj in any representation. It shares maps
+// and slices with obj where possible.
 func MetadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{}
 	if accessor, ok := obj.(metav1.ObjectMetaAccessor); ok {
@@ -62,7 +62,7 @@ func MetadataOf(obj Object, kind schema.GroupVersionKind) *metav1.PartialObjectM
 	return out
 }
 
-// WithoutManagedFields is obj, or a copy of it that shares all else; nil of nil.
+// WithoutManagedFields returns obj, or a shallow copy without managedFields.
 func WithoutManagedFields(obj *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	if obj == nil || len(obj.ManagedFields) == 0 {
 		return obj

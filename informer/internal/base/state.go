@@ -10,17 +10,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// State says where one list and watch stands.
+// State is the state of one list and watch.
 type State string
 
 const (
 	// StateWaiting: not started yet.
 	StateWaiting State = "Waiting"
-	// StateNotServed: the server does not serve the kind; tried again until it does.
+	// StateNotServed: the server does not serve the kind; retried until it
+	// does.
 	StateNotServed State = "NotServed"
-	// StateForbidden: the server refuses the list or watch (403).
+	// StateForbidden: the server forbids the list or watch (403).
 	StateForbidden State = "Forbidden"
-	// StateUnauthorized: the server does not accept who we are (401).
+	// StateUnauthorized: the server rejects the credentials (401).
 	StateUnauthorized State = "Unauthorized"
 	// StateListing: a list is being read, page by page.
 	StateListing State = "Listing"
@@ -28,20 +29,20 @@ const (
 	StateStreaming State = "Streaming"
 	// StateLive: the watch is open.
 	StateLive State = "Live"
-	// StateDecodingErrors: the watch is open, as in Live, but some objects of the
-	// scope cannot be decoded, or not even their names be read. Reason says how
-	// many, and names the first.
+	// StateDecodingErrors: the watch is open, as in Live, but some objects of
+	// the scope, or even their names, cannot be decoded. Reason has their
+	// number and the first one.
 	StateDecodingErrors State = "DecodingErrors"
-	// StateStale: the objects are from before; the server cannot be reached or
+	// StateStale: the objects may be outdated; the server is unreachable or
 	// answers with errors.
 	StateStale State = "Stale"
-	// StateMisuse: what was asked for cannot be; the reason says why.
+	// StateMisuse: the request is invalid; Reason says why.
 	StateMisuse State = "Misuse"
 	// StateStopped: Run has ended.
 	StateStopped State = "Stopped"
 )
 
-// States are all that there are.
+// States returns all states.
 func States() []State {
 	return []State{
 		StateWaiting, StateNotServed, StateForbidden, StateUnauthorized, StateListing, StateStreaming, StateLive,
@@ -49,7 +50,7 @@ func States() []State {
 	}
 }
 
-// HintOf is what a person can do where the server's words do not say it.
+// HintOf returns what a person can do about a state, or an empty text.
 func HintOf(s State) string {
 	switch s {
 	case StateForbidden:
@@ -67,43 +68,44 @@ func HintOf(s State) string {
 // ScopeState is the state of one list and watch at one moment.
 type ScopeState struct {
 	Scope WatchScope
-	// NamespaceSelector by which a handle chooses namespaces: all else is of the
-	// watch of those namespaces then, and Synced says that they are known. Empty:
-	// it is a list and watch of the kind.
+	// NamespaceSelector by which a handle selects namespaces: the other fields
+	// then describe the watch of the namespaces, and Synced means that they are
+	// known. Empty: a list and watch of the kind.
 	NamespaceSelector string
 	State             State
-	// Reason is the last error in the server's words, or what cannot be decoded, or
-	// why a list is read and how far; empty when Live.
+	// Reason is the server's last error, or what cannot be decoded, or why a
+	// list is read and its progress; empty when Live.
 	Reason string
-	// Since when the state holds.
+	// Since is when the state began.
 	Since time.Time
-	// NextTry is when the server is asked again; zero when it is not waiting.
+	// NextTry is when the server is asked again; zero if it is not waiting.
 	NextTry time.Time
 	// Synced: the first list is in the Indexer.
 	Synced bool
-	// Version that the Indexer has reached.
+	// Version is what the Indexer has reached.
 	Version Version
 	// LastContact is when the server last sent anything.
 	LastContact time.Time
-	// Relists by reason since the start; the first list is not counted.
+	// Relists counts lists since the start by reason, except the first.
 	Relists map[string]int
 	// Watches opened since the start.
 	Watches int
-	// StreamFallbacks counts how often paged lists took over, because the server
+	// StreamFallbacks counts how often paged lists took over because the server
 	// refused a streaming list or did not end it.
 	StreamFallbacks int
-	// PagedUntil is until when lists go by pages because of that, found out by
-	// this scope or by another of the kind. Zero: they are not held to pages.
+	// PagedUntil is until when this scope, or all of the kind, use paged lists
+	// for that reason. Zero: streaming lists are allowed.
 	PagedUntil time.Time
-	// Undecodable objects of the scope, which are in quarantine.
+	// Undecodable counts the scope's objects in quarantine.
 	Undecodable int
-	// Unreadable objects in the last list and on the watch since: not even their
-	// names could be read. While a list has some, it deletes nothing.
+	// Unreadable counts objects, in the last list and on the watch since, whose
+	// names could not even be read. A list with such objects deletes nothing.
 	Unreadable int
-	// UnreadableReason of the first of them.
+	// UnreadableReason is the error of the first one.
 	UnreadableReason string
-	// SharedWith is whose watch feeds this scope, such as "*v1.Deployment in all
-	// namespaces": the state is that of the watch. Empty: it has one of its own.
+	// SharedWith names the informer whose watch feeds this scope, such as
+	// "*v1.Deployment in all namespaces"; the state is that of its watch.
+	// Empty: the scope has its own watch.
 	SharedWith string
 	// Anomalies of the watches since the start.
 	Anomalies Anomalies
@@ -111,7 +113,8 @@ type ScopeState struct {
 	Audits Audits
 }
 
-// String is the state in one line, with the reason, what to do and the next try.
+// String returns the state in one line, with the reason, a hint and the next
+// try.
 func (s ScopeState) String() string {
 	scope := s.Scope.String()
 	if s.NamespaceSelector != "" {
@@ -133,79 +136,79 @@ func (s ScopeState) String() string {
 	return text
 }
 
-// Snapshot is one informer at one moment.
+// Snapshot is the state of one informer at one moment.
 type Snapshot struct {
 	Kind schema.GroupVersionKind
 	// Synced: the first list of every scope is stored.
 	Synced bool
 	Scopes []ScopeState
-	// Objects held, and of these such that cannot be decoded.
+	// Objects in the store, and those of them that cannot be decoded.
 	Objects, Undecodable int
-	// Bytes of the objects as the server sent them, without managed fields that are
-	// dropped. In memory an object takes more, some two to four times as much, or
-	// less where Transform takes parts away.
+	// Bytes is the size of the objects as the server sent them, without dropped
+	// managed fields. In memory an object usually takes two to four times as
+	// much, less where a transform removes parts.
 	Bytes int64
 	// Tombstones of own deletions that the watch has not confirmed.
 	Tombstones int
-	// Forgotten tombstones: there were too many, the oldest went first. A late
-	// watch may show such an object once more.
+	// Forgotten counts the tombstones dropped beyond the limit, oldest first. A
+	// late watch may show such an object once more.
 	Forgotten uint64
-	// IndexPanics of index functions: objects that an index lacks values of.
+	// IndexPanics counts panics of index functions. An index lacks the values
+	// of those objects.
 	IndexPanics uint64
-	// Awaiting counts the keys with an own write that is not shown yet, because
-	// only the server can say whether the object still is in the scope.
+	// Awaiting counts keys with an own write that is not visible yet, because
+	// only the server can tell whether the object is still in the scope.
 	Awaiting int
-	// NotOverlaid counts own writes that only the watch shows, because the
-	// server gives no versions that can be compared.
+	// NotOverlaid counts own writes that only the watch makes visible, because
+	// the server's versions are not comparable.
 	NotOverlaid uint64
-	// Mutations of shared objects that the MutationDetector has found.
+	// Mutations of shared objects found by the MutationDetector.
 	Mutations uint64
-	// Waiting deltas on their way to the Indexer.
+	// Waiting counts deltas not yet in the Indexer.
 	Waiting  int
 	Handlers []HandlerSnapshot
 }
 
-// Audits counts what came of comparing a scope with the server.
+// Audits counts the results of comparing a scope with the server.
 type Audits struct {
-	// Done: the scope was compared. Abandoned: it was not, since the list failed
-	// or the watch did not reach its version in time.
+	// Done counts completed comparisons, Abandoned those that failed because of
+	// the list, or because the watch did not reach its version in time.
 	Done, Abandoned int
-	// Differences found, and of these Repaired by a list.
+	// Differences found, and those Repaired by a list.
 	Differences, Repaired int
-	// Rewinds: the server's versions had gone back, and were past the scope's again.
-	// Lists that are no audits find them too.
+	// Rewinds counts how often the server's versions went back and then passed
+	// the scope's again. Other lists find them too.
 	Rewinds int
-	// Last is when the last one was done; zero: none was.
+	// Last is when the last audit completed; zero: none did.
 	Last time.Time
 }
 
-// HandlerSnapshot says how far one handler is.
+// HandlerSnapshot is the state of one handler.
 type HandlerSnapshot struct {
 	Name    string
 	Synced  bool
-	Backlog int // keys (EveryEvent: events) waiting
-	// BacklogBytes of an EveryEvent handler, as its option of that name counts
-	// them.
+	Backlog int // waiting keys (EveryEvent: events)
+	// BacklogBytes of an EveryEvent handler, counted as in HandlerOptions.
 	BacklogBytes int64
-	// Merged is how many updates of an EveryEvent handler went into an earlier one,
-	// because its backlog, or what waited to be stored, had passed its bound.
+	// Merged counts updates of an EveryEvent handler that were merged into an
+	// earlier one, because its backlog, or the informer's, exceeded its bound.
 	Merged    uint64
-	Delivered uint64 // events given to the handler
+	Delivered uint64 // events passed to the handler
 	Panics    uint64 // calls that panicked or ended their goroutine
-	// Running is how long the present call has been running; 0: there is none.
+	// Running is the duration of the present call so far; 0: none.
 	Running time.Duration
-	// Oldest is how long the first that waits has been waiting, to the
-	// millisecond; 0: nothing waits.
+	// Oldest is how long the first waiting event has waited, in milliseconds;
+	// 0: nothing waits.
 	Oldest time.Duration
-	// Longest call so far, the present one included.
+	// Longest is the longest call so far, including the present one.
 	Longest time.Duration
-	// Goroutine that calls the handler, by its number in stack dumps; 0: none yet.
+	// Goroutine is the number, in stack dumps, of the handler's goroutine; 0:
+	// none yet.
 	Goroutine uint64
 }
 
-// Slowest is the handler that is behind the most: the one whose first waiting
-// event, or present call, is the oldest. ok: there is one that has anything to
-// do.
+// Slowest returns the handler whose first waiting event, or present call, is
+// the oldest. ok: a handler has something to do.
 func (s Snapshot) Slowest() (slowest HandlerSnapshot, ok bool) {
 	for _, h := range s.Handlers {
 		if h.lag() > slowest.lag() || !ok && (h.Running > 0 || h.Backlog > 0) {
@@ -215,5 +218,4 @@ func (s Snapshot) Slowest() (slowest HandlerSnapshot, ok bool) {
 	return slowest, ok
 }
 
-// lag is how far the handler is behind.
 func (h HandlerSnapshot) lag() time.Duration { return max(h.Running, h.Oldest) }

@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Undecodable is an object in quarantine: it exists, but what the server holds
-// cannot be decoded, or the informer's transform refuses it. It is shared and
-// must not be changed.
+// Undecodable is an object in quarantine: it exists but cannot be decoded, or
+// the informer's transform refuses it. It is shared and must not be modified.
 type Undecodable struct {
 	Key     Key
 	UID     types.UID
 	Version Version
-	// Metadata of the object; nil when it cannot be read in full either.
+	// Metadata of the object; nil if it cannot be decoded either.
 	Metadata *metav1.PartialObjectMetadata
-	// Since when the key is in quarantine, with this version or another.
+	// Since is when the key's quarantine began, perhaps with an earlier
+	// version.
 	Since time.Time
-	// Err says why: the *UndecodableError that Get of the key returns.
+	// Err is the *UndecodableError that Get of the key returns.
 	Err error
 
-	Original any // what the transform refuses, as it was decoded; nil: it does not
+	Original any // the decoded object that the transform refuses; nil: it does not
 }
 
 func CompareKeys(a, b Key) int {

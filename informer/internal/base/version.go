@@ -7,12 +7,12 @@ import "strconv"
 
 // Version is a resourceVersion as a number. Resource versions of one kind on
 // one server are comparable since Kubernetes 1.35 (KEP-5504). Zero means
-// unknown: the text was empty or not a number, as some aggregated servers and
-// fakes give; then the order of arrival decides.
+// unknown: empty or not a number, as some aggregated servers and fakes return;
+// the order of arrival then decides.
 type Version uint64
 
-// ParseVersion reads a resourceVersion. What is not a decimal number above
-// zero is 0, unknown.
+// ParseVersion parses a resourceVersion. It returns 0 for anything but a
+// positive decimal number.
 func ParseVersion(resourceVersion string) Version {
 	v, err := strconv.ParseUint(resourceVersion, 10, 64)
 	if err != nil {
@@ -21,7 +21,7 @@ func ParseVersion(resourceVersion string) Version {
 	return Version(v)
 }
 
-// String is the resourceVersion in the server's form, empty for unknown.
+// String returns the resourceVersion as the server writes it, empty if unknown.
 func (v Version) String() string {
 	if v == 0 {
 		return ""

@@ -11,15 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// WatchScope is what one list and watch covers: a Scope with one namespace.
+// WatchScope is the extent of one list and watch: a Scope with one namespace.
 type WatchScope struct {
-	// Namespace that is watched. Empty: all.
+	// Namespace to watch. Empty: all.
 	Namespace string
 	// LabelSelector and FieldSelector as in Scope.
 	LabelSelector, FieldSelector string
 }
 
-// String is the scope in words, for logs and errors.
+// String describes the scope for logs and errors.
 func (s WatchScope) String() string {
 	where := "in all namespaces"
 	if s.Namespace != "" {
@@ -39,7 +39,7 @@ type membership uint8
 const (
 	Outside membership = iota
 	Inside
-	Undecided // the server alone can evaluate the field selector
+	Undecided // only the server can evaluate the field selector
 )
 
 // Matcher evaluates a WatchScope against objects.
@@ -62,9 +62,9 @@ func NewMatcher(s WatchScope) (Matcher, error) {
 	return Matcher{Namespace: s.Namespace, labels: byLabel, fields: byField}, nil
 }
 
-// Match says whether obj belongs to the scope. Of fields only metadata.name
-// and metadata.namespace are known on this side. A namespace does not divide a
-// kind of cluster scope.
+// Match reports whether obj belongs to the scope. Only the fields metadata.name
+// and metadata.namespace can be evaluated here. A namespace does not limit a
+// cluster-scoped kind.
 func (m Matcher) Match(obj Object) membership {
 	if ns := obj.GetNamespace(); m.Namespace != "" && ns != "" && ns != m.Namespace {
 		return Outside
