@@ -17,20 +17,23 @@ import (
 )
 
 const (
-	// MaxFrame bounds one frame of a watch and one page of a list, in bytes.
+	// MaxFrame is the limit for a frame of a watch or a page of a list, in
+	// bytes.
 	MaxFrame = 128 << 20
-	// MaxWholeList bounds a list that the server does not split into pages.
+	// MaxWholeList is the limit for a list without pages, in bytes.
 	MaxWholeList = 4 << 30
-	// SmallBuffer is what an idle stream holds, and bigBuffer what it may hold.
+	// SmallBuffer is the initial buffer, bigBuffer the most an idle stream
+	// keeps.
 	SmallBuffer = 8 << 10
 	bigBuffer   = 1 << 20
 )
 
-// TooLargeError: a page or frame is larger than what is read into memory, or it or an
-// object in it would take more memory when decoded.
+// TooLargeError means that a page or frame is too large to read, or that it or
+// an object in it would take too much memory when decoded.
 type TooLargeError struct {
 	Limit int64 // bytes
-	// Decoded is what decoding would allocate at least; 0: the limit is of what is read.
+	// Decoded is the least that decoding would allocate, in bytes; 0: Limit is
+	// for reading.
 	Decoded int64
 }
 
@@ -41,11 +44,11 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("more than %d bytes in one page or frame, which is not read into memory (an API server stores no object of that size: find what sends it)", e.Limit)
 }
 
-// TooLarge gives Limit and Decoded.
+// TooLarge returns Limit and Decoded.
 func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
 
-// readBody reads r to its end, at most limit bytes. guess is how long it may
-// be; memory grows with what arrives, whatever the guess.
+// ReadBody reads r to its end, at most limit bytes. guess is its probable
+// length; memory grows with the bytes that arrive, not with guess.
 func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
 	buf := make([]byte, 0, max(SmallBuffer, min(guess+guess/8, bigBuffer)))
 	for {
@@ -68,8 +71,8 @@ func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
 	}
 }
 
-// grown is the next capacity after size: at most double, but not past a guess
-// that is near.
+// grown returns the next capacity: at most double, but not beyond a close
+// guess.
 func grown(size int, guess int64) int {
 	next := 2 * int64(size)
 	if hint := guess + guess/8; int64(size) < hint && hint < 4*int64(size) {
@@ -78,8 +81,8 @@ func grown(size int, guess int64) int {
 	return int(next)
 }
 
-// FrameReader splits a watch into frames: each with its length in front
-// (protobuf), or one JSON text after the other. One goroutine uses it.
+// FrameReader splits a watch into frames: protobuf with a length prefix, or one
+// JSON text after another. Not safe for concurrent use.
 type FrameReader struct {
 	src      io.Reader
 	Protobuf bool
@@ -87,15 +90,15 @@ type FrameReader struct {
 	Buf      []byte
 	r, w     int // unread bytes are buf[r:w]
 	err      error
-	skipping bool // the rest of a line is garbled
+	skipping bool // the rest of the line is garbled
 }
 
 func NewFrameReader(src io.Reader, protobuf bool, limit int) *FrameReader {
 	return &FrameReader{src: src, Protobuf: protobuf, limit: limit}
 }
 
-// Next is the next frame, valid until the next call. io.EOF is an end between
-// frames, io.ErrUnexpectedEOF one inside.
+// Next returns the next frame, valid until the next call. io.EOF is an end
+// between frames, io.ErrUnexpectedEOF one inside a frame.
 func (f *FrameReader) Next() ([]byte, error) {
 	if f.r == f.w {
 		f.r, f.w = 0, 0
@@ -109,7 +112,7 @@ func (f *FrameReader) Next() ([]byte, error) {
 	return f.jsonText()
 }
 
-// lengthDelimited reads a big-endian 32-bit length and as many bytes.
+// lengthDelimited reads a big-endian 32-bit length and that many bytes.
 func (f *FrameReader) lengthDelimited() ([]byte, error) {
 	const header = 4
 	if err := f.need(header); err != nil {
@@ -127,8 +130,8 @@ func (f *FrameReader) lengthDelimited() ([]byte, error) {
 	return frame, nil
 }
 
-// jsonText reads one JSON object. The API server ends each with a new line and
-// has none inside; another form is read all the same, with a closer look.
+// jsonText reads one JSON object. The API server writes each on one line; other
+// forms are scanned.
 func (f *FrameReader) jsonText() ([]byte, error) {
 	if f.skipping {
 		if err := f.skip(); err != nil {
@@ -170,8 +173,8 @@ func (f *FrameReader) jsonText() ([]byte, error) {
 	}
 }
 
-// line is the next line if it is one whole event, as a glance at both of its
-// ends tells; nil if it has to be looked at closer.
+// line returns the next line if its two ends show that it is one whole event;
+// nil if it must be scanned.
 func (f *FrameReader) line() ([]byte, error) {
 	seen := 0
 	for {
@@ -189,14 +192,14 @@ func (f *FrameReader) line() ([]byte, error) {
 		}
 		seen = len(text)
 		if err := f.more(); errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, nil // the last event may lack its new line
+			return nil, nil // the last event may lack its newline
 		} else if err != nil {
 			return nil, err
 		}
 	}
 }
 
-// more has at least one more unread byte in the buffer than now.
+// more reads at least one more byte into the buffer.
 func (f *FrameReader) more() error {
 	if f.w-f.r >= f.limit {
 		return &TooLargeError{Limit: int64(f.limit)}
@@ -204,8 +207,8 @@ func (f *FrameReader) more() error {
 	return f.need(f.w - f.r + 1)
 }
 
-// need has at least n unread bytes in the buffer. The buffer grows with what
-// has arrived, whatever n is.
+// need fills the buffer to at least n unread bytes. The buffer grows with the
+// bytes that arrive, not with n.
 func (f *FrameReader) need(n int) error {
 	for f.w-f.r < n {
 		if f.err != nil {
@@ -233,7 +236,7 @@ func (f *FrameReader) makeRoom() {
 	f.Buf, f.r = bigger, 0
 }
 
-// ending is the error at the end of the source.
+// ending returns the error at the end of the source.
 func (f *FrameReader) ending() error {
 	if errors.Is(f.err, io.EOF) && f.r < f.w {
 		return io.ErrUnexpectedEOF
@@ -243,14 +246,14 @@ func (f *FrameReader) ending() error {
 
 // textScan finds the end of a JSON object that arrives in parts.
 type textScan struct {
-	at       int // bytes looked at
+	at       int // bytes scanned
 	depth    int
 	inString bool
 	escaped  bool
 }
 
-// end is the length of the object at the beginning of text, 0 while it is not
-// complete. text is what was given before, and more.
+// end returns the length of the object at the start of text, 0 while it is
+// incomplete. text extends the previous one.
 func (s *textScan) end(text []byte) int {
 	for ; s.at < len(text); s.at++ {
 		c := text[s.at]
@@ -273,15 +276,16 @@ func (s *textScan) end(text []byte) int {
 	return 0
 }
 
-// What a server sends is weighed before it is decoded: a few bytes can become a large
-// object.
+// The size of an object is estimated before it is decoded, because a few bytes
+// can decode to a large object.
 
 var StatusType = reflect.TypeFor[metav1.Status]()
 
-// Small messages fit, whatever is in them.
+// Small reports whether a message is so short that any content fits.
 func Small(message []byte) bool { return len(message) <= 64<<10 }
 
-// TooHeavy is err, as a *TooLargeError where it is of the weight.
+// TooHeavy returns err, converted to a *TooLargeError if it concerns the
+// estimated size.
 func TooHeavy(err error) error {
 	if heavy, ok := errors.AsType[*ration.TooHeavyError](err); ok {
 		return &TooLargeError{Limit: heavy.Limit, Decoded: heavy.Bytes}
@@ -289,8 +293,8 @@ func TooHeavy(err error) error {
 	return err
 }
 
-// MetadataFits says whether the metadata of an object may be decoded, of which the rest
-// is not.
+// MetadataFits returns an error if the metadata of an object is too large to be
+// decoded alone.
 func MetadataFits(protobuf bool, object []byte) error {
 	if Small(object) {
 		return nil

@@ -10,31 +10,29 @@ import (
 )
 
 const (
-	// MostGarbled frames in a row, and the time without a sound one after one of
-	// them, end a watch.
+	// A watch ends after MostGarbled consecutive garbled frames, or
+	// GarbledWithin after one without a valid frame.
 	MostGarbled   = 16
 	GarbledWithin = time.Second
 	// GarbledLists is the time between lists that make up for garbled frames.
 	GarbledLists = time.Minute
-	// mostSkipped bytes are looked at for the line after a garbled one.
+	// mostSkipped is how many bytes are searched for the end of a garbled line.
 	mostSkipped = 1 << 20
 )
 
-// GarbledFrame is a frame that is no event. The stream can be read on: what follows is
-// perhaps sound.
+// GarbledFrame is a frame that is not an event. Later frames may be valid.
 type GarbledFrame struct{ Err error }
 
 func (g *GarbledFrame) Error() string { return g.Err.Error() }
 func (g *GarbledFrame) Unwrap() error { return g.Err }
 
-// garbled passes over a text that does not begin an event. The rest of its line is
-// passed over when it is there.
+// garbled starts to skip the rest of a line that does not begin an event.
 func (f *FrameReader) garbled() error {
 	f.skipping = true
 	return &GarbledFrame{fmt.Errorf("not a watch event: %w", errNotJSON)}
 }
 
-// skip passes over the rest of a garbled line.
+// skip skips the rest of a garbled line.
 func (f *FrameReader) skip() error {
 	for skipped := 0; ; {
 		if end := bytes.IndexByte(f.Buf[f.r:f.w], '\n'); end >= 0 {
@@ -53,9 +51,9 @@ func (f *FrameReader) skip() error {
 	}
 }
 
-// nextEvent is where a line of text begins an event, though the object before it has not
-// ended; -1: none does. An API server writes each event on one line, and no string of JSON
-// has a line break.
+// nextEvent returns where a line of text begins an event although the object
+// before it has not ended, or -1. An API server writes each event on one line,
+// and no JSON string has a line break.
 func nextEvent(text []byte) int {
 	if i := bytes.Index(text, []byte("\n"+compactStart)); i >= 0 {
 		return i + 1

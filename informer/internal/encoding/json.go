@@ -11,10 +11,10 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// The functions here find where values of a JSON text begin and end. They
-// never allocate and do not check what is in a value: who decodes it does.
+// These functions find where values of a JSON text begin and end. They do not
+// allocate and do not validate the values: the decoder does.
 
-// skipSpace is the first position from i on that is not white space.
+// skipSpace returns the first position from i that is not white space.
 func skipSpace(b []byte, i int) int {
 	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
 		i++
@@ -22,8 +22,8 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString is the position after the string that begins at i, -1 if it does
-// not end.
+// skipString returns the position after the string at i, or -1 if it does not
+// end.
 func skipString(b []byte, i int) int {
 	for at := i + 1; at < len(b); {
 		n := bytes.IndexByte(b[at:], '"')
@@ -43,8 +43,8 @@ func skipString(b []byte, i int) int {
 	return -1
 }
 
-// SkipValue is the position after the value that begins at i, -1 if there is
-// none or it does not end.
+// SkipValue returns the position after the value at i, or -1 if there is none
+// or it does not end.
 func SkipValue(b []byte, i int) int {
 	if i >= len(b) {
 		return -1
@@ -88,9 +88,8 @@ func skipNested(b []byte, i int) int {
 
 var errNotJSON = errors.New("not the JSON text that was expected")
 
-// eachMember calls f with the key (raw, without quotes) of each member of the
-// object at the beginning of b, and where its value lies. It ends early when f
-// returns false.
+// eachMember calls f for each member of the object at the start of b, with the
+// raw key without quotes and the bounds of its value, until f returns false.
 func eachMember(b []byte, f func(key []byte, start, end int) bool) error {
 	i := skipSpace(b, 0)
 	if i >= len(b) || b[i] != '{' {
@@ -130,12 +129,11 @@ func eachMember(b []byte, f func(key []byte, start, end int) bool) error {
 	return errNotJSON
 }
 
-// jsonList is a list, its objects not decoded. Its slices are parts of the
-// input.
+// jsonList is a list with undecoded objects. Its slices are parts of the input.
 type jsonList struct {
 	APIVersion, Kind []byte
 	Metadata         []byte
-	Items            []byte // the array; nil: the list has no such member
+	Items            []byte // the array; nil: no such member
 }
 
 // SplitJSONList splits a list into its members.
@@ -159,8 +157,8 @@ func SplitJSONList(body []byte) (l jsonList, err error) {
 	return l, nil
 }
 
-// eachElement calls f with each element of an array, until f returns an error. null has
-// none.
+// EachElement calls f with each element of an array until f returns an error.
+// null has no elements.
 func EachElement(array []byte, f func(element []byte) error) error {
 	if bytes.Equal(array, []byte("null")) {
 		return nil
@@ -176,7 +174,8 @@ func EachElement(array []byte, f func(element []byte) error) error {
 		end := SkipValue(array, i)
 		next := skipSpace(array, max(end, i))
 		if end < 0 || next >= len(array) || array[next] != ',' && array[next] != ']' {
-			// Not JSON: what lies up to the next comma is one element, if that is found.
+			// Invalid JSON: treat everything up to the next comma as one
+			// element.
 			if end = elementEnd(array, i); end < 0 {
 				return fmt.Errorf("after %d bytes of the list's items: %w", i, errNotJSON)
 			}
@@ -192,8 +191,8 @@ func EachElement(array []byte, f func(element []byte) error) error {
 	}
 }
 
-// elementEnd is where the element that begins at i ends: before the next comma or
-// bracket that is in no string, object or list. -1: there is none.
+// elementEnd returns where the element at i ends: at the next comma or bracket
+// outside strings, objects and arrays. -1: none.
 func elementEnd(array []byte, i int) int {
 	for i >= 0 && i < len(array) {
 		switch array[i] {
@@ -208,7 +207,7 @@ func elementEnd(array []byte, i int) int {
 	return -1
 }
 
-// SplitJSONEvent gives the type and the object of a watch event.
+// SplitJSONEvent returns the type and the object of a watch event.
 func SplitJSONEvent(frame []byte) (typ, object []byte, err error) {
 	err = eachMember(frame, func(key []byte, start, end int) bool {
 		switch string(key) {
@@ -225,15 +224,15 @@ func SplitJSONEvent(frame []byte) (typ, object []byte, err error) {
 	return typ, object, nil
 }
 
-// compactStart begins each watch event of the API server.
+// compactStart is how the API server begins each watch event.
 const compactStart = `{"type":"`
 
-// longestType is how long the type of a watch event may be: that of BOOKMARK.
+// longestType is the length of the longest event type.
 const longestType = len("BOOKMARK")
 
-// SplitCompactEvent does the same without a look at the object, for the form
-// that the API server writes: one line, type first, object last. ok is false
-// for any other form.
+// SplitCompactEvent does the same without scanning the object, for the API
+// server's form: one line, type first, object last. ok is false for any other
+// form.
 func SplitCompactEvent(frame []byte) (typ, object []byte, ok bool) {
 	rest, ok := bytes.CutPrefix(frame, []byte(compactStart))
 	if !ok {
@@ -247,14 +246,15 @@ func SplitCompactEvent(frame []byte) (typ, object []byte, ok bool) {
 	return typ, object, ok && len(object) > 0 && object[0] == '{' && object[len(object)-1] == '}'
 }
 
-// CutManagedFields removes metadata.managedFields from an object by moving
-// what is before it, in place. It returns object itself when there is none.
+// CutManagedFields removes metadata.managedFields from an object in place, by
+// moving the bytes before it. Without managedFields it returns object
+// unchanged.
 func CutManagedFields(object []byte) []byte {
 	metaStart, metaEnd := -1, -1
 	_ = eachMember(object, func(key []byte, start, end int) bool {
 		if string(key) != "metadata" {
-			// Objects say what they are and then their metadata; what comes later is
-			// not worth the look.
+			// Objects have their kind first and then their metadata; searching
+			// further is not worth the time.
 			return string(key) == "apiVersion" || string(key) == "kind"
 		}
 		metaStart, metaEnd = start, end
@@ -283,7 +283,7 @@ func CutManagedFields(object []byte) []byte {
 	return object[shift:]
 }
 
-// JSONKind reads what an object says it is; empty: nothing that can be read.
+// JSONKind reads the apiVersion and kind of an object, empty if unreadable.
 func JSONKind(raw []byte) (apiVersion, kind string) {
 	var object struct {
 		APIVersion string `json:"apiVersion"`
@@ -295,8 +295,8 @@ func JSONKind(raw []byte) (apiVersion, kind string) {
 	return object.APIVersion, object.Kind
 }
 
-// GarbledIdentity reads the identity of an object that is not JSON, as far as its
-// metadata is.
+// GarbledIdentity reads the identity of an object that is not valid JSON, if
+// its metadata is.
 func GarbledIdentity(raw []byte) (id Identity) {
 	_ = eachMember(raw, func(key []byte, start, end int) bool {
 		if string(key) != "metadata" {
@@ -308,7 +308,7 @@ func GarbledIdentity(raw []byte) (id Identity) {
 	return id
 }
 
-// JSONIdentity reads the identity out of an object of any kind.
+// JSONIdentity reads the identity of an object of any kind.
 func JSONIdentity(raw []byte) (Identity, error) {
 	var object struct {
 		Metadata struct {
@@ -324,7 +324,7 @@ func JSONIdentity(raw []byte) (Identity, error) {
 	return Identity(object.Metadata), nil
 }
 
-// Guard turns a panic of a type's own decoding into an error.
+// Guard returns a panic of a type's decoding as an error.
 func Guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// protobufMagic begins each top-level protobuf message of Kubernetes; a
-// runtime.Unknown follows.
+// protobufMagic begins each top-level protobuf message of Kubernetes, before a
+// runtime.Unknown.
 var protobufMagic = []byte("k8s\x00")
 
-// Field numbers of the messages that are split by hand, as in the
-// generated.proto of k8s.io/apimachinery.
+// Field numbers of the messages split here, from the generated.proto of
+// k8s.io/apimachinery.
 const (
 	unknownTypeMeta, unknownRaw, unknownEncoding = 1, 2, 3
 	typeMetaAPIVersion, typeMetaKind             = 1, 2
@@ -37,7 +37,7 @@ type envelope struct {
 	Raw              []byte
 }
 
-// OpenEnvelope splits the magic and the runtime.Unknown off a message.
+// OpenEnvelope returns the runtime.Unknown of a message.
 func OpenEnvelope(data []byte) (e envelope, err error) {
 	if !IsProtobuf(data) {
 		return e, errors.New("not a Kubernetes protobuf message: the magic bytes are missing")
@@ -69,8 +69,8 @@ func OpenEnvelope(data []byte) (e envelope, err error) {
 	return e, nil
 }
 
-// SplitProtobufList gives the list's metadata and calls item with the bytes of
-// each object.
+// SplitProtobufList returns the list's metadata and calls item with the bytes
+// of each object.
 func SplitProtobufList(raw []byte, item func([]byte) error) (meta metav1.ListMeta, err error) {
 	err = eachBytes(raw, func(field protowire.Number, value []byte) error {
 		switch field {
@@ -87,8 +87,8 @@ func SplitProtobufList(raw []byte, item func([]byte) error) (meta metav1.ListMet
 	return meta, nil
 }
 
-// SplitProtobufEvent gives the type of a watch event and the bytes of its
-// object, which is an envelope.
+// SplitProtobufEvent returns the type of a watch event and the bytes of its
+// object, an envelope.
 func SplitProtobufEvent(frame []byte) (typ, object []byte, err error) {
 	err = eachBytes(frame, func(field protowire.Number, value []byte) error {
 		switch field {
@@ -110,8 +110,8 @@ func SplitProtobufEvent(frame []byte) (typ, object []byte, err error) {
 	return typ, object, nil
 }
 
-// eachBytes calls f with each length-delimited field of a message and passes
-// over the others.
+// eachBytes calls f with each length-delimited field of a message and skips the
+// others.
 func eachBytes(message []byte, f func(field protowire.Number, value []byte) error) error {
 	for len(message) > 0 {
 		field, typ, n := protowire.ConsumeTag(message)
@@ -138,9 +138,9 @@ func eachBytes(message []byte, f func(field protowire.Number, value []byte) erro
 	return nil
 }
 
-// CutField finds the first run of the length-delimited field in message, and
-// returns what is before it, the value of the run's first field, and what is
-// after the run. Without such a field all of message is before.
+// CutField finds the first run of the length-delimited field in message. It
+// returns the bytes before the run, the value of its first field, and the bytes
+// after the run. Without such a field, before is the whole message.
 func CutField(message []byte, field protowire.Number) (before, value, after []byte, err error) {
 	start, pos := -1, 0
 	for pos < len(message) {
@@ -162,7 +162,7 @@ func CutField(message []byte, field protowire.Number) (before, value, after []by
 		}
 		pos += n + v
 		if found && field == ObjectMetadata {
-			break // nothing but the metadata itself is looked at
+			break // only the metadata is inspected
 		}
 	}
 	if start < 0 {
@@ -171,13 +171,13 @@ func CutField(message []byte, field protowire.Number) (before, value, after []by
 	return message[:start], value, message[pos:], nil
 }
 
-// Identity is what names a state of an object, read from its metadata alone.
+// Identity identifies a state of an object; it is read from its metadata alone.
 type Identity struct {
 	Name, Namespace, UID, ResourceVersion string
 }
 
-// ProtobufIdentity reads the identity out of an object of any kind, as far as
-// its bytes can be read.
+// ProtobufIdentity reads the identity of an object of any kind, as far as its
+// bytes are readable.
 func ProtobufIdentity(raw []byte) (id Identity, err error) {
 	_, meta, _, err := CutField(raw, ObjectMetadata)
 	if err != nil && meta == nil {

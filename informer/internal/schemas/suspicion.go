@@ -9,35 +9,35 @@ import (
 )
 
 const (
-	// settled is how long after a change of schema the server has ended every
-	// watch of the kind, with room to spare: kube-apiserver takes one second.
+	// settled is the time after a schema change within which the server ends
+	// every watch of the kind; kube-apiserver needs one second.
 	settled = 10 * time.Second
-	// lookSlack brings looks together that are due almost at the same time.
+	// lookSlack merges checks that are due almost at the same time.
 	lookSlack = time.Second
-	// No more than lookBurst looks in lookWindow, however often watches end.
+	// At most lookBurst checks run in lookWindow, however often watches end.
 	lookBurst, lookWindow = 10, 5 * time.Minute
-	// lookPause after the server has refused to say anything of its schemas.
+	// lookPause follows a server's refusal to serve its schemas.
 	lookPause = time.Hour
-	// lookFirst is when the first look comes, after the lists of the start.
+	// lookFirst is when the first check runs, after the initial lists.
 	lookFirst = 5 * time.Second
 )
 
-// lookAfter a watch has broken and is open again: a server publishes a changed
-// schema up to a second after it applies it, of an aggregated API up to a
-// minute.
+// lookAfter are the times of the checks after a broken watch is open again. A
+// server publishes a changed schema up to a second after it applies it, for an
+// aggregated API up to a minute.
 var lookAfter = [...]time.Duration{2 * time.Second, 5 * time.Second, 15 * time.Second, 40 * time.Second, 2 * time.Minute}
 
-// fingerprint is a text that changes with what it stands for: the hash of a
+// fingerprint is a text that changes with its subject: the hash of a
 // group-version's schema, or the server's version.
 type fingerprint struct {
 	text string
-	// since is when it was first seen. What it stands for may be older.
+	// since is when it was first seen. The subject may be older.
 	since time.Time
 	// first: none was known before.
 	first bool
 }
 
-// seen is f after a look at now that found text; empty says nothing.
+// seen returns f after a check at now that found text; empty: no information.
 func (f fingerprint) seen(text string, now time.Time) fingerprint {
 	if text == "" || text == f.text {
 		return f
@@ -45,22 +45,22 @@ func (f fingerprint) seen(text string, now time.Time) fingerprint {
 	return fingerprint{text: text, since: now, first: f.text == ""}
 }
 
-// changedAfter says whether f is known to be another than at t.
+// changedAfter reports whether f is known to have changed after t.
 func (f fingerprint) changedAfter(t time.Time) bool { return !f.first && f.since.After(t) }
 
-// suspicion is that the schema of a scope's objects may have changed, because
-// its watch broke.
+// suspicion records that the schema of a scope's objects may have changed
+// because its watch broke.
 type suspicion struct {
 	listed time.Time // when the scope's last list began
-	alive  time.Time // when the watch was last known to be sound
-	// cut: the watch broke without the server's word, or was ended early by a
-	// server that is another one since: objects may have changed long before.
+	alive  time.Time // when the watch was last known to work
+	// cut: the watch broke without an answer, or a server that has since been
+	// replaced ended it early. Objects may have changed long before.
 	cut    bool
 	opened time.Time // when the scope could be watched again; zero: not yet
-	looks  int       // so far
+	looks  int       // checks so far
 }
 
-// due is when the next look is wanted. ok: one is.
+// due returns when the next check is due. ok: there is one.
 func (s suspicion) due() (at time.Time, ok bool) {
 	if s.opened.IsZero() || s.looks == len(lookAfter) {
 		return at, false
@@ -68,27 +68,27 @@ func (s suspicion) due() (at time.Time, ok bool) {
 	return s.opened.Add(lookAfter[s.looks]), true
 }
 
-// outdated says whether the scope's objects may be of an older schema than h.
+// outdated reports whether the scope's objects may have an older schema than h.
 func (s suspicion) outdated(h, server fingerprint) bool {
 	switch {
 	case h.text == "", !h.since.After(s.listed):
-		return false // nothing is known, or it was so when they were listed
+		return false // nothing is known, or it was already so at the list
 	case s.cut || server.changedAfter(s.listed):
-		// Nothing is known of the time since. The first look follows the first
-		// lists so closely that it stands for them.
+		// Nothing is known about the time since then. The first check is so
+		// close to the first lists that it counts as made with them.
 		return !h.first
 	}
-	// A changed schema ends the watch in no time. This one went on.
+	// A schema change ends the watch at once. This one continued.
 	return h.since.Add(settled).After(s.alive)
 }
 
-// pacing bounds the looks in a window of time.
+// pacing limits the checks in a window of time.
 type pacing struct {
-	recent []time.Time // of the last looks, the oldest first
-	paused time.Time   // no look before
+	recent []time.Time // of the last checks, oldest first
+	paused time.Time   // no check before
 }
 
-// allow is the first moment from at on when a look may be.
+// allow returns the earliest time from at on when a check may run.
 func (p *pacing) allow(at time.Time) time.Time {
 	if len(p.recent) == lookBurst {
 		if free := p.recent[0].Add(lookWindow); free.After(at) {

@@ -23,42 +23,42 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// relistSpread is the time over which the lists of a change are spread, since
-// it ends the watches of every client at once.
+// relistSpread is the time over which the lists after a change are spread,
+// since a change ends the watches of every client at once.
 const relistSpread = 3 * time.Second
 
-// Watch looks after the schemas of a factory's kinds. When watches have
-// broken early it compares the hashes in the server's index of OpenAPI
-// documents, which needs no right that discovery does not need, with one
-// request for all kinds; a scope whose objects may be of an older schema is
-// listed anew. Safe for concurrent use.
+// Watch observes the schemas of a factory's kinds. When watches broke early it
+// compares the hashes in the server's index of OpenAPI documents, with one
+// request for all kinds and no permissions beyond those of discovery. It
+// relists each scope whose objects may have an older schema. Safe for
+// concurrent use.
 type Watch struct {
 	server *restclient.Server
 	log    logr.Logger
-	sim    simhook.Hooks // nil: none; the run's
-	woken  chan struct{} // holds one token: there is something new to wait for
+	sim    simhook.Hooks // of the run; nil: none
+	woken  chan struct{} // has one token if there is something new to wait for
 	mu     struct {
 		sync.Mutex
-		scopes  map[*Scope]struct{}    // that are watched now
+		scopes  map[*Scope]struct{}    // watched now
 		hashes  map[string]fingerprint // by the path of the group-version
 		version fingerprint
 		pacing  pacing
-		first   time.Time // of the first look; zero: nothing is listed yet
+		first   time.Time // of the first check; zero: nothing is listed yet
 		looked  bool
-		refused bool // has been said
+		refused bool // already logged
 	}
 }
 
-// Scope is one scope of a kind. Its methods do nothing on nil.
+// Scope is one scope of a kind. Its methods accept nil and then do nothing.
 type Scope struct {
 	of     *Watch
 	path   string
 	name   string
 	relist func()
-	// What follows is guarded by of.mu.
+	// The fields below are guarded by of.mu.
 	suspicion
-	broken bool      // suspicion holds
-	at     time.Time // of the list that is due; zero: none is
+	broken bool      // suspicion applies
+	at     time.Time // of the pending list; zero: none
 }
 
 func NewWatch(server *restclient.Server, log logr.Logger) *Watch {
@@ -68,7 +68,7 @@ func NewWatch(server *restclient.Server, log logr.Logger) *Watch {
 	return w
 }
 
-// Scope is one scope, of that name, of a kind of gv, which relist has listed anew.
+// Scope returns the scope of that name, of a kind of gv. relist relists it.
 func (w *Watch) Scope(gv schema.GroupVersion, name string, relist func()) *Scope {
 	return &Scope{of: w, path: restclient.GroupPath(gv), name: name, relist: relist}
 }
@@ -86,34 +86,36 @@ func (s *Scope) update(f func()) {
 	}
 }
 
-// Join begins, and leave ends, that the scope is looked after.
+// Join begins to observe the scope, Leave ends it.
 func (s *Scope) Join()  { s.update(func() { s.of.joinLocked(s) }) }
 func (s *Scope) Leave() { s.update(func() { s.of.leaveLocked(s) }) }
 
 func (w *Watch) joinLocked(s *Scope)  { w.mu.scopes[s] = struct{}{} }
 func (w *Watch) leaveLocked(s *Scope) { delete(w.mu.scopes, s) }
 
-// Complete: a list that began then is stored. Only a list that is compared by
-// content, or is the first, says that the objects are of the present schema.
+// Complete records that a list that began at that time is stored. Only the
+// first list, or one compared by content, proves that the objects have the
+// present schema.
 func (s *Scope) Complete(began time.Time, byContent bool) {
 	s.update(func() {
 		if byContent || s.listed.IsZero() {
 			s.suspicion, s.broken, s.at = suspicion{listed: began}, false, time.Time{}
 		} else if s.broken && s.opened.IsZero() {
-			s.opened = time.Now() // a streaming list goes on as a watch
+			s.opened = time.Now() // a streaming list continues as a watch
 		}
 		s.of.planLocked()
 	})
 }
 
-// planLocked plans the first look.
+// planLocked plans the first check.
 func (w *Watch) planLocked() {
 	if w.mu.first.IsZero() {
 		w.mu.first = time.Now().Add(lookFirst)
 	}
 }
 
-// Broke: the watch was sound until alive. cut: not by the server's word.
+// Broke records that the watch broke; it worked until alive. cut: the server
+// did not end it.
 func (s *Scope) Broke(alive time.Time, cut bool) {
 	s.update(func() {
 		if !s.broken {
@@ -123,7 +125,7 @@ func (s *Scope) Broke(alive time.Time, cut bool) {
 	})
 }
 
-// Open: the scope is watched again.
+// Open records that the scope is watched again.
 func (s *Scope) Open() {
 	s.update(func() {
 		if s.broken && s.opened.IsZero() {
@@ -132,7 +134,7 @@ func (s *Scope) Open() {
 	})
 }
 
-// Run looks when a look is due, until ctx ends.
+// Run checks whenever a check is due, until ctx ends.
 func (w *Watch) Run(ctx context.Context) error {
 	w.sim = simhook.Of(ctx)
 	for {
@@ -152,7 +154,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	}
 }
 
-// sleep waits for what is due next, and reports whether ctx is alive.
+// sleep waits until something is due, and reports whether ctx is alive.
 func (w *Watch) sleep(ctx context.Context) bool {
 	for ctx.Err() == nil {
 		at, ok := w.next()
@@ -164,7 +166,7 @@ func (w *Watch) sleep(ctx context.Context) bool {
 	return false
 }
 
-// wait waits until at, if it is given, for news or for the end of ctx.
+// wait waits until at, if given, for news, or for the end of ctx.
 func (w *Watch) wait(ctx context.Context, at time.Time, given bool) {
 	var alarm <-chan time.Time
 	if given {
@@ -179,7 +181,7 @@ func (w *Watch) wait(ctx context.Context, at time.Time, given bool) {
 	}
 }
 
-// next is when the next look or list is due.
+// next returns when the next check or list is due.
 func (w *Watch) next() (at time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +209,7 @@ func (w *Watch) nextLookLocked() (at time.Time, ok bool) {
 	return w.mu.pacing.allow(at), ok
 }
 
-// lookDue reports whether it is time for a look, and notes it then.
+// lookDue reports whether a check is due, and records that it runs.
 func (w *Watch) lookDue(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -225,7 +227,7 @@ func (w *Watch) lookDue(now time.Time) bool {
 	return true
 }
 
-// look asks the server for its version and for the hash of each schema.
+// look fetches the server's version and the hash of each schema.
 func (w *Watch) look(ctx context.Context) (hashes map[string]string, server string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, restclient.DiscoveryTimeout)
 	defer cancel()
@@ -248,7 +250,7 @@ func (w *Watch) look(ctx context.Context) (hashes map[string]string, server stri
 	return hashes, info.GitVersion + " " + info.EmulationMajor + "." + info.EmulationMinor, nil
 }
 
-// learn takes the result of a look, and wants lists where it says so.
+// learn evaluates the result of a check and plans the lists that it requires.
 func (w *Watch) learn(now time.Time, hashes map[string]string, server string, err error) {
 	if err != nil {
 		w.blind(now, err)
@@ -275,7 +277,7 @@ func (w *Watch) learn(now time.Time, hashes map[string]string, server string, er
 	}
 }
 
-// blind: a look has failed.
+// blind records a failed check.
 func (w *Watch) blind(now time.Time, err error) {
 	refused := refusesForGood(err)
 	w.mu.Lock()
@@ -295,7 +297,7 @@ func (w *Watch) blind(now time.Time, err error) {
 	}
 }
 
-// refusesForGood: the answer will be the same for a while.
+// refusesForGood reports whether the answer will stay the same for a while.
 func refusesForGood(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -308,7 +310,7 @@ func refusesForGood(err error) bool {
 	return false
 }
 
-// listsDue are the scopes to be listed now.
+// listsDue returns the functions that relist the scopes due now.
 func (w *Watch) listsDue(now time.Time) (relist []func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
