@@ -3,13 +3,13 @@
 
 // Package gate decides when a request may be sent to an API server: watches
 // before relists before first lists, few lists at a time, and at a slow pace
-// when the server refuses. A kind that is refused holds up no other, unless the
-// server names a priority level, several kinds are refused and none is served,
-// or there is no connection.
+// when the server refuses. A refused kind delays no other, unless the server
+// names a priority level, several kinds are refused and none is served, or
+// there is no connection.
 //
 //	Ask ──▶ Enter ──▶ Pass: Begin, Heard, Replied, Done
 //	           └─ judged by gate.go and turns.go, pure functions of the time
 //
-// A Gate is safe for concurrent use; Enter blocks until the request may be sent
+// A Gate is safe for concurrent use. Enter blocks until the request may be sent
 // or its context ends.
 package gate

@@ -15,16 +15,16 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// ErrHeld: the gate has closed between passing it and sending the request,
-// which was not sent.
+// ErrHeld means that the gate closed after the request passed it. The request
+// was not sent.
 var ErrHeld = errors.New("the server has asked to wait before more requests")
 
-// Gate is what every request to one server passes. Safe for concurrent use.
+// Gate admits the requests to one server. Safe for concurrent use.
 type Gate struct {
 	mu struct {
 		sync.Mutex
 		state *gateState
-		looks map[ticket]chan struct{} // who waits is told to look again
+		looks map[ticket]chan struct{} // wake the waiting requests
 		last  ticket
 		alarm *time.Timer
 	}
@@ -37,19 +37,19 @@ func NewGate(places int) *Gate {
 	return g
 }
 
-// Pass is the right to send requests, got from a gate. One goroutine uses it.
-// The methods of a nil pass do nothing.
+// Pass is the right to send requests, granted by a gate. It is used by one
+// goroutine. A nil Pass does nothing.
 type Pass struct {
 	gate   *Gate
 	ticket ticket
 	ask    Ask
-	sent   time.Time     // the last request
-	sim    simhook.Hooks // nil: none
+	sent   time.Time // when the last request was sent
+	sim    simhook.Hooks
 }
 
 type passKey struct{}
 
-// With is ctx for the requests that p is for.
+// With returns a context for the requests of p.
 func (p *Pass) With(ctx context.Context) context.Context {
 	if p == nil {
 		return ctx
@@ -57,15 +57,15 @@ func (p *Pass) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, passKey{}, p)
 }
 
-// PassOf is the pass that ctx carries; nil: none.
+// PassOf returns the pass in ctx, or nil.
 func PassOf(ctx context.Context) *Pass {
 	p, _ := ctx.Value(passKey{}).(*Pass)
 	return p
 }
 
-// Enter blocks until the request that a describes may be sent or ctx ends. The
-// caller gives the pass back by done. show is called each time when it is known
-// anew why the request waits.
+// Enter blocks until the request described by a may be sent or ctx ends. The
+// caller returns the pass with Done. show is called whenever the reason to wait
+// changes.
 func (g *Gate) Enter(ctx context.Context, a Ask, show func(Hold)) (*Pass, error) {
 	g.mu.Lock()
 	g.mu.last++
@@ -74,8 +74,8 @@ func (g *Gate) Enter(ctx context.Context, a Ask, show func(Hold)) (*Pass, error)
 	return p, p.wait(ctx, show)
 }
 
-// Again blocks until one more request of the same list may be sent, which
-// keeps its place, or ctx ends.
+// Again blocks until another request of the same list, which keeps its place,
+// may be sent or ctx ends.
 func (p *Pass) Again(ctx context.Context, show func(Hold)) error {
 	if p == nil {
 		return nil
@@ -113,7 +113,7 @@ func (p *Pass) wait(ctx context.Context, show func(Hold)) error {
 	}
 }
 
-// standing says whether p has passed, and if not, why.
+// standing reports whether p has passed, and if not, why.
 func (g *Gate) standing(p *Pass) (h Hold, admitted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,7 +123,7 @@ func (g *Gate) standing(p *Pass) (h Hold, admitted bool) {
 	return g.mu.state.hold(p.ask, time.Now()), false
 }
 
-// Heard: the server has sent a part of its answer.
+// Heard records that the server has sent part of its answer.
 func (p *Pass) Heard() {
 	if p != nil && p.ask.Contact != nil {
 		p.ask.Contact.Store(time.Now().UnixNano())
@@ -144,14 +144,14 @@ func (p *Pass) Begin() bool {
 	return true
 }
 
-// Replied: the server has answered as r says, or the request has failed.
-// retryAfter is what a refusal asks for.
+// Replied records the answer r, or that the request failed. retryAfter is what
+// a refusal asks for.
 func (p *Pass) Replied(r reply, retryAfter time.Duration) {
 	now := time.Now()
 	r.sent = p.sent
 	if retryAfter = min(retryAfter, LongestRetryAfter); retryAfter > 0 {
-		// A little later, so that processes which were told the same do not come
-		// back together.
+		// Spread, so that processes with the same answer do not return
+		// together.
 		retryAfter += simhook.Duration(p.sim, "gate "+p.ask.Kind.GroupKind().String(), retryAfter/10)
 		r.until = now.Add(retryAfter)
 	}
@@ -167,7 +167,7 @@ func (p *Pass) Replied(r reply, retryAfter time.Duration) {
 	g.lookLocked()
 }
 
-// Done gives back all that p holds. Calling it again does nothing.
+// Done releases all that p holds. Further calls do nothing.
 func (p *Pass) Done() {
 	if p == nil {
 		return
@@ -180,7 +180,8 @@ func (p *Pass) Done() {
 	g.lookLocked()
 }
 
-// ClosedFor is until when requests about kind wait; in the past: they do not.
+// ClosedFor returns until when requests for kind wait; in the past: they do
+// not.
 func (g *Gate) ClosedFor(kind schema.GroupVersionKind) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -193,7 +194,7 @@ func (g *Gate) look() {
 	g.lookLocked()
 }
 
-// lookLocked lets pass who may, and sets the alarm for the next look.
+// lookLocked admits requests and sets the alarm for the next look.
 func (g *Gate) lookLocked() {
 	now := time.Now()
 	for _, t := range g.mu.state.admit(now) {
@@ -212,7 +213,7 @@ func (g *Gate) lookLocked() {
 	}
 }
 
-// poke does not wait: who has not looked since the last time will.
+// poke wakes a waiter without blocking; pokes coalesce.
 func poke(look chan struct{}) {
 	select {
 	case look <- struct{}{}:

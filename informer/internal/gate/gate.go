@@ -14,75 +14,76 @@ import (
 )
 
 const (
-	// DefaultConcurrentLists is Options.ConcurrentLists of zero.
+	// DefaultConcurrentLists is the default of Options.ConcurrentLists.
 	DefaultConcurrentLists = 4
-	// unheard for so long, a request no longer holds up others: neither its place
-	// among the lists nor its turn.
+	// unheard is how long a request without an answer keeps its place among the
+	// lists and its turn.
 	unheard = time.Second
-	// promoteAfter is how long a request waits before it is one rank more urgent.
+	// promoteAfter is how long a request waits before its rank rises by one.
 	promoteAfter = time.Minute
-	// illFor bounds how long a kind counts as ill that sends no more requests.
+	// illFor bounds how long a kind counts as ill without further requests.
 	illFor = 10 * time.Minute
 )
 
-// rank is how urgent a request is: the lower goes first. It follows what a
-// delay does to users.
+// rank is the urgency of a request, lower first. It reflects what a delay costs
+// users.
 type rank int
 
 const (
-	// RankWatch goes on from a version: it costs the server least, and late it
-	// finds its version forgotten and becomes a list, which costs most.
+	// RankWatch continues from a version. It is the cheapest request; delayed
+	// too long it finds its version expired and becomes a list, the most
+	// expensive one.
 	RankWatch rank = iota
-	// RankRelist renews what readers act upon, and act wrongly while it is old.
+	// RankRelist renews stale data, on which controllers act wrongly.
 	RankRelist
-	// RankFirst is a first list: its controllers have not begun, so nothing wrong
-	// is done meanwhile.
+	// RankFirst is a first list: its controllers have not started, so nothing
+	// goes wrong meanwhile.
 	RankFirst
-	// RankOther is what nobody waits for: audits, and what the server has
-	// refused before (no right, no such kind).
+	// RankOther is for audits and for kinds that the server refused before (no
+	// permission, no such kind).
 	RankOther
-	// ranks is their number: any request to an API group without trouble goes
+	// ranks is their number: every request to an API group without trouble goes
 	// before any to one that has refused.
 	ranks
 )
 
-// Ask is one request that wants to pass the gate.
+// Ask describes a request at the gate.
 type Ask struct {
 	Rank  rank
-	Kind  schema.GroupVersionKind // what the request is about; of discovery, the group alone
+	Kind  schema.GroupVersionKind // of discovery, only the group
 	List  bool                    // takes a place among the lists
-	Size  int                     // objects that the list had before; 0: unknown
+	Size  int                     // length of the previous list; 0: unknown
 	since time.Time
-	// contact is when the server last sent something of the list, nanoseconds
-	// since 1970. nil: nobody tells.
+	// Contact is when the server last sent part of the list, in nanoseconds
+	// since 1970. nil: not recorded.
 	Contact *atomic.Int64
 }
 
-// ticket numbers who wants to pass, and what has passed.
+// ticket identifies a request that waits or has passed.
 type ticket uint64
 
-// gateState says which requests may be sent to a server, given how earlier
-// ones were answered. A refusal holds up the kind that was refused. The rest of
-// its priority level, and of the host, is paced by turns. Not safe for
-// concurrent use; time comes as an argument.
+// gateState decides which requests may be sent to a server, given the answers
+// to earlier ones. A refusal holds up the refused kind, and turns pace the rest
+// of its priority level and the host. It is pure: time is an argument. Not safe
+// for concurrent use.
 type gateState struct {
-	places  int // for lists, of well kinds and of ill ones
+	places  int // for lists; ill kinds have as many of their own
 	host    domain
 	levels  map[string]*domain // by the UID of the priority level
 	kinds   map[schema.GroupVersionKind]*asked
-	groups  map[string]*int // ill kinds of the API group
+	groups  map[string]*int // number of ill kinds by API group
 	waiting []queued
-	sent    map[ticket]sending // not answered
-	lists   map[ticket]listing // hold a place
+	sent    map[ticket]sending // unanswered
+	lists   map[ticket]listing // holding a place
 }
 
-// asked is what is known of a kind that was asked about.
+// asked is the state of a kind at the gate.
 type asked struct {
-	level    *domain   // priority level that the server has named last; nil: none
-	groupIll *int      // ill kinds of its API group
-	ill      bool      // its last request was refused or failed
-	at       time.Time // of the last refusal
-	until    time.Time // the end of the server's Retry-After
+	level    *domain   // priority level last named by the server; nil: none
+	groupIll *int      // number of ill kinds in its API group
+	ill      bool      // the last request was refused or failed
+	at       time.Time // time of the last refusal
+	until    time.Time // end of the server's Retry-After
 	why      string
 }
 
@@ -95,7 +96,7 @@ type queued struct {
 type sending struct {
 	at    time.Time
 	class class
-	level *domain // nil: not known
+	level *domain // nil: unknown
 }
 
 type listing struct {
@@ -112,12 +113,12 @@ func newGateState(places int) *gateState {
 	}
 }
 
-// arrive: t wants to send what a says.
+// arrive adds a request that wants to pass.
 func (g *gateState) arrive(t ticket, a Ask) {
 	g.waiting = append(g.waiting, queued{t, a, g.of(a.Kind)})
 }
 
-// of is what is known of kind.
+// of returns the state of kind.
 func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 	k := g.kinds[kind]
 	if k == nil {
@@ -130,14 +131,14 @@ func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 	return k
 }
 
-// leave: t wants nothing any more and holds nothing.
+// leave removes t and all that it holds.
 func (g *gateState) leave(t ticket) {
 	g.waiting = slices.DeleteFunc(g.waiting, func(w queued) bool { return w.ticket == t })
 	g.release(t)
 	delete(g.lists, t)
 }
 
-// admit are those who may send now, the most urgent first.
+// admit returns the requests that may be sent now, most urgent first.
 func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	g.settle(now)
 	var able []queued
@@ -154,7 +155,7 @@ func (g *gateState) admit(now time.Time) (admitted []ticket) {
 	passed := make(map[ticket]bool, len(able))
 	for _, w := range able {
 		if !g.mayPass(w, now) {
-			continue // those before it have taken its turn, or its place
+			continue // requests before it took its turn or its place
 		}
 		g.send(w.ticket, w.Kind, now)
 		if w.List {
@@ -171,7 +172,7 @@ func (g *gateState) mayPass(w queued, now time.Time) bool {
 	return !now.Before(w.until) && !(w.List && g.crowded(w.class())) && g.full(w.asked, now) == nil
 }
 
-// send notes that a request of t about kind is sent.
+// send records that t sends a request for kind.
 func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) {
 	g.release(t)
 	k := g.of(kind)
@@ -183,7 +184,7 @@ func (g *gateState) send(t ticket, kind schema.GroupVersionKind, now time.Time) 
 	}
 }
 
-// release: t has no unanswered request any more.
+// release records that t has no unanswered request.
 func (g *gateState) release(t ticket) {
 	s, ok := g.sent[t]
 	if !ok {
@@ -196,7 +197,7 @@ func (g *gateState) release(t ticket) {
 	}
 }
 
-// full is the domain that lets no further request about k pass; nil: none.
+// full returns the domain without room for another request for k, or nil.
 func (g *gateState) full(k *asked, now time.Time) *domain {
 	c := k.class()
 	if !g.host.turns[c].room(now) {
@@ -215,8 +216,8 @@ func (k *asked) class() class {
 	return fresh
 }
 
-// crowded: ill kinds have places of their own, so that those of which the
-// server says nothing hold up no other.
+// crowded reports whether the lists of a class fill its places. Ill kinds have
+// separate places, so that silent ones delay no others.
 func (g *gateState) crowded(c class) bool { return g.underWay(c) >= g.places }
 
 func (g *gateState) underWay(c class) (n int) {
@@ -228,7 +229,7 @@ func (g *gateState) underWay(c class) (n int) {
 	return n
 }
 
-// compare orders by urgency, then the smallest list, then who came first.
+// compare orders by urgency, then size of the list, then arrival.
 func (w queued) compare(b queued, now time.Time) int {
 	return cmp.Or(
 		cmp.Compare(w.urgency(now), b.urgency(now)),
@@ -237,8 +238,8 @@ func (w queued) compare(b queued, now time.Time) int {
 	)
 }
 
-// urgency is the rank of w, each minute of waiting one less. An API group that
-// has ill kinds goes behind all others.
+// urgency is the rank of w, less one per minute of waiting. An API group with
+// ill kinds goes behind all others.
 func (w queued) urgency(now time.Time) rank {
 	r := w.Rank - rank(now.Sub(w.since)/promoteAfter)
 	if *w.groupIll > 0 {
@@ -247,7 +248,7 @@ func (w queued) urgency(now time.Time) rank {
 	return r
 }
 
-// settle lets go of what has been silent for too long.
+// settle releases requests that have been silent for too long.
 func (g *gateState) settle(now time.Time) {
 	for t, s := range g.sent {
 		if now.Sub(s.at) >= unheard {
@@ -275,7 +276,7 @@ func (l listing) heard() time.Time {
 	return l.since
 }
 
-// sicken: a request was refused or has failed.
+// sicken records a refused or failed request.
 func (k *asked) sicken(at, until time.Time, why string) {
 	if !k.ill {
 		k.ill = true
@@ -287,7 +288,7 @@ func (k *asked) sicken(at, until time.Time, why string) {
 	}
 }
 
-// cure: a request was answered.
+// cure records an answered request.
 func (k *asked) cure() {
 	if k.ill {
 		*k.groupIll--
@@ -295,8 +296,8 @@ func (k *asked) cure() {
 	k.ill, k.at, k.until, k.why = false, time.Time{}, time.Time{}, ""
 }
 
-// next is when admit may admit somebody without anything else happening; zero:
-// nobody waits.
+// next returns when admit may admit a request because of time alone; zero:
+// nothing waits.
 func (g *gateState) next(now time.Time) (at time.Time) {
 	if len(g.waiting) == 0 {
 		return at
@@ -324,13 +325,13 @@ func (g *gateState) next(now time.Time) (at time.Time) {
 	return at
 }
 
-// Hold is why a request waits. Its zero value: for a moment, behind others.
+// Hold is why a request waits. Zero: briefly, behind others.
 type Hold struct {
-	Until time.Time // zero: not known
+	Until time.Time // zero: unknown
 	Why   string
 }
 
-// hold says why a waits at now.
+// hold returns why a waits at now.
 func (g *gateState) hold(a Ask, now time.Time) Hold {
 	k := g.of(a.Kind)
 	if k.until.After(now) {
@@ -345,5 +346,5 @@ func (g *gateState) hold(a Ask, now time.Time) Hold {
 	return Hold{}
 }
 
-// LongestRetryAfter bounds what a server may ask for.
+// LongestRetryAfter bounds a server's Retry-After.
 const LongestRetryAfter = 10 * time.Minute

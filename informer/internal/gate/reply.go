@@ -14,19 +14,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// VerbDiscover is the verb of requests for what a group and version serves.
+// VerbDiscover is the verb of requests for the resources of a group and
+// version.
 const VerbDiscover = "discover"
 
-// Judged is what answer says of the server's load. err is the error that it
-// carries; nil: none.
+// Judged returns what answer says about the server's load. err is the error in
+// it, or nil.
 func Judged(answer *http.Response, err error, aside bool) reply {
 	r := reply{verdict: verdictServed, level: priorityLevel(answer.Header), aside: aside}
 	switch code := answer.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		r.verdict, r.why = verdictRefused, err.Error()
 		if apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
-			// Storages answer with a Status. What comes before them, as priority and
-			// fairness, a server that shuts down or a proxy, does not.
+			// Storages answer with a Status. Priority and fairness, a server
+			// that is shutting down, and proxies do not.
 			r.verdict = verdictBlocked
 		}
 	case code >= http.StatusInternalServerError:
@@ -35,7 +36,7 @@ func Judged(answer *http.Response, err error, aside bool) reply {
 	return r
 }
 
-// Unanswered is the reply of a request that got no answer because of err.
+// Unanswered is the reply for a request that failed with err.
 func Unanswered(ctx context.Context, err error, aside bool) reply {
 	r := reply{verdict: verdictLost, aside: aside, why: err.Error()}
 	if ctx.Err() != nil {
@@ -46,8 +47,8 @@ func Unanswered(ctx context.Context, err error, aside bool) reply {
 	return r
 }
 
-// priorityLevel is the UID that header names. An aggregated API server adds its
-// own to that of the server before it: then none is.
+// priorityLevel returns the UID in header. An aggregated API server adds its
+// own to that of kube-apiserver: two values count as none.
 func priorityLevel(header http.Header) string {
 	if named := header.Values("X-Kubernetes-PF-PriorityLevel-UID"); len(named) == 1 {
 		return named[0]
@@ -55,7 +56,7 @@ func priorityLevel(header http.Header) string {
 	return ""
 }
 
-// AskedToWait is the Retry-After of a 429 or 503.
+// AskedToWait returns the Retry-After of a 429 or 503.
 func AskedToWait(err error) time.Duration {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || status.ErrStatus.Details == nil {

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// class tells requests about kinds whose last request was refused from all
-// others. Each class has turns of its own, so that kinds that are refused again
-// and again take none from those that are not.
+// class separates requests for kinds whose last request was refused from all
+// others. Each class has its own turns, so that repeatedly refused kinds use
+// none of the others'.
 type class int
 
 const (
@@ -21,47 +21,48 @@ const (
 )
 
 const (
-	// turnEvery is how often a request of a class may be sent to a server that
+	// turnEvery is the interval between requests of a class to a server that
 	// refuses all of them.
 	turnEvery = 250 * time.Millisecond
-	// freshBurst and retriedBurst are the turns that time alone brings together.
-	// So many kinds may be refused before the others are paced. A kind is refused
-	// as a fresh one only once, so many of them cost a server little.
+	// freshBurst and retriedBurst bound the turns that accumulate over time.
+	// That many kinds may be refused before the others are paced. A kind is
+	// fresh for only one refusal, so a large fresh burst costs the server
+	// little.
 	freshBurst, retriedBurst = 60, 10
-	// perAnswer is how many turns each answer that is no refusal brings.
+	// perAnswer is how many turns each answer other than a refusal adds.
 	perAnswer = 2
 	// fullyOpen is how many turns end the pacing.
 	fullyOpen = 32
-	// unnamed is how many turns a refusal takes that comes from in front of the
-	// resource and names no priority level.
+	// unnamed is how many turns a refusal takes that comes from before the
+	// storage and names no priority level.
 	unnamed = 15
-	// mostLevels bounds how many priority levels are told apart.
+	// mostLevels bounds the number of tracked priority levels.
 	mostLevels = 64
 )
 
-// domain is what kinds share that may be overloaded: a priority level or the host.
+// domain is what may be overloaded: a priority level or the host.
 type domain struct {
 	turns [classes]turns
-	why   string // the last refusal
+	why   string // of the last refusal
 }
 
 func newDomain() domain {
 	return domain{turns: [classes]turns{fresh: {open: true, burst: freshBurst}, retried: {open: true, burst: retriedBurst}}}
 }
 
-// turns bounds the requests of one class that are under way in a domain: by
-// their number, which each answer raises and each refusal lowers, and which
-// grows slowly with time. A server that answers nobody is asked each turnEvery.
+// turns bounds the requests of one class in flight in a domain. Each answer
+// raises the bound and each refusal lowers it; it grows slowly with time. A
+// server that never answers gets one request per turnEvery.
 type turns struct {
-	open     bool // no bound
+	open     bool // unbounded
 	burst    int
-	left     int // while not open
-	under    int // requests that are not answered
+	left     int // if not open
+	under    int // unanswered requests
 	at       time.Time
 	narrowed time.Time // since when it is not open
 }
 
-// refill adds the turns that time has brought.
+// refill adds the turns earned by time.
 func (b *turns) refill(now time.Time) {
 	n := int(min(now.Sub(b.at)/turnEvery, 1000))
 	if n <= 0 {
@@ -76,7 +77,7 @@ func (b *turns) refill(now time.Time) {
 	}
 }
 
-// room reports whether one more request may be sent.
+// room reports whether another request may be sent.
 func (b *turns) room(now time.Time) bool {
 	if b.open {
 		return true
@@ -85,22 +86,22 @@ func (b *turns) room(now time.Time) bool {
 	return b.left > b.under
 }
 
-// narrow ends the time without a bound.
+// narrow starts to bound the requests.
 func (b *turns) narrow(now time.Time) {
 	if b.open {
 		b.open, b.left, b.at, b.narrowed = false, b.burst, now, now
 	}
 }
 
-// take has n turns fewer be left.
+// take removes n turns.
 func (b *turns) take(n int, now time.Time) {
 	b.narrow(now)
 	b.refill(now)
 	b.left = max(0, min(b.left, b.burst)-n)
 }
 
-// gain: a request that was sent at the given time is answered. What was sent
-// before the first refusal says nothing of the time after it.
+// gain records the answer to a request sent at that time. A request sent before
+// the first refusal does not count.
 func (b *turns) gain(sent, now time.Time) {
 	if b.open || sent.Before(b.narrowed) {
 		return
@@ -110,7 +111,7 @@ func (b *turns) gain(sent, now time.Time) {
 	b.open = b.left >= fullyOpen
 }
 
-// next is when time brings a turn; zero: it does not.
+// next returns when time adds a turn, or zero.
 func (b *turns) next() time.Time {
 	if b.open || b.left >= b.burst {
 		return time.Time{}
@@ -118,30 +119,30 @@ func (b *turns) next() time.Time {
 	return b.at.Add(turnEvery)
 }
 
-// verdict is what an answer says of the server's load.
+// verdict is what an answer says about the server's load.
 type verdict uint8
 
 const (
-	verdictServed  verdict = iota // an answer that is no refusal, if perhaps another error
+	verdictServed  verdict = iota // any answer other than a refusal, possibly an error
 	verdictFaulty                 // an internal error
-	verdictGaveUp                 // the caller waits no longer
-	verdictLost                   // the connection broke off
+	verdictGaveUp                 // the caller stopped waiting
+	verdictLost                   // the connection broke
 	verdictDead                   // no connection
-	verdictRefused                // 429 or 503, in the words of the kind's own storage
-	verdictBlocked                // 429 or 503, from in front of it
+	verdictRefused                // 429 or 503 from the kind's storage
+	verdictBlocked                // 429 or 503 from before the storage
 )
 
-// reply is how a request was answered.
+// reply is the answer to a request.
 type reply struct {
 	verdict verdict
-	level   string // UID of the priority level; empty: not named
-	aside   bool   // not about the kind itself, as discovery for its sake
+	level   string // UID of the priority level; empty: none named
+	aside   bool   // not about the kind itself, such as discovery
 	sent    time.Time
-	until   time.Time // the end of the Retry-After; zero: there is none
+	until   time.Time // end of the Retry-After; zero: none
 	why     string
 }
 
-// replied: the server has answered what t has sent about kind, or never will.
+// replied records the answer to t's request for kind, or its failure.
 func (g *gateState) replied(t ticket, kind schema.GroupVersionKind, r reply, now time.Time) {
 	g.release(t)
 	k := g.of(kind)
@@ -175,7 +176,7 @@ func (g *gateState) replied(t ticket, kind schema.GroupVersionKind, r reply, now
 	k.sicken(now, r.until, r.why)
 }
 
-// levelNamed is the priority level that r names, which k is of from now on.
+// levelNamed returns the priority level named by r and assigns k to it.
 func (g *gateState) levelNamed(k *asked, r reply) *domain {
 	if r.level == "" {
 		return nil
@@ -195,15 +196,15 @@ func (g *gateState) levelNamed(k *asked, r reply) *domain {
 	return level
 }
 
-// gain: a request of the domain is answered.
+// gain records an answered request of the domain.
 func (d *domain) gain(sent, now time.Time) {
 	for c := range d.turns {
 		d.turns[c].gain(sent, now)
 	}
 }
 
-// take has a refusal of class c take n turns. One that was not to be expected
-// narrows the other class too: the kind comes again in it.
+// take removes n turns for a refusal of class c. An unexpected refusal also
+// narrows the other class, in which the kind returns.
 func (d *domain) take(c class, n int, why string, now time.Time) {
 	d.why = why
 	d.turns[c].take(n, now)
@@ -212,7 +213,7 @@ func (d *domain) take(c class, n int, why string, now time.Time) {
 	}
 }
 
-// drain takes all turns.
+// drain removes all turns.
 func (d *domain) drain(why string, now time.Time) {
 	for c := range d.turns {
 		d.take(class(c), d.turns[c].burst, why, now)

@@ -20,14 +20,14 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// closeWithin bounds how long the end of an answer waits for the connection to
-// be free again.
+// closeWithin bounds how long closing an answer waits for its connection to
+// become free.
 const closeWithin = time.Second
 
-// exchange sends req and returns the answer, whose body ends with ctx. When
-// ctx ends, the body is closed rather than the request cancelled: of HTTP/2 a
-// cancelled request leaves its stream to be cleared later, and until then the
-// connection counts as busy and is not closed with the idle ones.
+// exchange sends req and returns the answer, whose body ends with ctx. When ctx
+// ends, it closes the body instead of cancelling the request: HTTP/2 cleans up
+// the stream of a cancelled request later, and until then the connection counts
+// as busy and is not closed with the idle ones.
 func (s *Server) exchange(ctx context.Context, req *http.Request) (*http.Response, error) {
 	sent, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	giveUp := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -39,7 +39,7 @@ func (s *Server) exchange(ctx context.Context, req *http.Request) (*http.Respons
 			s.givenUp.add(used)
 		}
 		cancel(nil)
-		return nil, err // names the method and the address
+		return nil, err // contains the method and the address
 	}
 	body := &answerBody{ReadCloser: answer.Body, ctx: ctx}
 	body.end = sync.OnceValue(func() error {
@@ -61,7 +61,7 @@ func (s *Server) exchange(ctx context.Context, req *http.Request) (*http.Respons
 	return answer, nil
 }
 
-// answerBody is the body of an answer. It is closed when its context ends.
+// answerBody is the body of an answer, closed when its context ends.
 type answerBody struct {
 	io.ReadCloser
 	ctx    context.Context
@@ -69,7 +69,7 @@ type answerBody struct {
 	unhook func() bool
 }
 
-// Read fails with the cause of the context's end when that has closed the body.
+// Read returns the cause of the context's end if that closed the body.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && b.ctx.Err() != nil {
@@ -78,7 +78,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close waits until the connection is free again, or for closeWithin.
+// Close waits until the connection is free, at most closeWithin.
 func (b *answerBody) Close() error {
 	if b.unhook != nil {
 		b.unhook()
@@ -86,14 +86,14 @@ func (b *answerBody) Close() error {
 	return b.end()
 }
 
-// clearEvery is how often connections are looked at that are to be closed.
+// clearEvery is the polling interval for connections to close.
 const clearEvery = 5 * time.Millisecond
 
-// CloseIdle closes the connections that no request uses. It blocks for
-// closeWithin at most: of a request that was given up before its answer, the
-// transport clears the stream after the fact, and tells nobody.
+// CloseIdle closes the connections that no request uses. It blocks for at most
+// closeWithin: the transport cleans up the stream of an abandoned request
+// later, without a notification.
 func (s *Server) CloseIdle() {
-	// Of a client with wrapped transports http.Client closes nothing.
+	// http.Client does not close connections of wrapped transports.
 	transport := s.client.Transport
 	if transport == nil {
 		transport = http.DefaultTransport
@@ -106,9 +106,8 @@ func (s *Server) CloseIdle() {
 	}
 }
 
-// distrust closes the idle connections when ctx has ended because the server
-// was silent: whatever swallowed one connection has perhaps swallowed all, and
-// the next request must not wait on one of them.
+// distrust closes the idle connections if ctx ended because the server was
+// silent: they may all be dead, and the next request must not wait on one.
 func (s *Server) distrust(ctx context.Context) {
 	if cause := context.Cause(ctx); errors.Is(cause, base.ErrSilent) || errors.Is(cause, base.ErrSlow) {
 		utilnet.CloseIdleConnectionsFor(s.transport())
@@ -117,21 +116,20 @@ func (s *Server) distrust(ctx context.Context) {
 
 type elsewhereKey struct{}
 
-// Elsewhere is ctx for requests that go over another connection than those
-// before, and past HTTP caches.
+// Elsewhere returns a context for requests that use a new connection and bypass
+// HTTP caches.
 func Elsewhere(ctx context.Context) context.Context {
 	return context.WithValue(ctx, elsewhereKey{}, true)
 }
 
-// transport is what the client sends by. Of wrapped transports http.Client closes
-// no idle connections.
+// transport returns the client's transport. http.Client does not close idle
+// connections of wrapped transports.
 func (s *Server) transport() http.RoundTripper {
 	return cmp.Or(s.client.Transport, http.DefaultTransport)
 }
 
-// usedConns are the connections of requests that were given up before their
-// answer, as long as they are open. Ready as its zero value, safe for
-// concurrent use.
+// usedConns holds the open connections of requests that were abandoned before
+// their answer. The zero value is ready to use. Safe for concurrent use.
 type usedConns struct {
 	mu struct {
 		sync.Mutex
@@ -139,7 +137,7 @@ type usedConns struct {
 	}
 }
 
-// add takes conn, which may be nil: the transport did not say.
+// add adds conn, which is nil if the transport did not report it.
 func (u *usedConns) add(conn net.Conn) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -149,7 +147,7 @@ func (u *usedConns) add(conn net.Conn) {
 	}
 }
 
-// open reports whether one of them is not closed.
+// open reports whether one of them is open.
 func (u *usedConns) open() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -159,7 +157,8 @@ func (u *usedConns) open() bool {
 
 func (u *usedConns) pruneLocked() {
 	u.mu.conns = slices.DeleteFunc(u.mu.conns, func(conn net.Conn) bool {
-		// No transport sets deadlines for reading; a closed connection refuses.
+		// No transport sets read deadlines; a closed connection returns an
+		// error.
 		return conn.SetReadDeadline(time.Time{}) != nil
 	})
 }

@@ -23,22 +23,22 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// Decoder makes objects of one kind out of bytes, each alone. Safe for
-// concurrent use.
+// Decoder decodes objects of one kind, each separately. Safe for concurrent
+// use.
 type Decoder[T base.Object] struct {
 	kind              schema.GroupVersionKind
 	apiVersion        string
 	apiVersionField   any // both as values of an unstructured object
 	kindField         any
 	object            reflect.Type // what T points to
-	protobuf          bool         // T can be read from protobuf
+	protobuf          bool         // T supports protobuf
 	plainMeta         bool         // T embeds ObjectMeta as its field 1
 	metadataOnly      bool
 	keepManagedFields bool
 	scale             *ration.Scale
 }
 
-// protobufMessage is what the generated types of the built-in kinds are.
+// protobufMessage is implemented by the generated types of built-in kinds.
 type protobufMessage interface {
 	Unmarshal(data []byte) error
 }
@@ -66,7 +66,7 @@ func (d *Decoder[T]) setDecoded(kind schema.GroupVersionKind) {
 	d.apiVersionField, d.kindField = d.apiVersion, kind.Kind
 }
 
-// ofKind is d for objects of kind.
+// ofKind returns d for objects of kind.
 func (d *Decoder[T]) ofKind(kind schema.GroupVersionKind) *Decoder[T] {
 	if d.kind == kind {
 		return d
@@ -80,13 +80,13 @@ func (d *Decoder[T]) empty() T {
 	return reflect.New(d.object).Interface().(T)
 }
 
-// page decodes one page of a list. The objects share nothing with body. The
-// error is an *apierrors.StatusError when body is a Status.
+// page decodes one page of a list. The objects do not share memory with body.
+// The error is an *apierrors.StatusError if body is a Status.
 func (d *Decoder[T]) page(Media string, body []byte) (listwatch.Page[T], error) {
 	return d.PageWithin(Media, body, ration.Page)
 }
 
-// PageWithin is page with a limit of what decoding all objects may allocate.
+// PageWithin is page with a limit for what decoding all objects may allocate.
 func (d *Decoder[T]) PageWithin(Media string, body []byte, limit int64) (listwatch.Page[T], error) {
 	budget := &ration.Budget{Limit: limit}
 	switch {
@@ -129,7 +129,7 @@ func (d *Decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page listwatc
 			return page, fmt.Errorf("read list metadata: %w", err)
 		}
 	}
-	// A list whose items do not name their kind must itself be of the kind.
+	// A list whose items lack their kind must itself be of the kind.
 	named, strangers := !d.isList(apiVersion, kind), false
 	err = encoding.EachElement(list.Items, func(raw []byte) error {
 		item := d.jsonItem(raw, named, budget)
@@ -148,7 +148,8 @@ func (d *Decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page listwatc
 	return page, err
 }
 
-// notAList is the Status in body, or says what else it is.
+// notAList returns the Status in body as an error, or one that says what body
+// is.
 func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 	if status, ok := decodeStatus(body); ok {
 		return &apierrors.StatusError{ErrStatus: status}
@@ -159,11 +160,11 @@ func (d *Decoder[T]) notAList(apiVersion, kind string, body []byte) error {
 	return fmt.Errorf("the answer is of kind %q, not a list of %s", kind, d.kind.Kind)
 }
 
-// ofItem is what holds an object until it is stored.
+// ofItem is the memory overhead per object until it is stored.
 const ofItem = 512
 
-// addTo puts item on the page, or counts it when it has no key. The error is that of a
-// page that has become too heavy.
+// addTo adds item to the page, or counts it if it has no key. It returns an
+// error if the page becomes too large.
 func addTo[T base.Object](p *listwatch.Page[T], item listwatch.Item[T], budget *ration.Budget) error {
 	if err := encoding.TooHeavy(budget.Charge(ofItem)); err != nil {
 		return err
@@ -182,10 +183,10 @@ func addTo[T base.Object](p *listwatch.Page[T], item listwatch.Item[T], budget *
 	return nil
 }
 
-// IsUnreadable: not even the name of the object could be read.
+// IsUnreadable reports whether not even the object's name could be read.
 func IsUnreadable[T base.Object](i listwatch.Item[T]) bool { return i.Err != nil && i.Key.Name == "" }
 
-// protobufItem decodes one object: the type, or else its metadata alone.
+// protobufItem decodes one object, or if that fails its metadata.
 func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.Item[T] {
 	obj := d.empty()
 	var size int
@@ -198,15 +199,15 @@ func (d *Decoder[T]) protobufItem(raw []byte, budget *ration.Budget) listwatch.I
 	}
 	id, idErr := encoding.ProtobufIdentity(raw)
 	if id.ResourceVersion == "" && idErr != nil {
-		id = encoding.Identity{} // fields come in order: what was read may lack the namespace
+		id = encoding.Identity{} // fields are ordered: the namespace may be missing
 	}
 	item := broken[T](id, d.undecoded(err), d.undecoded(idErr))
 	item.Metadata = d.protobufMetadata(raw)
 	return item
 }
 
-// unmarshal reads raw into obj, and says how much of it. Managed fields are passed
-// over: they are up to half of the bytes of an object.
+// unmarshal decodes raw into obj and returns how many bytes it used. It skips
+// managed fields, which are up to half of an object.
 func (d *Decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
 	message, ok := any(obj).(protobufMessage)
 	if !ok {
@@ -239,8 +240,7 @@ func (d *Decoder[T]) unmarshal(obj T, raw []byte) (size int, err error) {
 	return size, nil
 }
 
-// objectMeta is the metadata to be read apart from the rest of obj, nil when
-// it is to be read with it.
+// objectMeta returns the metadata of obj if it is decoded separately, else nil.
 func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 	if !d.plainMeta || d.keepManagedFields {
 		return nil
@@ -253,8 +253,8 @@ func (d *Decoder[T]) objectMeta(obj T) *metav1.ObjectMeta {
 	return meta
 }
 
-// jsonItem decodes one object: the type, or else its metadata alone. named:
-// the object must name its kind. raw may be changed.
+// jsonItem decodes one object, or if that fails its metadata. named: the object
+// must name its kind. It may modify raw.
 func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) listwatch.Item[T] {
 	if !d.keepManagedFields {
 		raw = encoding.CutManagedFields(raw)
@@ -281,7 +281,7 @@ func (d *Decoder[T]) jsonItem(raw []byte, named bool, budget *ration.Budget) lis
 	return item
 }
 
-// item finishes a decoded object. One without a name is not an object.
+// item completes a decoded object. An object without a name is an error.
 func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Identity, error)) listwatch.Item[T] {
 	if obj.GetName() == "" {
 		_, idErr := id()
@@ -294,7 +294,7 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Raw: raw}
 }
 
-// Again decodes once more what item was decoded from.
+// Again decodes item's bytes again.
 func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 	switch {
 	case len(item.Raw) == 0:
@@ -307,7 +307,7 @@ func (d *Decoder[T]) Again(item listwatch.Item[T]) (T, error) {
 	return item.Object, item.Err
 }
 
-// setKind sets apiVersion and kind, with strings that all objects share.
+// setKind sets apiVersion and kind to strings shared by all objects.
 func (d *Decoder[T]) setKind(obj T) {
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		meta.APIVersion, meta.Kind = d.apiVersion, d.kind.Kind
@@ -320,8 +320,8 @@ func (d *Decoder[T]) setKind(obj T) {
 	obj.GetObjectKind().SetGroupVersionKind(d.kind)
 }
 
-// stranger is the item of an object of another kind. One without a name may be
-// any object, as one that cannot be read.
+// stranger returns the item of an object of another kind. Without a name it
+// counts as unreadable, since it may be any object.
 func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idErr error) listwatch.Item[T] {
 	err := fmt.Errorf("the object is of kind %q, not %s", kind, d.kind.Kind)
 	if kind == d.kind.Kind {
@@ -334,7 +334,7 @@ func (d *Decoder[T]) stranger(id encoding.Identity, apiVersion, kind string, idE
 	return item
 }
 
-// broken is the item of an object that could not be decoded.
+// broken returns the item of an undecodable object.
 func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Item[T] {
 	if id.Name == "" {
 		if idErr == nil {
@@ -349,7 +349,7 @@ func broken[T base.Object](id encoding.Identity, err, idErr error) listwatch.Ite
 	}
 }
 
-// keeping is d, with or without managedFields.
+// keeping returns d with or without managedFields.
 func (d *Decoder[T]) keeping(managedFields bool) *Decoder[T] {
 	if d.keepManagedFields == managedFields {
 		return d

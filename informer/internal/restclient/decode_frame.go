@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// frame decodes one frame of a watch. The objects share nothing with raw. An
-// error means that the stream cannot be trusted any further.
+// frame decodes one frame of a watch. The objects do not share memory with raw.
+// After an error the stream is not reliable.
 func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T], err error) {
 	var typ, object []byte
 	if protobuf {
@@ -66,7 +66,7 @@ func (d *Decoder[T]) frame(protobuf bool, raw []byte) (frame listwatch.Frame[T],
 	return frame, nil
 }
 
-// bookmark reads the metadata of a bookmark's object.
+// bookmark decodes the metadata of a bookmark's object.
 func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Frame[T], err error) {
 	var meta metav1.ObjectMeta
 	if err := encoding.MetadataFits(protobuf, object); err != nil {
@@ -111,8 +111,8 @@ type wireStream[T base.Object] struct {
 	server  *Server
 }
 
-// NewStream reads frames from body, until Close. server gives its connections up
-// where the stream proves dead; nil: there is none.
+// NewStream returns a stream that reads frames from body until Close. If the
+// stream proves dead, server closes its idle connections; it may be nil.
 func NewStream[T base.Object](ctx context.Context, body io.ReadCloser, protobuf bool, decoder *Decoder[T], server *Server) *wireStream[T] {
 	return &wireStream[T]{ctx: ctx, body: body, frames: encoding.NewFrameReader(body, protobuf, encoding.MaxFrame), decoder: decoder, server: server}
 }
@@ -124,7 +124,7 @@ func (s *wireStream[T]) Next() (listwatch.Frame[T], error) {
 	case err == nil:
 		frame, err := s.decoder.frame(s.frames.Protobuf, raw)
 		if err != nil {
-			err = &encoding.GarbledFrame{Err: err} // where the next one begins is known
+			err = &encoding.GarbledFrame{Err: err} // the start of the next frame is known
 		}
 		return frame, err
 	case s.ctx.Err() != nil:

@@ -15,18 +15,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 )
 
-// What differs in the decoding of the representations of a kind.
+// Differences in decoding between the representations of a kind.
 
-// metadataKind is what a server names the metadata alone of an object.
+// metadataKind is the kind of an object reduced to its metadata.
 const metadataKind = "PartialObjectMetadata"
 
-// isKind says whether an object may be of the kind that the server names. Some
-// servers leave the apiVersion out.
+// isKind reports whether an object may be of that kind. Some servers omit the
+// apiVersion.
 func (d *Decoder[T]) isKind(apiVersion, kind string) bool {
 	return kind == d.kind.Kind && d.isVersion(apiVersion) || kind == metadataKind && d.metadataOnly
 }
 
-// isList is isKind of a list.
+// isList is isKind for a list.
 func (d *Decoder[T]) isList(apiVersion, kind string) bool {
 	return kind == d.kind.Kind+"List" && d.isVersion(apiVersion) || kind == metadataKind+"List" && d.metadataOnly
 }
@@ -35,9 +35,9 @@ func (d *Decoder[T]) isVersion(apiVersion string) bool {
 	return apiVersion == "" || apiVersion == d.apiVersion
 }
 
-// mayBeList says whether a JSON list can be of the kind, if its items say that
-// they are. A custom kind may name its list as it likes. A built-in kind does not,
-// and an empty list of another kind must not pass for one of no objects.
+// mayBeList reports whether a JSON list can be of the kind if its items are.
+// The list of a custom kind may have any name, that of a built-in kind may not:
+// an empty list of another kind must not count as a list without objects.
 func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 	switch {
 	case d.isList(apiVersion, kind), kind == "", kind == "List" && apiVersion == "v1":
@@ -48,20 +48,19 @@ func (d *Decoder[T]) mayBeList(apiVersion, kind string) bool {
 	return d.isVersion(apiVersion)
 }
 
-// readJSON reads raw into obj.
 func readJSON[T base.Object](raw []byte, obj T) error {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		// Its own UnmarshalJSON reads the text once more, to see whether it is a list.
+		// The UnmarshalJSON of Unstructured parses the text twice, to detect a
+		// list.
 		return kjson.UnmarshalCaseSensitivePreserveInts(raw, &u.Object)
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, obj)
 }
 
-// kindIn is the apiVersion and kind that a decoded object says it is of; empty:
-// none.
+// kindIn returns the apiVersion and kind in a decoded object, possibly empty.
 func kindIn[T base.Object](obj T) (apiVersion, kind string) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		return u.GetAPIVersion(), u.GetKind() // the schema.ObjectKind of it parses the apiVersion too
+		return u.GetAPIVersion(), u.GetKind() // its schema.ObjectKind parses the apiVersion too
 	}
 	if meta, ok := obj.GetObjectKind().(*metav1.TypeMeta); ok {
 		return meta.APIVersion, meta.Kind
@@ -69,10 +68,10 @@ func kindIn[T base.Object](obj T) (apiVersion, kind string) {
 	return obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 }
 
-// dropManagedFields takes metadata.managedFields out of an object.
+// dropManagedFields removes metadata.managedFields.
 func dropManagedFields[T base.Object](obj T) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
-		// Also where it is null, as after the field was cut out of the text.
+		// Also if it is null, as after CutManagedFields.
 		if metadata, ok := u.Object["metadata"].(map[string]any); ok {
 			delete(metadata, "managedFields")
 		}
@@ -83,8 +82,8 @@ func dropManagedFields[T base.Object](obj T) {
 	}
 }
 
-// jsonMetadata is the metadata of an object that cannot be decoded otherwise,
-// nil when it cannot be read in full.
+// jsonMetadata returns the metadata of an undecodable object, nil if it is not
+// fully decodable.
 func (d *Decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	var object struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
@@ -95,7 +94,7 @@ func (d *Decoder[T]) jsonMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	return d.metadata(object.Metadata)
 }
 
-// protobufMetadata does the same for protobuf.
+// protobufMetadata is jsonMetadata for protobuf.
 func (d *Decoder[T]) protobufMetadata(raw []byte) *metav1.PartialObjectMetadata {
 	_, metadata, _, _ := encoding.CutField(raw, encoding.ObjectMetadata)
 	var meta metav1.ObjectMeta
@@ -117,7 +116,7 @@ func (d *Decoder[T]) metadata(meta metav1.ObjectMeta) *metav1.PartialObjectMetad
 	return out
 }
 
-// Kindless says why t alone does not name a kind, nil if it may.
+// Kindless returns an error if t alone does not determine a kind.
 func Kindless(t reflect.Type) error {
 	switch t {
 	case UnstructuredType:
@@ -133,8 +132,8 @@ var (
 	MetadataType     = reflect.TypeFor[*metav1.PartialObjectMetadata]()
 )
 
-// OfMetadata: t holds the metadata alone.
+// OfMetadata reports whether t holds only metadata.
 func OfMetadata(t reflect.Type) bool { return t == MetadataType }
 
-// OfAnyKind: t does not say its kind.
+// OfAnyKind reports whether t does not determine its kind.
 func OfAnyKind(t reflect.Type) bool { return Kindless(t) != nil }

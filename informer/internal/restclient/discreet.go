@@ -12,8 +12,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
-// undecoded is an error of decoding an object of d's kind, which of a Secret names the
-// field and not the value. nil stays nil.
+// undecoded returns a decoding error for d's kind; for a Secret without the
+// value. nil stays nil.
 func (d *Decoder[T]) undecoded(err error) error {
 	if err == nil || !confidential.Kind(d.kind.GroupKind(), "") {
 		return err
@@ -21,8 +21,8 @@ func (d *Decoder[T]) undecoded(err error) error {
 	return confidential.Decoding(err)
 }
 
-// discreet is an error of the server about objects of kind, without what it may repeat
-// of a Secret. What else is told by it stays.
+// discreet removes from a server's error about objects of kind what it may
+// repeat of a Secret.
 func discreet(kind schema.GroupVersionKind, err error) error {
 	if !confidential.Kind(kind.GroupKind(), "") {
 		return err

@@ -36,13 +36,13 @@ const (
 	ContentProtobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// Server is a Kubernetes API server by HTTP, with the credentials of a
+// Server is a Kubernetes API server over HTTP, with the credentials of a
 // rest.Config. Safe for concurrent use.
 type Server struct {
-	client    *http.Client // has no timeout: a watch lives long
+	client    *http.Client // without a timeout, which would end watches
 	base      *url.URL
 	userAgent string
-	timeout   time.Duration // of the configuration, for what is not a watch; 0: none
+	timeout   time.Duration // of the configuration, for requests other than watches; 0: none
 
 	Gate     *gate.Gate
 	Streams  streamMemory
@@ -51,8 +51,8 @@ type Server struct {
 	givenUp  usedConns
 }
 
-// NewServer is the server of cfg, reached by client, with room for so many
-// lists at a time.
+// NewServer returns the server of cfg, reached through client. lists is how
+// many lists may run at a time.
 func NewServer(cfg *rest.Config, client *http.Client, lists int) (*Server, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion = "", nil
@@ -71,9 +71,9 @@ func NewServer(cfg *rest.Config, client *http.Client, lists int) (*Server, error
 	}, nil
 }
 
-// Request is one GET.
+// Request is one GET request.
 type Request struct {
-	Verb     string // in errors
+	Verb     string // for errors
 	resource schema.GroupResource
 	Path     string
 	query    url.Values
@@ -81,8 +81,8 @@ type Request struct {
 }
 
 // get sends r and returns an answer with status 200, whose body the caller
-// closes. Any other is an *apierrors.StatusError. It passes the server's gate
-// with the pass that ctx carries, or waits there for one, until ctx ends.
+// closes. Any other status is an *apierrors.StatusError. It uses the pass in
+// ctx, or blocks at the server's gate for one until ctx ends.
 func (s *Server) get(ctx context.Context, r Request) (*http.Response, error) {
 	p := gate.PassOf(ctx)
 	aside := p != nil && r.Verb == gate.VerbDiscover
@@ -112,8 +112,8 @@ func (s *Server) get(ctx context.Context, r Request) (*http.Response, error) {
 	return nil, err
 }
 
-// authorized sends r. The first 401 has the transport read its token anew, so
-// r is sent a second time; when that is refused too, later ones are not.
+// authorized sends r. A first 401 makes the transport reread its token, so r is
+// sent again; while 401s continue, requests are sent once.
 func (s *Server) authorized(ctx context.Context, r Request) (*http.Response, error) {
 	before := s.refused.Load()
 	answer, err := s.send(ctx, r)
@@ -138,8 +138,8 @@ func (s *Server) send(ctx context.Context, r Request) (*http.Response, error) {
 	req.Header.Set("Accept", r.accept)
 	req.Header.Set("User-Agent", s.userAgent)
 	if ctx.Value(elsewhereKey{}) != nil {
-		// An HTTP/2 connection that watches hold open is not used again after this
-		// request, so the one after it goes over another.
+		// Closing the connection after this request forces the next one onto
+		// another, even if watches hold an HTTP/2 connection open.
 		utilnet.CloseIdleConnectionsFor(s.transport())
 		req.Close = true
 		req.Header.Set("Cache-Control", "no-cache")
@@ -147,7 +147,7 @@ func (s *Server) send(ctx context.Context, r Request) (*http.Response, error) {
 	return s.exchange(ctx, req)
 }
 
-// group is the API group that r goes to; empty: the core one, or none.
+// group is the API group of r; empty: the core group, or none.
 func (r Request) group() string {
 	if parts := strings.Split(r.Path, "/"); len(parts) > 1 && parts[0] == "apis" {
 		return parts[1]
@@ -161,15 +161,15 @@ type restListerWatcher[T base.Object] struct {
 	resolver    *Resolver
 	of          Target
 	scope       base.WatchScope
-	managed     func() bool  // managedFields stay
-	decoder     *Decoder[T]  // of a resource, its kind still to be set
-	pageSize    atomic.Int64 // bytes of the last page, a guess at the next
-	plainAnswer atomic.Bool  // the server refuses to give the metadata alone
+	managed     func() bool  // keep managedFields
+	decoder     *Decoder[T]  // of a resource, without its kind
+	pageSize    atomic.Int64 // bytes of the last page, the estimate for the next
+	plainAnswer atomic.Bool  // the server does not serve metadata alone
 }
 
-// NewListerWatcher lists and watches what is given in scope on the server
-// of resolver, as objects of type t. It sends nothing yet. managed is asked
-// with each request whether managedFields stay; nil: they do not.
+// NewListerWatcher returns a ListerWatcher for of in scope on the server of
+// resolver, with objects of type t. It sends nothing. managed is called with
+// each request and reports whether to keep managedFields; nil: drop them.
 func NewListerWatcher[T base.Object](t reflect.Type, resolver *Resolver, of Target, scope base.WatchScope, managed func() bool) (*restListerWatcher[T], error) {
 	if managed == nil {
 		managed = func() bool { return false }
@@ -202,7 +202,7 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOpt
 	return page, nil
 }
 
-// errorf says what was being done to what.
+// errorf adds the verb, the kind and the scope to err.
 func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
 	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, discreet(lw.of.named(), err))
 }
@@ -219,7 +219,8 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOpt
 	if whole {
 		limit = encoding.MaxWholeList
 	}
-	// The body's reader keeps to the limit; the transport has it wait its turn.
+	// The reader of the body enforces the limit; the transport waits for room
+	// for it.
 	answer, decoder, err := lw.get(answers.WithLimit(ctx, limit+1), "list", q)
 	if err != nil {
 		return listwatch.Page[T]{}, err
@@ -241,7 +242,7 @@ func (lw *restListerWatcher[T]) list(ctx context.Context, opts listwatch.ListOpt
 	return page, nil
 }
 
-// speaking puts an alarm off whenever something is read, and tells the gate.
+// speaking resets an alarm and notifies the gate on each read.
 type speaking struct {
 	io.Reader
 	alarm *time.Timer
@@ -281,7 +282,7 @@ func (lw *restListerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchO
 	return NewStream(ctx, answer.Body, media == ContentProtobuf, decoder, lw.server), nil
 }
 
-// get sends one request to the resource, and returns what decodes the answer.
+// get sends one request to the resource and returns a decoder for the answer.
 func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.Values) (*http.Response, *Decoder[T], error) {
 	kind, m, err := lw.resolver.Resolve(ctx, lw.of)
 	if err != nil {
@@ -308,8 +309,8 @@ func (lw *restListerWatcher[T]) get(ctx context.Context, verb string, query url.
 	return answer, lw.decoder.ofKind(kind).keeping(lw.managed()), err
 }
 
-// accept is what form of answer to ask for. Of the metadata alone the server
-// sends nothing else, where it can.
+// accept returns the Accept header. For metadata, the server sends nothing else
+// if it can.
 func (lw *restListerWatcher[T]) accept(verb string) string {
 	if !lw.decoder.metadataOnly || lw.plainAnswer.Load() {
 		return lw.acceptPlain()
@@ -357,7 +358,7 @@ func setIf(q url.Values, name, value string) {
 	}
 }
 
-// mediaType of an answer, without parameters.
+// mediaType returns the media type of an answer, without parameters.
 func mediaType(answer *http.Response) string {
 	header := answer.Header.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(header)
@@ -368,7 +369,7 @@ func mediaType(answer *http.Response) string {
 }
 
 func notAsExpected(answer *http.Response, body []byte, err error) error {
-	// A Status with code 200 says more than that it is not a list.
+	// A Status with code 200 is more informative.
 	if _, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return err
 	}
@@ -379,12 +380,12 @@ func notAsExpected(answer *http.Response, body []byte, err error) error {
 	u.RawQuery, u.User = "", nil
 	shown := shorten(body)
 	if encoding.IsProtobuf(body) || err != nil && mediaType(answer) == ContentJSON {
-		// Objects are named in errors, never printed: they may be Secrets.
+		// Errors do not print objects, which may be Secrets.
 		shown = fmt.Sprintf("%d bytes", len(body))
 	}
 	return &UnexpectedAnswerError{URL: u.String(), Code: answer.StatusCode, ContentType: answer.Header.Get("Content-Type"), Body: shown, Err: err}
 }
 
-// AnswerWithin is how long the server may take to answer, and to go on with
-// an answer that it has begun.
+// AnswerWithin is how long the server may take to begin an answer, and to
+// continue it.
 const AnswerWithin = 90 * time.Second

@@ -13,27 +13,25 @@ import (
 )
 
 const (
-	// PageWithin is how long a page may take, from the one before that brought
-	// something. The time that requests wait at the gate does not count.
+	// PageWithin limits the time from one page with objects to the next,
+	// without waiting at the gate.
 	PageWithin = 5 * time.Minute
-	// mostEmpty pages in a row: where nothing of a page is selected, a server may
-	// send an empty one.
+	// mostEmpty is how many consecutive pages may be empty: a server sends an
+	// empty page if it selects nothing from it.
 	mostEmpty = 100
 )
 
-// pageTrail holds the pages of one list against each other, so that a list of
-// which nothing new arrives comes to an end. Its zero value is that of a list
-// that begins. It is pure.
+// pageTrail compares the pages of one list, so that a list that does not
+// advance ends. The zero value is a new list. It is pure.
 type pageTrail struct {
 	N, empty int
 	Version  string
-	tokens   map[string]struct{}   // that led to a page
-	firsts   map[base.Key]struct{} // the first object of each page
+	tokens   map[string]struct{}   // already followed
+	firsts   map[base.Key]struct{} // first object of each page
 }
 
-// add says what is wrong with the next page, of a list of version, which begins
-// with the object first and leads to the next one by token. objects are those of
-// the page, unreadable ones among them.
+// add checks the next page of a list: its version, the token of the following
+// page, its first object, and its number of objects including unreadable ones.
 func (t *pageTrail) add(version, token string, first base.Key, objects int) error {
 	if t.N++; t.N == 1 {
 		t.Version = version
@@ -70,15 +68,15 @@ func put[K comparable](set *map[K]struct{}, k K) {
 	(*set)[k] = struct{}{}
 }
 
-// PageReader reads the pages of one list, of a ListerWatcher.
+// PageReader reads the pages of one list.
 type PageReader[T base.Object] struct {
 	Lw    listwatch.ListerWatcher[T]
 	Trail pageTrail
-	left  time.Duration // for the next page that brings something
+	left  time.Duration // for the next page with objects
 }
 
-// Read gets one page. It fails with errSlow when pages that bring something
-// are too slow, with errStuck and errMixed when they do not belong together.
+// Read reads one page. It fails with ErrSlow if pages with objects are too
+// slow, and with ErrStuck or ErrMixed if the pages do not belong together.
 func (r *PageReader[T]) Read(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	if r.Trail.N == 0 && r.left == 0 {
 		r.left = PageWithin

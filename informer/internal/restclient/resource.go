@@ -20,22 +20,22 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 )
 
-// MissMemory is how long "not served" is believed: it bounds how often many
-// scopes that wait for one kind ask the server.
+// MissMemory is how long "not served" is cached, to bound the requests of many
+// scopes that wait for one kind.
 const MissMemory = time.Second
 
-// DiscoveryTimeout bounds one request for a group's resources.
+// DiscoveryTimeout limits one request for a group's resources.
 const DiscoveryTimeout = 30 * time.Second
 
-// mapping says where the server serves a kind.
+// mapping is where the server serves a kind.
 type mapping struct {
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 }
 
-// Resolver finds the resource of a kind. It asks the server for one group and
-// version at a time, so that a broken aggregated API harms only itself, and
-// keeps what it learned until forget. Safe for concurrent use.
+// Resolver finds the resource of a kind. It queries one group and version at a
+// time, so that a broken aggregated API affects only itself, and caches the
+// answer until forget. Safe for concurrent use.
 type Resolver struct {
 	Server *Server
 	mu     struct {
@@ -44,18 +44,18 @@ type Resolver struct {
 	}
 }
 
-// discovered is what the server said of one group and version.
+// discovered is what the server reported for one group and version.
 type discovered struct {
-	asking chan struct{} // holds one token: who has it may ask the server
+	asking chan struct{} // has one token: its holder may ask the server
 	mu     struct {
 		sync.Mutex
 		served
-		once  map[string]string // kinds by resource, of all that was ever served
+		once  map[string]string // kinds of all resources ever served
 		asked time.Time
 	}
 }
 
-// served are the listable resources of one group and version.
+// served has the listable resources of one group and version.
 type served struct {
 	byKind     map[string]mapping
 	byResource map[string]resourceKind
@@ -66,18 +66,18 @@ type resourceKind struct {
 	namespaced bool
 }
 
-// NewResolver returns a resolver for server. It sends nothing yet.
+// NewResolver returns a resolver for server. It sends nothing.
 func NewResolver(server *Server) *Resolver {
 	r := &Resolver{Server: server}
 	r.mu.groups = make(map[schema.GroupVersion]*discovered)
 	return r
 }
 
-// Target is what a request is about: a kind, or a resource whose kind only
-// the server knows.
+// Target is the object of a request: a kind, or a resource whose kind only the
+// server knows.
 type Target struct {
 	Kind     schema.GroupVersionKind
-	Resource schema.GroupVersionResource // empty: by kind
+	Resource schema.GroupVersionResource // empty: use Kind
 }
 
 func (t Target) groupVersion() schema.GroupVersion {
@@ -87,7 +87,7 @@ func (t Target) groupVersion() schema.GroupVersion {
 	return t.Kind.GroupVersion()
 }
 
-// named is the kind for errors; of a resource, the resource stands in.
+// named returns the kind for errors, or the resource in its place.
 func (t Target) named() schema.GroupVersionKind {
 	if t.Resource.Resource != "" {
 		return t.Resource.GroupVersion().WithKind(t.Resource.Resource)
@@ -95,9 +95,9 @@ func (t Target) named() schema.GroupVersionKind {
 	return t.Kind
 }
 
-// Resolve is where the server serves t, and the kind, from memory or from the
-// server. It blocks for the server's answer or until ctx ends. A
-// *NotServedError means that the server has no such kind now.
+// Resolve returns the kind and resource of t, cached or from the server. It
+// blocks until the server answers or ctx ends. A *NotServedError means that the
+// server does not serve the kind now.
 func (r *Resolver) Resolve(ctx context.Context, t Target) (schema.GroupVersionKind, mapping, error) {
 	var none schema.GroupVersionKind
 	gv := t.groupVersion()
@@ -131,14 +131,14 @@ func (r *Resolver) Resolve(ctx context.Context, t Target) (schema.GroupVersionKi
 	return none, mapping{}, &base.NotServedError{Kind: t.named(), Err: err}
 }
 
-// Namespaced says what is known of t without asking the server.
+// Namespaced returns what is known about t without asking the server.
 func (r *Resolver) Namespaced(t Target) (namespaced, known bool) {
 	_, m, ok := r.group(t.groupVersion()).lookup(t)
 	return m.Namespaced, ok
 }
 
-// GroupResource is the resource of t for errors; before it is known, the kind
-// in lower case stands in.
+// GroupResource returns the resource of t for errors, or the lower-case kind
+// until the resource is known.
 func (r *Resolver) GroupResource(t Target) schema.GroupResource {
 	if t.Resource.Resource != "" {
 		return t.Resource.GroupResource()
@@ -149,7 +149,7 @@ func (r *Resolver) GroupResource(t Target) schema.GroupResource {
 	return schema.GroupResource{Group: t.Kind.Group, Resource: strings.ToLower(t.Kind.Kind)}
 }
 
-// KindOf is the kind of t, also after the server has ceased to serve it.
+// KindOf returns the kind of t, even after the server stopped serving it.
 func (r *Resolver) KindOf(t Target) (schema.GroupVersionKind, bool) {
 	if t.Resource.Resource == "" {
 		return t.Kind, true
@@ -161,13 +161,13 @@ func (r *Resolver) KindOf(t Target) (schema.GroupVersionKind, bool) {
 	return t.groupVersion().WithKind(kind), ok
 }
 
-// KnownKind is kindOf for a resource.
+// KnownKind is KindOf for a resource.
 func (r *Resolver) KnownKind(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
 	return r.KindOf(Target{Resource: resource})
 }
 
-// forget has the next resolve of t ask the server again: a request to its
-// resource was answered 404.
+// forget makes the next Resolve of t ask the server again, after a request to
+// its resource was answered with 404.
 func (r *Resolver) forget(t Target) {
 	g := r.group(t.groupVersion())
 	g.mu.Lock()
@@ -219,7 +219,7 @@ func (g *discovered) learn(s served) {
 	}
 }
 
-// resources asks what is served of one group and version.
+// resources fetches the resources of one group and version.
 func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served, error) {
 	ctx, cancel := context.WithTimeout(ctx, DiscoveryTimeout)
 	defer cancel()
@@ -229,7 +229,7 @@ func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served,
 	}
 	out := served{byKind: make(map[string]mapping), byResource: make(map[string]resourceKind)}
 	for _, res := range list.APIResources {
-		// Subresources have the kinds of others.
+		// Subresources have the kinds of other resources.
 		if strings.Contains(res.Name, "/") {
 			continue
 		}
@@ -242,8 +242,8 @@ func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served,
 	return out, nil
 }
 
-// GetJSON sends r and reads the small JSON document that answers it, which is
-// called name in errors of reading.
+// GetJSON sends r and decodes the small JSON document in the answer. Errors
+// call it name.
 func (s *Server) GetJSON(ctx context.Context, r Request, name string, into any) error {
 	r.accept = ContentJSON
 	answer, err := s.get(ctx, r)
@@ -261,7 +261,7 @@ func (s *Server) GetJSON(ctx context.Context, r Request, name string, into any) 
 	return nil
 }
 
-// GroupPath is where the server serves gv.
+// GroupPath returns the path where the server serves gv.
 func GroupPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "api/" + gv.Version

@@ -20,20 +20,20 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// maxErrorBody bounds what is read of an answer that is an error, and
-// shownBody what an error text repeats of it.
+// maxErrorBody limits how much of an error answer is read, shownBody how much
+// of it an error text repeats.
 const (
 	maxErrorBody = 1 << 20
 	shownBody    = 200
 )
 
-// UnexpectedAnswerError: something answered, but not as the Kubernetes API
-// does: a proxy's page, or an object of another kind.
+// UnexpectedAnswerError means that the answer is not from the Kubernetes API,
+// such as the page of a proxy, or is an object of another kind.
 type UnexpectedAnswerError struct {
 	URL         string
 	Code        int
 	ContentType string
-	Body        string // its beginning
+	Body        string // its start
 	Err         error  // what is wrong with it; may be nil
 }
 
@@ -47,10 +47,10 @@ func (e *UnexpectedAnswerError) Error() string {
 
 func (e *UnexpectedAnswerError) Unwrap() error { return e.Err }
 
-// ErrorOf is the *apierrors.StatusError that answer carries, or that is made
-// of its code where it carries none, as a proxy's page does.
+// ErrorOf returns the *apierrors.StatusError in answer, or one made from the
+// status code, as for the page of a proxy.
 func ErrorOf(answer *http.Response, verb string, resource schema.GroupResource) error {
-	// What can be read of a broken body still says more than none.
+	// Use what is readable of a broken body.
 	body, _ := io.ReadAll(io.LimitReader(answer.Body, maxErrorBody))
 	retryAfter, _ := strconv.Atoi(answer.Header.Get("Retry-After"))
 	retryAfter = max(retryAfter, 0)
@@ -92,7 +92,7 @@ func decodeStatus(body []byte) (status metav1.Status, ok bool) {
 	return status, true
 }
 
-// statusError is the error that the object of an ERROR frame carries.
+// statusError returns the error in the object of an ERROR frame.
 func statusError(object []byte) error {
 	if status, ok := decodeStatus(object); ok {
 		return &apierrors.StatusError{ErrStatus: status}
@@ -105,7 +105,7 @@ func statusError(object []byte) error {
 	}}
 }
 
-// shorten is the beginning of body in one line of text.
+// shorten returns the start of body as one line of text.
 func shorten(body []byte) string {
 	long := len(body) > shownBody
 	if long {

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// streamMemory is which kinds a server gives no streaming lists of, so that
-// all scopes of a kind learn it from one. Ready as its zero value, safe for
-// concurrent use. It has an entry per kind at most.
+// streamMemory records the kinds for which a server does not stream lists, for
+// all scopes of a kind. The zero value is ready to use. Safe for concurrent
+// use. It has at most one entry per kind.
 type streamMemory struct {
 	mu struct {
 		sync.Mutex
@@ -20,7 +20,7 @@ type streamMemory struct {
 	}
 }
 
-// Remember that kind is to be listed by pages until then. first: it is news.
+// Remember records that lists of kind are paged until then. first: this is new.
 func (m *streamMemory) Remember(kind schema.GroupKind, now, until time.Time) (first bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -34,7 +34,7 @@ func (m *streamMemory) Remember(kind schema.GroupKind, now, until time.Time) (fi
 	return first
 }
 
-// Until is how long kind is listed by pages; zero or past: it is not.
+// Until returns until when lists of kind are paged; zero or past: they are not.
 func (m *streamMemory) Until(kind schema.GroupKind) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// RereadToken has a connection of cfg read the token's file again as soon as
-// the server refuses the token, and once a minute as the field does: a token
-// that is rotated before its time costs one try, not a minute.
+// RereadToken makes connections of cfg reread the token's file when the server
+// rejects the token, not only once a minute: a token rotated early then costs
+// one failed request, not a minute.
 func RereadToken(cfg *rest.Config) {
 	if cfg.BearerTokenFile == "" {
 		return

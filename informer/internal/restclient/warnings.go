@@ -14,11 +14,11 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// mostWarnings bounds how many different texts are remembered, and shown.
+// mostWarnings bounds how many different texts are logged.
 const mostWarnings = 100
 
-// warnings are what a server has warned of, such as a deprecated version of a
-// kind. Ready as its zero value, safe for concurrent use.
+// warnings holds a server's warnings, such as of a deprecated version of a
+// kind. The zero value is ready to use. Safe for concurrent use.
 type warnings struct {
 	mu struct {
 		sync.Mutex
@@ -26,13 +26,13 @@ type warnings struct {
 	}
 }
 
-// tell logs the warnings of an answer that were not logged before.
+// tell logs the new warnings of an answer.
 func (w *warnings) tell(ctx context.Context, header http.Header) {
 	headers := header.Values("Warning")
 	if len(headers) == 0 {
 		return
 	}
-	// Code 299 is what the API server gives; other codes are of caches and proxies.
+	// The API server uses code 299; other codes are from caches and proxies.
 	parsed, _ := utilnet.ParseWarningHeaders(headers)
 	for _, warning := range parsed {
 		if warning.Code == 299 && warning.Text != "" && w.isNew(warning.Text) {
