@@ -16,15 +16,16 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// ListerOf is a Lister of just these objects, to test a reconciler without a server:
+// ListerOf returns a Lister of the given objects, for testing a reconciler
+// without a server:
 //
 //	r := websiteReconciler{websites: informertest.ListerOf(site), client: …}
 //	result, err := r.Reconcile(ctx, informer.KeyOf(site))
 //
-// It holds copies as they are given, with their UIDs and versions; one without a
-// version is given one. It never changes, and has no indices: for those, and for
-// objects that come and go, run an informer on a Server. Of two objects of one key
-// the later counts. It leaves nothing running, and works in a synctest bubble.
+// It holds copies with their UIDs and versions; an object without a version
+// gets one. Of two objects with one key the later counts. The Lister never
+// changes and has no indices: for those, run an informer on a Server. It leaves
+// nothing running and works in a synctest bubble.
 func ListerOf[T informer.Object](objects ...T) informer.Lister[T] {
 	server := NewServer[T]()
 	for _, obj := range objects {
@@ -33,14 +34,14 @@ func ListerOf[T informer.Object](objects ...T) informer.Lister[T] {
 	shared := informer.New(server, kindOf[T](objects), informer.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { _ = shared.Run(ctx) }) // it ends by the cancel alone
+	running.Go(func() { _ = shared.Run(ctx) }) // only the cancel ends it
 	<-shared.Synced()
 	cancel()
 	running.Wait()
 	return shared.Lister()
 }
 
-// place stores obj as it is.
+// place stores obj unchanged.
 func (s *Server[T]) place(obj T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +56,7 @@ func (s *Server[T]) place(obj T) {
 	s.mu.objects[item.Key] = item
 }
 
-// kindOf is the kind of the objects, for what errors say.
+// kindOf returns the kind of the objects, for errors.
 func kindOf[T informer.Object](objects []T) schema.GroupVersionKind {
 	for _, obj := range objects {
 		if kind := obj.GetObjectKind().GroupVersionKind(); !kind.Empty() {

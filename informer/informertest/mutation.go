@@ -5,9 +5,9 @@ package informertest
 
 import "github.com/flyball-dev/flyball/informer"
 
-// NoMutations keeps an eye on every object and calls fail, such as t.Error, with
-// each that a handler, a reconciler or anybody else has changed, although all
-// readers share it. It is for Options.DetectMutations of a test's informers.
+// NoMutations returns options that check every object and call fail, such as
+// t.Error, for each shared object that a handler, a reconciler or other code
+// has modified. Use it as Options.DetectMutations in tests.
 func NoMutations(fail func(...any)) informer.MutationDetection {
 	return informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) { fail(m) }}
 }

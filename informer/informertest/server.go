@@ -21,15 +21,15 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// Server is one kind on a server. It is an informer.ListerWatcher.
+// Server serves one kind. It is an informer.ListerWatcher.
 type Server[T informer.Object] struct {
 	mu struct {
 		sync.Mutex
 		revision  int
 		objects   map[informer.Key]listwatch.Item[T]
 		history   []listwatch.Frame[T]
-		compacted int           // revisions up to here are gone from the history
-		changed   chan struct{} // closed and made anew when a watch may have news
+		compacted int           // the history lacks revisions up to here
+		changed   chan struct{} // closed and replaced when a watch may have news
 		watches   []*watch[T]
 		lists     int
 		held      bool
@@ -37,7 +37,6 @@ type Server[T informer.Object] struct {
 	}
 }
 
-// NewServer returns a server without objects.
 func NewServer[T informer.Object]() *Server[T] {
 	s := &Server[T]{}
 	s.mu.objects = make(map[informer.Key]listwatch.Item[T])
@@ -45,9 +44,8 @@ func NewServer[T informer.Object]() *Server[T] {
 	return s
 }
 
-// Write creates or updates obj, which stays the caller's, and returns the
-// server's answer. An object that is being deleted and has no finalizers is
-// deleted by it.
+// Write creates or updates a copy of obj and returns the server's answer. It
+// deletes an object that is being deleted and has no finalizers.
 func (s *Server[T]) Write(obj T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,14 +54,15 @@ func (s *Server[T]) Write(obj T) T {
 	return informer.Copy(obj)
 }
 
-// Spoil writes an object that the informer cannot decode, for the reason err.
+// Spoil writes an object that the informer cannot decode because of err.
 func (s *Server[T]) Spoil(key informer.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeLocked(listwatch.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})
 }
 
-// metadataLocked is that of the object of key, or a new one's.
+// metadataLocked returns the metadata of the object of key, or that of a new
+// one.
 func (s *Server[T]) metadataLocked(key informer.Key) *metav1.PartialObjectMetadata {
 	item := s.mu.objects[key]
 	switch {
@@ -75,8 +74,8 @@ func (s *Server[T]) metadataLocked(key informer.Key) *metav1.PartialObjectMetada
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 }
 
-// storeLocked gives item its UID and the next revision, keeps it, and tells
-// the watches.
+// storeLocked stores item with its UID and the next revision, and wakes the
+// watches.
 func (s *Server[T]) storeLocked(item listwatch.Item[T]) {
 	s.mu.revision++
 	item.ResourceVersion = strconv.Itoa(s.mu.revision)
@@ -102,8 +101,8 @@ func (s *Server[T]) storeLocked(item listwatch.Item[T]) {
 	s.wakeLocked()
 }
 
-// Delete removes the object of key at once and returns its last state, zero
-// when it cannot be decoded. There must be one.
+// Delete removes the object of key at once and returns its last state, zero if
+// it cannot be decoded. The object must exist.
 func (s *Server[T]) Delete(key informer.Key) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +119,7 @@ func (s *Server[T]) Delete(key informer.Key) T {
 	return informer.Copy(last.Object)
 }
 
-// Get returns the object of key as the server has it.
+// Get returns the server's object of key.
 func (s *Server[T]) Get(key informer.Key) (obj T, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,10 +127,10 @@ func (s *Server[T]) Get(key informer.Key) (obj T, ok bool) {
 	return copyOf(item).Object, ok
 }
 
-// Hold lets watches lag: they tell nothing until Release.
+// Hold delays all watches: they send nothing until Release.
 func (s *Server[T]) Hold() { s.setHeld(true) }
 
-// Release lets watches catch up.
+// Release ends a Hold.
 func (s *Server[T]) Release() { s.setHeld(false) }
 
 func (s *Server[T]) setHeld(held bool) {
@@ -141,7 +140,7 @@ func (s *Server[T]) setHeld(held bool) {
 	s.wakeLocked()
 }
 
-// Fail has every list and watch from now on answered with err; nil heals.
+// Fail answers every later list and watch with err; nil ends this.
 func (s *Server[T]) Fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,7 @@ func (s *Server[T]) Cut(err error) {
 	s.wakeLocked()
 }
 
-// Compact forgets the history: a watch from before it is told 410 Expired.
+// Compact drops the history: a watch from an earlier version gets 410 Expired.
 func (s *Server[T]) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,21 +171,21 @@ func (s *Server[T]) wakeLocked() {
 	s.mu.changed = make(chan struct{})
 }
 
-// Lists is how often a list or a streaming list was begun.
+// Lists returns how many lists and streaming lists have begun.
 func (s *Server[T]) Lists() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.lists
 }
 
-// Watches is how many watches are open.
+// Watches returns the number of open watches.
 func (s *Server[T]) Watches() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.mu.watches)
 }
 
-// List answers one page, in the order of keys.
+// List returns one page, sorted by key.
 func (s *Server[T]) List(_ context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +210,6 @@ func (s *Server[T]) List(_ context.Context, opts listwatch.ListOptions) (listwat
 	return page, nil
 }
 
-// Watch opens a watch, or a streaming list.
 func (s *Server[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +248,7 @@ func itemOf[T informer.Object](obj T) listwatch.Item[T] {
 	return listwatch.Item[T]{Key: informer.KeyOf(obj), Object: obj}
 }
 
-// copyOf gives an informer an object of its own, which it may transform.
+// copyOf copies item for an informer, which may transform its object.
 func copyOf[T informer.Object](item listwatch.Item[T]) listwatch.Item[T] {
 	if item.Err == nil && item.ResourceVersion != "" {
 		item.Object = informer.Copy(item.Object)
@@ -258,12 +256,11 @@ func copyOf[T informer.Object](item listwatch.Item[T]) listwatch.Item[T] {
 	return item
 }
 
-// watch is one open stream. Its err is guarded by the server's lock.
 type watch[T informer.Object] struct {
 	server  *Server[T]
-	ctx     context.Context // of the request
+	ctx     context.Context
 	initial []listwatch.Frame[T]
-	after   int // the revision that was told last
+	after   int // the last revision sent
 	err     error
 }
 
@@ -281,7 +278,7 @@ func (w *watch[T]) Next() (listwatch.Frame[T], error) {
 	}
 }
 
-// look is the next frame, if there is one, or the channel to wait on.
+// look returns the next frame, if there is one, or the channel to wait on.
 func (w *watch[T]) look() (frame listwatch.Frame[T], ok bool, changed <-chan struct{}, err error) {
 	s := w.server
 	s.mu.Lock()
@@ -299,7 +296,7 @@ func (w *watch[T]) look() (frame listwatch.Frame[T], ok bool, changed <-chan str
 	case w.after < s.mu.compacted:
 		return listwatch.Frame[T]{Type: listwatch.FrameError, Err: apierrors.NewResourceExpired("too old resource version")}, true, nil, nil
 	}
-	// Revisions are counted one by one, so the history begins after compacted.
+	// Revisions are consecutive, so the history begins after compacted.
 	if at := w.after - s.mu.compacted; at < len(s.mu.history) {
 		w.after++
 		frame = s.mu.history[at]

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package listwatch is how an informer asks for objects: a ListerWatcher lists
-// them page by page and watches for changes. Informers of a factory have one
-// over HTTP; implement the interface and pass it to informer.New to feed an
-// informer from somewhere else. The rules are those of the Kubernetes watch API.
+// Package listwatch defines how an informer reads objects: a ListerWatcher
+// lists them in pages and watches for changes. Informers of a factory use HTTP.
+// To feed an informer from another source, implement the interface, by the
+// rules of the Kubernetes watch API, and pass it to informer.New.
 package listwatch
