@@ -29,22 +29,22 @@ const (
 	// auditPatience is how long an audit waits for the watch to reach the
 	// version of its list. Bookmarks come once a minute.
 	auditPatience = 150 * time.Second
-	// auditConfirm is how long a difference has to last.
+	// auditConfirm is how long a difference must last.
 	auditConfirm = 10 * time.Second
 )
 
-// auditedState is all that an audit looks at of an object.
+// auditedState is the part of an object that an audit compares.
 type auditedState struct {
 	uid     types.UID
 	version Version
 }
 
-// touchedKeys are those that something has been heard of since an audit began;
-// nil: none is under way.
+// touchedKeys are the keys with news since an audit began; nil: no audit is
+// running.
 type touchedKeys map[Key]struct{}
 
-// lostIn are the keys of which the scope does not hold what the server had
-// at version v. What was touched since is left out, as is what is newer here.
+// lostIn returns the keys whose state in the scope differs from the server's at
+// version v, except those touched since then and those that are newer here.
 func lostIn[T Object](rows iter.Seq[*store.Row[T]], scope base.ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d reflector.Finding) {
 	held := make(map[Key]struct{}, len(list))
 	for r := range rows {
@@ -73,7 +73,8 @@ func lostIn[T Object](rows iter.Seq[*store.Row[T]], scope base.ScopeID, list map
 	return d
 }
 
-// audits compares each live scope with the server now and then, until ctx ends.
+// audits compares each live scope with the server from time to time, until ctx
+// ends.
 func (c *core) audits(ctx context.Context) error {
 	mean, sim := c.opts.Audit, simhook.Of(ctx)
 	for linger.For(ctx, mean/2+simhook.Duration(sim, "audit "+c.kind.Kind, mean)) {
@@ -94,8 +95,9 @@ func (c *core) audits(ctx context.Context) error {
 	return nil
 }
 
-// audit returns what differs of a scope from the server for good. That the
-// server's versions went back takes two lists, by two ways.
+// audit returns the lasting differences of a scope from the server. To prove
+// that the server's versions went back it takes two lists, on different
+// connections.
 func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
 	defer c.beginAudit()()
 	list, v, err := c.identitiesIn(ctx, w)
@@ -125,8 +127,7 @@ func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err 
 	return d, nil
 }
 
-// beginAudit has the keys noted that something is heard of, until the returned
-// function is called.
+// beginAudit starts to record keys with news, until end is called.
 func (c *core) beginAudit() (end func()) {
 	c.critical.Lock()
 	defer c.critical.Unlock()
@@ -138,21 +139,19 @@ func (c *core) beginAudit() (end func()) {
 	}
 }
 
-// touchLocked notes that something is heard of the keys of deltas.
 func (c *core) touchLocked(deltas []store.Delta[Object]) {
 	for i := range deltas {
 		c.hearLocked(deltas[i].Key)
 	}
 }
 
-// hearLocked notes that something is heard of key.
 func (c *core) hearLocked(key Key) {
 	if c.critical.touched != nil {
 		c.critical.touched[key] = struct{}{}
 	}
 }
 
-// compare holds a scope against the list of version v.
+// compare compares a scope with the list of version v.
 func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
 	c.critical.Lock()
 	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w
@@ -164,7 +163,7 @@ func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d refl
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// identitiesIn is the newest state of a scope on the server.
+// identitiesIn returns the newest state of a scope on the server.
 func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedState, Version, error) {
 	lw, err := c.auditList(w.scope)
 	if err != nil {
@@ -200,5 +199,5 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 	}
 }
 
-// auditLists lists the metadata of what a core watches.
+// auditLists returns a ListerWatcher of the metadata of a scope.
 type auditLists func(WatchScope) (ListerWatcher[Object], error)

@@ -10,53 +10,51 @@ import (
 	"github.com/flyball-dev/flyball/internal/pagetable"
 )
 
-// waiting is what one handler has not been given yet.
+// waiting holds the undelivered events of one handler.
 type waiting[T Object] interface {
-	// push adds a change, as far as filter sees it. initial: the object was
-	// there when the handler joined.
+	// push adds a change as filter sees it. initial: the object existed when
+	// the handler joined.
 	push(c store.Change[T], filter *store.ScopeSet, initial bool)
-	// mark adds a mark behind everything that waits.
+	// mark adds a mark behind all waiting events.
 	mark()
-	// take appends the next events to buf: none when there is nothing, or when
-	// the mark is reached. Where buf is empty, the events may be shared with other
-	// handlers: nobody changes them.
+	// take appends the next events to buf: none if nothing waits or the mark is
+	// reached. If buf is empty, the result may be shared with other handlers
+	// and must not be modified.
 	take(buf []Event[T]) (events []Event[T], marked bool)
-	// begin says that the call for the next of the taken events begins. Until
-	// then it counts as waiting.
+	// begin records that the call for the next taken event begins. Until then
+	// the event counts as waiting.
 	begin()
 	len() int
-	// size is what waits in bytes, and how many updates have merged, of an
+	// size returns the waiting bytes and the number of merged updates, of an
 	// EveryEvent handler.
 	size() (bytes int64, merged uint64)
-	// clock says what time it is for what is pushed from now on, in milliseconds;
-	// it may wrap.
+	// clock sets the time of later pushes, in milliseconds; it may wrap.
 	clock(now uint32)
-	// oldest is the time of the first that waits.
+	// oldest returns the time of the first waiting event.
 	oldest() (at uint32, ok bool)
 }
 
-// backlog is what waits for a level-triggered handler: for each key, in the
-// order of first waiting, what the handler was last given and what is now. It
-// has an entry for the keys that wait alone: for another key, what was given
-// is what the Indexer showed before the change.
+// backlog is the queue of a level-triggered handler. For each waiting key, in
+// order of arrival, it holds what the handler was last given and the present
+// state. It has no entry for other keys: there, what the handler was given is
+// what the Indexer showed before the change.
 type backlog[T Object] struct {
-	slots pagetable.Table[pending[T]] // by the slots of the keys in the Indexer
-	keys  int                         // that wait
-	ring  pending[T]                  // its next is the first to be given, its prev the last
-	// free are entries to be used again, one by the next of the other.
+	slots pagetable.Table[pending[T]] // by slot of the key in the Indexer
+	keys  int                         // waiting
+	ring  pending[T]                  // next is the first to deliver, prev the last
+	// free are unused entries, linked by next.
 	free  *pending[T]
 	frees int
-	// most is how many keys waited at a time of late; halved is when it was last
-	// made less.
+	// most is the recent maximum of keys; halved is when it was last reduced.
 	most   int
 	halved uint32
-	// undecodable: the handler asks for what cannot be decoded.
+	// undecodable: the handler wants undecodable objects.
 	undecodable bool
-	time        uint32 // in milliseconds, it may wrap
+	time        uint32 // in milliseconds; it may wrap
 }
 
-// pending is one key that waits, or the mark. There is one per key and handler,
-// so it is kept small.
+// pending is a waiting key, or the mark. There is one per key and handler, so
+// it must be small.
 type pending[T Object] struct {
 	prev, next *pending[T]
 	key        Key
@@ -65,23 +63,23 @@ type pending[T Object] struct {
 	given, now T      // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
-	bad        *spell // nil: decodable before and now, or nobody asks
+	bad        *spell // nil: decodable before and now, or the handler does not want them
 	hasGiven   bool
 	hasNow     bool
 	how        manner
 }
 
-// spell is a time of a key in quarantine, beside its objects.
+// spell is the quarantine state of a key.
 type spell struct {
-	given, now *Undecodable // nil: it can be decoded, or there is none
+	given, now *Undecodable // nil: decodable, or no object
 }
 
-// manner is a set of what else is known of a pending key.
+// manner is a set of flags of a pending key.
 type manner uint8
 
 const (
-	endUnseen manner = 1 << iota // what was given is gone, and its end was not seen
-	endLeft                      // or it left the scopes
+	endUnseen manner = 1 << iota // the given object is gone, its end unseen
+	endLeft                      // the given object left the scopes
 	isResync
 	isRelisted // with isResync: because of a list
 	isInitial
@@ -115,8 +113,8 @@ func (b *backlog[T]) push(c store.Change[T], filter *store.ScopeSet, initial boo
 	}
 	p := b.slots.Get(c.Slot)
 	if p != nil && p.key != c.Key {
-		// The slot has passed to another key. What waits of the key before ends
-		// with its end, and is given in its turn.
+		// The slot has passed to another key. The entry of the previous key
+		// holds its end and is delivered in its turn.
 		p = nil
 	}
 	switch {
@@ -148,7 +146,7 @@ func (b *backlog[T]) push(c store.Change[T], filter *store.ScopeSet, initial boo
 	}
 }
 
-// turn brings p to what c says is now.
+// turn updates p to the present state in c.
 func (p *pending[T]) turn(c store.Change[T], is bool, isBad *Undecodable) {
 	gone := !is
 	if !p.hasGiven {
@@ -172,7 +170,7 @@ func (p *pending[T]) turn(c store.Change[T], is bool, isBad *Undecodable) {
 	}
 }
 
-// knew is the UID of what the handler was last told of.
+// knew returns the UID of the object last delivered to the handler.
 func (p *pending[T]) knew() (uid types.UID, ok bool) {
 	switch {
 	case p.hasGiven:
@@ -183,7 +181,7 @@ func (p *pending[T]) knew() (uid types.UID, ok bool) {
 	return "", false
 }
 
-// settled: there is nothing to give any more.
+// settled reports whether there is nothing left to deliver.
 func (p *pending[T]) settled() bool {
 	if p.hasGiven != p.hasNow || p.bad != nil && p.bad.given != p.bad.now {
 		return false
@@ -208,18 +206,18 @@ func (b *backlog[T]) drop(p *pending[T]) {
 }
 
 const (
-	// freshTogether so many entries are made at a time.
+	// freshTogether is how many entries are allocated at a time.
 	freshTogether = 8
-	// Of the entries that have been used, so many are kept for the next burst, and
-	// as many more as waited at a time of late, up to freeEntriesAtMost: bursts
-	// that follow each other then allocate nothing.
+	// freeEntries unused entries are kept for the next burst, plus the recent
+	// maximum of waiting keys, up to freeEntriesAtMost, so that successive
+	// bursts allocate nothing.
 	freeEntries, freeEntriesAtMost = 1024, 32 << 10
-	// halvedEvery so many milliseconds at most, what the last burst took counts
-	// for half. Time passes only with what is pushed.
+	// halvedEvery is how often, in milliseconds, the recent maximum is halved.
+	// Time advances only with pushes.
 	halvedEvery = 1000
 )
 
-// fresh is an empty entry.
+// fresh returns an empty entry.
 func (b *backlog[T]) fresh() *pending[T] {
 	if b.free == nil {
 		more := make([]pending[T], freshTogether)
@@ -233,7 +231,7 @@ func (b *backlog[T]) fresh() *pending[T] {
 	return p
 }
 
-// recycle takes an entry that nobody looks at any more.
+// recycle frees an entry.
 func (b *backlog[T]) recycle(p *pending[T]) {
 	*p = pending[T]{next: b.free}
 	b.free = p
@@ -247,8 +245,8 @@ func (b *backlog[T]) recycle(p *pending[T]) {
 
 func (b *backlog[T]) mark() { b.append(&pending[T]{how: isMark, at: b.time}) }
 
-// begin does nothing: a key no longer waits once it is taken, since what comes
-// later is given in a later turn.
+// begin does nothing: a key stops waiting once it is taken, and later changes
+// wait for a later turn.
 func (b *backlog[T]) begin() {}
 
 func (b *backlog[T]) clock(now uint32) {
@@ -274,10 +272,10 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	return events, false
 }
 
-// events is what the handler is told: one event, or two when the object was
-// deleted and another has its name, and one more when what is now cannot be
-// decoded. Old is what the handler was given, not the last state: whoever it
-// named by that is to hear of the end.
+// events returns what the handler receives: one event; two if the object was
+// deleted and another has its name; one more if the present state is
+// undecodable. Old is what the handler was given, not the last state, so that
+// code which derived keys from it sees its end.
 func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	var bad spell
 	if p.bad != nil {
@@ -312,8 +310,8 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	return buf
 }
 
-// resync and relisted say why the object is given again. A list is the cause
-// only where nothing has changed.
+// resync and relisted report why the object is redelivered. A list is the
+// reason only if nothing has changed.
 func (p *pending[T]) resync() bool { return p.how.has(isResync) && !p.how.has(isRelisted) }
 
 func (p *pending[T]) relisted() bool { return p.how.has(isResync) && p.how.has(isRelisted) }

@@ -25,16 +25,16 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// core is the one informer of a kind that all its handles share: one
-// Reflector per scope feeds the DeltaFIFO, dispatch takes from it, stores, and
-// tells the listeners. It ends with its last handle.
+// core is the one informer of a kind, shared by its handles: a Reflector per
+// scope feeds the DeltaFIFO; dispatch pops batches, stores them, and passes
+// them to the listeners. It ends with its last handle.
 type core struct {
-	object  reflect.Type // of the objects: a pointer to an API type
+	object  reflect.Type // a pointer to an API type
 	kind    schema.GroupVersionKind
 	opts    Options
 	log     logr.Logger
 	shared  bool          // a factory runs it
-	ended   chan struct{} // closed when the run has ended
+	ended   chan struct{} // closed when Run has ended
 	fifo    *store.DeltaFIFO[Object]
 	indexer *store.Indexer[Object]
 	group   nursery.Nursery
@@ -42,49 +42,49 @@ type core struct {
 
 	newListerWatcher func(WatchScope) (ListerWatcher[Object], error)
 	namespaced       func() (namespaced, known bool)
-	discover         func(context.Context) (namespaced bool, err error) // nil: nobody knows
+	discover         func(context.Context) (namespaced bool, err error) // nil: unknown
 	resource         func() schema.GroupResource
-	learned          func() (schema.GroupVersionKind, bool)                               // the kind, where only the resource was given
-	convert          func(Object) (Object, error)                                         // any representation to its own, sharing nothing
-	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: nobody can
-	forget           func()                                                               // the last handle is released
-	closeIdle        func()                                                               // gives connections back, after the run
-	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: has the tap fed by another
-	schemas          *schemas.Watch                                                       // nil: nobody looks after them
+	learned          func() (schema.GroupVersionKind, bool)                               // the kind, if only the resource was given
+	convert          func(Object) (Object, error)                                         // to this representation, without shared memory
+	follow           func(selector string) *SharedInformer[*metav1.PartialObjectMetadata] // nil: not possible
+	forget           func()                                                               // called when the last handle is released
+	closeIdle        func()                                                               // frees connections after Run
+	borrow           func(*reflector.Tap, Version) bool                                   // of a metadata informer: feeds the tap from another informer
+	schemas          *schemas.Watch                                                       // nil: schemas are not observed
 	auditList        auditLists
 	roster           roster
 	storing          *hand // of dispatch
 	refusals         refusals
 
-	// critical is held while changes go into the Indexer and on to the backlogs,
-	// and while scopes begin and end, so that every handler learns of them in
-	// the order they were stored. Inside of it the other locks are taken, never
+	// critical is held while changes go into the Indexer and to the backlogs,
+	// and while scopes begin and end, so that every handler sees them in the
+	// order in which they were stored. Other locks are taken inside it, never
 	// the other way round.
 	critical struct {
 		sync.Mutex
 		scopes  map[WatchScope]*watched
-		byID    []*watched // nil: there is none of this number
-		ended   []*watched // something may still speak of their numbers
+		byID    []*watched // nil: number unused
+		ended   []*watched // their numbers may still be in use
 		handles []*handle
 		members []*member
-		every   int // of members, those that ask for every event
+		every   int // number of members that want every event
 		waits   []*syncWait
-		over    bool          // the run has ended
-		closed  bool          // the last handle is released
-		touched touchedKeys   // since an audit began; nil: none is under way
-		sim     simhook.Hooks // of the run; nil: none
+		over    bool          // Run has ended
+		closed  bool          // the last handle was released
+		touched touchedKeys   // since an audit began; nil: none is running
+		sim     simhook.Hooks // of Run; nil: none
 	}
 	mu struct {
 		sync.Mutex
 		transform func(Object) (Object, error)
-		lent      bool // objects go to a metadata informer too
+		lent      bool // a metadata informer shares the objects
 		onError   func(context.Context, error)
-		started   bool // the run has begun
+		started   bool // Run has begun
 		opened    bool // a scope is or was watched
-		managed   bool // managedFields stay
+		managed   bool // keep managedFields
 		handlers  int
 		onBatch   []func(BatchReport)
-		err       error // the first misuse, returned by run
+		err       error // the first misuse, returned by Run
 	}
 }
 
@@ -120,13 +120,13 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	return c
 }
 
-// end says that the informer is never to run: what joins is told so.
+// end records that the informer will never run.
 func (c *core) end() {
 	c.group.End()
 	c.finish()
 }
 
-// finish says to all handles that nothing new is stored any more.
+// finish tells all handles that nothing new will be stored.
 func (c *core) finish() {
 	c.critical.Lock()
 	defer c.critical.Unlock()
@@ -140,8 +140,8 @@ func (c *core) finish() {
 	}
 }
 
-// gvk is the kind of the objects. Of an informer of a resource it is known once
-// discovery has told it; before, the resource stands in.
+// gvk returns the kind of the objects. For an informer of a resource that is
+// the resource until discovery has answered.
 func (c *core) gvk() schema.GroupVersionKind {
 	if kind, ok := c.learned(); ok {
 		return kind
@@ -149,15 +149,15 @@ func (c *core) gvk() schema.GroupVersionKind {
 	return c.kind
 }
 
-// misuse is what run returns or has returned.
+// misuse returns the error of run.
 func (c *core) misuse() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.err
 }
 
-// run lets everything that has joined, and joins meanwhile, live until ctx
-// ends.
+// run runs the Reflectors, handlers and dispatch, including those that join
+// later, until ctx ends.
 func (c *core) run(ctx context.Context) error {
 	c.mu.Lock()
 	err := c.mu.err
@@ -173,8 +173,8 @@ func (c *core) run(ctx context.Context) error {
 	return c.group.Run(logr.NewContext(ctx, c.log))
 }
 
-// transform is the transform of the kind; nil: none. It stays the same once the
-// run has begun, so it is asked for once per list and watch.
+// transform returns the transform of the kind, or nil. It does not change after
+// the run has begun, so lists and watches read it once.
 func (c *core) transform() func(Object) (Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,7 +194,7 @@ func (c *core) setTransform(f func(Object) (Object, error)) error {
 	return nil
 }
 
-// begun notes that the run has begun, before any of it has.
+// begun records the start of the run.
 func (c *core) begun() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +211,7 @@ func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
 	return c.indexer.WhenPassed(key, than, do)
 }
 
-// snapshot waits for no lock that is held while the program's functions are called.
+// snapshot uses no lock that is held while user code runs.
 func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
@@ -238,7 +238,7 @@ func (c *core) snapshot() Snapshot {
 	return s
 }
 
-// guarded gives c its place in the factory's detector, or in one of its own.
+// guarded attaches c to the factory's mutation detector, or to a new one.
 func (c *core) guarded() {
 	detector := c.opts.detector
 	if detector == nil {
@@ -266,7 +266,7 @@ func (c *core) guarded() {
 	}
 }
 
-// offer keeps copies of what is about to be stored, before anybody can have it.
+// offer copies the objects about to be stored, before any reader has them.
 func (c *core) offer(deltas []store.Delta[Object]) (offered []*kept) {
 	if c.guard == nil {
 		return nil
@@ -287,8 +287,8 @@ func (c *core) offerWrite(o store.Observed[Object]) (offered []*kept) {
 	return c.guard.offer(nil, o.Key, o.Object)
 }
 
-// settled lets go of what was offered and not stored, and retires what was
-// replaced.
+// settled drops the copies of objects that were not stored, and retires those
+// of replaced objects.
 func (c *core) settled(offered []*kept, changes []store.Change[Object]) {
 	if c.guard == nil {
 		return
@@ -314,8 +314,7 @@ func (c *core) settled(offered []*kept, changes []store.Change[Object]) {
 	}
 }
 
-// What a simulation decides of an informer, and what it is told. Without one
-// nothing here is called.
+// Hooks of a simulation. Without one they are not called.
 
 func (c *core) simulated(sim simhook.Hooks) {
 	c.critical.Lock()
@@ -323,8 +322,9 @@ func (c *core) simulated(sim simhook.Hooks) {
 	c.critical.sim = sim
 }
 
-// noteStoredLocked tells of a batch: of each change, and with the last of them up
-// to where the store tells everything. A batch without changes is one such note.
+// noteStoredLocked reports a batch to the simulation: each change, the last
+// with the version up to which the store is complete. A batch without changes
+// is one such note.
 func (c *core) noteStoredLocked(changes []store.Change[Object], own bool) {
 	reached, whole := Version(0), true
 	for id, w := range c.critical.byID {
@@ -371,7 +371,7 @@ func (c *core) tell(ctx context.Context, err error) {
 	f(ctx, err)
 }
 
-// optionsOf are the options of a Reflector that is fed by lw.
+// optionsOf returns the options of a Reflector fed by lw.
 func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 	opts := reflector.Options{
 		Logger: c.opts.Logger, PageSize: c.opts.PageSize, PagedLists: c.opts.PagedLists, ListFromCache: c.opts.ListFromCache,
@@ -382,7 +382,7 @@ func (c *core) optionsOf(lw ListerWatcher[Object]) reflector.Options {
 	return opts
 }
 
-// showLocked has the roster know the scopes and choices that there are now.
+// showLocked updates the roster with the present scopes and namespace choices.
 func (c *core) showLocked() {
 	var seats []seat
 	for _, w := range c.critical.byID {

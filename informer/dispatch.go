@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// dispatch stores what the Reflectors bring, and then tells the listeners.
+// dispatch stores the batches of the Reflectors, then notifies the listeners.
 func (c *core) dispatch(ctx context.Context) error {
 	defer c.finish()
 	defer c.fifo.Close()
@@ -25,7 +25,7 @@ func (c *core) dispatch(ctx context.Context) error {
 	for {
 		batch, err := c.fifo.PopBatchWoken(ctx)
 		if err != nil {
-			return nil // ctx has ended
+			return nil
 		}
 		began := time.Now()
 		c.storing.begin()
@@ -42,8 +42,8 @@ func (c *core) dispatch(ctx context.Context) error {
 	}
 }
 
-// reportUndecodable logs the first of the objects that cannot be decoded, and
-// how many there are: of a list it may be each.
+// reportUndecodable logs the first undecodable object and their number, since a
+// list may have many.
 func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
 	var first *store.Delta[Object]
 	n := 0
@@ -67,9 +67,9 @@ func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
 }
 
 // store runs apply in the critical section: first the Indexer, then the
-// listeners, then those who wait for sync, and after it those who wait for a
-// version. lists has the lists that end with it. own: it follows from an own write. With a mutation detector it
-// returns what was done.
+// listeners, then the waiters for sync, and after it the waiters for a version.
+// lists has the lists that end in the batch. own: the batch is an own write.
+// With a mutation detector it returns the changes.
 func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.Change[Object], error)) (done []store.Change[Object]) {
 	c.critical.Lock()
 	changes, err := apply()
@@ -82,7 +82,7 @@ func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.
 	}
 	c.giveAgainLocked(lists.Relisted, changes)
 	if c.guard != nil {
-		done = slices.Clone(changes) // the Indexer uses its slice again
+		done = slices.Clone(changes) // the Indexer reuses its slice
 	}
 	clear(changes)
 	for _, scope := range lists.Synced {
@@ -98,8 +98,8 @@ func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.
 	return done
 }
 
-// observe stores an own write, by the rules of own writes, and tells the
-// listeners before any watch does.
+// observe stores an own write and notifies the listeners, before any watch
+// does.
 func (c *core) observe(w Written) {
 	var in, unsure []*watched
 	o := store.Observed[Object]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
@@ -117,7 +117,7 @@ func (c *core) observe(w Written) {
 			}
 		}
 		if err != nil {
-			o.Effect = Touched // the watch's own delivery says what is wrong with it
+			o.Effect = Touched // the error appears when the watch delivers it
 		}
 	}
 	offered := c.offerWrite(o)
@@ -132,9 +132,9 @@ func (c *core) observe(w Written) {
 	}
 }
 
-// refusedWrite is o, of w, whose object the transform has refused.
+// refusedWrite returns o, the write w, as an object that the transform refused.
 func (c *core) refusedWrite(o store.Observed[Object], w Written) (store.Observed[Object], error) {
-	original, err := c.typed(w) // what the transform was given may have changed
+	original, err := c.typed(w) // the transform may have modified its argument
 	if err != nil {
 		o.Err = nil
 		return o, err
@@ -147,9 +147,11 @@ func (c *core) refusedWrite(o store.Observed[Object], w Written) (store.Observed
 	return o, nil
 }
 
-// typed is the object of an own write, as the informer would have decoded it.
+// typed returns the object of an own write as the informer would have decoded
+// it.
 func (c *core) typed(w Written) (Object, error) {
-	// Of metadata all versions of a kind are the same; a Go type is of one version.
+	// Metadata is the same in all versions of a kind; a Go type has one
+	// version.
 	own := reflect.TypeOf(w.Object) == c.object
 	if same := w.Kind.Version == c.kind.Version || restclient.OfMetadata(c.object) || own && !restclient.OfAnyKind(c.object); !same {
 		return nil, errors.New("another version of the kind, which the server alone converts")
@@ -161,8 +163,8 @@ func (c *core) typed(w Written) (Object, error) {
 	return obj, err
 }
 
-// matching says which scopes obj belongs to, and of which only the server
-// knows.
+// matching returns the scopes that obj belongs to, and those for which only the
+// server can tell.
 func (c *core) matching(obj Object) (in, unsure []*watched) {
 	for _, w := range c.watchedNow() {
 		switch w.matcher.Match(obj) {
@@ -175,8 +177,8 @@ func (c *core) matching(obj Object) (in, unsure []*watched) {
 	return in, unsure
 }
 
-// giveAgainLocked gives the objects of scopes that have been listed again to
-// the handlers that ask for them. Those in changes have been given already.
+// giveAgainLocked redelivers the objects of relisted scopes to the handlers
+// that want it, except those in changes.
 func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change[Object]) {
 	var ask []*member
 	for _, m := range c.critical.members {
@@ -193,7 +195,7 @@ func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change[Obj
 	}
 	for _, scope := range scopes {
 		if c.critical.byID[scope] == nil {
-			continue // it has ended
+			continue // the scope has ended
 		}
 		unchanged := c.indexer.UnchangedIn(scope, given)
 		for _, m := range ask {
@@ -202,16 +204,16 @@ func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change[Obj
 	}
 }
 
-// BatchReport says what an informer has just done, for metrics.
+// BatchReport describes a stored batch, for metrics.
 type BatchReport struct {
-	Deltas  int           // that were stored
-	Took    time.Duration // from taking them to the backlogs of the handlers
-	Waiting int           // deltas that wait
+	Deltas  int           // stored
+	Took    time.Duration // from popping them to the backlogs of the handlers
+	Waiting int           // deltas still waiting
 }
 
-// OnBatch has f called each time a batch of changes has been stored and is in
-// the backlogs of the handlers. f is called from the informer's goroutine, so it
-// must not block. It is the kind's, and stays when this handle is released.
+// OnBatch calls f after each batch that is stored and in the backlogs of the
+// handlers. f runs in the informer's goroutine and must not block. It belongs
+// to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) OnBatch(f func(BatchReport)) {
 	i.core.mu.Lock()
 	defer i.core.mu.Unlock()

@@ -3,7 +3,7 @@
 
 package informer
 
-// EventType says what happened to an object as one handler saw it.
+// EventType is the kind of a change, as one handler saw it.
 type EventType uint8
 
 const (
@@ -11,14 +11,14 @@ const (
 	Added EventType = iota + 1
 	// Updated is a change of an object that the handler knew.
 	Updated
-	// Deleted is an object that is gone, or left the handler's scope.
+	// Deleted is an object that is gone, or has left the handler's scope.
 	Deleted
-	// Undecoded is an object of which another version cannot be decoded.
-	// Only a handler that asks for it in its HandlerOptions is told.
+	// Undecoded is an object with a new version that cannot be decoded. Only
+	// handlers with HandlerOptions.Undecodable receive it.
 	Undecoded
 )
 
-// String is the type in lower case, as logs and metrics show it.
+// String returns the type in lower case, as in logs and metrics.
 func (t EventType) String() string {
 	switch t {
 	case Added:
@@ -33,43 +33,42 @@ func (t EventType) String() string {
 	return "unknown"
 }
 
-// Event says how one object changed since the handler was last told of it.
-// Objects in it are shared: they are read, never changed.
+// Event is how one object changed since the handler's last event for it. Its
+// objects are shared and must not be modified.
 type Event[T Object] struct {
 	Type EventType
 	Key  Key
-	// Old is what this handler was last given. Zero when Added. A deletion that
-	// an EveryEvent handler is told of has the final state instead.
+	// Old is what this handler was last given. Zero for Added. For a deletion,
+	// an EveryEvent handler gets the final state instead.
 	Old T
-	// New is the current state. Zero when Deleted and when Undecodable.
+	// New is the current state. Zero for Deleted and Undecoded.
 	New T
-	// Undecodable says what is known of an object that cannot be decoded: of an
-	// Undecoded, and of a Deleted without Old, which ends an object
-	// that the handler was only ever told to be undecodable. Nil otherwise.
+	// Undecodable describes an undecodable object: for an Undecoded, and for a
+	// Deleted without Old, which ends an object that the handler never had
+	// decoded. Nil otherwise.
 	Undecodable *Undecodable
-	// Initial: Added or Undecodable, and part of what was there when the handler
-	// joined.
+	// Initial: an Added or Undecoded that existed when the handler joined.
 	Initial bool
-	// Resync: Updated or Undecodable, nothing changed; the handler's resync period
-	// has passed.
+	// Resync: an Updated or Undecoded without a change; the handler's resync
+	// period has passed.
 	Resync bool
-	// Relisted: Updated or Undecodable, nothing changed; a list after the first
-	// one has the object as it was. Only a handler that asks for it in its
-	// HandlerOptions is told.
+	// Relisted: an Updated or Undecoded without a change; a list after the
+	// first has the object unchanged. Only handlers with HandlerOptions.Relists
+	// receive it.
 	Relisted bool
-	// Healed: Updated, and since Old there was a version that could not be decoded,
-	// whether the handler was told of it or not.
+	// Healed: an Updated; since Old there was a version that could not be
+	// decoded, whether or not the handler received it.
 	Healed bool
-	// FinalStateUnknown: Deleted, but the watch missed the end; Old may not be
-	// the last state the object had.
+	// FinalStateUnknown: a Deleted whose end the watch missed; Old may not be
+	// the object's last state.
 	FinalStateUnknown bool
-	// LeftScope: Deleted, because the object no longer matches the scope; it
+	// LeftScope: a Deleted because the object no longer matches the scope; it
 	// may still exist.
 	LeftScope bool
 }
 
-// Latest is New, or Old when Deleted or Undecodable. It is zero where the
-// handler was never given an object.
+// Latest returns New, or Old for Deleted and Undecoded. It is zero if the
+// handler was never given the object.
 func (e Event[T]) Latest() T {
 	if e.Type == Deleted || e.Type == Undecoded {
 		return e.Old

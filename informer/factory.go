@@ -25,8 +25,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
-// SharedInformerFactory makes one informer per kind, however many ask for it,
-// and runs them all. Safe for concurrent use.
+// SharedInformerFactory has one informer per kind and representation, shared by
+// all callers, and runs them. Safe for concurrent use.
 type SharedInformerFactory struct {
 	scheme   *runtime.Scheme
 	opts     Options
@@ -36,13 +36,13 @@ type SharedInformerFactory struct {
 	mu       struct {
 		sync.Mutex
 		informers map[coreID]*core
-		order     []*core // as asked for
+		order     []*core // in the order of the requests
 	}
 }
 
 // NewSharedInformerFactory returns a factory for the kinds in scheme on the
-// server of cfg. It sends nothing and starts nothing. It is an error when cfg
-// cannot make a connection, such as a missing certificate file.
+// server of cfg. It sends and starts nothing. It returns an error if cfg is
+// invalid, for instance if a certificate file is missing.
 func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Options) (*SharedInformerFactory, error) {
 	if cfg == nil {
 		return nil, errors.New("make informer factory: the REST configuration is nil; load one from a kubeconfig or with rest.InClusterConfig")
@@ -65,7 +65,7 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	f := &SharedInformerFactory{scheme: scheme, opts: opts, resolver: restclient.NewResolver(server)}
 	f.mu.informers = make(map[coreID]*core)
 	f.schemas = schemas.NewWatch(server, opts.Logger)
-	_ = f.group.Go(f.schemas.Run) // Run has not ended: it has not begun
+	_ = f.group.Go(f.schemas.Run) // Run has not begun, so it has not ended
 	if d := newMutationDetector(opts.DetectMutations, opts.Logger); d != nil {
 		f.opts.detector = d
 		_ = f.group.Go(d.run)
@@ -73,13 +73,12 @@ func NewSharedInformerFactory(cfg *rest.Config, scheme *runtime.Scheme, opts Opt
 	return f, nil
 }
 
-// For returns a handle on the factory's informer of T, over the union of the
-// given scopes; with none, over the factory's namespaces. It may be called at
-// any time; an informer that is asked for during Run starts at once, and one
-// asked for after it is Stopped. Each handle counts: the informer ends when the
-// last one is released. Misuse (a nil factory, a type that is not in
-// the scheme, a selector that does not parse) is remembered: the handle's Err
-// returns it, and so does Run of the factory, if the handle was asked for before.
+// For returns a handle on the factory's informer of T, for the union of the
+// given scopes; without any, for the factory's namespaces. It may be called at
+// any time: during Run the informer starts at once, after Run it is Stopped.
+// The informer ends when its last handle is released. Misuse (a nil factory, a
+// type not in the scheme, an invalid selector) is remembered: Err of the handle
+// returns it, and so does Run of the factory if For was called before Run.
 func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T] {
 	id := coreID{object: reflect.TypeFor[T]()}
 	var err error
@@ -89,7 +88,7 @@ func For[T Object](f *SharedInformerFactory, scopes ...Scope) *SharedInformer[T]
 	return handleOf[T](f, id, err, scopes)
 }
 
-// handleOf is a handle on the factory's informer of id. err is misuse of it.
+// handleOf returns a handle on the factory's informer of id. err is misuse.
 func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes []Scope) *SharedInformer[T] {
 	if f == nil {
 		return orphan[T]()
@@ -99,11 +98,11 @@ func handleOf[T Object](f *SharedInformerFactory, id coreID, err error, scopes [
 		if h, err := c.handle(scopes, err); h != nil {
 			return &SharedInformer[T]{core: c, handle: h, err: err}
 		}
-		c.forget() // its last handle was released just now
+		c.forget() // its last handle was just released
 	}
 }
 
-// orphan is a handle that only remembers that there was no factory.
+// orphan returns a handle whose misuse is the nil factory.
 func orphan[T Object]() *SharedInformer[T] {
 	err := fmt.Errorf("informer for %s: the factory is nil; give the manager's Informers(), or one from NewSharedInformerFactory", reflect.TypeFor[T]())
 	c := newCore(reflect.TypeFor[T](), schema.GroupVersionKind{Kind: reflect.TypeFor[T]().String()}, Options{}, nil)
@@ -111,8 +110,8 @@ func orphan[T Object]() *SharedInformer[T] {
 	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 
-// NewListerWatcher lists and watches T in one scope on the server of cfg, for
-// an informer made by New. It sends nothing yet.
+// NewListerWatcher returns a ListerWatcher of T in one scope on the server of
+// cfg, for New. It sends nothing.
 func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope WatchScope) (ListerWatcher[T], error) {
 	kind, err := KindOf[T](scheme)
 	if err != nil {
@@ -132,7 +131,7 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	return listerWatcherAs[T, Object]{lw, as[T]}, nil
 }
 
-// core is the one core of id.
+// core returns the core of id.
 func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +171,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	case ended != nil:
 		c.end()
 	case member.Started():
-		c.begun() // now, so that what may be set on a handle depends on no goroutine
+		c.begun() // at once, so that what may be set on a handle does not depend on a goroutine
 	}
 	c.forget = func() {
 		f.forget(id, c)
@@ -183,7 +182,7 @@ func (f *SharedInformerFactory) core(id coreID) *core {
 	return c
 }
 
-// forget has the next For of id make another core than c.
+// forget makes the next For of id create a new core, not c.
 func (f *SharedInformerFactory) forget(id coreID, c *core) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -193,8 +192,8 @@ func (f *SharedInformerFactory) forget(id coreID, c *core) {
 	f.mu.order = slices.DeleteFunc(f.mu.order, func(other *core) bool { return other == c })
 }
 
-// KindOf is the kind that scheme knows T by. It is an error when T is not a
-// pointer to a type in scheme, or a type for objects of any kind.
+// KindOf returns the kind of T in scheme. It is an error if T is not a pointer
+// to a type in scheme, or is a type for objects of any kind.
 func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	t := reflect.TypeFor[T]()
 	if err := restclient.Kindless(t); err != nil {
@@ -211,27 +210,27 @@ func KindOf[T Object](scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// Scheme is the scheme of the factory's kinds.
+// Scheme returns the scheme of the factory's kinds.
 func (f *SharedInformerFactory) Scheme() *runtime.Scheme { return f.scheme }
 
-// Run runs every informer that For was asked for, before and during, until
-// ctx ends or one remembers misuse. It returns when all have ended. It runs
-// once.
+// Run runs every informer of the factory, including those requested later,
+// until ctx ends or one has misuse. It returns when all have ended. It can run
+// only once.
 func (f *SharedInformerFactory) Run(ctx context.Context) error {
 	defer f.resolver.Server.CloseIdle()
 	return f.group.Run(ctx)
 }
 
-// MutationDetector is what compares the objects of all informers with copies,
-// nil where Options.DetectMutations is off.
+// MutationDetector returns the detector of all informers, nil if
+// Options.DetectMutations is off.
 func (f *SharedInformerFactory) MutationDetector() *MutationDetector { return f.opts.detector }
 
-// Snapshot says where each informer stands, in the order they were asked for.
+// Snapshot returns the state of each informer, in the order of the requests.
 func (f *SharedInformerFactory) Snapshot() []Snapshot {
 	return snapshots(f.cores())
 }
 
-// Observe shows an own write to the informers of its kind, so that the next
+// Observe passes an own write to the informers of its kind, so that the next
 // read has it. It does not wait for handlers.
 func (f *SharedInformerFactory) Observe(w Written) {
 	for _, c := range f.cores() {
@@ -242,9 +241,9 @@ func (f *SharedInformerFactory) Observe(w Written) {
 }
 
 // WhenPassed calls do once when each informer of kind holds a version of key
-// newer than the given one, or does not hold the object; at once if it is so
-// already, never if there is no such informer. do must not block. stop ends
-// the waiting; calling it again does nothing.
+// above than, or does not hold the object; at once if that is already so, never
+// if there is no such informer. do must not block. stop cancels it and may be
+// called repeatedly.
 func (f *SharedInformerFactory) WhenPassed(kind schema.GroupVersionKind, key Key, than Version, do func()) (stop func()) {
 	cores := slices.DeleteFunc(f.cores(), func(c *core) bool { return c.gvk().GroupKind() != kind.GroupKind() })
 	if len(cores) == 0 {
@@ -273,7 +272,8 @@ func (f *SharedInformerFactory) cores() []*core {
 	return slices.Clone(f.mu.order)
 }
 
-// Progress says what each informer has in hand, in the order they were asked for.
+// Progress returns the present work of each informer, in the order of the
+// requests.
 func (f *SharedInformerFactory) Progress() []Progress {
 	cores := f.cores()
 	out := make([]Progress, 0, len(cores))
@@ -283,11 +283,10 @@ func (f *SharedInformerFactory) Progress() []Progress {
 	return out
 }
 
-// WaitForSync blocks until the informers of the given kinds have synced, or
-// with none given all that For was asked for so far. It returns where each of
-// them stands, in the order they were asked for, whether they have synced or
-// not. When ctx or the run ends before, the error is a *SyncError. Misuse of
-// one is returned at once.
+// WaitForSync blocks until the informers of the given kinds have synced;
+// without kinds, all those requested so far. It returns their state in the
+// order of the requests, synced or not. If ctx or the run ends first, the error
+// is a *SyncError. Misuse of one is returned at once.
 func (f *SharedInformerFactory) WaitForSync(ctx context.Context, kinds ...schema.GroupVersionKind) ([]Snapshot, error) {
 	all := f.cores()
 	for _, kind := range kinds {

@@ -11,28 +11,28 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// handle is what a SharedInformer holds of its core. The core's critical
-// section guards it, save for what is atomic.
+// handle is a SharedInformer's part of the core. The core's critical section
+// guards it, except for atomic fields.
 type handle struct {
 	asked   []Scope // nil: misuse, or released
 	follows []*following
-	open    bool // namespaces that are to be chosen are not known
+	open    bool // selected namespaces are not yet known
 	holds   []*watched
-	// clusterWide: the kind is known to be of cluster scope, and is watched whole.
+	// clusterWide: the kind is known to be cluster-scoped and is watched whole.
 	clusterWide bool
 	settled     bool // synced is closed
 	synced      chan struct{}
 	ended       chan struct{}
 	released    bool
-	deferred    bool // a scope of asked is Deferred
+	deferred    bool // one of asked is Deferred
 	sight       atomic.Pointer[sight]
-	fed         atomic.Pointer[reflector.Reflector[Object]] // of the last of holds; nil: none
+	fed         atomic.Pointer[reflector.Reflector[Object]] // the last of holds; nil: none
 }
 
-// handle is a new view on the core over scopes; with none, over the namespaces
-// of the options. misuse is of the kind, and what is returned is misuse too. A
-// handle with misuse never syncs. Nil: the last handle has been released
-// meanwhile.
+// handle returns a new handle over scopes; without any, over the namespaces of
+// the options. misuse concerns the kind; the returned error is misuse too. A
+// handle with misuse never syncs. The handle is nil if the last handle was
+// released meanwhile.
 func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
 	h := &handle{synced: make(chan struct{}), ended: make(chan struct{})}
 	h.sight.Store(&sight{scopes: store.ScopesOf(), namespaces: map[string]bool{}, synced: h.synced})
@@ -45,7 +45,7 @@ func (c *core) handle(scopes []Scope, misuse error) (*handle, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.err == nil && !c.mu.started {
-		c.mu.err = misuse // a mistake made during the run costs its own handle alone
+		c.mu.err = misuse // misuse during the run affects only its own handle
 	}
 	return h, misuse
 }
@@ -63,7 +63,7 @@ func (c *core) admit(h *handle) bool {
 	return true
 }
 
-// cover has h cover scopes and nothing else. On an error nothing has changed.
+// cover makes h cover exactly scopes. On an error nothing changes.
 func (c *core) cover(h *handle, scopes []Scope) error {
 	switch {
 	case len(scopes) == 0:
@@ -96,7 +96,7 @@ func (c *core) coverUnder(h *handle, scopes []Scope, follows []*following) (befo
 	}
 	plain := slices.Clone(scopes)
 	for i := range plain {
-		plain[i].NamespaceSelector = "" // nothing is chosen yet
+		plain[i].NamespaceSelector = "" // no namespaces are known yet
 	}
 	if _, err := c.findLocked(watchScopesOf(plain, true)); err != nil {
 		return nil, err
@@ -118,8 +118,8 @@ func (c *core) coverLocked(h *handle, scopes []Scope) error {
 	return nil
 }
 
-// turnLocked has h hold these scopes and no others. First the store has them,
-// then the handlers of h are told what they see come and go.
+// turnLocked makes h hold exactly these scopes. The store changes first, then
+// the handlers of h receive what appears and disappears.
 func (c *core) turnLocked(h *handle, holds []*watched) {
 	for _, w := range holds {
 		if w.holders++; w.reflector == nil {
@@ -169,19 +169,19 @@ func (c *core) letGoLocked(holds []*watched) {
 	}
 }
 
-// isSynced: the first list of each scope is stored.
+// isSynced reports whether the first list of each scope is stored.
 func (h *handle) isSynced() bool {
 	return h.asked != nil && !h.open && !slices.ContainsFunc(h.holds, func(w *watched) bool { return !w.synced.Load() })
 }
 
-// callPassed calls those who waited for a version, after every lock.
+// callPassed runs the callbacks of WhenPassed, without any lock.
 func (c *core) callPassed() {
 	for _, do := range c.indexer.Passed() {
 		do()
 	}
 }
 
-// start has the deferred scopes of h watched.
+// start watches the deferred scopes of h.
 func (c *core) start(h *handle) error {
 	scopes := c.deferredOf(h)
 	if scopes == nil {
@@ -193,7 +193,7 @@ func (c *core) start(h *handle) error {
 	return c.cover(h, scopes)
 }
 
-// deferredOf is what h asks for, nil where none of it is deferred.
+// deferredOf returns the scopes of h, or nil if none is deferred.
 func (c *core) deferredOf(h *handle) []Scope {
 	c.critical.Lock()
 	defer c.critical.Unlock()
@@ -203,7 +203,7 @@ func (c *core) deferredOf(h *handle) []Scope {
 	return slices.Clone(h.asked)
 }
 
-// release gives up what h holds. The core ends with its last handle.
+// release drops what h holds. The core ends with its last handle.
 func (c *core) release(h *handle) {
 	left, follows, last := c.releaseUnder(h)
 	for _, m := range left {

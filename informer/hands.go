@@ -10,21 +10,21 @@ import (
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
-// hand is a task of a core. One goroutine at a time begins and ends it.
+// hand tracks a recurring task of a core. One goroutine at a time runs it.
 type hand struct {
 	name  string
 	made  time.Time
 	begun atomic.Uint64
-	since atomic.Int64 // nanoseconds after made; 0: not running
+	since atomic.Int64 // nanoseconds since made; 0: not running
 	by    atomic.Uint64
 }
 
 func newHand(name string) *hand { return &hand{name: name, made: time.Now()} }
 
-// takenUp notes that the calling goroutine runs the task from now on.
+// takenUp records that the calling goroutine runs the task from now on.
 func (h *hand) takenUp() { h.by.Store(uint64(stacks.Self())) }
 
-// begin notes the beginning of a task, and end its end.
+// begin and end record the start and end of a task.
 func (h *hand) begin() {
 	h.begun.Add(1)
 	h.since.Store(max(1, int64(time.Since(h.made))))
@@ -40,14 +40,14 @@ func (h *hand) task() Task {
 	return t
 }
 
-// Task is something that an informer does again and again.
+// Task is a recurring task of an informer.
 type Task struct {
 	// Name of the task, such as "store a batch".
 	Name string
-	// Begun counts how often it was begun.
+	// Begun counts its starts.
 	Begun uint64
-	// Running is how long it has been running; 0: it waits for something to do.
+	// Running is the duration of the present run; 0: idle.
 	Running time.Duration
-	// Goroutine that runs it, by its number in stack dumps.
+	// Goroutine is the number, in stack dumps, of the goroutine that runs it.
 	Goroutine uint64
 }

@@ -13,26 +13,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SharedInformer is a handle on the one informer of a kind: one watch per
-// scope serves any number of handles, handlers and listers. It sees the
-// objects of its own scopes. Safe for concurrent use.
+// SharedInformer is a handle on the one informer of a kind: one watch per scope
+// serves all handles, handlers and Listers. It sees the objects of its own
+// scopes. Safe for concurrent use.
 type SharedInformer[T Object] struct {
 	core   *core
 	handle *handle
-	err    error // the misuse it was made with
+	err    error // misuse at creation
 }
 
-// New returns an informer that nobody shares, fed by lw. The caller runs it. If
-// lw has a method CloseIdleConnections, as that of NewListerWatcher, it is called
-// when the run has ended. T is a pointer to an API type; where it is known only at
-// run time, take NewForObject. An interface as T is misuse that Run returns.
+// New returns an informer fed by lw that is not shared. The caller runs it.
+// After the run it calls the method CloseIdleConnections of lw, if there is
+// one. T is a pointer to an API type; if the type is known only at run time,
+// use NewForObject. An interface as T is misuse, returned by Run.
 func New[T Object](lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
 	return newFor(reflect.TypeFor[T](), lw, kind, opts)
 }
 
-// NewForObject is New where the type of the objects is known only at run time:
-// lw gives objects of like's type, and own writes are read as that type. Nothing
-// else of like is used. A nil like is misuse that Run returns.
+// NewForObject is New for a type that is known only at run time: lw returns
+// objects of like's type, and own writes are converted to it. Only the type of
+// like is used. A nil like is misuse, returned by Run.
 func NewForObject(lw ListerWatcher[Object], like Object, kind schema.GroupVersionKind, opts Options) *SharedInformer[Object] {
 	t := reflect.TypeOf(like)
 	if t == nil {
@@ -41,7 +41,7 @@ func NewForObject(lw ListerWatcher[Object], like Object, kind schema.GroupVersio
 	return newFor(t, lw, kind, opts)
 }
 
-// newFor is an informer of objects of type object, fed by lw.
+// newFor returns an informer of objects of type object, fed by lw.
 func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.GroupVersionKind, opts Options) *SharedInformer[T] {
 	c := newCore(object, kind, opts, func(WatchScope) (ListerWatcher[Object], error) {
 		if lw == nil {
@@ -63,30 +63,29 @@ func newFor[T Object](object reflect.Type, lw ListerWatcher[T], kind schema.Grou
 	return &SharedInformer[T]{core: c, handle: h, err: err}
 }
 
-// Logger is the one of the Options, with the kind, for what stands on the
+// Logger returns the Logger of the Options with the kind, for code built on the
 // informer.
 func (i *SharedInformer[T]) Logger() logr.Logger { return i.core.log }
 
-// Kind is the kind of the informer's objects. Of ForResource it is known once
-// the server's discovery has answered; before, the resource stands in.
+// Kind returns the kind of the objects. For an informer of ForResource that is
+// the resource until the server's discovery has answered.
 func (i *SharedInformer[T]) Kind() schema.GroupVersionKind { return i.core.gvk() }
 
-// Namespaced reports whether objects of the kind live in namespaces. It is
-// known once the server's discovery has answered.
+// Namespaced reports whether the kind is namespaced. It is known once the
+// server's discovery has answered.
 func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.core.namespaced() }
 
-// Lister returns the read side. What it returns is shared and read-only. It
-// sees the scopes that the handle has at the time of each read.
+// Lister returns the read interface. Its objects are shared and read-only. Each
+// read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
 	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight, i.core.guard)
 }
 
-// AddHandler has handle called with every change from now on, first with the
-// present objects as Added. It may be called at any time; the calls come one
-// after the other from a goroutine of the handler's own, so a slow handler
-// delays nobody else. It ends with the handle that it was added by. It is an
-// error when handle is nil, when the informer has misuse or was released, and
-// when its run has ended: nothing would ever be told.
+// AddHandler calls handle with every change from now on, starting with the
+// present objects as Added. It may be called at any time. The calls come one at
+// a time from the handler's own goroutine, so a slow handler delays no other.
+// The handler ends with this handle. It is an error if handle is nil, if the
+// informer has misuse or was released, or if its run has ended.
 func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOptions) (*Registration, error) {
 	if err := i.Err(); err != nil {
 		return nil, err
@@ -97,10 +96,10 @@ func (i *SharedInformer[T]) AddHandler(handle func(Event[T]), opts HandlerOption
 	return i.core.join(func(e Event[Object]) { handle(eventAs[T](e)) }, opts, i.handle)
 }
 
-// AddIndex has every object listed under the values that f gives for it, to be
-// read by Lister.ByIndex. It may be called at any time, once per name. f must
-// be a pure function of the object; a panic of it costs that object's values.
-// The index is the kind's: it stays when this handle is released.
+// AddIndex indexes every object under the values that f returns for it, for
+// Lister.ByIndex. It may be called at any time, once per name. f must be a pure
+// function of the object; if it panics, that object has no values. The index
+// belongs to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	if err := i.Err(); err != nil {
 		return err
@@ -111,12 +110,13 @@ func (i *SharedInformer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	return i.core.indexer.AddIndex(name, func(obj Object) []string { return f(as[T](obj)) })
 }
 
-// SetTransform has f change every object before it is stored, for instance to
-// drop fields that nobody reads. f owns the object it is given; name,
-// namespace, UID and resourceVersion must stay. An object that f refuses or
-// panics on is kept as undecodable, its last good state stays in lists, and f is
-// given it again after a second, then at intervals that double up to five minutes. A nil f is none. It is an error after the
-// informer started. It is the kind's, and stays when this handle is released.
+// SetTransform makes f modify every object before it is stored, for instance to
+// drop unused fields. f owns its argument; name, namespace, UID and
+// resourceVersion must stay. An object that f refuses or panics on becomes
+// undecodable, its last accepted state stays in lists, and f is retried after a
+// second and then at intervals that double up to five minutes. A nil f removes
+// the transform. It is an error after the informer has started. The transform
+// belongs to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	if err := i.Err(); err != nil {
 		return err
@@ -130,23 +130,22 @@ func (i *SharedInformer[T]) SetTransform(f func(T) (T, error)) error {
 	})
 }
 
-// Observe shows the informer an own write, so that the next read has it. It
-// does not wait for handlers. A SharedInformerFactory does it for its
+// Observe passes an own write to the informer, so that the next read has it. It
+// does not wait for handlers. A SharedInformerFactory does this for its
 // informers.
 func (i *SharedInformer[T]) Observe(w Written) { i.core.observe(w) }
 
 // Synced is closed when the first list of every scope of this handle is stored.
-// When scopes are added after that, there is another channel for them. It stays
-// open when the handle is released, or the run ends, before: Ended is closed
-// then.
+// Scopes added later have a new channel. It stays open if the handle is
+// released or the run ends first; Ended is then closed.
 func (i *SharedInformer[T]) Synced() <-chan struct{} { return i.core.syncedOf(i.handle) }
 
-// Snapshot says where the whole informer stands, with the scopes and handlers of
-// all its handles, for metrics and debugging.
+// Snapshot returns the state of the whole informer, with the scopes and
+// handlers of all handles, for metrics and debugging.
 func (i *SharedInformer[T]) Snapshot() Snapshot { return i.core.snapshot() }
 
-// Err is the misuse that this informer remembers, or a *ReleasedError when it
-// was released; nil if there is none.
+// Err returns the misuse that this informer remembers, a *ReleasedError after
+// Release, or nil.
 func (i *SharedInformer[T]) Err() error {
 	if i.err != nil {
 		return i.err
@@ -154,9 +153,9 @@ func (i *SharedInformer[T]) Err() error {
 	return i.handle.sight.Load().gone
 }
 
-// Run feeds the informer until ctx ends, and returns when all that it started
-// has ended. It also ends, with nil, when the informer is released. Informers of
-// a factory are run by the factory; Run then is an error, as is a second Run.
+// Run feeds the informer until ctx ends, and returns when everything that it
+// started has ended. It also ends, with nil, when the informer is released. The
+// factory runs its informers: for those Run is an error, as is a second Run.
 func (i *SharedInformer[T]) Run(ctx context.Context) error {
 	if i.core.shared {
 		return i.core.errorf("run: the informer belongs to a factory, which runs it")
@@ -165,30 +164,28 @@ func (i *SharedInformer[T]) Run(ctx context.Context) error {
 	return i.core.run(ctx)
 }
 
-// String names the informer in logs and errors.
 func (i *SharedInformer[T]) String() string { return i.core.kind.Kind }
 
 func (c *core) errorf(format string, args ...any) error {
 	return fmt.Errorf("informer of %s: %w", c.kind.Kind, fmt.Errorf(format, args...))
 }
 
-// OfFactory reports whether a SharedInformerFactory runs the informer. Its own
-// Run is an error then.
+// OfFactory reports whether a SharedInformerFactory runs the informer, so that
+// its own Run is an error.
 func (i *SharedInformer[T]) OfFactory() bool { return i.core.shared }
 
-// Release gives the handle up: its handlers are removed, and no call of them
-// begins after it returns; what no other handle watches is watched no more, and
-// leaves the store. With the last handle of a kind its informer ends, and gives
-// its goroutines, connections and memory back; a later For makes another one.
-// An informer made by New is its only handle, so its Run returns. Reads and
-// whatever else is asked of a released handle answer with a *ReleasedError. It
-// does not wait for a handler that is running, so a handler may call it. It may
-// be called at any time and more than once.
+// Release releases the handle. Its handlers are removed: no call of them begins
+// after Release returns, but Release does not wait for a running one, so a
+// handler may call it. Scopes that no other handle holds are no longer watched,
+// and their objects leave the store. With its last handle the informer ends and
+// frees its goroutines, connections and memory; a later For makes a new one. An
+// informer made by New has only this handle, so its Run returns. Later reads
+// and other calls return a *ReleasedError. It may be called at any time and
+// more than once.
 func (i *SharedInformer[T]) Release() { i.core.release(i.handle) }
 
-// Start has the Deferred scopes of the handle watched from now on. It does
-// nothing where there are none. It is an error when the handle was released or
-// has misuse.
+// Start starts to watch the Deferred scopes of the handle, if any. It is an
+// error if the handle was released or has misuse.
 func (i *SharedInformer[T]) Start() error {
 	if err := i.Err(); err != nil {
 		return err
@@ -196,13 +193,13 @@ func (i *SharedInformer[T]) Start() error {
 	return i.core.start(i.handle)
 }
 
-// SetScopes has the handle cover the union of the given scopes and nothing else;
-// with none, the factory's namespaces. Its Listers see them at once. Its
-// handlers are told what they see no more as deleted, with LeftScope, and what
-// comes as added: at once where it is watched already, else when it is listed.
-// It is an error, and nothing changes, when a selector does not parse, when the
-// handle was released or has misuse, and of an informer made by New, which
-// covers what its ListerWatcher does.
+// SetScopes makes the handle cover exactly the union of the given scopes;
+// without any, the factory's namespaces. Its Listers see them at once. Its
+// handlers receive objects that leave as deleted, with LeftScope, and those
+// that come as added: at once if they are watched already, else when they are
+// listed. It is an error, and nothing changes, if a selector does not parse, if
+// the handle was released or has misuse, or if the informer was made by New,
+// which covers what its ListerWatcher lists.
 func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 	if err := i.Err(); err != nil {
 		return err
@@ -213,14 +210,13 @@ func (i *SharedInformer[T]) SetScopes(scopes ...Scope) error {
 	return i.core.cover(i.handle, scopes)
 }
 
-// Ended is closed when the informer has stopped, or this handle was
-// released: it brings nothing new any more. After the run what is stored can
-// still be read.
+// Ended is closed when the informer has stopped or this handle was released:
+// nothing new arrives. After the run, stored objects remain readable.
 func (i *SharedInformer[T]) Ended() <-chan struct{} { return i.handle.ended }
 
-// MutationDetector is what compares the informer's objects with copies, nil
-// where Options.DetectMutations is off. Informers of a factory have the
-// factory's.
+// MutationDetector returns the detector that compares the informer's objects
+// with copies, nil if Options.DetectMutations is off. Informers of a factory
+// share one.
 func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 	if i.core.guard == nil {
 		return nil
@@ -228,8 +224,8 @@ func (i *SharedInformer[T]) MutationDetector() *MutationDetector {
 	return i.core.guard.MutationDetector
 }
 
-// Reached is the resourceVersion that the store has reached in every scope of
-// this handle, the lowest of several. It is 0 before the first lists, and where
+// Reached returns the resourceVersion that the store has reached in every scope
+// of this handle, that is, the lowest. It is 0 before the first lists, and if
 // resourceVersions are not numbers.
 func (i *SharedInformer[T]) Reached() Version {
 	first, lowest := true, Version(0)
@@ -241,11 +237,10 @@ func (i *SharedInformer[T]) Reached() Version {
 	return lowest
 }
 
-// KeepManagedFields has metadata.managedFields stay in the objects of this
-// kind and representation, for code that reads them, whatever the Options say.
-// They cost memory, for everyone who shares the informer. It is an error after
-// the informer started without them. It is the kind's, and stays when this
-// handle is released.
+// KeepManagedFields keeps metadata.managedFields in the objects of this kind
+// and representation, regardless of the Options. All users of the informer pay
+// for the memory. It is an error after the informer has started without them.
+// The setting belongs to the kind and stays when this handle is released.
 func (i *SharedInformer[T]) KeepManagedFields() error {
 	if err := i.Err(); err != nil {
 		return err
@@ -263,18 +258,17 @@ func (c *core) keepManagedFields() error {
 	return nil
 }
 
-// keepsManagedFields stays the same once the run has begun.
+// keepsManagedFields does not change after the run has begun.
 func (c *core) keepsManagedFields() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.managed
 }
 
-// SetErrorHandler has f called with each error of a list or watch, those that
-// are tried again among them; State tells the same in states. f is called by
-// the goroutine that lists and watches, which waits for it. There is one per
-// kind: the last call wins, and a nil f is none. It is an error after the
-// informer started.
+// SetErrorHandler calls f with each error of a list or watch, including retried
+// ones; State reports the same as states. f runs in the goroutine that lists
+// and watches, which waits for it. There is one per kind: the last call wins,
+// and a nil f removes it. It is an error after the informer has started.
 func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err error)) error {
 	if err := i.Err(); err != nil {
 		return err
@@ -289,13 +283,13 @@ func (i *SharedInformer[T]) SetErrorHandler(f func(ctx context.Context, err erro
 	return nil
 }
 
-// Progress says what the informer has in hand.
+// Progress returns the present work of the informer.
 func (i *SharedInformer[T]) Progress() Progress { return i.core.progress() }
 
 // WaitForSync blocks until the first list of every scope of this handle is
-// stored. It returns where the whole informer stands, whether it has synced or
-// not. When ctx or the run ends before, the error is a *SyncError; misuse, and a
-// release, are returned at once.
+// stored. It returns the state of the whole informer, synced or not. If ctx or
+// the run ends first, the error is a *SyncError; misuse and a release are
+// returned at once.
 func (i *SharedInformer[T]) WaitForSync(ctx context.Context) (Snapshot, error) {
 	if err := i.Err(); err != nil {
 		return i.Snapshot(), fmt.Errorf("wait for sync: %w", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// member is a handler that has joined by a handle, whose scopes it sees.
+// member is a handler, with the handle whose scopes it sees.
 type member struct {
 	*listener[Object]
 	of      *handle
@@ -34,8 +34,7 @@ type syncWait struct {
 	done    chan struct{}
 }
 
-// join lets a handler in: it gets what is there, and from then on every
-// change.
+// join adds a handler: it receives the present objects, and then every change.
 func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) (*Registration, error) {
 	if opts.Resync == 0 {
 		opts.Resync = c.opts.resyncOf(c.kind.GroupKind())
@@ -67,7 +66,7 @@ func (c *core) join(handle func(Event[Object]), opts HandlerOptions, h *handle) 
 	return newRegistration(m.listener, func() { c.leave(m) }), nil
 }
 
-// enter gives m what is there, and has it told from now on.
+// enter delivers the present objects to m and adds it to the members.
 func (c *core) enter(m *member) error {
 	c.critical.Lock()
 	defer c.critical.Unlock()
@@ -94,8 +93,8 @@ func (c *core) leave(m *member) {
 	c.recountLocked()
 }
 
-// recountLocked counts who asks for every event, and has the DeltaFIFO keep
-// every event for them, up to the bound of the most patient.
+// recountLocked counts the handlers that want every event, and makes the
+// DeltaFIFO keep every event up to their largest bound.
 func (c *core) recountLocked() {
 	n, bound := 0, int64(0)
 	for _, m := range c.critical.members {
@@ -114,7 +113,7 @@ func (c *core) recountLocked() {
 	c.fifo.Keep(bound)
 }
 
-// end has the goroutines of m end. It does not wait.
+// end ends the goroutines of m. It does not wait.
 func (m *member) end() {
 	m.left()
 	if m.running != nil {
@@ -122,8 +121,8 @@ func (m *member) end() {
 	}
 }
 
-// resync gives m every object again, each time its period has passed, spread a
-// little so that many handlers do not fall into step.
+// resync redelivers every object to m once per period, with jitter so that
+// handlers do not fall into step.
 func (c *core) resync(ctx context.Context, m *member, period time.Duration) error {
 	for {
 		timer := time.NewTimer(period + simhook.Duration(simhook.Of(ctx), "resync "+m.name, period/10))
@@ -141,7 +140,6 @@ func (c *core) resync(ctx context.Context, m *member, period time.Duration) erro
 	}
 }
 
-// syncedLocked marks the first list of scope as stored.
 func (c *core) syncedLocked(scope base.ScopeID) {
 	if w := c.critical.byID[scope]; w != nil {
 		w.synced.Store(true)
@@ -149,8 +147,8 @@ func (c *core) syncedLocked(scope base.ScopeID) {
 	}
 }
 
-// settleLocked says so to the handles that are synced now, to their handlers,
-// and to who waits for them.
+// settleLocked notifies the handles that are now synced, their handlers, and
+// their waiters.
 func (c *core) settleLocked() {
 	for _, h := range c.critical.handles {
 		if !h.settled && h.isSynced() {
@@ -172,8 +170,7 @@ func (c *core) settleLocked() {
 	})
 }
 
-// allSynced is closed when the handles that there are now are synced, or
-// released.
+// allSynced is closed when the present handles are synced or released.
 func (c *core) allSynced() <-chan struct{} {
 	c.critical.Lock()
 	defer c.critical.Unlock()

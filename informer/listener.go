@@ -24,39 +24,38 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// listener gives one handler its events, from a goroutine and a backlog of its
-// own.
+// listener delivers the events of one handler, from its own goroutine and
+// backlog.
 type listener[T Object] struct {
 	id     int // of the handler, as in Delta.Handler
 	handle func(Event[T])
 	name   string
 	log    logr.Logger
-	guard  *mutationGuard // compares what the handler was given; nil: none
+	guard  *mutationGuard // compares the given objects; nil: none
 	gvk    func() schema.GroupVersionKind
-	woken  *sync.Cond // on mu: something waits, or the run is to end
+	woken  *sync.Cond // on mu: something waits, or the run must end
 	ready  chan struct{}
 	made   time.Time
-	every  bool  // event is given, so that the backlog has no bound
-	bytes  int64 // that bound what waits, if every event is given; negative: none
-	// relists: what a list has unchanged is given again.
+	every  bool  // every event is delivered, so keys do not bound the backlog
+	bytes  int64 // bound of the backlog if every event is delivered; negative: none
+	// relists: redeliver objects that a list has unchanged.
 	relists   bool
-	goroutine atomic.Uint64 // that runs it
+	goroutine atomic.Uint64 // that calls the handler
 	mu        struct {
 		sync.Mutex
 		waiting   waiting[T]
 		tempo     tempo
-		alarm     *time.Timer // looks at a long call; nil: not running
+		alarm     *time.Timer // watches for long calls; nil: not running
 		armed     bool
 		filter    *store.ScopeSet // the scopes that the handler sees; nil: all
-		marked    bool            // the initial objects are in
-		synced    bool            // and the handler has returned from them
+		marked    bool            // the initial objects are in the backlog
+		synced    bool            // the handler has returned from them
 		removed   bool
 		delivered uint64
 		panics    uint64
 	}
 }
 
-// newListener starts nothing.
 func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener[T] {
 	l := &listener[T]{
 		id: id, handle: handle, name: opts.Name, log: log,
@@ -75,8 +74,8 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 	return l
 }
 
-// push adds changes, those that the handler sees. It never blocks. shared has
-// the same changes; nil: they are for this handler alone.
+// push adds the changes that the handler sees. It never blocks. shared has the
+// same changes; nil: they are for this handler only.
 func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
 	if len(changes) == 0 && (shared == nil || shared.merged == 0) {
 		return
@@ -90,8 +89,8 @@ func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
 	}
 }
 
-// add returns the size of the backlog, in events and in bytes, where that is to
-// be logged, else 0.
+// add returns the size of the backlog in events and in bytes if it should be
+// logged, else 0.
 func (l *listener[T]) add(changes []store.Change[T], shared *sharing[T]) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
@@ -118,8 +117,7 @@ func (l *listener[T]) add(changes []store.Change[T], shared *sharing[T]) (behind
 	return behind, over
 }
 
-// joinLocked adds the events that the handler has in common with others, if it
-// can.
+// joinLocked adds the events shared with other handlers, if possible.
 func (l *listener[T]) joinLocked(shared *sharing[T]) bool {
 	stream, ok := l.mu.waiting.(*eventStream[T])
 	if !ok {
@@ -132,7 +130,7 @@ func (l *listener[T]) joinLocked(shared *sharing[T]) bool {
 	return c != nil && stream.join(c)
 }
 
-// oldestLocked is how long the first that waits has been waiting.
+// oldestLocked returns how long the first waiting event has waited.
 func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
 	at, ok := l.mu.waiting.oldest()
 	if !ok {
@@ -141,15 +139,13 @@ func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
 	return ageOf(at, now)
 }
 
-// look has the handler see through filter from now on, and tells it what comes
-// and goes by that.
+// look changes the handler's filter and delivers what appears and disappears.
 func (l *listener[T]) look(filter *store.ScopeSet, differently iter.Seq[store.Change[T]]) {
 	l.setFilter(filter)
 	l.giveAll(differently)
 }
 
-// giveAll gives changes a part at a time, so that the handler is called
-// meanwhile.
+// giveAll adds changes in parts, so that the handler can be called meanwhile.
 func (l *listener[T]) giveAll(changes iter.Seq[store.Change[T]]) {
 	var batch []store.Change[T]
 	for c := range changes {
@@ -167,7 +163,7 @@ func (l *listener[T]) setFilter(filter *store.ScopeSet) {
 	l.mu.filter = filter
 }
 
-// give adds changes whatever the filter.
+// give adds changes regardless of the filter.
 func (l *listener[T]) give(changes []store.Change[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +177,8 @@ func (l *listener[T]) give(changes []store.Change[T]) {
 	l.woken.Signal()
 }
 
-// mark says that the initial objects are all in: synced is closed when the
-// handler has returned from them. Marking twice is fine.
+// mark records that all initial objects are in the backlog: synced is closed
+// when the handler has returned from them. It may be called twice.
 func (l *listener[T]) mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -196,7 +192,8 @@ func (l *listener[T]) mark() {
 	}
 }
 
-// run delivers until ctx ends or the listener is removed, and returns nil.
+// run delivers events until ctx ends or the listener is removed, and returns
+// nil.
 func (l *listener[T]) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
@@ -231,12 +228,12 @@ func (l *listener[T]) run(ctx context.Context) error {
 	}
 }
 
-// next waits for the next events, and begins the call of the first, or for the
-// mark. Not ok: the run is to end.
+// next blocks for the next events and begins the call of the first, or for the
+// mark. Not ok: the run must end.
 func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[T], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Since(l.made) // asked for once for the end of a call and the next one's beginning
+	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
 	l.mu.tempo.end(now)
 	for {
 		if l.mu.removed || ctx.Err() != nil {
@@ -257,8 +254,8 @@ func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[
 	}
 }
 
-// call gives the handler one event, whose call has begun. A panic costs that
-// event alone. Not ok: the listener has been removed.
+// call passes one event to the handler. A panic affects only that event. Not
+// ok: the listener was removed.
 func (l *listener[T]) call(e Event[T]) (ok bool) {
 	defer func() {
 		p := recover()
@@ -268,7 +265,7 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 		log := l.log.WithValues("handler", l.name, "key", e.Key.String(), "event", e.Type.String())
 		stack := string(debug.Stack())
 		l.panicked()
-		if p == nil { // nothing can stop a Goexit
+		if p == nil { // a Goexit cannot be stopped
 			l.remove()
 			log.Error(errors.New("runtime.Goexit"), "A handler called runtime.Goexit; it receives no more events", "stack", stack)
 			return
@@ -284,8 +281,8 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 	return true
 }
 
-// begin ends a call and begins the one for key. False: the listener has been
-// removed.
+// begin ends a call and begins the one for key. It returns false if the
+// listener was removed.
 func (l *listener[T]) begin(key Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -308,8 +305,8 @@ func (l *listener[T]) beginLocked(key Key, now time.Duration) {
 	}
 }
 
-// watch has a call that does not end logged. The alarm is set by the first call
-// after it has rung, and not for each, so that calls cost nothing more.
+// watch logs calls that do not end. The alarm is set only by the first call
+// after it fired, so that calls cost nothing extra.
 func (l *listener[T]) watch() (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -323,7 +320,7 @@ func (l *listener[T]) watch() (stop func()) {
 	}
 }
 
-// rung looks at the present call.
+// rung checks the present call.
 func (l *listener[T]) rung() {
 	l.mu.Lock()
 	now := time.Since(l.made)
@@ -345,7 +342,7 @@ func (l *listener[T]) panicked() {
 	l.mu.panics++
 }
 
-// remove ends the run: no further call begins after it returns.
+// remove ends the run: no call begins after it returns.
 func (l *listener[T]) remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -353,8 +350,8 @@ func (l *listener[T]) remove() {
 		return
 	}
 	l.mu.removed = true
-	l.mu.tempo.calling = false       // whether it returns is its own affair now
-	l.mu.waiting = &eventStream[T]{} // what waited is given back
+	l.mu.tempo.calling = false       // a running call is no longer observed
+	l.mu.waiting = &eventStream[T]{} // frees the waiting events
 	l.woken.Broadcast()
 }
 
@@ -376,7 +373,7 @@ func (l *listener[T]) snapshot() HandlerSnapshot {
 	}
 }
 
-// giveAgain gives the objects of scope again, if the handler sees it.
+// giveAgain redelivers the objects of scope, if the handler sees it.
 func (l *listener[T]) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change[T]]) {
 	l.mu.Lock()
 	seen := l.mu.filter == nil || l.mu.filter.Has(scope)
@@ -386,8 +383,8 @@ func (l *listener[T]) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Cha
 	}
 }
 
-// atOnesOwnInstant waits until nothing else happens, and tells of e. False: the
-// run is to end.
+// atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
+// It returns false if the run must end.
 func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[T]) bool {
 	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
 	if ctx.Err() != nil {

@@ -6,30 +6,32 @@ package informer
 import "time"
 
 const (
-	// longCall is what a call of a handler may take before the log names it, and
-	// again at each doubling.
+	// longCall is how long a call may take before it is logged, and again at
+	// each doubling.
 	longCall = time.Minute
-	// longestReported call; a handler that has not returned by then never does.
+	// longestReported is the longest call logged; a handler that has not
+	// returned by then never will.
 	longestReported = 1000 * time.Hour
-	// longBacklog of an every-event handler is logged, and each doubling of it. A
-	// level-triggered one is bounded by the objects.
+	// longBacklog is the backlog of an EveryEvent handler that is logged, and
+	// again at each doubling. Other backlogs are bounded by the objects.
 	longBacklog = 4096
-	// oldBacklog is how long its first event must have waited: a list that is
-	// being worked off is no lag.
+	// oldBacklog is how long its first event must have waited: working off a
+	// list is not a lag.
 	oldBacklog = time.Second
 	// overAgain is the least time between two logs of a backlog at its bound.
 	overAgain = time.Minute
 )
 
-// tempo is how a handler keeps up: pure, times are since the listener was made.
+// tempo measures how a handler keeps up. It is pure; times are since the
+// listener was made.
 type tempo struct {
 	calling        bool
-	key            Key // of the present call
+	key            Key
 	began, longest time.Duration
-	reported       time.Duration // of the present call; 0: not yet
-	backlog        int           // that was logged last; 0: none
-	merged         uint64        // updates, when that was logged last
-	mergedAt       time.Duration // and when that was
+	reported       time.Duration // of the present call; 0: none
+	backlog        int           // last logged; 0: none
+	merged         uint64        // merged updates when last logged
+	mergedAt       time.Duration // time of that log
 }
 
 func (p *tempo) begin(key Key, now time.Duration) {
@@ -41,7 +43,7 @@ func (p *tempo) end(now time.Duration) {
 	p.calling = false
 }
 
-// running is how long the present call has been running; 0: there is none.
+// running returns the duration of the present call; 0: none.
 func (p *tempo) running(now time.Duration) time.Duration {
 	if !p.calling {
 		return 0
@@ -49,8 +51,8 @@ func (p *tempo) running(now time.Duration) time.Duration {
 	return now - p.began
 }
 
-// overrun reports whether the present call is to be logged now, and when to look
-// again; 0: not before another call has begun.
+// overrun reports whether to log the present call now, and when to check again;
+// 0: not during this call.
 func (p *tempo) overrun(now time.Duration) (report bool, again time.Duration) {
 	if !p.calling {
 		return false, 0
@@ -65,8 +67,7 @@ func (p *tempo) overrun(now time.Duration) (report bool, again time.Duration) {
 	return report, limit - running
 }
 
-// behind reports whether a backlog of n whose first event is of age is to be
-// logged now.
+// behind reports whether to log a backlog of n whose first event has that age.
 func (p *tempo) behind(n int, age time.Duration) bool {
 	switch {
 	case n < longBacklog/2:
@@ -79,8 +80,8 @@ func (p *tempo) behind(n int, age time.Duration) bool {
 	return true
 }
 
-// over reports whether it is to be logged now that updates merge, so many by
-// now: at first, and again once a minute while more do.
+// over reports whether to log that updates merge: the first time, and then at
+// most once a minute while more do.
 func (p *tempo) over(merged uint64, now time.Duration) bool {
 	if merged == p.merged || p.merged > 0 && now-p.mergedAt < overAgain {
 		return false
@@ -89,10 +90,9 @@ func (p *tempo) over(merged uint64, now time.Duration) bool {
 	return true
 }
 
-// millis is a time as backlogs keep it.
 func millis(t time.Duration) uint32 { return uint32(t.Milliseconds()) }
 
-// ageOf is how long before now at was, in the wrapping time of backlogs.
+// ageOf returns the time from at to now, in the wrapping time of backlogs.
 func ageOf(at uint32, now time.Duration) time.Duration {
 	return time.Duration(millis(now)-at) * time.Millisecond
 }

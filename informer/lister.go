@@ -18,32 +18,32 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// Lister reads an informer's objects, those of its scopes. What it returns is
-// shared by all readers and must not be changed: Copy it first. Each loop over
-// an iterator sees the objects as they were when the loop began, in no
-// particular order, and holds no lock. Objects that cannot be decoded are left
-// out, save for Get, which says so, and Undecodable, which lists them; what the
-// transform refuses stays in its last state that it has accepted. A Lister
-// is a value, safe for concurrent use; it never blocks and never asks the server.
+// Lister reads the objects of an informer's scopes. They are shared by all
+// readers and must not be modified: Copy them first. Each loop over an iterator
+// sees the objects as of its start, in no particular order, and holds no lock.
+// Undecodable objects are omitted, except that Get returns an error for them
+// and Undecodable lists them; an object that the transform refuses stays in its
+// last accepted state. A Lister is a value, safe for concurrent use; it never
+// blocks and never asks the server.
 type Lister[T Object] struct{ v *view }
 
-// view is what a Lister looks at, and through.
+// view is what a Lister reads.
 type view struct {
 	store    *store.Indexer[Object]
-	resource func() schema.GroupResource // for NotFound; nil: the kind stands in
-	// namespaced says whether objects of the kind live in namespaces, and whether
-	// that is known; nil: it never is.
+	resource func() schema.GroupResource // for NotFound; nil: use the kind
+	// namespaced reports whether the kind is namespaced, and whether that is
+	// known; nil: it never is.
 	namespaced func() (namespaced, known bool)
 	sight      *atomic.Pointer[sight]
-	guard      *mutationGuard // notes what is read; nil: none
+	guard      *mutationGuard // records reads; nil: none
 }
 
 func newLister[T Object](store *store.Indexer[Object], resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard) Lister[T] {
 	return Lister[T]{&view{store, resource, namespaced, sight, guard}}
 }
 
-// look reads what is there and through what it is seen, both of one moment:
-// the number of a scope means nothing beyond the sight that has it.
+// look reads the store and the sight at the same moment: a scope number is
+// valid only with its sight.
 func look[R any](through *atomic.Pointer[sight], read func() R) (*sight, R) {
 	for {
 		s := through.Load()
@@ -53,27 +53,32 @@ func look[R any](through *atomic.Pointer[sight], read func() R) (*sight, R) {
 	}
 }
 
-// QueryOptions choose objects for List: those that match everything that is
+// QueryOptions select objects for List: those that match all fields that are
 // set. Zero: all.
 type QueryOptions struct {
 	Namespace  string          // empty: all
 	Selector   labels.Selector // nil: all
 	Index      string          // empty: no index
-	IndexValue string          // with Index
-	// IndexValues, with Index and in place of IndexValue, have the objects that have
+	IndexValue string          // used with Index
+	// IndexValues, used with Index in place of IndexValue, selects objects with
 	// any of these values, each once.
 	IndexValues []string
-	// Unsynced also reads while a first list has not arrived: what is known so far,
-	// which may be nothing or a part. Without it that is a *NotSyncedError.
+	// Unsynced allows reads before the first list has arrived: they return what
+	// is known, possibly nothing. Otherwise they return a *NotSyncedError.
 	Unsynced bool
 }
 
-// Get returns the object of key, or a NotFound of apierrors, an
-// *UndecodableError (with the last state that the transform has accepted, where
-// it is the transform that refuses the object, else with no object), a *NamespaceError when key has a namespace and the kind is
-// cluster-scoped, or the reverse, an *OutOfScopeError when key's namespace is not
-// watched, a *NotSyncedError when the first list has not arrived and the object is
-// not known, or a *ReleasedError.
+// Get returns the object of key. Its errors are:
+//
+//   - NotFound of apierrors
+//   - *UndecodableError, with the last accepted state if the transform refuses
+//     the object, else with no object
+//   - *NamespaceError if key has a namespace and the kind is cluster-scoped, or
+//     the reverse
+//   - *OutOfScopeError if the namespace is not watched
+//   - *NotSyncedError if the first list has not arrived and the object is not
+//     known
+//   - *ReleasedError
 func (l Lister[T]) Get(key Key) (T, error) {
 	var none T
 	if l.v == nil {
@@ -95,7 +100,7 @@ func (l Lister[T]) Get(key Key) (T, error) {
 	}
 }
 
-// missing is why there is no object of key.
+// missing returns why there is no object of key.
 func (l Lister[T]) missing(key Key, s *sight) error {
 	kind := l.v.store.Kind
 	switch {
@@ -117,7 +122,7 @@ func (l Lister[T]) missing(key Key, s *sight) error {
 	return apierrors.NewNotFound(resource, key.String())
 }
 
-// misplaced: no object of the kind can have the namespace, whatever its name.
+// misplaced reports whether no object of the kind can be in namespace.
 func (v *view) misplaced(namespace string) bool {
 	if v.namespaced == nil {
 		return false
@@ -126,9 +131,9 @@ func (v *view) misplaced(namespace string) bool {
 	return known && namespaced == (namespace == "")
 }
 
-// All yields every object that is known: nothing before the first list, and
-// nothing of an informer that was released. It is for code that has waited for
-// the sync, as a reconciler does; List says why there is nothing.
+// All yields every known object: none before the first list, and none after a
+// release. Use it where the informer has synced, as in a reconciler; List
+// returns an error instead.
 func (l Lister[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l.v == nil {
@@ -143,7 +148,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 	}
 }
 
-// sees also notes that the row's object is read.
+// sees reports whether s sees the row, and records the read of its object.
 func (v *view) sees(s *sight, r *store.Row[Object]) bool {
 	if !r.Readable() || !r.Scopes.SeenBy(s.scopes) {
 		return false
@@ -167,7 +172,7 @@ func matching[T Object](objects iter.Seq[T], s labels.Selector) iter.Seq[T] {
 	}
 }
 
-// shelf yields the objects that an index has for a value.
+// shelf yields the objects of one value of an index.
 func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for r := range l.rows(index, value) {
@@ -192,8 +197,8 @@ func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row[Object]] {
 	}
 }
 
-// ByIndex yields the objects that the named index has for value. Its errors are
-// those of List.
+// ByIndex yields the objects of value in the named index. Its errors are those
+// of List.
 func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 	if err := l.known(name); err != nil {
 		return nil, err
@@ -204,8 +209,8 @@ func (l Lister[T]) ByIndex(name, value string) (iter.Seq[T], error) {
 	return l.shelf(name, value), nil
 }
 
-// IndexValuesOf returns the values that the named index gives for obj, which need
-// not be stored. A panic of the index function is an error.
+// IndexValuesOf returns the values of obj in the named index; obj need not be
+// stored. A panic of the index function is an error.
 func (l Lister[T]) IndexValuesOf(name string, obj T) ([]string, error) {
 	if err := l.known(name); err != nil {
 		return nil, err
@@ -213,8 +218,8 @@ func (l Lister[T]) IndexValuesOf(name string, obj T) ([]string, error) {
 	return l.v.store.Ask(name, object(obj))
 }
 
-// any yields the objects that the named index has for one of values, each once,
-// all of one moment.
+// any yields the objects with any of values in the named index, each once, all
+// of one moment.
 func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row[Object]] {
 	return func(yield func(*store.Row[Object]) bool) {
 		s, all := look(l.v.sight, func() []store.Found[Object] { return l.v.store.Lookups(name, values) })
@@ -258,11 +263,12 @@ func (l Lister[T]) known(index string) error {
 	return nil
 }
 
-// List returns the chosen objects. It never takes ignorance for absence: before
-// the first list of each scope it is a *NotSyncedError, unless opts say Unsynced.
-// It is an *OutOfScopeError when opts name a namespace that is not watched, a
-// *NamespaceError when they name one of a cluster-scoped kind, a *ReleasedError
-// when the informer was released, and an error when there is no such index.
+// List returns the selected objects. It never returns an incomplete result
+// without an error: before the first list of each scope it returns a
+// *NotSyncedError, unless opts allow Unsynced. Further errors are an
+// *OutOfScopeError for a namespace that is not watched, a *NamespaceError for a
+// namespace of a cluster-scoped kind, a *ReleasedError after a release, and an
+// error for an unknown index.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	if err := l.readable(opts.Namespace, opts.Unsynced); err != nil {
 		return nil, err
@@ -300,8 +306,8 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	}, opts.Selector)), nil
 }
 
-// readable is why objects of namespace cannot be read, an empty one being all
-// namespaces. partly: what is known before the first list is wanted too.
+// readable returns why objects of namespace (empty: all) cannot be read.
+// partly: reads before the first list are allowed.
 func (l Lister[T]) readable(namespace string, partly bool) error {
 	if l.v == nil {
 		return &NotSyncedError{}
@@ -320,8 +326,8 @@ func (l Lister[T]) readable(namespace string, partly bool) error {
 	return nil
 }
 
-// Undecodable yields the objects of the Lister's scopes that cannot be decoded,
-// as they were at one moment, when the loop began, sorted by key.
+// Undecodable yields the undecodable objects of the Lister's scopes as of the
+// start of the loop, sorted by key.
 func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
 	return func(yield func(Undecodable) bool) {
 		if l.v == nil {
@@ -336,13 +342,13 @@ func (l Lister[T]) Undecodable() iter.Seq[Undecodable] {
 	}
 }
 
-// sight is what the Listers of a handle see. It is immutable: another one takes
-// its place.
+// sight is what the Listers of a handle see. It is immutable and replaced as a
+// whole.
 type sight struct {
 	scopes     *store.ScopeSet // nil: all
-	namespaces map[string]bool // that are watched; nil: all
-	synced     <-chan struct{} // nil: it is
-	gone       error           // there is nothing to see
+	namespaces map[string]bool // watched; nil: all
+	synced     <-chan struct{} // nil: synced
+	gone       error           // why nothing can be read
 }
 
 func (s *sight) covers(namespace string) bool { return s.namespaces == nil || s.namespaces[namespace] }

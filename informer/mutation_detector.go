@@ -20,52 +20,52 @@ import (
 )
 
 const (
-	mutationPass   = time.Minute // between comparisons of all that is kept, a quarter more or less
-	sampleLimit    = 256         // objects of an informer, of a sample
-	retiredLimit   = 4096        // replaced objects that are still kept
-	readsLimit     = 16384       // remembered reads of what runs
-	handLimit      = 1000        // objects compared when a visit ends; the next pass compares others
-	pastLimit      = 256         // ended visits that are remembered
+	mutationPass   = time.Minute // between comparisons of all copies, plus or minus a quarter
+	sampleLimit    = 256         // objects per informer in a sample
+	retiredLimit   = 4096        // copies of replaced objects
+	readsLimit     = 16384       // remembered reads
+	handLimit      = 1000        // objects compared when a visit ends; the next pass compares the rest
+	pastLimit      = 256         // remembered past visits
 	bystanderLimit = 8           // named
-	saidLimit      = 1024        // fields of objects that are not logged again
+	saidLimit      = 1024        // fields not logged again
 )
 
 var errChanged = errors.New("a shared object was changed")
 
-// MutationDetector compares what informers have given out with copies of it,
-// and knows who ran meanwhile. A SharedInformerFactory has one for all its
-// informers, an informer of New its own. Safe for concurrent use.
+// MutationDetector compares the objects of informers with copies, and knows
+// which code ran meanwhile. A SharedInformerFactory has one for all its
+// informers; an informer made by New has its own. Safe for concurrent use.
 type MutationDetector struct {
 	detection MutationDetection
 	log       logr.Logger
 	kept      sync.Map      // from the shared object to its *kept
-	clock     atomic.Uint64 // counts beginnings and ends of visits
-	visitors  atomic.Int64  // that run
+	clock     atomic.Uint64 // counts starts and ends of visits
+	visitors  atomic.Int64  // now running
 	mu        struct {
 		sync.Mutex
-		running  []*visit // and those whose objects are being compared
+		running  []*visit // includes those whose objects are being compared
 		past     deque.Deque[visit]
 		reads    deque.Deque[read]
 		retired  deque.Deque[*kept]
 		said     map[string]bool
-		lastPass uint64 // by the clock
+		lastPass uint64 // by clock
 	}
 }
 
-// visit is a handler's call or a reconcile, from its beginning to its end.
+// visit is one call of a handler, or one reconcile.
 type visit struct {
 	who      fmt.Stringer
-	from, to uint64 // by the clock; to is 0 while it runs
+	from, to uint64 // by clock; to is 0 while it runs
 	given    []*kept
 }
 
-// read is an object that a Lister gave while something ran.
+// read is a read of an object by a Lister during a visit.
 type read struct {
 	object *kept
 	at     uint64
 }
 
-// newMutationDetector is nil where nothing is to be detected.
+// newMutationDetector returns nil if the detector is off.
 func newMutationDetector(detection MutationDetection, log logr.Logger) *MutationDetector {
 	detection = detection.completed()
 	if !(detection.Rate > 0) {
@@ -77,8 +77,8 @@ func newMutationDetector(detection MutationDetection, log logr.Logger) *Mutation
 	return d
 }
 
-// Begin notes that who runs, such as a reconciler for its key, until it calls
-// end. What Listers gave meanwhile is then compared.
+// Begin records that who runs, such as a reconciler for its key, until end is
+// called. The objects that Listers returned meanwhile are then compared.
 func (d *MutationDetector) Begin(who fmt.Stringer) (end func()) {
 	v := d.begin(who)
 	return func() { d.end(v) }
@@ -107,7 +107,8 @@ func (d *MutationDetector) end(v *visit) {
 	d.forget(v)
 }
 
-// inHand ends v, and is what it was given and what was read while it ran.
+// inHand ends v and returns the objects that it was given or that were read
+// during it.
 func (d *MutationDetector) inHand(v *visit) []*kept {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -127,7 +128,7 @@ func (d *MutationDetector) inHand(v *visit) []*kept {
 	return hand
 }
 
-// forget lets go of v, and of the reads that nothing needs that still runs.
+// forget removes v, and the reads that no running visit needs.
 func (d *MutationDetector) forget(v *visit) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -145,7 +146,7 @@ func (d *MutationDetector) forget(v *visit) {
 	}
 }
 
-// touch notes that obj was read by one of those who run.
+// touch records that obj was read during a visit.
 func (d *MutationDetector) touch(obj Object) {
 	if d.visitors.Load() == 0 {
 		return
@@ -171,7 +172,6 @@ func (d *MutationDetector) find(obj Object) *kept {
 	return nil
 }
 
-// check compares k with its copy.
 func (d *MutationDetector) check(k *kept) {
 	start := d.clock.Load()
 	fields := differences(k.truth, k.object)
@@ -194,7 +194,7 @@ func (d *MutationDetector) check(k *kept) {
 	d.report(m)
 }
 
-// whoRan are those who ran since k was last seen unchanged: who had it in hand,
+// whoRan returns the visits since k was last seen unchanged: those that had it,
 // and the others.
 func (d *MutationDetector) whoRan(k *kept) (had, ran []fmt.Stringer) {
 	d.mu.Lock()
@@ -215,7 +215,7 @@ func (d *MutationDetector) whoRan(k *kept) (had, ran []fmt.Stringer) {
 	return had, ran
 }
 
-// readLocked: k was read while v ran.
+// readLocked reports whether k was read during v.
 func (d *MutationDetector) readLocked(k *kept, v *visit) bool {
 	for i := d.mu.reads.Front(); i < d.mu.reads.Back(); i++ {
 		if r := d.mu.reads.At(i); r.object == k && r.at >= v.from && (v.to == 0 || r.at < v.to) {
@@ -225,7 +225,7 @@ func (d *MutationDetector) readLocked(k *kept, v *visit) bool {
 	return false
 }
 
-// texts names each once, and not too many.
+// texts returns the distinct names, up to a limit.
 func texts(who []fmt.Stringer) (out []string) {
 	for _, w := range who {
 		if text := fmt.Sprint(w); !slices.Contains(out, text) && len(out) < bystanderLimit {
@@ -252,7 +252,7 @@ func (d *MutationDetector) report(m Mutation) {
 	d.detection.OnMutation(m)
 }
 
-// news: a field of m has not been told of yet.
+// news reports whether a field of m was not logged before.
 func (d *MutationDetector) news(m Mutation) (news bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -267,7 +267,7 @@ func (d *MutationDetector) news(m Mutation) (news bool) {
 	return news
 }
 
-// run compares all that is kept from time to time, until ctx ends.
+// run compares all copies from time to time, until ctx ends.
 func (d *MutationDetector) run(ctx context.Context) error {
 	for {
 		timer := time.NewTimer(mutationPass*3/4 + simhook.Duration(simhook.Of(ctx), "mutation detector", mutationPass/2))
@@ -281,8 +281,8 @@ func (d *MutationDetector) run(ctx context.Context) error {
 	}
 }
 
-// pass compares all that is kept, and lets go of what was replaced, or is of a
-// sample, since before the last pass.
+// pass compares all copies, and drops those that were replaced, or are part of
+// a sample, since before the last pass.
 func (d *MutationDetector) pass() {
 	last := d.nextPass()
 	d.kept.Range(func(_, v any) bool {

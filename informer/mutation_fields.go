@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	mostFields = 8   // that are named of one object
-	mostDepth  = 100 // of fields in fields
+	mostFields = 8   // named per object
+	mostDepth  = 100 // of nested fields
 )
 
 var (
@@ -25,9 +25,8 @@ var (
 	plainKey     = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// differences are the fields in which two objects differ, none if they are
-// equal. Nothing and empty are equal, as they are on the wire. An object that
-// changes while it is read differs.
+// differences returns the fields in which two objects differ. Nil and empty are
+// equal, as on the wire. An object that changes while it is read differs.
 func differences(was, is Object) (fields []string) {
 	d := differ{}
 	defer func() {
@@ -45,14 +44,14 @@ func differences(was, is Object) (fields []string) {
 	return d.fields
 }
 
-// differ walks two values at the same time.
+// differ walks two values in parallel.
 type differ struct {
 	path   []pathStep
 	fields []string
-	opaque int // within structs whose fields only their own methods read
+	opaque int // depth within structs whose fields only their methods read
 }
 
-// pathStep leads from a value to one in it.
+// pathStep is one step from a value to a value in it.
 type pathStep struct {
 	of  reflect.Type
 	at  int
@@ -107,9 +106,8 @@ func (d *differ) equal(equal bool) {
 	}
 }
 
-// structs compares the exported fields, which are the object's, and not others,
-// which may be what a method keeps for later. Where there are only others it
-// compares those, as one.
+// structs compares the exported fields. Unexported ones may be caches of
+// methods; they are compared, as a whole, only if there are no others.
 func (d *differ) structs(was, is reflect.Value) {
 	if was.Type() == quantityType && was.CanInterface() {
 		if !d.whole(was, is) && !sameQuantity(was, is) {
@@ -141,7 +139,7 @@ func (d *differ) whole(was, is reflect.Value) bool {
 	return len(inner.fields) == 0
 }
 
-// sameQuantity compares copies: a Quantity's methods write to it.
+// sameQuantity compares copies, because the methods of a Quantity write to it.
 func sameQuantity(was, is reflect.Value) bool {
 	a, b := was.Interface().(resource.Quantity).DeepCopy(), is.Interface().(resource.Quantity).DeepCopy()
 	return a.Cmp(b) == 0 && a.Format == b.Format
@@ -197,7 +195,7 @@ func (d *differ) found() {
 	d.fields = append(d.fields, text.String())
 }
 
-// String is the step as a JSON path has it.
+// String returns the step in JSON path notation.
 func (s pathStep) String() string {
 	switch s.of.Kind() {
 	case reflect.Struct:
@@ -216,7 +214,7 @@ func (s pathStep) String() string {
 		}
 		key := s.key.String()
 		if s.of.Elem().Kind() == reflect.Interface && plainKey.MatchString(key) {
-			return "." + key // of JSON, where a map may be a struct
+			return "." + key // of JSON, where a map may stand for a struct
 		}
 		return fmt.Sprintf("[%.80q]", key)
 	}

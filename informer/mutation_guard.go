@@ -11,18 +11,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// mutationGuard is the MutationDetector's place in one informer.
+// mutationGuard is the part of a MutationDetector in one informer.
 type mutationGuard struct {
 	*MutationDetector
 	kind       func() schema.GroupVersionKind
-	mend       func(*kept) bool // puts the truth into the store
-	holds      func(*kept) bool // the store does
-	count      atomic.Int64     // objects kept
+	mend       func(*kept) bool // restores the copy in the store
+	holds      func(*kept) bool // reports whether the store has the object
+	count      atomic.Int64     // of kept objects
 	found      atomic.Uint64
-	unfaithful atomic.Bool // the kind's copies differ from their originals
+	unfaithful atomic.Bool // copies of the kind differ from their originals
 }
 
-// kept is a shared object and what it is to be.
+// kept is a shared object and its copy.
 type kept struct {
 	guard   *mutationGuard
 	key     Key
@@ -30,12 +30,11 @@ type kept struct {
 	truth   Object
 	since   uint64        // by the detector's clock
 	good    atomic.Uint64 // when it was last seen unchanged
-	read    atomic.Uint64 // when a read of it was last noted
-	retired atomic.Uint64 // when another version took its place; 0: it has not
-	found   atomic.Bool   // changed
+	read    atomic.Uint64 // when a read was last recorded
+	retired atomic.Uint64 // when another version replaced it; 0: current
+	found   atomic.Bool   // a mutation was reported
 }
 
-// handlerName is who runs in a listener.
 type handlerName struct{ name, kind string }
 
 func (h handlerName) String() string { return fmt.Sprintf("handler %q of %s", h.name, h.kind) }
@@ -50,8 +49,8 @@ func (g *mutationGuard) offer(offered []*kept, key Key, obj Object) []*kept {
 	return offered
 }
 
-// keep makes the copy. It is nil where obj is kept already, and where its type's
-// DeepCopyObject makes something else of it: there a difference says nothing.
+// keep copies obj. It returns nil if obj is kept already, or if the copy
+// differs from it because of its type's DeepCopyObject.
 func (g *mutationGuard) keep(key Key, obj Object) *kept {
 	truth, err := faithfulCopy(obj)
 	if err != nil {
@@ -82,8 +81,8 @@ func faithfulCopy(obj Object) (truth Object, err error) {
 	return truth, nil
 }
 
-// retire compares k, which handlers may still be given as what was before, and
-// keeps it for a pass or two.
+// retire compares k and keeps it for another pass or two, since handlers may
+// still receive it as Old.
 func (k *kept) retire() {
 	d := k.guard.MutationDetector
 	if !k.retired.CompareAndSwap(0, d.clock.Load()) {
@@ -96,7 +95,7 @@ func (k *kept) retire() {
 	}
 }
 
-// shelve notes that k is retired, and returns whom there is no more room for.
+// shelve records that k is retired, and returns the one that it displaces.
 func (d *MutationDetector) shelve(k *kept) (late *kept) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -113,7 +112,7 @@ func (k *kept) drop() {
 	}
 }
 
-// leave compares what the informer has for the last time, and lets it go.
+// leave compares all objects of the informer once more and drops them.
 func (g *mutationGuard) leave() {
 	g.kept.Range(func(_, v any) bool {
 		if k := v.(*kept); k.guard == g {

@@ -15,23 +15,23 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
-// following is a label selector on Namespaces that a handle follows: by an
-// informer of their metadata in the same factory.
+// following is a namespace selector that a handle follows, through an informer
+// of namespace metadata in the same factory.
 type following struct {
 	selector   string
 	namespaces *SharedInformer[*metav1.PartialObjectMetadata]
-	// The core's critical section guards the rest.
+	// The core's critical section guards the fields below.
 	chosen []string
-	known  bool // the first list of the namespaces is stored
+	known  bool // the first list of namespaces is stored
 	member *nursery.Member
 }
 
-// namespaceInformer follows the namespaces that selector chooses.
+// namespaceInformer returns an informer of the namespaces that match selector.
 func namespaceInformer(f *SharedInformerFactory, selector string) *SharedInformer[*metav1.PartialObjectMetadata] {
 	return ForMetadata(f, schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Scope{LabelSelector: selector})
 }
 
-// checkNamespaces is misuse of the namespaces of scopes.
+// checkNamespaces returns misuse of the namespaces in scopes.
 func (c *core) checkNamespaces(scopes []Scope) error {
 	for _, s := range scopes {
 		switch _, err := labels.Parse(s.NamespaceSelector); {
@@ -47,7 +47,7 @@ func (c *core) checkNamespaces(scopes []Scope) error {
 	return nil
 }
 
-// followAll follows what scopes choose namespaces by. It starts nothing yet.
+// followAll returns followings for the selectors in scopes. It starts nothing.
 func (c *core) followAll(scopes []Scope) []*following {
 	var out []*following
 	for _, s := range scopes {
@@ -58,7 +58,7 @@ func (c *core) followAll(scopes []Scope) []*following {
 	return out
 }
 
-// takeOverLocked has h follow these instead of those, which it returns.
+// takeOverLocked makes h follow these selectors, and returns the previous ones.
 func (c *core) takeOverLocked(h *handle, follows []*following) (before []*following) {
 	before, h.follows = h.follows, follows
 	for _, f := range follows {
@@ -81,7 +81,8 @@ func unfollow(follows []*following) {
 	}
 }
 
-// keepUp has h cover the namespaces that are there, each time they change.
+// keepUp makes h cover the selected namespaces, and updates it when they
+// change.
 func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 	changed := make(chan struct{}, 1)
 	tell := func(Event[*metav1.PartialObjectMetadata]) {
@@ -92,7 +93,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 	}
 	name := fmt.Sprintf("scopes of %s", c.kind.Kind)
 	if _, err := f.namespaces.AddHandler(tell, HandlerOptions{Name: name, Resync: -1}); err != nil {
-		return nil // released, or the run is at its end
+		return nil // released, or the run is ending
 	}
 	select {
 	case <-f.namespaces.Synced():
@@ -109,7 +110,7 @@ func (c *core) keepUp(ctx context.Context, h *handle, f *following) error {
 	}
 }
 
-// choose has h cover the namespaces that f has now.
+// choose makes h cover the namespaces that f selects now.
 func (c *core) choose(h *handle, f *following) {
 	var chosen []string
 	for ns := range f.namespaces.Lister().All() {
@@ -132,7 +133,7 @@ func (c *core) chooseUnder(h *handle, f *following, chosen []string) {
 	}
 }
 
-// chosenOf is scopes with the namespaces that are chosen by now. open: some are
+// chosenOf returns scopes with the namespaces selected so far. open: some are
 // not known, or never will be.
 func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 	for _, s := range scopes {
@@ -157,7 +158,7 @@ func (h *handle) chosenOf(scopes []Scope) (plain []Scope, open bool) {
 	return plain, open
 }
 
-// state is where the choice of namespaces stands: in the words of their watch.
+// state returns the state of the selection: that of the namespace watch.
 func (f *following) state(clusterWide, known bool) ScopeState {
 	s := ScopeState{State: StateWaiting}
 	if of := f.namespaces.handle.fed.Load(); of != nil {

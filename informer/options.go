@@ -12,49 +12,48 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/gate"
 )
 
-// Options of the informers of a SharedInformerFactory, or of one made by New.
-// The zero value is fit for production.
+// Options configure the informers of a SharedInformerFactory, or one made by
+// New. The zero value is suitable for production.
 type Options struct {
-	// Namespaces that an informer covers when For names no scope. Empty: all.
+	// Namespaces of informers for which For has no scope. Empty: all.
 	Namespaces []string
-	// Resync gives each handler every object again this often, spread by up to a
-	// tenth. 0: never.
+	// Resync is how often each handler receives every object again, with a
+	// jitter of a tenth. 0: never.
 	Resync time.Duration
 	// ResyncByKind overrides Resync for some kinds; negative: never.
 	ResyncByKind map[schema.GroupKind]time.Duration
-	// KeepManagedFields keeps metadata.managedFields in the objects. They are
-	// stripped otherwise: a fifth of a typical object's memory. The method of the
-	// same name keeps them for one informer.
+	// KeepManagedFields keeps metadata.managedFields in the objects. Otherwise
+	// they are dropped, which saves a fifth of a typical object's memory. The
+	// method of the same name keeps them for one informer.
 	KeepManagedFields bool
-	// PagedLists asks for lists page by page instead of streaming lists.
+	// PagedLists disables streaming lists.
 	PagedLists bool
 	// PageSize of paged lists. 0: 500.
 	PageSize int64
-	// ConcurrentLists bounds how many lists the factory's informers have under way
-	// at a time, streaming ones among them; the smallest go first. A list that the
-	// server says nothing of for a second counts no more. Kinds whose last request
-	// was refused or failed have as many places of their own. 0: 4.
+	// ConcurrentLists bounds the lists, including streaming ones, that the
+	// factory's informers have in flight; the smallest go first. A list without
+	// data for a second no longer counts. Kinds whose last request was refused
+	// or failed have as many separate places. 0: 4.
 	ConcurrentLists int
-	// ListFromCache lets the first list be any state that the server has at
-	// hand (resourceVersion 0), as older clients do. It may be older than what
-	// this process or another has seen.
+	// ListFromCache lets the server answer the first list from its cache
+	// (resourceVersion 0), as older clients do. The result may be older than
+	// what this or another process has seen.
 	ListFromCache bool
 	// Audit is how often, on average and spread by half, each scope is compared
-	// with the server at the same resourceVersion, by a list of the metadata
-	// alone. What differs, because the server has lost an event, is counted,
-	// logged and repaired by a list. It costs as many bytes of metadata as there
-	// are objects: some hours are fit. 0: never.
+	// with the server at the same resourceVersion, by a list of the metadata.
+	// Differences, which mean that the server lost an event, are counted,
+	// logged and repaired by a list. An audit transfers the metadata of all
+	// objects; some hours are appropriate. 0: never.
 	Audit time.Duration
-	// DetectMutations finds who changes the objects that all readers share. Zero:
-	// off.
+	// DetectMutations finds code that modifies shared objects. Zero: off.
 	DetectMutations MutationDetection
-	// Logger for what a person must know. Zero: nothing is logged.
+	// Logger for messages to operators. Zero: nothing is logged.
 	Logger logr.Logger
 
 	detector *MutationDetector // of the factory
 }
 
-// resyncOf is the resync period of kind; 0: never.
+// resyncOf returns the resync period of kind; 0: never.
 func (o Options) resyncOf(kind schema.GroupKind) time.Duration {
 	if d, ok := o.ResyncByKind[kind]; ok {
 		return max(d, 0)

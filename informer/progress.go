@@ -12,20 +12,19 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 )
 
-// Progress says what an informer has in hand. Unlike a Snapshot it can always be
-// taken: it waits for no lock that is held while the program's functions are called.
+// Progress is the present work of an informer. Unlike Snapshot it uses no lock
+// that is held while user code runs, so it is always available.
 type Progress struct {
 	Kind schema.GroupVersionKind
-	// Tasks of the informer that call the program's functions: storing a batch, which
-	// calls index functions, and transforming an object. One that has never begun is
-	// left out.
+	// Tasks that call user code: storing a batch, which calls index functions,
+	// and transforming an object. A task that has never begun is omitted.
 	Tasks []Task
 	// Handlers in the order in which they joined.
 	Handlers []HandlerSnapshot
 }
 
-// roster knows the tasks, handlers and scopes of a core by a lock of its own, which
-// nobody holds while calling anything: so where they stand can be said while an index
+// roster knows the tasks, handlers and scopes of a core. Its lock is never held
+// while other code is called, so their state is available even while an index
 // function hangs in the critical section.
 type roster struct {
 	mu struct {
@@ -33,17 +32,17 @@ type roster struct {
 		hands   []*hand
 		members []*member
 		seats   []seat   // by scope
-		choices []choice // of namespaces
+		choices []choice // of namespace selectors
 	}
 }
 
-// seat is a scope that is watched.
+// seat is a watched scope.
 type seat struct {
 	*watched
 	reflector *reflector.Reflector[Object]
 }
 
-// choice is a choice of namespaces that a handle follows.
+// choice is a namespace selector that a handle follows.
 type choice struct {
 	*following
 	clusterWide, known bool

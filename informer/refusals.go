@@ -14,24 +14,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// refusals are the objects that the transform has refused and is given again.
+// refusals are the objects that the transform refused, to be retried.
 type refusals struct {
 	mu struct {
 		sync.Mutex
 		waiting map[Key]refusedObject
 		running bool
 	}
-	woken chan struct{} // holds one token when waiting has more
+	woken chan struct{} // has one token if waiting has grown
 }
 
-// refusedObject is one object that the transform has refused.
 type refusedObject struct {
 	entry    *Undecodable
 	failures int
-	at       time.Time // of the next try
+	at       time.Time // of the next attempt
 }
 
-// retryRefused has what the transform refuses of deltas given to it again.
+// retryRefused schedules retries for refused objects in deltas.
 func (c *core) retryRefused(deltas []store.Delta[Object]) {
 	for i := range deltas {
 		if !base.IsNil(deltas[i].Refused) {
@@ -40,18 +39,18 @@ func (c *core) retryRefused(deltas []store.Delta[Object]) {
 	}
 }
 
-// retryLater has what the transform refuses of key given to it again.
+// retryLater schedules a retry for the refused object of key.
 func (c *core) retryLater(key Key) {
 	u := c.indexer.Refused(key)
 	if u == nil {
-		return // something newer has come
+		return // a newer version has arrived
 	}
 	if c.refusals.add(u, time.Now()) {
-		_, _ = c.group.Spawn(c.retryRefusals) // an error is the end of the run
+		_, _ = c.group.Spawn(c.retryRefusals) // an error means that the run has ended
 	}
 }
 
-// add notes u. first: nobody tries yet what waits.
+// add adds u. first: no goroutine retries yet.
 func (r *refusals) add(u *Undecodable, now time.Time) (first bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +69,8 @@ func (r *refusals) add(u *Undecodable, now time.Time) (first bool) {
 	return first
 }
 
-// due are those whose time has come, and how long it is to the next. None of
-// either: nothing waits, and the caller is to end.
+// due returns the objects due now, and the time until the next. Both are empty
+// if nothing waits and the caller must end.
 func (r *refusals) due(now time.Time) (due []refusedObject, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,12 +89,12 @@ func (r *refusals) due(now time.Time) (due []refusedObject, wait time.Duration) 
 	return due, wait
 }
 
-// tried takes one off, or puts it off when the transform has refused it again.
+// tried removes an object, or reschedules it if the transform refused it again.
 func (r *refusals) tried(one refusedObject, refused bool, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.waiting[one.entry.Key].entry != one.entry {
-		return // another version has been refused meanwhile
+		return // another version was refused meanwhile
 	}
 	if !refused {
 		delete(r.mu.waiting, one.entry.Key)
@@ -106,8 +105,7 @@ func (r *refusals) tried(one refusedObject, refused bool, now time.Time) {
 	r.mu.waiting[one.entry.Key] = one
 }
 
-// retryRefusals gives the transform again what it has refused, until nothing is
-// left of it or ctx ends.
+// retryRefusals retries refused objects until none is left or ctx ends.
 func (c *core) retryRefusals(ctx context.Context) error {
 	for {
 		due, wait := c.refusals.due(time.Now())
@@ -129,7 +127,8 @@ func (c *core) retryRefusals(ctx context.Context) error {
 	}
 }
 
-// pause waits for d, or until more waits, and reports whether ctx is alive.
+// pause waits for d, or until more objects wait, and reports whether ctx is
+// alive.
 func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -142,11 +141,11 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// retry gives u to the transform, and reports whether it is refused again.
+// retry passes u to the transform, and reports whether it is refused again.
 func (c *core) retry(u *Undecodable) (refused bool) {
 	original, ok := u.Original.(Object)
 	if !ok || c.indexer.Refused(u.Key) != u {
-		return false // something newer has come
+		return false // a newer version has arrived
 	}
 	transform := c.transform()
 	obj, err := base.CallTransform(func(obj Object) (Object, error) { return transform(Copy(obj)) }, original)

@@ -10,43 +10,43 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// HandlerOptions of one handler. The zero value suits a level-triggered
-// handler: it is told of states, merged per key while it is busy.
+// HandlerOptions configure one handler. The zero value is a level-triggered
+// handler: it receives states, merged per key while it is busy.
 type HandlerOptions struct {
-	// Logger for what is to be said of the handler. Zero: the informer's.
+	// Logger for messages about the handler. Zero: the informer's.
 	Logger logr.Logger
 	// Name in logs, metrics and Snapshot. Empty: "handler N".
 	Name string
-	// Resync gives every object again this often. 0: the factory's default for
-	// the kind. Negative: never.
+	// Resync is how often the handler receives every object again. 0: the
+	// factory's default for the kind. Negative: never.
 	Resync time.Duration
-	// EveryEvent gives each event in the order of the stream instead of merging
-	// per key, up to BacklogBytes.
+	// EveryEvent delivers each event in stream order, up to BacklogBytes,
+	// instead of merging per key.
 	EveryEvent bool
-	// BacklogBytes bound what waits for an EveryEvent handler. Above it,
-	// consecutive updates of an object merge; additions and deletions never do, so
-	// that a slow handler's backlog still grows with them and with the number of
-	// objects. An event counts for itself and for the state that it replaces or
-	// ends, which only backlogs hold: by the size in which the server sent it, or
-	// 4 KiB where that is unknown. The decoded state takes more, a Pod about four
-	// times as much. What waits to be stored is counted by itself, and merges above
-	// the highest bound of the kind's EveryEvent handlers. 0: 64 MiB. Negative: no
-	// bound. A handler that is not EveryEvent ignores it.
+	// BacklogBytes bounds the backlog of an EveryEvent handler; other handlers
+	// ignore it. Above the bound, consecutive updates of an object merge.
+	// Additions and deletions never merge, so a slow handler's backlog still
+	// grows with them and with the number of objects. Each event counts for
+	// itself and for the state that it replaces or ends, which only backlogs
+	// hold, with the size in which the server sent it, or 4 KiB if unknown.
+	// Decoded, a state takes more, for a Pod about four times as much. Deltas
+	// that wait to be stored count separately, and merge above the highest
+	// bound of the kind's EveryEvent handlers. 0: 64 MiB. Negative: no bound.
 	BacklogBytes int64
-	// Relists also gives the objects that a list has unchanged, as an update from
-	// a state to itself with Event.Relisted, for code that goes on only when it
-	// hears of an object again. It is about lists after the first one, such as
-	// follow a watch that broke. An object of which an event already waits in a
-	// backlog that merges is not given twice.
+	// Relists also delivers objects that a list after the first, for instance
+	// after a broken watch, has unchanged, as an update to the same state with
+	// Event.Relisted. It is for code that only continues when it receives an
+	// event for the object. An object with an event already waiting in a
+	// merging backlog is not delivered twice.
 	Relists bool
-	// Undecodable also tells of objects that cannot be decoded: that they are
-	// there when the handler joins, each version, and their end. Their healing is
-	// an update if the handler was given an object of the same UID before, else an
-	// addition. Everything else is told as without it.
+	// Undecodable also delivers undecodable objects: those present when the
+	// handler joins, each version, and their end. An object that heals is an
+	// update if the handler was given an object of the same UID before, else an
+	// addition. Other events do not change.
 	Undecodable bool
 }
 
-// Registration is one handler's place in an informer.
+// Registration is one handler of an informer.
 type Registration struct {
 	handler interface {
 		synced() <-chan struct{}
@@ -56,8 +56,8 @@ type Registration struct {
 	left func()
 }
 
-// newRegistration wraps a listener. left is called once, after the listener has
-// been removed: the informer then forgets it.
+// newRegistration wraps a listener. left is called once, after the listener is
+// removed.
 func newRegistration[T Object](l *listener[T], left func()) *Registration {
 	return &Registration{handler: l, left: sync.OnceFunc(func() {
 		l.remove()
@@ -65,14 +65,14 @@ func newRegistration[T Object](l *listener[T], left func()) *Registration {
 	})}
 }
 
-// Synced is closed when the handler has returned from all that was there when
-// it joined, or, when it joined before the first list, from that list. It stays
-// open when the handler is removed, or the run ends, before that.
+// Synced is closed when the handler has returned from all objects present when
+// it joined, or from the first list if it joined before that. It stays open if
+// the handler is removed or the run ends first.
 func (r *Registration) Synced() <-chan struct{} { return r.handler.synced() }
 
-// Remove ends the handler: after it returns no further call begins. It does
-// not wait for a call that is running, so a handler may remove itself.
+// Remove ends the handler: no call begins after it returns. It does not wait
+// for a running call, so a handler may remove itself.
 func (r *Registration) Remove() { r.left() }
 
-// Snapshot says how far the handler is.
+// Snapshot returns the state of the handler.
 func (r *Registration) Snapshot() HandlerSnapshot { return r.handler.snapshot() }

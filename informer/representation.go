@@ -19,40 +19,40 @@ import (
 )
 
 // A kind has up to three representations: its Go type, unstructured (all
-// fields, without a Go type), and metadata alone. Each is an informer of its
-// own with objects of its own; their watches may be one.
+// fields, without a Go type), and metadata. Each has its own informer and
+// objects; they may share a watch.
 
-// coreID tells the informers of a factory apart.
+// coreID identifies an informer of a factory.
 type coreID struct {
 	object   reflect.Type
 	kind     schema.GroupVersionKind     // empty while only the resource is known
-	resource schema.GroupVersionResource // empty where the kind is known
+	resource schema.GroupVersionResource // empty if the kind is known
 }
 
-// ForKind is For without a Go type: all fields of the kind's objects, as the
-// server's JSON has them. Each object carries its apiVersion and kind. The
-// kind need not be in the scheme, nor be served yet. Misuse (a nil factory, a
-// kind without its name or version) is remembered as by For.
+// ForKind is For without a Go type: the objects have all fields of the server's
+// JSON, including apiVersion and kind. The kind need not be in the scheme, nor
+// be served yet. Misuse (a nil factory, a kind without name or version) is
+// remembered as in For.
 func ForKind(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...Scope) *SharedInformer[*unstructured.Unstructured] {
 	return ofKind[*unstructured.Unstructured](f, kind, "ForKind", scopes)
 }
 
-// ForMetadata is For of the metadata alone, for readers of names, labels,
-// annotations and owners: nothing else of the objects is held, nor, where the
-// server can leave it out, sent. Each object carries the apiVersion and kind of
-// the real object. While a watch of the same factory has the same objects in
-// full, it feeds this informer too. Misuse is remembered as by ForKind.
+// ForMetadata is For reduced to metadata: names, labels, annotations and
+// owners. Nothing else of the objects is stored or, if the server supports it,
+// sent. Each object has the apiVersion and kind of the real one. A watch in the
+// same factory with the full objects also feeds this informer. Misuse is
+// remembered as in ForKind.
 func ForMetadata(f *SharedInformerFactory, kind schema.GroupVersionKind, scopes ...Scope) *SharedInformer[*metav1.PartialObjectMetadata] {
 	return ofKind[*metav1.PartialObjectMetadata](f, kind, "ForMetadata", scopes)
 }
 
-// ForObject is For of a type that is known only at run time, such as what
-// scheme.New(kind) returns: the informer is the one of like's type, which is For's,
-// and of like's apiVersion and kind for an *unstructured.Unstructured (ForKind's) or
-// a *metav1.PartialObjectMetadata (ForMetadata's). Handlers, Listers and indexes see
-// objects of like's type. Nothing else of like is used. Misuse (a nil like, a type
-// that is not in the scheme, one that has several kinds there and says none) is
-// remembered as by For.
+// ForObject is For for a type known only at run time, such as from
+// scheme.New(kind). It returns the informer that For returns for like's type,
+// ForKind for an *unstructured.Unstructured, or ForMetadata for a
+// *metav1.PartialObjectMetadata, for which like must have apiVersion and kind.
+// Handlers, Listers and indexes receive objects of like's type. Nothing else of
+// like is used. Misuse (a nil like, a type that is not in the scheme, or one
+// with several kinds there and none in like) is remembered as in For.
 func ForObject(f *SharedInformerFactory, like runtime.Object, scopes ...Scope) *SharedInformer[Object] {
 	id := coreID{object: reflect.TypeFor[Object]()}
 	var err error
@@ -62,7 +62,7 @@ func ForObject(f *SharedInformerFactory, like runtime.Object, scopes ...Scope) *
 	return handleOf[Object](f, id, err, scopes)
 }
 
-// idOf is the informer of like's type and kind.
+// idOf returns the ID of the informer for like's type and kind.
 func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	id := coreID{object: reflect.TypeFor[Object](), kind: schema.GroupVersionKind{Kind: fmt.Sprintf("%T", like)}}
 	t := reflect.TypeOf(like)
@@ -88,15 +88,16 @@ func (f *SharedInformerFactory) idOf(like runtime.Object) (coreID, error) {
 	return coreID{object: t, kind: kinds[0]}, nil
 }
 
-// ForResource is ForKind for code that knows the resource ("widgets") and not
-// the kind. Where the scheme or the server's discovery has told the kind by
-// now, it is the informer that ForKind gives; else one of its own, which asks
-// discovery before its first list.
+// ForResource is ForKind for code that knows the resource ("widgets") but not
+// the kind. If the scheme or the server's discovery already knows the kind, it
+// returns ForKind's informer, else a separate one, which queries discovery
+// before its first list.
 func ForResource(f *SharedInformerFactory, resource schema.GroupVersionResource, scopes ...Scope) *SharedInformer[*unstructured.Unstructured] {
 	return ofResource[*unstructured.Unstructured](f, resource, "ForResource", scopes)
 }
 
-// ForResourceMetadata is ForMetadata by resource, as ForResource is ForKind.
+// ForResourceMetadata is ForMetadata by resource, as ForResource is for
+// ForKind.
 func ForResourceMetadata(f *SharedInformerFactory, resource schema.GroupVersionResource, scopes ...Scope) *SharedInformer[*metav1.PartialObjectMetadata] {
 	return ofResource[*metav1.PartialObjectMetadata](f, resource, "ForResourceMetadata", scopes)
 }
@@ -123,7 +124,7 @@ func ofResource[T Object](f *SharedInformerFactory, resource schema.GroupVersion
 	return handleOf[T](f, id, err, scopes)
 }
 
-// kindOf is the kind of a resource, as far as it is known without asking the
+// kindOf returns the kind of a resource if it is known without asking the
 // server.
 func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (schema.GroupVersionKind, bool) {
 	if kind, ok := f.resolver.KnownKind(resource); ok {
@@ -138,13 +139,13 @@ func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (sc
 	return schema.GroupVersionKind{}, false
 }
 
-// target is what an informer of id asks the server for.
+// target returns what an informer of id requests from the server.
 func (id coreID) target() restclient.Target {
 	return restclient.Target{Kind: id.kind, Resource: id.resource}
 }
 
-// named is the kind for logs and errors; before it is known, the resource
-// stands in.
+// named returns the kind for logs and errors, or the resource until the kind is
+// known.
 func (id coreID) named() schema.GroupVersionKind {
 	if id.kind.Kind == "" && id.resource.Resource != "" {
 		return id.resource.GroupVersion().WithKind(id.resource.Resource)
@@ -152,7 +153,7 @@ func (id coreID) named() schema.GroupVersionKind {
 	return id.kind
 }
 
-// convertTo is obj as a t that shares nothing with it.
+// convertTo converts obj to t without sharing memory.
 func convertTo(t reflect.Type, kind schema.GroupVersionKind, obj Object) (Object, error) {
 	if restclient.OfMetadata(t) {
 		return base.MetadataOf(obj, kind).DeepCopy(), nil

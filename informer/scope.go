@@ -10,34 +10,34 @@ import (
 // Scope is the part of a kind that an informer covers. The zero Scope is the
 // whole kind in all namespaces.
 type Scope struct {
-	// Namespaces are watched one by one, each with a list and watch of its own.
-	// Empty: all namespaces. A kind of cluster scope is watched whole, and once,
-	// whatever namespaces are named.
+	// Namespaces are watched separately, each with its own list and watch.
+	// Empty: all namespaces. A cluster-scoped kind is watched once, as a whole.
 	Namespaces []string
-	// NamespaceSelector chooses namespaces by their labels, in the form of
-	// kubectl -l, instead of Namespaces: the scope follows them as they come,
-	// change their labels and go. It takes the right to list and watch
-	// namespaces; without it the state says so. Misuse with Namespaces, and of a
-	// kind of cluster scope, whose state then is StateMisuse. Empty: none.
+	// NamespaceSelector selects namespaces by label, in the form of kubectl -l,
+	// instead of Namespaces: the scope follows namespaces as they appear,
+	// change their labels and disappear. It needs permission to list and watch
+	// namespaces; otherwise the state reports the error. It is misuse together
+	// with Namespaces, and for a cluster-scoped kind, whose state is then
+	// StateMisuse. Empty: none.
 	NamespaceSelector string
 	// LabelSelector in the form of kubectl -l. Empty: no selection.
 	LabelSelector string
 	// FieldSelector in the form of kubectl --field-selector. Empty: no selection.
 	FieldSelector string
-	// Deferred: nothing is watched for the scope before Start of the handle, which
-	// syncs only after it; nobody else waits for that. Where no other handle has the
-	// kind watched, a transform, an error handler and managedFields can be asked for
-	// until then, also while the factory runs. A Scope with nothing else in it is
-	// the factory's namespaces.
+	// Deferred scopes are watched only after Start of the handle. The handle
+	// then syncs only after Start, but others do not wait for it. Until then,
+	// unless another handle has the kind watched, a transform, an error handler
+	// and managedFields can be set, even while the factory runs. A Scope with
+	// only Deferred covers the factory's namespaces.
 	Deferred bool
 }
 
-// deferredAlone: the Scope says nothing but Deferred.
+// deferredAlone reports whether only Deferred is set.
 func (s Scope) deferredAlone() bool {
 	return s.Deferred && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
 }
 
-// namespaces to watch one by one, without repetition; one empty name is all.
+// namespaces to watch, without duplicates; one empty name means all.
 func (s Scope) namespaces() []string {
 	if len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, "") {
 		return []string{""}
@@ -47,9 +47,9 @@ func (s Scope) namespaces() []string {
 	return slices.Compact(out)
 }
 
-// watchScopesOf is what scopes come down to: each namespace by itself, each
-// once, and none that another one covers already. Namespaces do not divide a
-// kind of cluster scope.
+// watchScopesOf returns the watch scopes of scopes: one per namespace, without
+// duplicates and without those that another covers. Namespaces do not limit a
+// cluster-scoped kind.
 func watchScopesOf(scopes []Scope, clusterWide bool) []WatchScope {
 	var out []WatchScope
 	has := make(map[WatchScope]bool)

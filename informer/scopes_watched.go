@@ -18,8 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
-// watched is one scope that at least one handle holds, and the Reflector that
-// feeds it.
+// watched is one scope held by at least one handle, with its Reflector.
 type watched struct {
 	id        base.ScopeID
 	scope     WatchScope
@@ -32,7 +31,7 @@ type watched struct {
 	synced    atomic.Bool
 }
 
-// quiet: its Reflector has returned, or never runs.
+// quiet reports whether its Reflector has returned, or never runs.
 func (w *watched) quiet() bool {
 	if w.member == nil {
 		return true
@@ -45,8 +44,8 @@ func (w *watched) quiet() bool {
 	}
 }
 
-// findLocked returns the scopes that are watched already, and the others ready
-// to be opened. On an error nothing has changed.
+// findLocked returns the watched scopes, with new ones ready to be opened. On
+// an error nothing changes.
 func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	out := make([]*watched, 0, len(scopes))
 	for _, s := range scopes {
@@ -67,9 +66,9 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	return out, nil
 }
 
-// openLocked has a Reflector feed w from now on.
+// openLocked starts a Reflector for w.
 func (c *core) openLocked(w *watched) {
-	c.hasOpened() // from here on the transform stays the same
+	c.hasOpened() // the transform cannot change after this
 	w.id = c.freeLocked()
 	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
 	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
@@ -79,7 +78,7 @@ func (c *core) openLocked(w *watched) {
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Borrow = c.borrower(w.scope, w.id)
-	if c.schemas != nil && !restclient.OfMetadata(c.object) { // metadata has no schema of its kind
+	if c.schemas != nil && !restclient.OfMetadata(c.object) { // metadata does not depend on the schema of the kind
 		wants := &w.reflector.Wants
 		w.reflector.Schema = c.schemas.Scope(c.kind.GroupVersion(), w.reflector.Name(), func() { wants.Add(steps.Demand{Reason: steps.RelistSchema, Content: true}) })
 	}
@@ -91,11 +90,11 @@ func (c *core) openLocked(w *watched) {
 	c.indexer.Lend(w.id, c.surely(w))
 	var err error
 	if w.member, err = c.group.Spawn(w.reflector.Run); err != nil {
-		w.reflector.Status.Stopped() // the run has ended before
+		w.reflector.Status.Stopped() // the run has ended already
 	}
 }
 
-// surely says whether an object that is stored belongs to w.
+// surely returns a function that reports whether a stored object belongs to w.
 func (c *core) surely(w *watched) func(Key, Object) bool {
 	whole := WatchScope{Namespace: w.scope.Namespace}
 	changed := c.transform() != nil
@@ -103,13 +102,13 @@ func (c *core) surely(w *watched) func(Key, Object) bool {
 		if whole.Namespace != "" && key.Namespace != "" && key.Namespace != whole.Namespace {
 			return false
 		}
-		// What a transform has made of an object says nothing of its labels.
+		// A transform may have changed the labels.
 		return w.scope == whole || !changed && w.matcher.Match(obj) == base.Inside
 	}
 }
 
-// freeLocked is a number that nothing speaks of: no row, no delta and no
-// Reflector. So there are never many more numbers than scopes at one time.
+// freeLocked returns a number that no row, delta or Reflector uses. So there
+// are never many more numbers than scopes at one time.
 func (c *core) freeLocked() base.ScopeID {
 	at := slices.IndexFunc(c.critical.ended, func(w *watched) bool { return w.quiet() && !c.fifo.SpeaksOf(w.id) })
 	if at < 0 {
@@ -121,8 +120,8 @@ func (c *core) freeLocked() base.ScopeID {
 	return id
 }
 
-// endLocked ends a scope that nobody holds: its Reflector is told to stop, what
-// waits of it is dropped, and what it alone held leaves the Indexer.
+// endLocked ends a scope without holders: it stops its Reflector, drops its
+// waiting deltas, and removes what it alone held from the Indexer.
 func (c *core) endLocked(w *watched) {
 	if w.member != nil {
 		w.member.Cancel()
@@ -136,14 +135,13 @@ func (c *core) endLocked(w *watched) {
 	c.indexer.End(w.id, c.mayHoldLocked)
 }
 
-// mayHoldLocked says whether a scope can hold an object of key.
+// mayHoldLocked reports whether a scope can hold an object of key.
 func (c *core) mayHoldLocked(id base.ScopeID, key Key) bool {
 	w := c.critical.byID[id]
 	return w != nil && (w.scope.Namespace == "" || key.Namespace == "" || w.scope.Namespace == key.Namespace)
 }
 
-// livingLocked is b less what it says of scopes that have ended since it was
-// popped.
+// livingLocked returns b without the scopes that ended after it was popped.
 func (c *core) livingLocked(b store.Batch[Object]) store.Batch[Object] {
 	for _, w := range c.critical.ended {
 		if b.SpeaksOf(w.id) {
@@ -153,21 +151,21 @@ func (c *core) livingLocked(b store.Batch[Object]) store.Batch[Object] {
 	return b
 }
 
-// watchedNow are the scopes that there are.
+// watchedNow returns the present scopes.
 func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return slices.DeleteFunc(slices.Clone(c.critical.byID), func(w *watched) bool { return w == nil })
 }
 
-// reflectorOf is what feeds w; nil: the scope has ended.
+// reflectorOf returns the Reflector of w, or nil if the scope has ended.
 func (c *core) reflectorOf(w *watched) *reflector.Reflector[Object] {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return w.reflector
 }
 
-// idsLocked are the numbers of those that have not ended.
+// idsLocked returns the numbers of the scopes that have not ended.
 func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
 	out := store.ScopesOf()
 	for _, w := range scopes {
@@ -178,9 +176,9 @@ func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
 	return out
 }
 
-// placing asks, before each list and watch, whether objects of the kind live in
-// namespaces. A kind that does not is watched once, however many namespaces it
-// was asked for in: the scope that then is one too many ends here.
+// placing checks, before each list and watch, whether the kind is namespaced. A
+// cluster-scoped kind is watched once, however many namespaces were requested;
+// superfluous scopes end here.
 type placing[T Object] struct {
 	ListerWatcher[T]
 	place func(context.Context) error
@@ -200,8 +198,9 @@ func (l placing[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (lis
 	return l.ListerWatcher.Watch(ctx, opts)
 }
 
-// place has every handle cover what it asked for, by what discovery says of the
-// kind. It returns ctx's error when the scope of the caller has ended by that.
+// place makes every handle cover what it requested, depending on whether
+// discovery reports the kind as namespaced. It returns ctx's error if this ends
+// the caller's scope.
 func (c *core) place(ctx context.Context, s WatchScope) error {
 	if c.discover == nil || s.Namespace == "" && !c.anyClusterWide() {
 		return nil
@@ -225,8 +224,7 @@ func (c *core) anyClusterWide() bool {
 	return false
 }
 
-// replan has the handles that were planned otherwise cover anew what they asked
-// for.
+// replan makes the handles cover their scopes again if they assumed otherwise.
 func (c *core) replan(clusterWide bool) {
 	c.replanUnder(clusterWide)
 	c.callPassed()
@@ -246,8 +244,8 @@ func (c *core) replanUnder(clusterWide bool) {
 	}
 }
 
-// borrower is how the Reflector of a scope of a metadata informer finds a tap:
-// fed by an informer that has the objects in full, at version from or later.
+// borrower returns the function with which a metadata scope obtains a tap, fed
+// by an informer with the full objects at version from or later.
 func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *reflector.Tap {
 	if c.borrow == nil || !restclient.OfMetadata(c.object) {
 		return nil
@@ -261,9 +259,9 @@ func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *r
 	}
 }
 
-// lend has t fed by a scope of this informer that has all the objects of t's
-// scope as the server has them. It is false when there is none, and when it is
-// not as far as version from: t's objects would go back in time.
+// lend feeds t from a scope of this informer that has all the objects of t's
+// scope, unmodified. It returns false if there is none, or if it is behind
+// version from, so that t's objects would go back.
 func (c *core) lend(t *reflector.Tap, from Version) bool {
 	if restclient.OfMetadata(c.object) || t.Managed && !c.keepsManagedFields() {
 		return false
@@ -279,8 +277,8 @@ func (c *core) lend(t *reflector.Tap, from Version) bool {
 	return r.Tee.Join(t)
 }
 
-// lender is the Reflector of s, or of s in all namespaces; nil: there is none,
-// or its objects are not as the server has them.
+// lender returns the Reflector of s, or of s in all namespaces, or nil if there
+// is none, or if its objects are modified.
 func (c *core) lender(s WatchScope) (*reflector.Reflector[Object], WatchScope) {
 	whole := s
 	whole.Namespace = ""
@@ -294,8 +292,7 @@ func (c *core) lender(s WatchScope) (*reflector.Reflector[Object], WatchScope) {
 	return nil, s
 }
 
-// mayLend says whether the objects are as the server has them, and sees to it
-// that they stay so.
+// mayLend reports whether the objects are unmodified, and keeps them so.
 func (c *core) mayLend() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -303,7 +300,6 @@ func (c *core) mayLend() bool {
 	return c.mu.transform == nil
 }
 
-// screen is that of w.
 func (c *core) screen(w *watched) screen {
 	s := screen{matcher: w.matcher, selects: w.scope.LabelSelector+w.scope.FieldSelector != "", namespaced: c.namespaced}
 	if _, ok := w.lw.(reflector.Hosted); !ok && c.object == restclient.UnstructuredType {

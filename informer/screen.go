@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// screening marks what a ListerWatcher gives that is not of the scope it was
-// asked for. It comes before the transform, which may change labels.
+// screening marks objects from a ListerWatcher that are not of the requested
+// scope. It comes before the transform, which may change labels.
 type screening[T Object] struct {
 	ListerWatcher[T]
 	of screen
@@ -67,18 +67,18 @@ func screened[T Object](of admission, item listwatch.Item[T], ended bool) listwa
 	return item
 }
 
-// screen is what the objects of one scope must be like.
+// screen is what the objects of one scope must match.
 type screen struct {
 	matcher    base.Matcher
-	selects    bool                    // it has selectors
-	kind       schema.GroupVersionKind // empty: whoever reads the objects looks at it
+	selects    bool                    // the scope has selectors
+	kind       schema.GroupVersionKind // empty: the decoder checks the kind
 	namespaced func() (namespaced, known bool)
 }
 
-// admission is a screen with what is known of the kind by now.
+// admission is a screen with what is now known of the kind.
 type admission struct {
 	screen
-	divided, known bool // as of namespaced
+	divided, known bool // results of namespaced
 }
 
 func (s screen) now() admission {
@@ -87,9 +87,8 @@ func (s screen) now() admission {
 	return a
 }
 
-// judge says what is wrong with an object, which is nil where nothing of it is
-// known but its key. Of one that ended the state says nothing: it may have ended
-// for the scope because of its state.
+// judge classifies an object, which is nil if only its key is known. The state
+// of an ended object is not checked: it may have left the scope because of it.
 func (a admission) judge(key Key, obj Object, ended bool) base.Anomaly {
 	if u, ok := obj.(*unstructured.Unstructured); ok && a.kind.Kind != "" {
 		if u.GetKind() != "" && u.GroupVersionKind() != a.kind {

@@ -8,9 +8,8 @@ import (
 	"slices"
 )
 
-// Shares reports whether obj is the very object that one of the factory's
-// informers holds. All readers share it, so it must not be changed. It compares
-// pointers, and does not block.
+// Shares reports whether obj is the very object that an informer of the factory
+// holds, which must not be modified. It compares pointers and does not block.
 func (f *SharedInformerFactory) Shares(obj Object) bool {
 	t := reflect.TypeOf(obj)
 	return slices.ContainsFunc(f.cores(), func(c *core) bool { return c.object == t && c.indexer.Holds(obj) })

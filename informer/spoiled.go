@@ -10,9 +10,9 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// spoiled is s as it stands when its scope has q in quarantine: what is Live
-// in the Reflector has decoding errors as long as there are any. The Reflector
-// knows how the stream is, the Indexer which objects came to what.
+// spoiled returns s with its quarantine q: Live becomes DecodingErrors while
+// there are undecodable objects. The Reflector knows the stream, the Indexer
+// the objects.
 func spoiled(s ScopeState, q store.Spoils) ScopeState {
 	s.Undecodable = q.N
 	if s.State != StateLive || q.N+s.Unreadable == 0 {

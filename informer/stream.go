@@ -11,32 +11,33 @@ import (
 )
 
 const (
-	// defaultBacklogBytes of an EveryEvent handler.
+	// defaultBacklogBytes is the default of HandlerOptions.BacklogBytes.
 	defaultBacklogBytes = 64 << 20
 )
 
-// eventStream is what waits for a handler of every event: the events in their
-// order. Additions and deletions are never dropped, so it grows with them.
+// eventStream is the backlog of an EveryEvent handler, in order. It never drops
+// additions and deletions, so it grows with them.
 type eventStream[T Object] struct {
 	parts deque.Deque[part[T]]
-	taken part[T] // is being given
+	taken part[T] // being delivered
 	begun int     // events of taken whose calls have begun
-	spare part[T] // memory for a part
-	count int     // events that wait
-	limit int64   // of bytes; 0: defaultBacklogBytes, negative: none
-	bytes int64   // of events
-	// merged is how many updates went into an earlier one, here or before the store.
+	spare part[T] // unused memory of a part
+	count int     // waiting events
+	limit int64   // in bytes; 0: defaultBacklogBytes, negative: none
+	bytes int64   // of the waiting events
+	// merged counts updates merged into an earlier one, here or before the
+	// store.
 	merged uint64
-	// update has the place of a key's last event when that is an update or
-	// tells of an undecodable version, for what was pushed above the limit.
+	// update has the position of a key's last event if that is an update or an
+	// Undecoded, for events pushed above the limit.
 	update map[Key]eventPlace
-	// undecodable: the handler asks for what cannot be decoded.
+	// undecodable: the handler wants undecodable objects.
 	undecodable bool
 	time        uint32 // as in backlog
 }
 
-// eventPlace is an event in an eventStream: the number of its part, and its
-// position there.
+// eventPlace is the position of an event: the number of its part, and the index
+// in it.
 type eventPlace struct {
 	part uint64
 	at   int
@@ -83,8 +84,8 @@ func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial
 	}
 }
 
-// onlyHere are the bytes of the state that c takes out of the store: while the
-// event waits, a backlog alone holds it.
+// onlyHere returns the size of the state that c removes from the store: while
+// the event waits, only a backlog holds it.
 func onlyHere[T Object](c *store.Change[T]) uint32 {
 	if c.Resync {
 		return 0
@@ -92,7 +93,7 @@ func onlyHere[T Object](c *store.Change[T]) uint32 {
 	return cmp.Or(c.Bytes, store.UnknownBytes)
 }
 
-// cameOrWent adds the end of what was, and the beginning of what is.
+// cameOrWent adds the end of the old object and the start of the new one.
 func (s *eventStream[T]) cameOrWent(c *store.Change[T], was, is bool, wasBad, isBad *Undecodable, initial bool) {
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
@@ -119,8 +120,8 @@ func (s *eventStream[T]) add(e Event[T], bytes uint32) eventPlace {
 	return eventPlace{s.parts.Back() - 1, len(p.events) - 1}
 }
 
-// mergeable adds an update or an undecodable version, or lets it go into one of
-// the same type before.
+// mergeable adds an update or an Undecoded, or merges it into an earlier one of
+// the same type.
 func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
 	if !full {
 		delete(s.update, e.Key)
@@ -131,7 +132,8 @@ func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
 		p := s.parts.At(n.part)
 		if at := &p.events[n.at]; at.Type == e.Type {
 			if at.Relisted && !e.Relisted {
-				// What it gave again is now the state that the update replaces.
+				// The redelivered state is now the one that the update
+				// replaces.
 				p.costs[n.at].bytes += bytes
 				s.bytes += int64(bytes)
 			}

@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// partEvents is how many events a part has at most.
+	// partEvents is the most events in a part.
 	partEvents = 128
-	// firstEvents is the room of the first part of a burst.
+	// firstEvents is the capacity of the first part of a burst.
 	firstEvents = 8
-	// sharedFrom so many changes on, a batch is turned into events once for all
-	// handlers. Below, copies cost less than a part of its own.
+	// sharedFrom is the size of a batch from which its events are made once for
+	// all handlers. For fewer changes, copies are cheaper than a separate part.
 	sharedFrom = 8
 )
 
-// part is a stretch of an eventStream that is given in one go, or the mark.
+// part is a section of an eventStream that is delivered together, or the mark.
 type part[T Object] struct {
 	events []Event[T]
-	costs  []cost // of the events
-	// shared: other streams have the same events, which nobody changes.
+	costs  []cost
+	// shared: other streams have the same events, which must not be modified.
 	shared bool
 	isMark bool
 	at     uint32 // when a shared part, or the mark, began to wait
 }
 
-// cost is what one event holds while it waits, and since when it does.
+// cost is the memory of a waiting event, and since when it waits.
 type cost struct{ bytes, at uint32 }
 
 func (p *part[T]) since(i int) uint32 {
@@ -39,7 +39,7 @@ func (p *part[T]) since(i int) uint32 {
 	return p.costs[i].at
 }
 
-// open is the part to which the next event is added.
+// open returns the part for the next event.
 func (s *eventStream[T]) open() *part[T] {
 	room := firstEvents
 	if s.parts.Len() > 0 {
@@ -71,8 +71,8 @@ func (s *eventStream[T]) oldest() (at uint32, ok bool) {
 	return 0, false
 }
 
-// take gives a whole part, as it is: nobody may change it. What was taken before
-// has been given.
+// take returns a whole part, which must not be modified. The events taken
+// before were delivered.
 func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	for s.begun < len(s.taken.events) {
 		s.begin()
@@ -94,7 +94,6 @@ func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	return append(buf, p.events...), false
 }
 
-// begin notes that the call for the next of the taken events begins.
 func (s *eventStream[T]) begin() {
 	if s.begun < len(s.taken.events) {
 		s.count--
@@ -103,8 +102,8 @@ func (s *eventStream[T]) begin() {
 	}
 }
 
-// putBack keeps the memory of a part that nobody looks at any more. A stream
-// that stands empty keeps one at most.
+// putBack keeps the memory of an unused part. An empty stream keeps at most
+// one.
 func (s *eventStream[T]) putBack(p part[T]) {
 	if p.shared || cap(p.events) <= cap(s.spare.events) {
 		return
@@ -113,8 +112,8 @@ func (s *eventStream[T]) putBack(p part[T]) {
 	s.spare = part[T]{events: p.events[:0], costs: p.costs[:0]}
 }
 
-// join adds parts that other streams have too, if they fit below the bound, and
-// nothing that waits may merge any more.
+// join adds parts shared with other streams, if they fit within the bound and
+// no waiting event may merge.
 func (s *eventStream[T]) join(c *common[T]) bool {
 	if s.update != nil || s.limit >= 0 && s.bytes+c.stream.bytes > s.bound() {
 		return false
@@ -129,23 +128,24 @@ func (s *eventStream[T]) join(c *common[T]) bool {
 	return true
 }
 
-// sharing turns the changes of a batch into events once for all handlers of
-// every event that see the same of them.
+// sharing makes the events of a batch once for all EveryEvent handlers with the
+// same view.
 type sharing[T Object] struct {
 	changes []store.Change[T]
-	merged  uint64 // updates that went into an earlier one before they came here
-	off     bool   // the changes are few, or not for all
+	merged  uint64 // updates merged before the store
+	off     bool   // too few changes, or not for all handlers
 	made    []*common[T]
 }
 
-// common are the events of a batch for handlers that see the same.
+// common has the events of a batch for handlers with the same view.
 type common[T Object] struct {
 	filter  *store.ScopeSet
 	initial bool
 	stream  eventStream[T]
 }
 
-// share is for so many handlers of every event. Nil: there is nothing to share.
+// share returns a sharing for that many EveryEvent handlers, nil if there is
+// nothing to share.
 func share[T Object](changes []store.Change[T], handlers int, merged uint64) *sharing[T] {
 	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c store.Change[T]) bool { return c.Resync })
 	if off && merged == 0 {
@@ -154,8 +154,8 @@ func share[T Object](changes []store.Change[T], handlers int, merged uint64) *sh
 	return &sharing[T]{changes: changes, merged: merged, off: off}
 }
 
-// events are those of the batch for a handler that sees through filter; nil:
-// each has its own.
+// events returns the events of the batch for handlers with filter, nil if each
+// makes its own.
 func (s *sharing[T]) events(filter *store.ScopeSet, undecodable, initial bool) *common[T] {
 	if s == nil || s.off {
 		return nil

@@ -10,13 +10,12 @@ import (
 	"strings"
 )
 
-// SyncError: the wait for sync has ended before everything had synced. Its text
-// names each scope that has not, where it stands and why.
+// SyncError means that a wait for sync ended before everything had synced. Its
+// text has the state and reason of each unsynced scope.
 type SyncError struct {
-	// States of what was waited for, at the end of the wait.
+	// States of the awaited informers at the end of the wait.
 	States []Snapshot
-	// Err says why the wait ended: the context's cause, or that the run has
-	// ended.
+	// Err is why the wait ended: the context's cause, or the end of the run.
 	Err error
 }
 
@@ -34,10 +33,11 @@ func (e *SyncError) Error() string {
 
 func (e *SyncError) Unwrap() error { return e.Err }
 
-// errRunEnded is why a wait ends that nobody will end otherwise.
+// errRunEnded ends a wait that nothing else would end.
 var errRunEnded = errors.New("the informer has stopped")
 
-// awaitSync is why synced will not be closed, or nil when it is.
+// awaitSync waits for synced. It returns why synced will not be closed, else
+// nil.
 func awaitSync(ctx context.Context, synced, over <-chan struct{}) error {
 	select {
 	case <-synced:

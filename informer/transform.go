@@ -11,23 +11,23 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// transforming applies a transform to what a ListerWatcher gives.
+// transforming applies a transform to the objects of a ListerWatcher.
 type transforming[T Object] struct {
 	ListerWatcher[T]
 	transform func() func(T) (T, error)
-	// again is an item's object as it came, since a transform that fails may have
-	// changed it; nil: the ListerWatcher cannot say, and objects are copied before.
+	// again decodes an item again, because a failed transform may have modified
+	// it; nil: not possible, so objects are copied before.
 	again func(listwatch.Item[T]) (T, error)
-	hand  *hand // notes the calls; nil: nobody asks
+	hand  *hand // records the calls; nil: not needed
 }
 
-// decodingAgain is a ListerWatcher that can decode an item once more, before the
-// page or frame after it is asked for.
+// decodingAgain is a ListerWatcher that can decode an item again until the next
+// page or frame is read.
 type decodingAgain[T Object] interface {
 	Again(listwatch.Item[T]) (T, error)
 }
 
-// againBy is how lw decodes an item once more; nil: it cannot.
+// againBy returns the function with which lw decodes an item again, or nil.
 func againBy[T Object](lw ListerWatcher[T]) func(listwatch.Item[T]) (T, error) {
 	if d, ok := lw.(decodingAgain[T]); ok {
 		return d.Again
@@ -79,8 +79,8 @@ func (s *transformingStream[T]) Next() (listwatch.Frame[T], error) {
 	return frame, err
 }
 
-// item is item transformed. An error or panic of the transform becomes the
-// item's own.
+// item returns the transformed item. An error or panic of the transform becomes
+// the item's.
 func (t transforming[T]) item(transform func(T) (T, error), item listwatch.Item[T]) listwatch.Item[T] {
 	if transform != nil && item.Err == nil && item.Anomaly != base.OtherKind && item.Anomaly != base.OtherNamespace {
 		if t.hand != nil {
@@ -89,7 +89,7 @@ func (t transforming[T]) item(transform func(T) (T, error), item listwatch.Item[
 		}
 		item = transformItem(transform, t.again, item)
 	}
-	item.Raw = nil // which holds a whole page
+	item.Raw = nil // it keeps a whole page in memory
 	return item
 }
 
@@ -107,7 +107,7 @@ func transformItem[T Object](transform func(T) (T, error), again func(listwatch.
 	item.Object, item.Err = none, fmt.Errorf("transform: %w", err)
 	if again != nil {
 		if original, err = again(item); err != nil {
-			return item // and it is tried again with its next version alone
+			return item // retried only with its next version
 		}
 	}
 	item.Refused = original

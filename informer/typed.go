@@ -10,17 +10,17 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// Inside, the informer works on Objects, so that one compiled form serves all
-// kinds: a binary does not grow, nor its build slow down, with each kind that
-// it watches. What users hold is typed. Here the one becomes the other.
+// Internally the informer works on Objects, so that one compiled form serves
+// all kinds: neither the binary nor its build time grows with each watched
+// kind. The public API is typed. This file converts between the two.
 
-// as is obj as a T; zero where there is none.
+// as converts obj to T; zero if that is not its type.
 func as[T Object](obj Object) T {
 	typed, _ := obj.(T)
 	return typed
 }
 
-// object is obj as an Object. A nil pointer is none: nil.
+// object converts obj to Object; a nil pointer becomes nil.
 func object[T Object](obj T) Object {
 	if base.IsNil(obj) {
 		return nil
@@ -57,14 +57,14 @@ func pageAs[To, From Object](p listwatch.Page[From], convert func(From) To) list
 	return out
 }
 
-// listerWatcherAs is a ListerWatcher of another representation in Go of the
-// same objects.
+// listerWatcherAs adapts a ListerWatcher to another Go type of the same
+// objects.
 type listerWatcherAs[To, From Object] struct {
 	from    ListerWatcher[From]
 	convert func(From) To
 }
 
-// objectsOf is lw as the informer reads it.
+// objectsOf returns lw as the informer reads it.
 func objectsOf[T Object](lw ListerWatcher[T]) ListerWatcher[Object] {
 	if typed, ok := lw.(listerWatcherAs[T, Object]); ok {
 		return typed.from
@@ -85,15 +85,16 @@ func (l listerWatcherAs[To, From]) Watch(ctx context.Context, opts listwatch.Wat
 	return streamAs[To, From]{stream, l.convert}, nil
 }
 
-// CloseIdleConnections closes the connections that no request uses, where from
-// can.
+// CloseIdleConnections closes the connections that no request uses, if from
+// supports it.
 func (l listerWatcherAs[To, From]) CloseIdleConnections() {
 	if c, ok := l.from.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// IsWatchListSemanticsUnSupported says what from says of streaming lists.
+// IsWatchListSemanticsUnSupported returns what from reports about streaming
+// lists.
 func (l listerWatcherAs[To, From]) IsWatchListSemanticsUnSupported() bool {
 	p, ok := l.from.(pagedOnly)
 	return ok && p.IsWatchListSemanticsUnSupported()
@@ -118,8 +119,7 @@ func (s streamAs[To, From]) Next() (listwatch.Frame[To], error) {
 
 func (s streamAs[To, From]) Close() error { return s.from.Close() }
 
-// dividing is a ListerWatcher that may know whether objects of its kind live in
-// namespaces.
+// dividing is a ListerWatcher that may know whether its kind is namespaced.
 type dividing interface {
 	Namespaced() (namespaced, known bool)
 }

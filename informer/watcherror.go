@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// telling passes the errors of a ListerWatcher on.
+// telling reports the errors of a ListerWatcher.
 type telling[T Object] struct {
 	ListerWatcher[T]
 	tell func(context.Context, error)
@@ -47,7 +47,7 @@ type tellingStream[T Object] struct {
 func (s tellingStream[T]) Next() (listwatch.Frame[T], error) {
 	frame, err := s.Stream.Next()
 	switch {
-	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // the server's clean end
+	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // a clean end
 	case err != nil:
 		s.tell(err)
 	case frame.Type == listwatch.FrameError && frame.Err != nil:
@@ -56,8 +56,8 @@ func (s tellingStream[T]) Next() (listwatch.Frame[T], error) {
 	return frame, err
 }
 
-// pagedOnly is what a ListerWatcher may have to say that it knows no streaming
-// lists. The name is client-go's, whose fakes have the method.
+// pagedOnly is a ListerWatcher that may not support streaming lists. The name
+// is client-go's, whose fakes have the method.
 type pagedOnly interface {
 	IsWatchListSemanticsUnSupported() bool
 }

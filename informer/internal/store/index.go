@@ -13,9 +13,9 @@ import (
 	"github.com/flyball-dev/flyball/internal/vector"
 )
 
-// IndexFunc returns the values under which an index finds obj, possibly none.
-// It must be a pure function of obj and must not modify it. Calls do not
-// overlap.
+// IndexFunc returns the values under which an index finds obj, possibly none. It
+// must be a pure function of obj, must not modify it, and may be called
+// concurrently.
 type IndexFunc[T base.Object] func(obj T) []string
 
 // index finds rows by value.
