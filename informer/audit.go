@@ -45,7 +45,7 @@ type touchedKeys map[Key]struct{}
 
 // lostIn returns the keys whose state in the scope differs from the server's at
 // version v, except those touched since then and those that are newer here.
-func lostIn[T Object](rows iter.Seq[*store.Row[T]], scope base.ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d reflector.Finding) {
+func lostIn(rows iter.Seq[*store.Row], scope base.ScopeID, list map[Key]auditedState, v Version, t touchedKeys) (d reflector.Finding) {
 	held := make(map[Key]struct{}, len(list))
 	for r := range rows {
 		if !r.Scopes.Has(scope) {
@@ -139,7 +139,7 @@ func (c *core) beginAudit() (end func()) {
 	}
 }
 
-func (c *core) touchLocked(deltas []store.Delta[Object]) {
+func (c *core) touchLocked(deltas []store.Delta) {
 	for i := range deltas {
 		c.hearLocked(deltas[i].Key)
 	}
@@ -169,7 +169,7 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 	if err != nil {
 		return nil, 0, err
 	}
-	lw = screening[Object]{ListerWatcher: lw, of: c.screen(w)}
+	lw = screening{ListerWatcher: lw, of: c.screen(w)}
 	list, pages := make(map[Key]auditedState), restclient.PageReader[Object]{Lw: lw}
 	opts := listwatch.ListOptions{Limit: cmp.Or(c.opts.PageSize, reflector.DefaultPageSize)}
 	for {

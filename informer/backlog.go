@@ -11,16 +11,16 @@ import (
 )
 
 // waiting holds the undelivered events of one handler.
-type waiting[T Object] interface {
+type waiting interface {
 	// push adds a change as filter sees it. initial: the object existed when
 	// the handler joined.
-	push(c store.Change[T], filter *store.ScopeSet, initial bool)
+	push(c store.Change, filter *store.ScopeSet, initial bool)
 	// mark adds a mark behind all waiting events.
 	mark()
 	// take appends the next events to buf: none if nothing waits or the mark is
 	// reached. If buf is empty, the result may be shared with other handlers
 	// and must not be modified.
-	take(buf []Event[T]) (events []Event[T], marked bool)
+	take(buf []Event[Object]) (events []Event[Object], marked bool)
 	// begin records that the call for the next taken event begins. Until then
 	// the event counts as waiting.
 	begin()
@@ -38,12 +38,12 @@ type waiting[T Object] interface {
 // order of arrival, it holds what the handler was last given and the present
 // state. It has no entry for other keys: there, what the handler was given is
 // what the Indexer showed before the change.
-type backlog[T Object] struct {
-	slots pagetable.Table[pending[T]] // by slot of the key in the Indexer
-	keys  int                         // waiting
-	ring  pending[T]                  // next is the first to deliver, prev the last
+type backlog struct {
+	slots pagetable.Table[pending] // by slot of the key in the Indexer
+	keys  int                      // waiting
+	ring  pending                  // next is the first to deliver, prev the last
 	// free are unused entries, linked by next.
-	free  *pending[T]
+	free  *pending
 	frees int
 	// most is the recent maximum of keys; halved is when it was last reduced.
 	most   int
@@ -55,12 +55,12 @@ type backlog[T Object] struct {
 
 // pending is a waiting key, or the mark. There is one per key and handler, so
 // it must be small.
-type pending[T Object] struct {
-	prev, next *pending[T]
+type pending struct {
+	prev, next *pending
 	key        Key
 	slot       uint32
 	at         uint32 // when it began to wait
-	given, now T      // nil: none
+	given, now Object // nil: none
 	givenUID   types.UID
 	nowUID     types.UID
 	bad        *spell // nil: decodable before and now, or the handler does not want them
@@ -95,17 +95,17 @@ func (m *manner) set(flag manner, on bool) {
 
 func (m manner) has(flag manner) bool { return m&flag != 0 }
 
-func newBacklog[T Object]() *backlog[T] {
-	b := &backlog[T]{}
+func newBacklog() *backlog {
+	b := &backlog{}
 	b.ring.prev, b.ring.next = &b.ring, &b.ring
 	return b
 }
 
-func (b *backlog[T]) len() int { return b.keys }
+func (b *backlog) len() int { return b.keys }
 
-func (b *backlog[T]) size() (bytes int64, merged uint64) { return 0, 0 }
+func (b *backlog) size() (bytes int64, merged uint64) { return 0, 0 }
 
-func (b *backlog[T]) push(c store.Change[T], filter *store.ScopeSet, initial bool) {
+func (b *backlog) push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *Undecodable
 	if b.undecodable {
@@ -147,7 +147,7 @@ func (b *backlog[T]) push(c store.Change[T], filter *store.ScopeSet, initial boo
 }
 
 // turn updates p to the present state in c.
-func (p *pending[T]) turn(c store.Change[T], is bool, isBad *Undecodable) {
+func (p *pending) turn(c store.Change, is bool, isBad *Undecodable) {
 	gone := !is
 	if !p.hasGiven {
 		gone = gone && isBad == nil
@@ -165,13 +165,13 @@ func (p *pending[T]) turn(c store.Change[T], is bool, isBad *Undecodable) {
 	}
 	p.now, p.nowUID, p.hasNow = c.New, c.NewUID, is
 	if !is {
-		var none T
+		var none Object
 		p.now = none
 	}
 }
 
 // knew returns the UID of the object last delivered to the handler.
-func (p *pending[T]) knew() (uid types.UID, ok bool) {
+func (p *pending) knew() (uid types.UID, ok bool) {
 	switch {
 	case p.hasGiven:
 		return p.givenUID, true
@@ -182,19 +182,19 @@ func (p *pending[T]) knew() (uid types.UID, ok bool) {
 }
 
 // settled reports whether there is nothing left to deliver.
-func (p *pending[T]) settled() bool {
+func (p *pending) settled() bool {
 	if p.hasGiven != p.hasNow || p.bad != nil && p.bad.given != p.bad.now {
 		return false
 	}
 	return !p.hasNow || !p.how.has(isResync) && p.givenUID == p.nowUID && any(p.given) == any(p.now)
 }
 
-func (b *backlog[T]) append(p *pending[T]) {
+func (b *backlog) append(p *pending) {
 	p.prev, p.next = b.ring.prev, &b.ring
 	p.prev.next, p.next.prev = p, p
 }
 
-func (b *backlog[T]) drop(p *pending[T]) {
+func (b *backlog) drop(p *pending) {
 	p.prev.next, p.next.prev = p.next, p.prev
 	if p.how.has(isMark) {
 		return
@@ -218,9 +218,9 @@ const (
 )
 
 // fresh returns an empty entry.
-func (b *backlog[T]) fresh() *pending[T] {
+func (b *backlog) fresh() *pending {
 	if b.free == nil {
-		more := make([]pending[T], freshTogether)
+		more := make([]pending, freshTogether)
 		for i := range more {
 			b.recycle(&more[i])
 		}
@@ -232,8 +232,8 @@ func (b *backlog[T]) fresh() *pending[T] {
 }
 
 // recycle frees an entry.
-func (b *backlog[T]) recycle(p *pending[T]) {
-	*p = pending[T]{next: b.free}
+func (b *backlog) recycle(p *pending) {
+	*p = pending{next: b.free}
 	b.free = p
 	b.frees++
 	keep := freeEntries + max(b.keys, min(b.most, freeEntriesAtMost))
@@ -243,22 +243,22 @@ func (b *backlog[T]) recycle(p *pending[T]) {
 	}
 }
 
-func (b *backlog[T]) mark() { b.append(&pending[T]{how: isMark, at: b.time}) }
+func (b *backlog) mark() { b.append(&pending{how: isMark, at: b.time}) }
 
 // begin does nothing: a key stops waiting once it is taken, and later changes
 // wait for a later turn.
-func (b *backlog[T]) begin() {}
+func (b *backlog) begin() {}
 
-func (b *backlog[T]) clock(now uint32) {
+func (b *backlog) clock(now uint32) {
 	b.time = now
 	if now-b.halved >= halvedEvery {
 		b.most, b.halved = max(b.keys, b.most/2), now
 	}
 }
 
-func (b *backlog[T]) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
+func (b *backlog) oldest() (at uint32, ok bool) { return b.ring.next.at, b.ring.next != &b.ring }
 
-func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
+func (b *backlog) take(buf []Event[Object]) (events []Event[Object], marked bool) {
 	p := b.ring.next
 	if p == &b.ring {
 		return buf, false
@@ -276,7 +276,7 @@ func (b *backlog[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 // deleted and another has its name; one more if the present state is
 // undecodable. Old is what the handler was given, not the last state, so that
 // code which derived keys from it sees its end.
-func (p *pending[T]) events(buf []Event[T]) []Event[T] {
+func (p *pending) events(buf []Event[Object]) []Event[Object] {
 	var bad spell
 	if p.bad != nil {
 		bad = *p.bad
@@ -284,7 +284,7 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	knew, ok := p.knew()
 	ended := ok && (!p.hasNow && bad.now == nil || knew != p.nowUID || p.hasGiven && !p.hasNow)
 	if ended {
-		e := Event[T]{
+		e := Event[Object]{
 			Type: Deleted, Key: p.key, Old: p.given,
 			FinalStateUnknown: p.how.has(endUnseen), LeftScope: p.how.has(endLeft),
 		}
@@ -297,12 +297,12 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 	switch known := p.hasGiven && !ended; {
 	case !p.hasNow:
 	case !known:
-		buf = append(buf, Event[T]{Type: Added, Key: p.key, New: p.now, Initial: initial})
+		buf = append(buf, Event[Object]{Type: Added, Key: p.key, New: p.now, Initial: initial})
 	case bad.now == nil || any(p.given) != any(p.now):
-		buf = append(buf, Event[T]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
+		buf = append(buf, Event[Object]{Type: Updated, Key: p.key, Old: p.given, New: p.now, Resync: p.resync(), Relisted: p.relisted(), Healed: p.bad != nil && bad.now == nil})
 	}
 	if bad.now != nil && (bad.now != bad.given || ended || p.how.has(isResync)) {
-		buf = append(buf, Event[T]{
+		buf = append(buf, Event[Object]{
 			Type: Undecoded, Key: p.key, Old: p.now, Undecodable: bad.now,
 			Initial: initial, Resync: p.resync(), Relisted: p.relisted(),
 		})
@@ -312,6 +312,6 @@ func (p *pending[T]) events(buf []Event[T]) []Event[T] {
 
 // resync and relisted report why the object is redelivered. A list is the
 // reason only if nothing has changed.
-func (p *pending[T]) resync() bool { return p.how.has(isResync) && !p.how.has(isRelisted) }
+func (p *pending) resync() bool { return p.how.has(isResync) && !p.how.has(isRelisted) }
 
-func (p *pending[T]) relisted() bool { return p.how.has(isResync) && p.how.has(isRelisted) }
+func (p *pending) relisted() bool { return p.how.has(isResync) && p.how.has(isRelisted) }

@@ -24,8 +24,8 @@ func slotOf(name string) uint32 {
 }
 
 // became is a change of name between two states, "uid@version" or empty.
-func became(name, old, new string) store.Change[Object] {
-	c := store.Change[Object]{Key: fixture.Named(name), Slot: slotOf(name)}
+func became(name, old, new string) store.Change {
+	c := store.Change{Key: fixture.Named(name), Slot: slotOf(name)}
 	read := func(s string) (Object, types.UID, *store.ScopeSet) {
 		var uid string
 		var v Version
@@ -61,7 +61,7 @@ func tell(events []Event[Object]) (out []string) {
 	return out
 }
 
-func drain(w waiting[Object]) (events []Event[Object]) {
+func drain(w waiting) (events []Event[Object]) {
 	for w.len() > 0 {
 		told, _ := w.take(nil)
 		events = append(events, told...)
@@ -77,9 +77,9 @@ func TestBacklog_HealingIsTold_I8(t *testing.T) {
 	fell.New, fell.Same = fell.Old, true
 	fell.Trouble = &store.Trouble{Before: fell.Before, After: fell.After, Is: bad}
 	rose.Trouble = &store.Trouble{Before: rose.Before, After: rose.After, Was: bad}
-	level := newBacklog[Object]()
+	level := newBacklog()
 	level.undecodable = true
-	for name, w := range map[string]waiting[Object]{"level-triggered": level, "every event": &eventStream[Object]{undecodable: true}} {
+	for name, w := range map[string]waiting{"level-triggered": level, "every event": &eventStream{undecodable: true}} {
 		w.push(fell, nil, false)
 		told := drain(w)
 		w.push(rose, nil, false)
@@ -103,37 +103,37 @@ func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 	again := becameAgain("a", "u@1")
 	tests := []struct {
 		name  string
-		push  []store.Change[Object]
+		push  []store.Change
 		want  []string
 		every []string
 	}{
-		{"updates merge", []store.Change[Object]{became("a", "u@1", "u@2"), became("a", "u@2", "u@3")},
+		{"updates merge", []store.Change{became("a", "u@1", "u@2"), became("a", "u@2", "u@3")},
 			[]string{"updated a from u@1 to u@3"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@3"}},
-		{"an addition shows the newest state", []store.Change[Object]{became("a", "", "u@1"), became("a", "u@1", "u@2")},
+		{"an addition shows the newest state", []store.Change{became("a", "", "u@1"), became("a", "u@1", "u@2")},
 			[]string{"added a to u@2"}, []string{"added a to u@1", "updated a from u@1 to u@2"}},
-		{"what came and went is not told", []store.Change[Object]{became("a", "", "u@1"), became("a", "u@1", "")},
+		{"what came and went is not told", []store.Change{became("a", "", "u@1"), became("a", "u@1", "")},
 			nil, []string{"added a to u@1", "deleted a from u@1"}},
-		{"a deletion has what was given", []store.Change[Object]{became("a", "u@1", "u@2"), became("a", "u@2", "")},
+		{"a deletion has what was given", []store.Change{became("a", "u@1", "u@2"), became("a", "u@2", "")},
 			[]string{"deleted a from u@1"}, []string{"updated a from u@1 to u@2", "deleted a from u@2"}},
-		{"another UID is a deletion and an addition", []store.Change[Object]{became("a", "u@1", ""), became("a", "", "v@3"), became("a", "v@3", "v@4")},
+		{"another UID is a deletion and an addition", []store.Change{became("a", "u@1", ""), became("a", "", "v@3"), became("a", "v@3", "v@4")},
 			[]string{"deleted a from u@1", "added a to v@4"}, []string{"deleted a from u@1", "added a to v@3", "updated a from v@3 to v@4"}},
-		{"another UID at once", []store.Change[Object]{became("a", "u@1", "v@3")},
+		{"another UID at once", []store.Change{became("a", "u@1", "v@3")},
 			[]string{"deleted a from u@1 unknown", "added a to v@3"}, []string{"deleted a from u@1 unknown", "added a to v@3"}},
-		{"another UID that went too", []store.Change[Object]{became("a", "u@1", "v@3"), became("a", "v@3", "")},
+		{"another UID that went too", []store.Change{became("a", "u@1", "v@3"), became("a", "v@3", "")},
 			[]string{"deleted a from u@1 unknown"}, []string{"deleted a from u@1 unknown", "added a to v@3", "deleted a from v@3"}},
-		{"the same UID come back", []store.Change[Object]{became("a", "u@1", ""), became("a", "", "u@3")},
+		{"the same UID come back", []store.Change{became("a", "u@1", ""), became("a", "", "u@3")},
 			[]string{"updated a from u@1 to u@3"}, []string{"deleted a from u@1", "added a to u@3"}},
-		{"the order is that of first waiting", []store.Change[Object]{became("a", "u@1", "u@2"), became("b", "", "w@3"), became("a", "u@2", "u@4")},
+		{"the order is that of first waiting", []store.Change{became("a", "u@1", "u@2"), became("b", "", "w@3"), became("a", "u@2", "u@4")},
 			[]string{"updated a from u@1 to u@4", "added b to w@3"}, []string{"updated a from u@1 to u@2", "added b to w@3", "updated a from u@2 to u@4"}},
-		{"a resync", []store.Change[Object]{again}, []string{"updated a from u@1 to u@1 resync"}, []string{"updated a from u@1 to u@1 resync"}},
-		{"a resync that turns into an update", []store.Change[Object]{again, became("a", "u@1", "u@2")},
+		{"a resync", []store.Change{again}, []string{"updated a from u@1 to u@1 resync"}, []string{"updated a from u@1 to u@1 resync"}},
+		{"a resync that turns into an update", []store.Change{again, became("a", "u@1", "u@2")},
 			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@1 resync", "updated a from u@1 to u@2"}},
-		{"an update needs no resync", []store.Change[Object]{became("a", "u@1", "u@2"), becameAgain("a", "u@2")},
+		{"an update needs no resync", []store.Change{became("a", "u@1", "u@2"), becameAgain("a", "u@2")},
 			[]string{"updated a from u@1 to u@2"}, []string{"updated a from u@1 to u@2", "updated a from u@2 to u@2 resync"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			level, every := newBacklog[Object](), &eventStream[Object]{}
+			level, every := newBacklog(), &eventStream{}
 			for _, c := range test.push {
 				level.push(c, nil, false)
 				every.push(c, nil, false)
@@ -148,7 +148,7 @@ func TestBacklog_EndsInTheCurrentState_I4(t *testing.T) {
 	}
 }
 
-func becameAgain(name, state string) store.Change[Object] {
+func becameAgain(name, state string) store.Change {
 	c := became(name, state, state)
 	c.Resync = true
 	return c
@@ -165,7 +165,7 @@ func TestBacklog_ShowsItsScopes(t *testing.T) {
 	for _, every := range []bool{false, true} {
 		tests := []struct {
 			what   string
-			c      store.Change[Object]
+			c      store.Change
 			filter *store.ScopeSet
 			want   []string
 		}{
@@ -178,9 +178,9 @@ func TestBacklog_ShowsItsScopes(t *testing.T) {
 			{"left by an own write", left, store.ScopesOf(0), []string{"deleted a from u@1 left"}},
 		}
 		for _, test := range tests {
-			var w waiting[Object] = newBacklog[Object]()
+			var w waiting = newBacklog()
 			if every {
-				w = &eventStream[Object]{}
+				w = &eventStream{}
 			}
 			w.push(test.c, test.filter, false)
 			if got := tell(drain(w)); !slices.Equal(got, test.want) {
@@ -191,7 +191,7 @@ func TestBacklog_ShowsItsScopes(t *testing.T) {
 }
 
 func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
-	b := newBacklog[Object]()
+	b := newBacklog()
 	for i := range 100_000 {
 		v := 3*i + 1
 		a, b1, c := fmt.Sprintf("u@%d", v), fmt.Sprintf("u@%d", v+1), fmt.Sprintf("u@%d", v+2)
@@ -212,14 +212,14 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 // one took is given back while events go on.
 func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 	const keys = 4 * freeEntries // whose pages of the table are kept too
-	changes := make([]store.Change[Object], keys)
+	changes := make([]store.Change, keys)
 	for i := range changes {
 		changes[i] = became("one", "u@1", "u@2")
 		changes[i].Key, changes[i].Slot = fixture.Named(fmt.Sprint(i)), uint32(i)
 	}
-	b := newBacklog[Object]()
+	b := newBacklog()
 	var buf [3]Event[Object]
-	burst := func(changes []store.Change[Object]) {
+	burst := func(changes []store.Change) {
 		for _, c := range changes {
 			b.push(c, nil, false)
 		}
@@ -243,7 +243,7 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 	const below = 200
 	// Of a Object the size is not known.
-	s := newEventStream[Object](HandlerOptions{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
+	s := newEventStream(HandlerOptions{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
 	for i := range below {
 		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)
 	}
@@ -272,12 +272,12 @@ func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 }
 
 func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
-	relisted := func(state string) store.Change[Object] {
+	relisted := func(state string) store.Change {
 		c := becameAgain("a", state)
 		c.Relisted = true
 		return c
 	}
-	s := newEventStream[Object](HandlerOptions{BacklogBytes: 3 * store.EventBytes})
+	s := newEventStream(HandlerOptions{BacklogBytes: 3 * store.EventBytes})
 	for range 10 {
 		s.push(relisted("u@1"), nil, false)
 	}
@@ -303,7 +303,7 @@ func TestEventStream_RelistsWaitOnceInABacklog(t *testing.T) {
 }
 
 func TestBacklog_RelistIsAnUpdateToItself(t *testing.T) {
-	b := newBacklog[Object]()
+	b := newBacklog()
 	c := becameAgain("a", "u@1")
 	c.Relisted = true
 	b.push(c, nil, false)

@@ -35,8 +35,8 @@ type core struct {
 	log     logr.Logger
 	shared  bool          // a factory runs it
 	ended   chan struct{} // closed when Run has ended
-	fifo    *store.DeltaFIFO[Object]
-	indexer *store.Indexer[Object]
+	fifo    *store.DeltaFIFO
+	indexer *store.Indexer
 	group   nursery.Nursery
 	guard   *mutationGuard // nil: off
 
@@ -95,7 +95,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		opts:             opts,
 		log:              textlog.Throttled(opts.Logger).WithValues("kind", kind.Kind),
 		ended:            make(chan struct{}),
-		indexer:          store.NewIndexer[Object](kind),
+		indexer:          store.NewIndexer(kind),
 		newListerWatcher: lw,
 		namespaced:       func() (bool, bool) { return false, false },
 		learned:          func() (schema.GroupVersionKind, bool) { return kind, true },
@@ -111,7 +111,7 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 		},
 		forget: func() {},
 	}
-	c.fifo = store.NewDeltaFIFO[Object](c.indexer)
+	c.fifo = store.NewDeltaFIFO(c.indexer)
 	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
@@ -267,7 +267,7 @@ func (c *core) guarded() {
 }
 
 // offer copies the objects about to be stored, before any reader has them.
-func (c *core) offer(deltas []store.Delta[Object]) (offered []*kept) {
+func (c *core) offer(deltas []store.Delta) (offered []*kept) {
 	if c.guard == nil {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (c *core) offer(deltas []store.Delta[Object]) (offered []*kept) {
 }
 
 // offerWrite is offer for an own write.
-func (c *core) offerWrite(o store.Observed[Object]) (offered []*kept) {
+func (c *core) offerWrite(o store.Observed) (offered []*kept) {
 	if c.guard == nil || o.Effect != Stored || base.IsNil(o.Object) {
 		return nil
 	}
@@ -289,7 +289,7 @@ func (c *core) offerWrite(o store.Observed[Object]) (offered []*kept) {
 
 // settled drops the copies of objects that were not stored, and retires those
 // of replaced objects.
-func (c *core) settled(offered []*kept, changes []store.Change[Object]) {
+func (c *core) settled(offered []*kept, changes []store.Change) {
 	if c.guard == nil {
 		return
 	}
@@ -325,7 +325,7 @@ func (c *core) simulated(sim simhook.Hooks) {
 // noteStoredLocked reports a batch to the simulation: each change, the last
 // with the version up to which the store is complete. A batch without changes
 // is one such note.
-func (c *core) noteStoredLocked(changes []store.Change[Object], own bool) {
+func (c *core) noteStoredLocked(changes []store.Change, own bool) {
 	reached, whole := Version(0), true
 	for id, w := range c.critical.byID {
 		if w == nil {

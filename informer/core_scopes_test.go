@@ -25,7 +25,7 @@ func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
 	id := i.handle.holds[0].id
 	push := func(name string) {
 		obj := fixture.NewThing(fixture.Named(name), "u-"+"x", 5, "")
-		c.fifo.Push(store.Delta[Object]{Type: store.Added, Key: fixture.Named(name), Scope: id, UID: obj.GetUID(), Version: 5, Object: obj})
+		c.fifo.Push(store.Delta{Type: store.Added, Key: fixture.Named(name), Scope: id, UID: obj.GetUID(), Version: 5, Object: obj})
 	}
 	push("popped")
 	batch, err := c.fifo.PopBatch(t.Context())
@@ -41,7 +41,7 @@ func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
 	if got := stays.handle.holds[0].id; got == id {
 		t.Errorf("the number %d was given to another scope while a batch under way speaks of it", id)
 	}
-	c.store(batch, false, func() ([]store.Change[Object], error) { return c.indexer.Apply(c.livingLocked(batch)) })
+	c.store(batch, false, func() ([]store.Change, error) { return c.indexer.Apply(c.livingLocked(batch)) })
 	if n, waiting := c.indexer.Len(), c.fifo.Len(); n != 0 || waiting != 0 {
 		t.Errorf("%d objects are stored and %d deltas wait of a scope that has ended, want none", n, waiting)
 	}

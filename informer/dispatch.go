@@ -30,7 +30,7 @@ func (c *core) dispatch(ctx context.Context) error {
 		began := time.Now()
 		c.storing.begin()
 		offered := c.offer(batch.Deltas)
-		changes := c.store(batch, false, func() ([]store.Change[Object], error) {
+		changes := c.store(batch, false, func() ([]store.Change, error) {
 			c.touchLocked(batch.Deltas)
 			return c.indexer.Apply(c.livingLocked(batch))
 		})
@@ -44,8 +44,8 @@ func (c *core) dispatch(ctx context.Context) error {
 
 // reportUndecodable logs the first undecodable object and their number, since a
 // list may have many.
-func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
-	var first *store.Delta[Object]
+func (c *core) reportUndecodable(deltas []store.Delta) {
+	var first *store.Delta
 	n := 0
 	for i := range deltas {
 		if deltas[i].Err == nil {
@@ -70,7 +70,7 @@ func (c *core) reportUndecodable(deltas []store.Delta[Object]) {
 // listeners, then the waiters for sync, and after it the waiters for a version.
 // lists has the lists that end in the batch. own: the batch is an own write.
 // With a mutation detector it returns the changes.
-func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.Change[Object], error)) (done []store.Change[Object]) {
+func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, error)) (done []store.Change) {
 	c.critical.Lock()
 	changes, err := apply()
 	if c.critical.sim != nil {
@@ -102,7 +102,7 @@ func (c *core) store(lists store.Batch[Object], own bool, apply func() ([]store.
 // does.
 func (c *core) observe(w Written) {
 	var in, unsure []*watched
-	o := store.Observed[Object]{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
+	o := store.Observed{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
 	if o.Effect == Stored {
 		obj, err := c.typed(w)
 		if err == nil {
@@ -121,7 +121,7 @@ func (c *core) observe(w Written) {
 		}
 	}
 	offered := c.offerWrite(o)
-	changes := c.store(store.Batch[Object]{}, true, func() ([]store.Change[Object], error) {
+	changes := c.store(store.Batch{}, true, func() ([]store.Change, error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)
 		c.hearLocked(o.Key)
 		return c.indexer.Observe(o)
@@ -133,7 +133,7 @@ func (c *core) observe(w Written) {
 }
 
 // refusedWrite returns o, the write w, as an object that the transform refused.
-func (c *core) refusedWrite(o store.Observed[Object], w Written) (store.Observed[Object], error) {
+func (c *core) refusedWrite(o store.Observed, w Written) (store.Observed, error) {
 	original, err := c.typed(w) // the transform may have modified its argument
 	if err != nil {
 		o.Err = nil
@@ -179,7 +179,7 @@ func (c *core) matching(obj Object) (in, unsure []*watched) {
 
 // giveAgainLocked redelivers the objects of relisted scopes to the handlers
 // that want it, except those in changes.
-func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change[Object]) {
+func (c *core) giveAgainLocked(scopes []base.ScopeID, changes []store.Change) {
 	var ask []*member
 	for _, m := range c.critical.members {
 		if m.relists {

@@ -26,7 +26,7 @@ type handle struct {
 	released    bool
 	deferred    bool // one of asked is Deferred
 	sight       atomic.Pointer[sight]
-	fed         atomic.Pointer[reflector.Reflector[Object]] // the last of holds; nil: none
+	fed         atomic.Pointer[reflector.Reflector] // the last of holds; nil: none
 }
 
 // handle returns a new handle over scopes; without any, over the namespaces of

@@ -21,8 +21,8 @@ import (
 )
 
 // deltaOf carries o, or what can be known of it when it is spoiled.
-func deltaOf(o Object) store.Delta[Object] {
-	d := store.Delta[Object]{Key: KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
+func deltaOf(o Object) store.Delta {
+	d := store.Delta{Key: KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
 	if fixture.IsSpoiled(o) {
 		d.Object, d.Err, d.Metadata = nil, fixture.ErrSpoiled, o.(*metav1.PartialObjectMetadata)
 	}
@@ -37,9 +37,9 @@ type dull struct {
 	log     []state // by version - 1
 	uids    int
 	cursors []int // per scope, how much of the log its watch has brought
-	answers []store.Observed[Object]
-	fifo    *store.DeltaFIFO[Object]
-	store   *store.Indexer[Object]
+	answers []store.Observed
+	fifo    *store.DeltaFIFO
+	store   *store.Indexer
 	told    map[Key]Version // the newest version that the store was told of
 	readers []*slowReader
 	waits   []*wait
@@ -67,7 +67,7 @@ type state struct {
 type slowReader struct {
 	name   string
 	filter *store.ScopeSet
-	queue  waiting[Object]
+	queue  waiting
 	every  bool
 	asks   bool // for what cannot be decoded
 	holds  map[Key]Object
@@ -89,19 +89,19 @@ var worlds = [][]scopeModel{
 
 func newDull(t *testing.T, scopes []scopeModel) *dull {
 	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}}
-	d.store = store.NewIndexer[Object](fixture.ThingKind)
+	d.store = store.NewIndexer(fixture.ThingKind)
 	if err := d.store.AddIndex("label", func(o Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
 	}
-	d.fifo = store.NewDeltaFIFO[Object](d.store)
+	d.fifo = store.NewDeltaFIFO(d.store)
 	add := func(name string, filter *store.ScopeSet, every bool) {
 		for _, asks := range []bool{false, true} {
 			r := &slowReader{name: name, filter: filter, every: every, asks: asks, holds: map[Key]Object{}, bad: map[Key]*Undecodable{}, newest: map[Key]Version{}}
-			level := newBacklog[Object]()
+			level := newBacklog()
 			level.undecodable = asks
 			r.queue = level
 			if every {
-				r.queue = &eventStream[Object]{undecodable: asks}
+				r.queue = &eventStream{undecodable: asks}
 			}
 			if asks {
 				r.name += ", undecodable too"
@@ -194,7 +194,7 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 	if !own {
 		return
 	}
-	w := store.Observed[Object]{Key: key, Version: v}
+	w := store.Observed{Key: key, Version: v}
 	if remove {
 		w.Effect, w.UID = Removed, now.GetUID()
 		if versionless {
@@ -248,7 +248,7 @@ func (d *dull) watch(id base.ScopeID) {
 	d.cursors[id]++
 	s, was := d.log[n], d.at(d.log[n].key, n)
 	v := Version(n + 1)
-	var delta store.Delta[Object]
+	var delta store.Delta
 	scope := d.kind[id]
 	switch {
 	case scope.has(s.obj) && scope.has(was):
@@ -369,16 +369,16 @@ func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	return nil
 }
 
-func (d *dull) tell(changes []store.Change[Object], err error) {
+func (d *dull) tell(changes []store.Change, err error) {
 	if err != nil {
 		d.failf("index: %v", err)
 	}
 	for _, do := range d.store.Passed() {
 		do()
 	}
-	shared := &sharing[Object]{changes: changes, off: slices.ContainsFunc(changes, func(c store.Change[Object]) bool { return c.Resync })}
+	shared := &sharing{changes: changes, off: slices.ContainsFunc(changes, func(c store.Change) bool { return c.Resync })}
 	for _, r := range d.readers {
-		if s, ok := r.queue.(*eventStream[Object]); ok {
+		if s, ok := r.queue.(*eventStream); ok {
 			if c := shared.events(r.filter, r.asks, false); c != nil && s.join(c) {
 				continue
 			}

@@ -18,15 +18,15 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-func seenDelta(name string, uid types.UID, v Version, label string) store.Delta[Object] {
+func seenDelta(name string, uid types.UID, v Version, label string) store.Delta {
 	d := seenAs(store.Updated, name, uid, v)
 	d.Object = fixture.NewThing(d.Key, uid, v, label)
 	return d
 }
 
-func mustApply(t *testing.T, x *store.Indexer[Object], deltas ...store.Delta[Object]) []store.Change[Object] {
+func mustApply(t *testing.T, x *store.Indexer, deltas ...store.Delta) []store.Change {
 	t.Helper()
-	changes, err := x.Apply(store.Batch[Object]{Deltas: deltas})
+	changes, err := x.Apply(store.Batch{Deltas: deltas})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func mustApply(t *testing.T, x *store.Indexer[Object], deltas ...store.Delta[Obj
 func byLabel(o Object) []string { return []string{o.GetLabels()["label"]} }
 
 func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, "new"))
 	if changes := mustApply(t, x, seenDelta("a", "u", 4, "old")); len(changes) != 0 {
 		t.Errorf("an older version told of %d changes, want none", len(changes))
@@ -47,18 +47,18 @@ func TestIndexer_KeyNeverGoesBack_I1(t *testing.T) {
 }
 
 func TestIndexer_CountsTheBytesOfWhatItHolds(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
-	sized := func(name string, v Version, bytes uint32) store.Delta[Object] {
+	x := store.NewIndexer(fixture.ThingKind)
+	sized := func(name string, v Version, bytes uint32) store.Delta {
 		d := seenDelta(name, types.UID(name), v, "")
 		d.Bytes = bytes
 		return d
 	}
-	deleted := func(name string, v Version) store.Delta[Object] {
+	deleted := func(name string, v Version) store.Delta {
 		return seenAs(store.Deleted, name, types.UID(name), v)
 	}
 	for _, c := range []struct {
 		does  string
-		delta store.Delta[Object]
+		delta store.Delta
 		want  int64
 	}{
 		{"the first object", sized("a", 1, 100), 100},
@@ -83,13 +83,13 @@ func TestIndexer_CountsTheBytesOfWhatItHolds(t *testing.T) {
 // Readers must see each batch as a whole. Every batch replaces all objects.
 func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	const objects, rounds = 64, 300
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("label", byLabel); err != nil {
 		t.Fatal(err)
 	}
 	lister := listerOf(x, &sight{})
 	round := func(n int) {
-		var deltas []store.Delta[Object]
+		var deltas []store.Delta
 		for i := range objects {
 			v := Version(n*2*objects + i + 1)
 			if n > 0 {
@@ -135,7 +135,7 @@ func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 }
 
 func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("early", "e", 1, "bad"), seenDelta("fine", "f", 2, "good"))
 	index := func(o Object) []string {
 		if o.GetLabels()["label"] == "bad" {
@@ -146,7 +146,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 	if err := x.AddIndex("label", index); err == nil || !strings.Contains(err.Error(), "no values today") {
 		t.Errorf("AddIndex = %v, want the panic it met", err)
 	}
-	changes, err := x.Apply(store.Batch[Object]{Deltas: []store.Delta[Object]{
+	changes, err := x.Apply(store.Batch{Deltas: []store.Delta{
 		seenDelta("a", "u", 3, "bad"), seenDelta("b", "v", 4, "good"), seenDelta("fine", "f", 5, "bad"), seenDelta("early", "e", 6, "good"),
 	}})
 	if err == nil || len(changes) != 4 {
@@ -168,7 +168,7 @@ func TestIndexer_PanickingIndexCostsOneObject(t *testing.T) {
 }
 
 func TestIndexer_SeveralIndexValues(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	words := func(o Object) []string { return strings.Fields(o.GetLabels()["label"]) }
 	mustApply(t, x, seenDelta("a", "u", 1, "x y y z"))
 	if err := x.AddIndex("words", words); err != nil {
@@ -196,8 +196,8 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 }
 
 // toldOf is what a handler is told that does not ask for what cannot be decoded.
-func toldOf(changes []store.Change[Object]) []string {
-	level := newBacklog[Object]()
+func toldOf(changes []store.Change) []string {
+	level := newBacklog()
 	for _, c := range changes {
 		level.push(c, nil, false)
 	}
@@ -205,10 +205,10 @@ func toldOf(changes []store.Change[Object]) []string {
 }
 
 func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	lister := listerOf(x, &sight{})
-	broken := func(name string, uid types.UID, v Version) store.Delta[Object] {
-		return store.Delta[Object]{Type: store.Updated, Key: fixture.Named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
+	broken := func(name string, uid types.UID, v Version) store.Delta {
+		return store.Delta{Type: store.Updated, Key: fixture.Named(name), UID: uid, Version: v, Err: errors.New("bad bytes")}
 	}
 	mustApply(t, x, seenDelta("a", "u", 1, ""), seenDelta("b", "v", 2, ""))
 	if got := toldOf(mustApply(t, x, broken("a", "u", 3), broken("new", "n", 4))); len(got) != 0 {
@@ -238,12 +238,12 @@ func TestIndexer_UndecodableHarmsItselfAlone_I8(t *testing.T) {
 
 func BenchmarkIndexer(b *testing.B) {
 	const n = 100_000
-	x := store.NewIndexer[Object](fixture.ThingKind)
-	deltas := make([]store.Delta[Object], n)
+	x := store.NewIndexer(fixture.ThingKind)
+	deltas := make([]store.Delta, n)
 	for i := range deltas {
 		deltas[i] = seenDelta(fmt.Sprintf("object-%d", i), types.UID(fmt.Sprint(i)), Version(i+1), "")
 	}
-	_, _ = x.Apply(store.Batch[Object]{Deltas: deltas})
+	_, _ = x.Apply(store.Batch{Deltas: deltas})
 	lister := listerOf(x, &sight{scopes: store.ScopesOf(0)})
 	b.Run("Get", func(b *testing.B) {
 		for i := 0; b.Loop(); i++ {
@@ -254,17 +254,17 @@ func BenchmarkIndexer(b *testing.B) {
 	})
 	b.Run("Update", func(b *testing.B) {
 		v := Version(n)
-		one := make([]store.Delta[Object], 1)
+		one := make([]store.Delta, 1)
 		for i := 0; b.Loop(); i++ {
 			v++
 			one[0] = deltas[i*7919%n]
 			one[0].Version = v
-			_, _ = x.Apply(store.Batch[Object]{Deltas: one})
+			_, _ = x.Apply(store.Batch{Deltas: one})
 		}
 	})
 	b.Run("UpdateBetweenReads", func(b *testing.B) {
 		v := Version(1 << 40)
-		one := make([]store.Delta[Object], 1)
+		one := make([]store.Delta, 1)
 		for i := 0; b.Loop(); i++ {
 			v++
 			one[0] = deltas[i*7919%n]
@@ -272,7 +272,7 @@ func BenchmarkIndexer(b *testing.B) {
 			for range lister.All() {
 				break
 			}
-			_, _ = x.Apply(store.Batch[Object]{Deltas: one})
+			_, _ = x.Apply(store.Batch{Deltas: one})
 		}
 	})
 	b.Run("All", func(b *testing.B) {
@@ -284,15 +284,15 @@ func BenchmarkIndexer(b *testing.B) {
 	b.Run("Fill", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = store.NewIndexer[Object](fixture.ThingKind).Apply(store.Batch[Object]{Deltas: deltas})
+			_, _ = store.NewIndexer(fixture.ThingKind).Apply(store.Batch{Deltas: deltas})
 		}
 	})
 }
 
 // seenAs is a delta of named(name).
-func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.Delta[Object] {
+func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.Delta {
 	key := fixture.Named(name)
-	d := store.Delta[Object]{Type: typ, Key: key, UID: uid, Version: v}
+	d := store.Delta{Type: typ, Key: key, UID: uid, Version: v}
 	if typ != store.Deleted {
 		d.Object = fixture.NewThing(key, uid, v, "")
 	}

@@ -21,7 +21,7 @@ import (
 
 // member is a handler, with the handle whose scopes it sees.
 type member struct {
-	*listener[Object]
+	*listener
 	of      *handle
 	gone    chan struct{} // closed when it has left
 	left    func()        // closes gone, once

@@ -33,7 +33,7 @@ func TestInformer_ReachedIsTheLowestOfItsScopes(t *testing.T) {
 		{both.handle.holds[0].id, 5, 5, 7},
 		{both.handle.holds[0].id, 9, 7, 7},
 	} {
-		if _, err := both.core.indexer.Apply(store.Batch[Object]{Reached: []store.Reached{{Scope: step.scope, Version: step.reached}}}); err != nil {
+		if _, err := both.core.indexer.Apply(store.Batch{Reached: []store.Reached{{Scope: step.scope, Version: step.reached}}}); err != nil {
 			t.Fatal(err)
 		}
 		if got := both.Reached(); got != step.wantBoth {

@@ -26,9 +26,9 @@ import (
 
 // listener delivers the events of one handler, from its own goroutine and
 // backlog.
-type listener[T Object] struct {
+type listener struct {
 	id     int // of the handler, as in Delta.Handler
-	handle func(Event[T])
+	handle func(Event[Object])
 	name   string
 	log    logr.Logger
 	guard  *mutationGuard // compares the given objects; nil: none
@@ -43,7 +43,7 @@ type listener[T Object] struct {
 	goroutine atomic.Uint64 // that calls the handler
 	mu        struct {
 		sync.Mutex
-		waiting   waiting[T]
+		waiting   waiting
 		tempo     tempo
 		alarm     *time.Timer // watches for long calls; nil: not running
 		armed     bool
@@ -56,8 +56,8 @@ type listener[T Object] struct {
 	}
 }
 
-func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener[T] {
-	l := &listener[T]{
+func newListener(id int, handle func(Event[Object]), opts HandlerOptions, filter *store.ScopeSet, log logr.Logger) *listener {
+	l := &listener{
 		id: id, handle: handle, name: opts.Name, log: log,
 		ready: make(chan struct{}), made: time.Now(), every: opts.EveryEvent, relists: opts.Relists,
 		bytes: cmp.Or(opts.BacklogBytes, defaultBacklogBytes),
@@ -65,9 +65,9 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 	l.woken = sync.NewCond(&l.mu)
 	l.mu.filter = filter
 	if opts.EveryEvent {
-		l.mu.waiting = newEventStream[T](opts)
+		l.mu.waiting = newEventStream(opts)
 	} else {
-		b := newBacklog[T]()
+		b := newBacklog()
 		b.undecodable = opts.Undecodable
 		l.mu.waiting = b
 	}
@@ -76,7 +76,7 @@ func newListener[T Object](id int, handle func(Event[T]), opts HandlerOptions, f
 
 // push adds the changes that the handler sees. It never blocks. shared has the
 // same changes; nil: they are for this handler only.
-func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
+func (l *listener) push(changes []store.Change, shared *sharing) {
 	if len(changes) == 0 && (shared == nil || shared.merged == 0) {
 		return
 	}
@@ -91,7 +91,7 @@ func (l *listener[T]) push(changes []store.Change[T], shared *sharing[T]) {
 
 // add returns the size of the backlog in events and in bytes if it should be
 // logged, else 0.
-func (l *listener[T]) add(changes []store.Change[T], shared *sharing[T]) (behind int, over int64) {
+func (l *listener) add(changes []store.Change, shared *sharing) (behind int, over int64) {
 	now := time.Since(l.made)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func (l *listener[T]) add(changes []store.Change[T], shared *sharing[T]) (behind
 }
 
 // joinLocked adds the events shared with other handlers, if possible.
-func (l *listener[T]) joinLocked(shared *sharing[T]) bool {
-	stream, ok := l.mu.waiting.(*eventStream[T])
+func (l *listener) joinLocked(shared *sharing) bool {
+	stream, ok := l.mu.waiting.(*eventStream)
 	if !ok {
 		return false
 	}
@@ -131,7 +131,7 @@ func (l *listener[T]) joinLocked(shared *sharing[T]) bool {
 }
 
 // oldestLocked returns how long the first waiting event has waited.
-func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
+func (l *listener) oldestLocked(now time.Duration) time.Duration {
 	at, ok := l.mu.waiting.oldest()
 	if !ok {
 		return 0
@@ -140,14 +140,14 @@ func (l *listener[T]) oldestLocked(now time.Duration) time.Duration {
 }
 
 // look changes the handler's filter and delivers what appears and disappears.
-func (l *listener[T]) look(filter *store.ScopeSet, differently iter.Seq[store.Change[T]]) {
+func (l *listener) look(filter *store.ScopeSet, differently iter.Seq[store.Change]) {
 	l.setFilter(filter)
 	l.giveAll(differently)
 }
 
 // giveAll adds changes in parts, so that the handler can be called meanwhile.
-func (l *listener[T]) giveAll(changes iter.Seq[store.Change[T]]) {
-	var batch []store.Change[T]
+func (l *listener) giveAll(changes iter.Seq[store.Change]) {
+	var batch []store.Change
 	for c := range changes {
 		if batch = append(batch, c); len(batch) == 256 {
 			l.give(batch)
@@ -157,14 +157,14 @@ func (l *listener[T]) giveAll(changes iter.Seq[store.Change[T]]) {
 	l.give(batch)
 }
 
-func (l *listener[T]) setFilter(filter *store.ScopeSet) {
+func (l *listener) setFilter(filter *store.ScopeSet) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.filter = filter
 }
 
 // give adds changes regardless of the filter.
-func (l *listener[T]) give(changes []store.Change[T]) {
+func (l *listener) give(changes []store.Change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -179,7 +179,7 @@ func (l *listener[T]) give(changes []store.Change[T]) {
 
 // mark records that all initial objects are in the backlog: synced is closed
 // when the handler has returned from them. It may be called twice.
-func (l *listener[T]) mark() {
+func (l *listener) mark() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.marked {
@@ -194,7 +194,7 @@ func (l *listener[T]) mark() {
 
 // run delivers events until ctx ends or the listener is removed, and returns
 // nil.
-func (l *listener[T]) run(ctx context.Context) error {
+func (l *listener) run(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -203,7 +203,7 @@ func (l *listener[T]) run(ctx context.Context) error {
 	defer l.watch()()
 	l.goroutine.Store(uint64(stacks.Self()))
 	sim := simhook.Of(ctx)
-	var buf [3]Event[T]
+	var buf [3]Event[Object]
 	for {
 		events, marked, ok := l.next(ctx, buf[:0])
 		if !ok {
@@ -230,7 +230,7 @@ func (l *listener[T]) run(ctx context.Context) error {
 
 // next blocks for the next events and begins the call of the first, or for the
 // mark. Not ok: the run must end.
-func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[T], marked, ok bool) {
+func (l *listener) next(ctx context.Context, buf []Event[Object]) (events []Event[Object], marked, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made) // one clock reading for the end of a call and the start of the next
@@ -256,7 +256,7 @@ func (l *listener[T]) next(ctx context.Context, buf []Event[T]) (events []Event[
 
 // call passes one event to the handler. A panic affects only that event. Not
 // ok: the listener was removed.
-func (l *listener[T]) call(e Event[T]) (ok bool) {
+func (l *listener) call(e Event[Object]) (ok bool) {
 	defer func() {
 		p := recover()
 		if ok {
@@ -283,7 +283,7 @@ func (l *listener[T]) call(e Event[T]) (ok bool) {
 
 // begin ends a call and begins the one for key. It returns false if the
 // listener was removed.
-func (l *listener[T]) begin(key Key) bool {
+func (l *listener) begin(key Key) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
@@ -295,7 +295,7 @@ func (l *listener[T]) begin(key Key) bool {
 	return true
 }
 
-func (l *listener[T]) beginLocked(key Key, now time.Duration) {
+func (l *listener) beginLocked(key Key, now time.Duration) {
 	l.mu.delivered++
 	l.mu.waiting.begin()
 	l.mu.tempo.begin(key, now)
@@ -307,7 +307,7 @@ func (l *listener[T]) beginLocked(key Key, now time.Duration) {
 
 // watch logs calls that do not end. The alarm is set only by the first call
 // after it fired, so that calls cost nothing extra.
-func (l *listener[T]) watch() (stop func()) {
+func (l *listener) watch() (stop func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.alarm = time.AfterFunc(longCall, l.rung)
@@ -321,7 +321,7 @@ func (l *listener[T]) watch() (stop func()) {
 }
 
 // rung checks the present call.
-func (l *listener[T]) rung() {
+func (l *listener) rung() {
 	l.mu.Lock()
 	now := time.Since(l.made)
 	report, again := l.mu.tempo.overrun(now)
@@ -336,29 +336,29 @@ func (l *listener[T]) rung() {
 	}
 }
 
-func (l *listener[T]) panicked() {
+func (l *listener) panicked() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.panics++
 }
 
 // remove ends the run: no call begins after it returns.
-func (l *listener[T]) remove() {
+func (l *listener) remove() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.removed {
 		return
 	}
 	l.mu.removed = true
-	l.mu.tempo.calling = false       // a running call is no longer observed
-	l.mu.waiting = &eventStream[T]{} // frees the waiting events
+	l.mu.tempo.calling = false    // a running call is no longer observed
+	l.mu.waiting = &eventStream{} // frees the waiting events
 	l.woken.Broadcast()
 }
 
 // synced is closed when the handler has returned from the initial objects.
-func (l *listener[T]) synced() <-chan struct{} { return l.ready }
+func (l *listener) synced() <-chan struct{} { return l.ready }
 
-func (l *listener[T]) snapshot() HandlerSnapshot {
+func (l *listener) snapshot() HandlerSnapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.made)
@@ -374,7 +374,7 @@ func (l *listener[T]) snapshot() HandlerSnapshot {
 }
 
 // giveAgain redelivers the objects of scope, if the handler sees it.
-func (l *listener[T]) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change[T]]) {
+func (l *listener) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Change]) {
 	l.mu.Lock()
 	seen := l.mu.filter == nil || l.mu.filter.Has(scope)
 	l.mu.Unlock()
@@ -385,7 +385,7 @@ func (l *listener[T]) giveAgain(scope base.ScopeID, unchanged iter.Seq[store.Cha
 
 // atOnesOwnInstant waits until the simulation is otherwise idle, and reports e.
 // It returns false if the run must end.
-func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[T]) bool {
+func (l *listener) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e Event[Object]) bool {
 	sim.Step(ctx, simhook.Tell, fmt.Sprintf("%s %d %s", l.name, l.id, e.Key))
 	if ctx.Err() != nil {
 		return false
@@ -402,8 +402,10 @@ func (l *listener[T]) atOnesOwnInstant(ctx context.Context, sim simhook.Hooks, e
 	return true
 }
 
-func (l *listener[T]) noteHeard(sim simhook.Hooks, e Event[T]) { sim.Note(l.noteOf(simhook.Heard, e)) }
+func (l *listener) noteHeard(sim simhook.Hooks, e Event[Object]) {
+	sim.Note(l.noteOf(simhook.Heard, e))
+}
 
-func (l *listener[T]) noteOf(what simhook.What, e Event[T]) simhook.Note {
+func (l *listener) noteOf(what simhook.What, e Event[Object]) simhook.Note {
 	return simhook.Note{What: what, Kind: l.gvk().GroupKind().String(), Name: l.name, Key: e.Key.String(), Quiet: e.Resync, Count: l.id}
 }

@@ -86,12 +86,12 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				stop := listening(t, l)
 				defer stop()
 				time.Sleep(10 * time.Minute) // an idle handler costs nothing and says nothing
-				l.push([]store.Change[Object]{became("a", "", "u@1")}, nil)
+				l.push([]store.Change{became("a", "", "u@1")}, nil)
 				synctest.Wait()
 				time.Sleep(time.Second)
-				l.push([]store.Change[Object]{became("b", "", "v@2")}, nil)
+				l.push([]store.Change{became("b", "", "v@2")}, nil)
 				time.Sleep(4 * time.Second)
-				l.push([]store.Change[Object]{became("c", "", "w@3")}, nil)
+				l.push([]store.Change{became("c", "", "w@3")}, nil)
 				if s := l.snapshot(); s.Running != 5*time.Second || s.Oldest != 4*time.Second || s.Longest != 5*time.Second || s.Backlog != 2 {
 					t.Errorf("got %+v, want a call of 5 s, and two that wait, since 4 s", s)
 				}
@@ -103,7 +103,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				logged = nil
 				mu.Unlock()
 				for i := range 2 * longBacklog {
-					l.push([]store.Change[Object]{became(fmt.Sprint(i), "", "u@1")}, nil)
+					l.push([]store.Change{became(fmt.Sprint(i), "", "u@1")}, nil)
 				}
 				mu.Lock()
 				want := 0

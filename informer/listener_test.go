@@ -21,7 +21,7 @@ import (
 )
 
 // listening runs l in the bubble, until the test's end.
-func listening(t *testing.T, l *listener[Object]) (stop func()) {
+func listening(t *testing.T, l *listener) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { _ = l.run(ctx) })
@@ -43,12 +43,12 @@ func TestListener_SyncedWhenTheHandlerHasReturned(t *testing.T) {
 		l := newListener(0, func(e Event[Object]) { time.Sleep(time.Second); got = append(got, e) }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		defer stop()
-		l.look(nil, slices.Values([]store.Change[Object]{became("a", "", "u@1"), became("b", "", "v@2")}))
-		l.push([]store.Change[Object]{became("c", "", "w@3")}, nil)
+		l.look(nil, slices.Values([]store.Change{became("a", "", "u@1"), became("b", "", "v@2")}))
+		l.push([]store.Change{became("c", "", "w@3")}, nil)
 		l.mark()
 		l.mark()
 		synctest.Wait() // it holds a
-		l.push([]store.Change[Object]{became("d", "", "x@4"), became("a", "u@1", "u@5")}, nil)
+		l.push([]store.Change{became("d", "", "x@4"), became("a", "u@1", "u@5")}, nil)
 		time.Sleep(2900 * time.Millisecond)
 		if isClosed(l.synced()) {
 			t.Error("synced while the handler has not returned from an object that was there")
@@ -82,7 +82,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 		}, HandlerOptions{Name: "mine"}, nil, log)
 		stop := listening(t, l)
 		defer stop()
-		l.push([]store.Change[Object]{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")}, nil)
+		l.push([]store.Change{became("a", "", "u@1"), became("b", "", "v@2"), became("c", "", "w@3")}, nil)
 		l.mark()
 		synctest.Wait()
 		if !slices.Equal(got, []string{"a", "c"}) || !isClosed(l.synced()) {
@@ -103,7 +103,7 @@ func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
 		l := newListener(0, func(Event[Object]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
 		stop := listening(t, l)
 		for i := range 10 {
-			l.push([]store.Change[Object]{became(fmt.Sprint(i), "", "u@1")}, nil)
+			l.push([]store.Change{became(fmt.Sprint(i), "", "u@1")}, nil)
 			synctest.Wait()
 		}
 		if s := l.snapshot(); s.Backlog != 0 || s.Delivered != 1 || s.Panics != 1 {
@@ -117,16 +117,16 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls, left := 0, 0
 		var r *Registration
-		var l *listener[Object]
+		var l *listener
 		l = newListener(0, func(Event[Object]) {
 			if calls++; calls == 2 {
 				r.Remove() // of itself
-				l.push([]store.Change[Object]{became("z", "", "z@9")}, nil)
+				l.push([]store.Change{became("z", "", "z@9")}, nil)
 			}
 		}, HandlerOptions{}, nil, logr.Discard())
 		r = newRegistration(l, func() { left++ })
 		for i := range 10 {
-			l.push([]store.Change[Object]{became(fmt.Sprint(i), "u@1", "v@2")}, nil) // two events each
+			l.push([]store.Change{became(fmt.Sprint(i), "u@1", "v@2")}, nil) // two events each
 		}
 		if err := l.run(t.Context()); err != nil {
 			t.Errorf("run = %v, want nil", err)
@@ -147,8 +147,8 @@ func TestListener_StalledHandlerDelaysNobody_I7(t *testing.T) {
 		stopSlow, stopFast := listening(t, slow), listening(t, fast)
 		for i := range 1000 {
 			c := became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2))
-			slow.push([]store.Change[Object]{c}, nil)
-			fast.push([]store.Change[Object]{c}, nil)
+			slow.push([]store.Change{c}, nil)
+			fast.push([]store.Change{c}, nil)
 			synctest.Wait()
 		}
 		if told != 1000 || slow.snapshot().Backlog > 1 {

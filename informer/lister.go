@@ -29,7 +29,7 @@ type Lister[T Object] struct{ v *view }
 
 // view is what a Lister reads.
 type view struct {
-	store    *store.Indexer[Object]
+	store    *store.Indexer
 	resource func() schema.GroupResource // for NotFound; nil: use the kind
 	// namespaced reports whether the kind is namespaced, and whether that is
 	// known; nil: it never is.
@@ -38,7 +38,7 @@ type view struct {
 	guard      *mutationGuard // records reads; nil: none
 }
 
-func newLister[T Object](store *store.Indexer[Object], resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard) Lister[T] {
+func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard) Lister[T] {
 	return Lister[T]{&view{store, resource, namespaced, sight, guard}}
 }
 
@@ -149,7 +149,7 @@ func (l Lister[T]) All() iter.Seq[T] {
 }
 
 // sees reports whether s sees the row, and records the read of its object.
-func (v *view) sees(s *sight, r *store.Row[Object]) bool {
+func (v *view) sees(s *sight, r *store.Row) bool {
 	if !r.Readable() || !r.Scopes.SeenBy(s.scopes) {
 		return false
 	}
@@ -183,12 +183,12 @@ func (l Lister[T]) shelf(index, value string) iter.Seq[T] {
 	}
 }
 
-func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row[Object]] {
-	return func(yield func(*store.Row[Object]) bool) {
+func (l Lister[T]) rows(index, value string) iter.Seq[*store.Row] {
+	return func(yield func(*store.Row) bool) {
 		if l.v == nil {
 			return
 		}
-		s, found := look(l.v.sight, func() store.Found[Object] { return l.v.store.Lookup(index, value) })
+		s, found := look(l.v.sight, func() store.Found { return l.v.store.Lookup(index, value) })
 		for at := range found.Positions.All() {
 			if r := found.Rows.At(int(*at)); l.v.sees(s, r) && !yield(r) {
 				return
@@ -220,9 +220,9 @@ func (l Lister[T]) IndexValuesOf(name string, obj T) ([]string, error) {
 
 // any yields the objects with any of values in the named index, each once, all
 // of one moment.
-func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row[Object]] {
-	return func(yield func(*store.Row[Object]) bool) {
-		s, all := look(l.v.sight, func() []store.Found[Object] { return l.v.store.Lookups(name, values) })
+func (l Lister[T]) any(name string, values []string) iter.Seq[*store.Row] {
+	return func(yield func(*store.Row) bool) {
+		s, all := look(l.v.sight, func() []store.Found { return l.v.store.Lookups(name, values) })
 		yielded := make(map[uint32]bool)
 		for _, f := range all {
 			for at := range f.Positions.All() {
@@ -273,7 +273,7 @@ func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	if err := l.readable(opts.Namespace, opts.Unsynced); err != nil {
 		return nil, err
 	}
-	var rows iter.Seq[*store.Row[Object]]
+	var rows iter.Seq[*store.Row]
 	switch {
 	case opts.Index == "" && opts.Namespace == "" && opts.Selector == nil:
 		out := make([]T, 0, l.v.store.Len())

@@ -108,7 +108,7 @@ func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 
 // A reconciler that counts children before the first list would make them again.
 func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("label", byLabel); err != nil {
 		t.Fatal(err)
 	}

@@ -21,14 +21,14 @@ import (
 )
 
 // listerOf is a Lister of x that sees what s does.
-func listerOf(x *store.Indexer[Object], s *sight) Lister[Object] {
+func listerOf(x *store.Indexer, s *sight) Lister[Object] {
 	var at atomic.Pointer[sight]
 	at.Store(s)
 	return newLister[Object](x, nil, nil, &at, nil)
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
 	synced := make(chan struct{})
 	lister := listerOf(x, &sight{namespaces: map[string]bool{"ns": true}, synced: synced})
@@ -60,11 +60,11 @@ func TestLister_SaysWhyThereIsNoObject(t *testing.T) {
 }
 
 func TestLister_List(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("label", byLabel); err != nil {
 		t.Fatal(err)
 	}
-	var deltas []store.Delta[Object]
+	var deltas []store.Delta
 	for i := range 8 {
 		d := seenDelta(fmt.Sprint(i), types.UID(fmt.Sprint(i)), Version(i+1), string("ab"[i&1]))
 		d.Key.Namespace = string("mn"[i>>1&1])
@@ -110,7 +110,7 @@ func TestLister_List(t *testing.T) {
 }
 
 func TestLister_GetDoesNotAllocate(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
+	x := store.NewIndexer(fixture.ThingKind)
 	mustApply(t, x, seenDelta("a", "u", 5, ""))
 	lister, key := listerOf(x, &sight{scopes: store.ScopesOf(0)}), fixture.Named("a")
 	if got := testing.AllocsPerRun(100, func() { _, _ = lister.Get(key) }); got != 0 {

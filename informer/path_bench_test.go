@@ -25,12 +25,12 @@ const (
 
 // benchStore is an Indexer of benchKeys objects with an index beside the
 // namespaces, and the deltas of the next update of each.
-func benchStore(b *testing.B) (f *store.DeltaFIFO[Object], x *store.Indexer[Object], next func(i int, v Version) store.Delta[Object]) {
-	x = store.NewIndexer[Object](fixture.ThingKind)
+func benchStore(b *testing.B) (f *store.DeltaFIFO, x *store.Indexer, next func(i int, v Version) store.Delta) {
+	x = store.NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("value", func(obj Object) []string { return []string{"v"} }); err != nil {
 		b.Fatal(err)
 	}
-	f = store.NewDeltaFIFO[Object](x)
+	f = store.NewDeltaFIFO(x)
 	keys := make([]Key, benchKeys)
 	objects := make([]Object, benchKeys)
 	list := f.Replace(0)
@@ -38,9 +38,9 @@ func benchStore(b *testing.B) (f *store.DeltaFIFO[Object], x *store.Indexer[Obje
 		keys[i] = fixture.Named(fmt.Sprint("object-", i))
 		objects[i] = fixture.NewThing(keys[i], types.UID(fmt.Sprint("uid-", i)), 1, "v")
 	}
-	next = func(i int, v Version) store.Delta[Object] {
+	next = func(i int, v Version) store.Delta {
 		i = i * 7919 % benchKeys
-		return store.Delta[Object]{Type: store.Updated, Key: keys[i], UID: objects[i].GetUID(), Version: v, Object: objects[i]}
+		return store.Delta{Type: store.Updated, Key: keys[i], UID: objects[i].GetUID(), Version: v, Object: objects[i]}
 	}
 	for i := range keys {
 		list.Add(next(i, 1))
@@ -76,7 +76,7 @@ func BenchmarkPath_DeltaFIFO(b *testing.B) {
 // BenchmarkPath_Indexer stores updates.
 func BenchmarkPath_Indexer(b *testing.B) {
 	_, x, next := benchStore(b)
-	batch := store.Batch[Object]{Deltas: make([]store.Delta[Object], 0, benchBatch)}
+	batch := store.Batch{Deltas: make([]store.Delta, 0, benchBatch)}
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
@@ -95,9 +95,9 @@ func BenchmarkPath_Indexer(b *testing.B) {
 // BenchmarkPath_Waiting gives a handler changes and takes its events.
 func BenchmarkPath_Waiting(b *testing.B) {
 	_, x, next := benchStore(b)
-	var changes []store.Change[Object]
+	var changes []store.Change
 	for from := 0; from < benchKeys; from += benchBatch {
-		var batch store.Batch[Object]
+		var batch store.Batch
 		for i := range benchBatch {
 			batch.Deltas = append(batch.Deltas, next(from+i, Version(2*benchKeys+from+i)))
 		}
@@ -109,8 +109,8 @@ func BenchmarkPath_Waiting(b *testing.B) {
 	}
 	for _, kind := range []struct {
 		name    string
-		waiting waiting[Object]
-	}{{"level", newBacklog[Object]()}, {"every", &eventStream[Object]{}}} {
+		waiting waiting
+	}{{"level", newBacklog()}, {"every", &eventStream{}}} {
 		b.Run(kind.name, func(b *testing.B) {
 			var buf [2]Event[Object]
 			b.ReportAllocs()

@@ -39,7 +39,7 @@ type roster struct {
 // seat is a watched scope.
 type seat struct {
 	*watched
-	reflector *reflector.Reflector[Object]
+	reflector *reflector.Reflector
 }
 
 // choice is a namespace selector that a handle follows.

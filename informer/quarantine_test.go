@@ -19,9 +19,9 @@ import (
 
 // story is the life of key a in a store, told step by step: "u@1" is a version
 // that can be decoded, "!u@2" one that cannot, "" an end.
-func story(t *testing.T, steps ...string) (x *store.Indexer[Object], changes [][]store.Change[Object]) {
+func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.Change) {
 	t.Helper()
-	x = store.NewIndexer[Object](fixture.ThingKind)
+	x = store.NewIndexer(fixture.ThingKind)
 	var uid string
 	for n, step := range steps {
 		var v Version
@@ -114,11 +114,11 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			_, changes := story(t, test.steps...)
-			busy := newBacklog[Object]()
+			busy := newBacklog()
 			busy.undecodable = true
-			for kind, w := range map[string]func() waiting[Object]{
-				"level-triggered": func() waiting[Object] { b := newBacklog[Object](); b.undecodable = true; return b },
-				"every event":     func() waiting[Object] { return &eventStream[Object]{undecodable: true} },
+			for kind, w := range map[string]func() waiting{
+				"level-triggered": func() waiting { b := newBacklog(); b.undecodable = true; return b },
+				"every event":     func() waiting { return &eventStream{undecodable: true} },
 			} {
 				queue := w()
 				var got []string
@@ -132,7 +132,7 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 					t.Errorf("%s:\n got %q\nwant %q", kind, got, test.want)
 				}
 			}
-			deaf, every := newBacklog[Object](), &eventStream[Object]{}
+			deaf, every := newBacklog(), &eventStream{}
 			var got, gotEvery []string
 			for n, batch := range changes {
 				for _, c := range batch {
@@ -158,7 +158,7 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 // Above the bound, undecodable versions of a key merge as updates do.
 func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 	const below = 200
-	s := newEventStream[Object](HandlerOptions{BacklogBytes: below * store.EventBytes, Undecodable: true})
+	s := newEventStream(HandlerOptions{BacklogBytes: below * store.EventBytes, Undecodable: true})
 	for i := range below {
 		s.push(became(fmt.Sprint(i), "", "u@1"), nil, false)
 	}
@@ -188,7 +188,7 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 		for _, asks := range []bool{false, true} {
 			var got []string
 			for _, sights := range [][2]*store.ScopeSet{{store.ScopesOf(1), store.ScopesOf(0)}, {store.ScopesOf(0), store.ScopesOf(1)}} {
-				b := newBacklog[Object]()
+				b := newBacklog()
 				b.undecodable = asks
 				for c := range x.SeenDifferently(sights[0], sights[1]) {
 					b.push(c, nil, false)
@@ -210,8 +210,8 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 
 // A listing has what its scopes hold, sorted, and is one moment.
 func TestLister_ListsTheQuarantine_I8(t *testing.T) {
-	x := store.NewIndexer[Object](fixture.ThingKind)
-	bad := func(scope base.ScopeID, name string, v Version) store.Delta[Object] {
+	x := store.NewIndexer(fixture.ThingKind)
+	bad := func(scope base.ScopeID, name string, v Version) store.Delta {
 		d := deltaOf(fixture.Spoilt(fixture.NewThing(fixture.Named(name), "u", v, "")))
 		d.Type, d.Scope = store.Updated, scope
 		return d

@@ -31,7 +31,7 @@ type refusedObject struct {
 }
 
 // retryRefused schedules retries for refused objects in deltas.
-func (c *core) retryRefused(deltas []store.Delta[Object]) {
+func (c *core) retryRefused(deltas []store.Delta) {
 	for i := range deltas {
 		if !base.IsNil(deltas[i].Refused) {
 			c.retryLater(deltas[i].Key)
@@ -152,8 +152,8 @@ func (c *core) retry(u *Undecodable) (refused bool) {
 	if err != nil {
 		return true
 	}
-	offered := c.offerWrite(store.Observed[Object]{Effect: Stored, Key: u.Key, Object: obj})
-	changes := c.store(store.Batch[Object]{}, false, func() ([]store.Change[Object], error) { return c.indexer.Accept(u, obj) })
+	offered := c.offerWrite(store.Observed{Effect: Stored, Key: u.Key, Object: obj})
+	changes := c.store(store.Batch{}, false, func() ([]store.Change, error) { return c.indexer.Accept(u, obj) })
 	c.settled(offered, changes)
 	c.log.Info("The transform now accepts an object that it had refused", "key", u.Key.String(), "after", time.Since(u.Since).Round(time.Millisecond))
 	return false

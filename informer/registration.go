@@ -58,7 +58,7 @@ type Registration struct {
 
 // newRegistration wraps a listener. left is called once, after the listener is
 // removed.
-func newRegistration[T Object](l *listener[T], left func()) *Registration {
+func newRegistration(l *listener, left func()) *Registration {
 	return &Registration{handler: l, left: sync.OnceFunc(func() {
 		l.remove()
 		left()

@@ -23,7 +23,7 @@ type watched struct {
 	id        base.ScopeID
 	scope     WatchScope
 	matcher   base.Matcher
-	reflector *reflector.Reflector[Object]
+	reflector *reflector.Reflector
 	member    *nursery.Member // the Reflector's run; nil: it never runs
 	lw        ListerWatcher[Object]
 	decoding  *hand // calls of the transform
@@ -70,11 +70,11 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 func (c *core) openLocked(w *watched) {
 	c.hasOpened() // the transform cannot change after this
 	w.id = c.freeLocked()
-	placed := placing[Object]{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
-	told := telling[Object]{ListerWatcher: placed, tell: c.tell}
-	screened := screening[Object]{ListerWatcher: told, of: c.screen(w)}
+	placed := placing{ListerWatcher: w.lw, place: func(ctx context.Context) error { return c.place(ctx, w.scope) }}
+	told := telling{ListerWatcher: placed, tell: c.tell}
+	screened := screening{ListerWatcher: told, of: c.screen(w)}
 	w.decoding = c.roster.take(newHand("transform an object " + w.scope.String()))
-	w.reflector = reflector.New(transforming[Object]{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
+	w.reflector = reflector.New(transforming{ListerWatcher: screened, transform: c.transform, again: againBy(w.lw), hand: w.decoding}, w.scope, w.id, c.fifo, c.optionsOf(w.lw))
 	w.reflector.Objects = c.object.String()
 	w.reflector.At(w.lw)
 	w.reflector.Borrow = c.borrower(w.scope, w.id)
@@ -142,7 +142,7 @@ func (c *core) mayHoldLocked(id base.ScopeID, key Key) bool {
 }
 
 // livingLocked returns b without the scopes that ended after it was popped.
-func (c *core) livingLocked(b store.Batch[Object]) store.Batch[Object] {
+func (c *core) livingLocked(b store.Batch) store.Batch {
 	for _, w := range c.critical.ended {
 		if b.SpeaksOf(w.id) {
 			return b.Without(func(id base.ScopeID) bool { return c.critical.byID[id] == nil })
@@ -159,7 +159,7 @@ func (c *core) watchedNow() []*watched {
 }
 
 // reflectorOf returns the Reflector of w, or nil if the scope has ended.
-func (c *core) reflectorOf(w *watched) *reflector.Reflector[Object] {
+func (c *core) reflectorOf(w *watched) *reflector.Reflector {
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	return w.reflector
@@ -179,19 +179,19 @@ func (c *core) idsLocked(scopes []*watched) *store.ScopeSet {
 // placing checks, before each list and watch, whether the kind is namespaced. A
 // cluster-scoped kind is watched once, however many namespaces were requested;
 // superfluous scopes end here.
-type placing[T Object] struct {
-	ListerWatcher[T]
+type placing struct {
+	ListerWatcher[Object]
 	place func(context.Context) error
 }
 
-func (l placing[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (l placing) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	if err := l.place(ctx); err != nil {
-		return listwatch.Page[T]{}, err
+		return listwatch.Page[Object]{}, err
 	}
 	return l.ListerWatcher.List(ctx, opts)
 }
 
-func (l placing[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+func (l placing) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	if err := l.place(ctx); err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (c *core) borrower(scope WatchScope, id base.ScopeID) func(from Version) *r
 		return nil
 	}
 	return func(from Version) *reflector.Tap {
-		t := reflector.NewTap(scope, id, reflector.FIFOSink[Object]{DeltaFIFO: c.fifo}, c.transform())
+		t := reflector.NewTap(scope, id, reflector.FIFOSink{DeltaFIFO: c.fifo}, c.transform())
 		if t.Managed = c.keepsManagedFields(); c.borrow(t, from) {
 			return t
 		}
@@ -279,7 +279,7 @@ func (c *core) lend(t *reflector.Tap, from Version) bool {
 
 // lender returns the Reflector of s, or of s in all namespaces, or nil if there
 // is none, or if its objects are modified.
-func (c *core) lender(s WatchScope) (*reflector.Reflector[Object], WatchScope) {
+func (c *core) lender(s WatchScope) (*reflector.Reflector, WatchScope) {
 	whole := s
 	whole.Namespace = ""
 	c.critical.Lock()

@@ -16,12 +16,12 @@ import (
 
 // screening marks objects from a ListerWatcher that are not of the requested
 // scope. It comes before the transform, which may change labels.
-type screening[T Object] struct {
-	ListerWatcher[T]
+type screening struct {
+	ListerWatcher[Object]
 	of screen
 }
 
-func (l screening[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (l screening) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
 	of := l.of.now()
 	for i := range page.Items {
@@ -30,20 +30,20 @@ func (l screening[T]) List(ctx context.Context, opts listwatch.ListOptions) (lis
 	return page, err
 }
 
-func (l screening[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+func (l screening) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
 	}
-	return screeningStream[T]{Stream: stream, of: l.of.now()}, nil
+	return screeningStream{Stream: stream, of: l.of.now()}, nil
 }
 
-type screeningStream[T Object] struct {
-	listwatch.Stream[T]
+type screeningStream struct {
+	listwatch.Stream[Object]
 	of admission
 }
 
-func (s screeningStream[T]) Next() (listwatch.Frame[T], error) {
+func (s screeningStream) Next() (listwatch.Frame[Object], error) {
 	frame, err := s.Stream.Next()
 	switch frame.Type {
 	case listwatch.FrameAdded, listwatch.FrameModified, listwatch.FrameDeleted:
@@ -52,7 +52,7 @@ func (s screeningStream[T]) Next() (listwatch.Frame[T], error) {
 	return frame, err
 }
 
-func screened[T Object](of admission, item listwatch.Item[T], ended bool) listwatch.Item[T] {
+func screened(of admission, item listwatch.Item[Object], ended bool) listwatch.Item[Object] {
 	if item.Anomaly != base.Sound || restclient.IsUnreadable(item) {
 		return item
 	}

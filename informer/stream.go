@@ -17,14 +17,14 @@ const (
 
 // eventStream is the backlog of an EveryEvent handler, in order. It never drops
 // additions and deletions, so it grows with them.
-type eventStream[T Object] struct {
-	parts deque.Deque[part[T]]
-	taken part[T] // being delivered
-	begun int     // events of taken whose calls have begun
-	spare part[T] // unused memory of a part
-	count int     // waiting events
-	limit int64   // in bytes; 0: defaultBacklogBytes, negative: none
-	bytes int64   // of the waiting events
+type eventStream struct {
+	parts deque.Deque[part]
+	taken part  // being delivered
+	begun int   // events of taken whose calls have begun
+	spare part  // unused memory of a part
+	count int   // waiting events
+	limit int64 // in bytes; 0: defaultBacklogBytes, negative: none
+	bytes int64 // of the waiting events
 	// merged counts updates merged into an earlier one, here or before the
 	// store.
 	merged uint64
@@ -43,21 +43,21 @@ type eventPlace struct {
 	at   int
 }
 
-func newEventStream[T Object](opts HandlerOptions) *eventStream[T] {
-	return &eventStream[T]{limit: opts.BacklogBytes, undecodable: opts.Undecodable}
+func newEventStream(opts HandlerOptions) *eventStream {
+	return &eventStream{limit: opts.BacklogBytes, undecodable: opts.Undecodable}
 }
 
-func (s *eventStream[T]) len() int { return s.count }
+func (s *eventStream) len() int { return s.count }
 
-func (s *eventStream[T]) size() (bytes int64, merged uint64) { return s.bytes, s.merged }
+func (s *eventStream) size() (bytes int64, merged uint64) { return s.bytes, s.merged }
 
-func (s *eventStream[T]) full() bool {
+func (s *eventStream) full() bool {
 	return s.limit >= 0 && s.bytes >= s.bound()
 }
 
-func (s *eventStream[T]) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes) }
+func (s *eventStream) bound() int64 { return cmp.Or(s.limit, defaultBacklogBytes) }
 
-func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial bool) {
+func (s *eventStream) push(c store.Change, filter *store.ScopeSet, initial bool) {
 	was, is := c.Before.SeenBy(filter), c.After.SeenBy(filter)
 	var wasBad, isBad *Undecodable
 	if s.undecodable {
@@ -69,14 +69,14 @@ func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial
 		return
 	case was && is && c.OldUID == c.NewUID:
 		if !c.Same && !(c.Resync && isBad != nil) {
-			e := Event[T]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
+			e := Event[Object]{Type: Updated, Key: c.Key, Old: c.Old, New: c.New, Resync: resync, Relisted: c.Relisted, Healed: wasBad != nil && isBad == nil}
 			s.mergeable(e, onlyHere(&c), full)
 		}
 	default:
 		s.cameOrWent(&c, was, is, wasBad, isBad, initial)
 	}
 	if isBad != nil && (isBad != wasBad || c.Resync) {
-		e := Event[T]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
+		e := Event[Object]{Type: Undecoded, Key: c.Key, Undecodable: isBad, Initial: initial, Resync: resync, Relisted: c.Relisted}
 		if is {
 			e.Old = c.New
 		}
@@ -86,7 +86,7 @@ func (s *eventStream[T]) push(c store.Change[T], filter *store.ScopeSet, initial
 
 // onlyHere returns the size of the state that c removes from the store: while
 // the event waits, only a backlog holds it.
-func onlyHere[T Object](c *store.Change[T]) uint32 {
+func onlyHere(c *store.Change) uint32 {
 	if c.Resync {
 		return 0
 	}
@@ -94,24 +94,24 @@ func onlyHere[T Object](c *store.Change[T]) uint32 {
 }
 
 // cameOrWent adds the end of the old object and the start of the new one.
-func (s *eventStream[T]) cameOrWent(c *store.Change[T], was, is bool, wasBad, isBad *Undecodable, initial bool) {
+func (s *eventStream) cameOrWent(c *store.Change, was, is bool, wasBad, isBad *Undecodable, initial bool) {
 	delete(s.update, c.Key)
 	switch ended := wasBad != nil && (!is && isBad == nil || c.OldUID != c.NewUID); {
 	case was:
-		e := Event[T]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
+		e := Event[Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope}
 		e.Old, e.FinalStateUnknown = c.End()
 		s.add(e, onlyHere(c))
 	case ended:
-		e := Event[T]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
+		e := Event[Object]{Type: Deleted, Key: c.Key, LeftScope: c.LeftScope, Undecodable: wasBad}
 		_, e.FinalStateUnknown = c.End()
 		s.add(e, 0)
 	}
 	if is {
-		s.add(Event[T]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
+		s.add(Event[Object]{Type: Added, Key: c.Key, New: c.New, Initial: initial}, 0)
 	}
 }
 
-func (s *eventStream[T]) add(e Event[T], bytes uint32) eventPlace {
+func (s *eventStream) add(e Event[Object], bytes uint32) eventPlace {
 	p := s.open()
 	p.events = append(p.events, e)
 	p.costs = append(p.costs, cost{bytes: bytes, at: s.time})
@@ -122,7 +122,7 @@ func (s *eventStream[T]) add(e Event[T], bytes uint32) eventPlace {
 
 // mergeable adds an update or an Undecoded, or merges it into an earlier one of
 // the same type.
-func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
+func (s *eventStream) mergeable(e Event[Object], bytes uint32, full bool) {
 	if !full {
 		delete(s.update, e.Key)
 		s.add(e, bytes)
@@ -149,4 +149,4 @@ func (s *eventStream[T]) mergeable(e Event[T], bytes uint32, full bool) {
 	s.update[e.Key] = s.add(e, bytes)
 }
 
-func (s *eventStream[T]) clock(now uint32) { s.time = now }
+func (s *eventStream) clock(now uint32) { s.time = now }

@@ -17,14 +17,14 @@ func BenchmarkStream_Relists(b *testing.B) {
 	const objects = 10_000
 	for _, relists := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("objects=%d/relists=%d", objects, relists), func(b *testing.B) {
-			changes := make([]store.Change[Object], objects)
+			changes := make([]store.Change, objects)
 			for i := range changes {
 				changes[i] = became(fmt.Sprint("pod-", i), "u@1", "u@1")
 				changes[i].Same, changes[i].Resync, changes[i].Relisted = false, true, true
 			}
 			var held, counted, waiting float64
 			for b.Loop() {
-				s := newEventStream[Object](HandlerOptions{})
+				s := newEventStream(HandlerOptions{})
 				before := heap()
 				for range relists {
 					for i := range changes {

@@ -20,8 +20,8 @@ const (
 )
 
 // part is a section of an eventStream that is delivered together, or the mark.
-type part[T Object] struct {
-	events []Event[T]
+type part struct {
+	events []Event[Object]
 	costs  []cost
 	// shared: other streams have the same events, which must not be modified.
 	shared bool
@@ -32,7 +32,7 @@ type part[T Object] struct {
 // cost is the memory of a waiting event, and since when it waits.
 type cost struct{ bytes, at uint32 }
 
-func (p *part[T]) since(i int) uint32 {
+func (p *part) since(i int) uint32 {
 	if p.shared || p.isMark {
 		return p.at
 	}
@@ -40,7 +40,7 @@ func (p *part[T]) since(i int) uint32 {
 }
 
 // open returns the part for the next event.
-func (s *eventStream[T]) open() *part[T] {
+func (s *eventStream) open() *part {
 	room := firstEvents
 	if s.parts.Len() > 0 {
 		p := s.parts.At(s.parts.Back() - 1)
@@ -52,16 +52,16 @@ func (s *eventStream[T]) open() *part[T] {
 		}
 	}
 	next := s.spare
-	s.spare = part[T]{}
+	s.spare = part{}
 	if cap(next.events) == 0 {
-		next = part[T]{events: make([]Event[T], 0, room), costs: make([]cost, 0, room)}
+		next = part{events: make([]Event[Object], 0, room), costs: make([]cost, 0, room)}
 	}
 	return s.parts.At(s.parts.Push(next))
 }
 
-func (s *eventStream[T]) mark() { s.parts.Push(part[T]{isMark: true, at: s.time}) }
+func (s *eventStream) mark() { s.parts.Push(part{isMark: true, at: s.time}) }
 
-func (s *eventStream[T]) oldest() (at uint32, ok bool) {
+func (s *eventStream) oldest() (at uint32, ok bool) {
 	switch {
 	case s.begun < len(s.taken.events):
 		return s.taken.since(s.begun), true
@@ -73,12 +73,12 @@ func (s *eventStream[T]) oldest() (at uint32, ok bool) {
 
 // take returns a whole part, which must not be modified. The events taken
 // before were delivered.
-func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
+func (s *eventStream) take(buf []Event[Object]) (events []Event[Object], marked bool) {
 	for s.begun < len(s.taken.events) {
 		s.begin()
 	}
 	s.putBack(s.taken)
-	s.taken, s.begun = part[T]{}, 0
+	s.taken, s.begun = part{}, 0
 	if s.parts.Len() == 0 {
 		s.update = nil
 		return buf, false
@@ -94,7 +94,7 @@ func (s *eventStream[T]) take(buf []Event[T]) (events []Event[T], marked bool) {
 	return append(buf, p.events...), false
 }
 
-func (s *eventStream[T]) begin() {
+func (s *eventStream) begin() {
 	if s.begun < len(s.taken.events) {
 		s.count--
 		s.bytes -= store.EventBytes + int64(s.taken.costs[s.begun].bytes)
@@ -104,17 +104,17 @@ func (s *eventStream[T]) begin() {
 
 // putBack keeps the memory of an unused part. An empty stream keeps at most
 // one.
-func (s *eventStream[T]) putBack(p part[T]) {
+func (s *eventStream) putBack(p part) {
 	if p.shared || cap(p.events) <= cap(s.spare.events) {
 		return
 	}
 	clear(p.events)
-	s.spare = part[T]{events: p.events[:0], costs: p.costs[:0]}
+	s.spare = part{events: p.events[:0], costs: p.costs[:0]}
 }
 
 // join adds parts shared with other streams, if they fit within the bound and
 // no waiting event may merge.
-func (s *eventStream[T]) join(c *common[T]) bool {
+func (s *eventStream) join(c *common) bool {
 	if s.update != nil || s.limit >= 0 && s.bytes+c.stream.bytes > s.bound() {
 		return false
 	}
@@ -130,33 +130,33 @@ func (s *eventStream[T]) join(c *common[T]) bool {
 
 // sharing makes the events of a batch once for all EveryEvent handlers with the
 // same view.
-type sharing[T Object] struct {
-	changes []store.Change[T]
+type sharing struct {
+	changes []store.Change
 	merged  uint64 // updates merged before the store
 	off     bool   // too few changes, or not for all handlers
-	made    []*common[T]
+	made    []*common
 }
 
 // common has the events of a batch for handlers with the same view.
-type common[T Object] struct {
+type common struct {
 	filter  *store.ScopeSet
 	initial bool
-	stream  eventStream[T]
+	stream  eventStream
 }
 
 // share returns a sharing for that many EveryEvent handlers, nil if there is
 // nothing to share.
-func share[T Object](changes []store.Change[T], handlers int, merged uint64) *sharing[T] {
-	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c store.Change[T]) bool { return c.Resync })
+func share(changes []store.Change, handlers int, merged uint64) *sharing {
+	off := handlers < 2 || len(changes) < sharedFrom || slices.ContainsFunc(changes, func(c store.Change) bool { return c.Resync })
 	if off && merged == 0 {
 		return nil
 	}
-	return &sharing[T]{changes: changes, merged: merged, off: off}
+	return &sharing{changes: changes, merged: merged, off: off}
 }
 
 // events returns the events of the batch for handlers with filter, nil if each
 // makes its own.
-func (s *sharing[T]) events(filter *store.ScopeSet, undecodable, initial bool) *common[T] {
+func (s *sharing) events(filter *store.ScopeSet, undecodable, initial bool) *common {
 	if s == nil || s.off {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (s *sharing[T]) events(filter *store.ScopeSet, undecodable, initial bool) *
 			return c
 		}
 	}
-	c := &common[T]{filter: filter, initial: initial, stream: eventStream[T]{limit: -1, undecodable: undecodable}}
+	c := &common{filter: filter, initial: initial, stream: eventStream{limit: -1, undecodable: undecodable}}
 	for i := range s.changes {
 		c.stream.push(s.changes[i], filter, initial)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-func updatesOf(n int) (changes []store.Change[Object], want []string) {
+func updatesOf(n int) (changes []store.Change, want []string) {
 	for i := range n {
 		name := fmt.Sprint("object-", i)
 		changes = append(changes, became(name, "u@1", "u@2"))
@@ -31,9 +31,9 @@ func updatesOf(n int) (changes []store.Change[Object], want []string) {
 func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
 	changes, want := updatesOf(3*partEvents + 1)
 	shared := share(changes, 3, 0)
-	var streams [3]*eventStream[Object]
+	var streams [3]*eventStream
 	for i := range streams {
-		streams[i] = newEventStream[Object](HandlerOptions{})
+		streams[i] = newEventStream(HandlerOptions{})
 		streams[i].clock(uint32(10 * i))
 		c := shared.events(store.ScopesOf(0), false, false) // of another handle, hence another set of the same scopes
 		if c == nil || !streams[i].join(c) {
@@ -73,7 +73,7 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 	changes, want := updatesOf(sharedFrom)
 	shared := share(changes, 2, 0)
 	all := shared.events(nil, false, false)
-	for _, other := range []*common[Object]{shared.events(store.ScopesOf(1), false, false), shared.events(nil, true, false), shared.events(nil, false, true)} {
+	for _, other := range []*common{shared.events(store.ScopesOf(1), false, false), shared.events(nil, true, false), shared.events(nil, false, true)} {
 		if other == all {
 			t.Error("handlers share events though they see through another filter, ask for what cannot be decoded, or are still at the initial objects")
 		}
@@ -89,7 +89,7 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 		t.Error("what is given again to one handler is shared with all")
 	}
 
-	bound := newEventStream[Object](HandlerOptions{BacklogBytes: 4 * (store.EventBytes + store.UnknownBytes)})
+	bound := newEventStream(HandlerOptions{BacklogBytes: 4 * (store.EventBytes + store.UnknownBytes)})
 	if bound.join(all) {
 		t.Error("a batch was taken whole that passes the bound")
 	}
@@ -110,9 +110,9 @@ func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
 	changes, _ := updatesOf(store.BatchLimit)
 	for _, handlers := range []int{2, 10, 100} {
-		streams := make([]*eventStream[Object], handlers)
+		streams := make([]*eventStream, handlers)
 		for i := range streams {
-			streams[i] = newEventStream[Object](HandlerOptions{})
+			streams[i] = newEventStream(HandlerOptions{})
 		}
 		got := testing.AllocsPerRun(20, func() {
 			shared := share(changes, handlers, 0)
@@ -135,7 +135,7 @@ func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
 // A lone handler that keeps up costs no memory per event.
 func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 	changes, _ := updatesOf(partEvents)
-	s := newEventStream[Object](HandlerOptions{})
+	s := newEventStream(HandlerOptions{})
 	got := testing.AllocsPerRun(20, func() {
 		for _, c := range changes {
 			s.push(c, nil, false)

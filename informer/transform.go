@@ -12,30 +12,30 @@ import (
 )
 
 // transforming applies a transform to the objects of a ListerWatcher.
-type transforming[T Object] struct {
-	ListerWatcher[T]
-	transform func() func(T) (T, error)
+type transforming struct {
+	ListerWatcher[Object]
+	transform func() func(Object) (Object, error)
 	// again decodes an item again, because a failed transform may have modified
 	// it; nil: not possible, so objects are copied before.
-	again func(listwatch.Item[T]) (T, error)
+	again func(listwatch.Item[Object]) (Object, error)
 	hand  *hand // records the calls; nil: not needed
 }
 
 // decodingAgain is a ListerWatcher that can decode an item again until the next
 // page or frame is read.
-type decodingAgain[T Object] interface {
-	Again(listwatch.Item[T]) (T, error)
+type decodingAgain interface {
+	Again(listwatch.Item[Object]) (Object, error)
 }
 
 // againBy returns the function with which lw decodes an item again, or nil.
-func againBy[T Object](lw ListerWatcher[T]) func(listwatch.Item[T]) (T, error) {
-	if d, ok := lw.(decodingAgain[T]); ok {
+func againBy(lw ListerWatcher[Object]) func(listwatch.Item[Object]) (Object, error) {
+	if d, ok := lw.(decodingAgain); ok {
 		return d.Again
 	}
 	return nil
 }
 
-func (t transforming[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (t transforming) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	page, err := t.ListerWatcher.List(ctx, opts)
 	transform := t.transform()
 	if transform != nil && t.hand != nil {
@@ -47,7 +47,7 @@ func (t transforming[T]) List(ctx context.Context, opts listwatch.ListOptions) (
 	return page, err
 }
 
-func (t transforming[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+func (t transforming) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	stream, err := t.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		return nil, err
@@ -56,17 +56,17 @@ func (t transforming[T]) Watch(ctx context.Context, opts listwatch.WatchOptions)
 	if transform == nil {
 		return stream, nil
 	}
-	return &transformingStream[T]{Stream: stream, transform: transform, by: t}, nil
+	return &transformingStream{Stream: stream, transform: transform, by: t}, nil
 }
 
-type transformingStream[T Object] struct {
-	listwatch.Stream[T]
-	transform func(T) (T, error)
-	by        transforming[T]
+type transformingStream struct {
+	listwatch.Stream[Object]
+	transform func(Object) (Object, error)
+	by        transforming
 	begun     bool
 }
 
-func (s *transformingStream[T]) Next() (listwatch.Frame[T], error) {
+func (s *transformingStream) Next() (listwatch.Frame[Object], error) {
 	if !s.begun && s.by.hand != nil {
 		s.begun = true
 		s.by.hand.takenUp()
@@ -81,7 +81,7 @@ func (s *transformingStream[T]) Next() (listwatch.Frame[T], error) {
 
 // item returns the transformed item. An error or panic of the transform becomes
 // the item's.
-func (t transforming[T]) item(transform func(T) (T, error), item listwatch.Item[T]) listwatch.Item[T] {
+func (t transforming) item(transform func(Object) (Object, error), item listwatch.Item[Object]) listwatch.Item[Object] {
 	if transform != nil && item.Err == nil && item.Anomaly != base.OtherKind && item.Anomaly != base.OtherNamespace {
 		if t.hand != nil {
 			t.hand.begin()
@@ -93,8 +93,8 @@ func (t transforming[T]) item(transform func(T) (T, error), item listwatch.Item[
 	return item
 }
 
-func transformItem[T Object](transform func(T) (T, error), again func(listwatch.Item[T]) (T, error), item listwatch.Item[T]) listwatch.Item[T] {
-	var none T
+func transformItem(transform func(Object) (Object, error), again func(listwatch.Item[Object]) (Object, error), item listwatch.Item[Object]) listwatch.Item[Object] {
+	var none Object
 	original := none
 	if again == nil {
 		original = Copy(item.Object)

@@ -78,7 +78,7 @@ func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if againBy[Object](lw) == nil {
+	if againBy(lw) == nil {
 		t.Error("a ListerWatcher over HTTP cannot decode an item again")
 	}
 }

@@ -15,12 +15,12 @@ import (
 )
 
 // telling reports the errors of a ListerWatcher.
-type telling[T Object] struct {
-	ListerWatcher[T]
+type telling struct {
+	ListerWatcher[Object]
 	tell func(context.Context, error)
 }
 
-func (l telling[T]) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[T], error) {
+func (l telling) List(ctx context.Context, opts listwatch.ListOptions) (listwatch.Page[Object], error) {
 	page, err := l.ListerWatcher.List(ctx, opts)
 	if err != nil && !errors.Is(err, gate.ErrHeld) {
 		l.tell(ctx, err)
@@ -28,7 +28,7 @@ func (l telling[T]) List(ctx context.Context, opts listwatch.ListOptions) (listw
 	return page, err
 }
 
-func (l telling[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[T], error) {
+func (l telling) Watch(ctx context.Context, opts listwatch.WatchOptions) (listwatch.Stream[Object], error) {
 	stream, err := l.ListerWatcher.Watch(ctx, opts)
 	if err != nil {
 		if r, _ := steps.Classify(err); r != steps.ResultHeld && (!opts.SendInitialEvents || !r.LeadsToPages()) {
@@ -36,15 +36,15 @@ func (l telling[T]) Watch(ctx context.Context, opts listwatch.WatchOptions) (lis
 		}
 		return nil, err
 	}
-	return tellingStream[T]{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil
+	return tellingStream{Stream: stream, tell: func(err error) { l.tell(ctx, err) }}, nil
 }
 
-type tellingStream[T Object] struct {
-	listwatch.Stream[T]
+type tellingStream struct {
+	listwatch.Stream[Object]
 	tell func(error)
 }
 
-func (s tellingStream[T]) Next() (listwatch.Frame[T], error) {
+func (s tellingStream) Next() (listwatch.Frame[Object], error) {
 	frame, err := s.Stream.Next()
 	switch {
 	case errors.Is(err, io.EOF) && !base.IsNetwork(err): // a clean end

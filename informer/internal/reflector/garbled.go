@@ -18,7 +18,7 @@ type garble struct {
 }
 
 // pass reports whether a watch continues after err.
-func (s *session[T]) pass(err error) bool {
+func (s *session) pass(err error) bool {
 	if _, is := err.(*encoding.GarbledFrame); !is || !s.passes {
 		return false
 	}
@@ -31,7 +31,7 @@ func (s *session[T]) pass(err error) bool {
 }
 
 // sound records a readable frame.
-func (s *session[T]) sound() {
+func (s *session) sound() {
 	if s.garble.last == nil {
 		return
 	}
@@ -43,7 +43,7 @@ func (s *session[T]) sound() {
 
 // makeUp demands a list for the events hidden in garbled frames, at a limited
 // rate.
-func (r *Reflector[T]) makeUp(s *session[T]) {
+func (r *Reflector) makeUp(s *session) {
 	if s.garble.passed != nil {
 		r.Status.unreadable(s.garble.passed)
 		s.garble.passed, r.garbled = nil, true

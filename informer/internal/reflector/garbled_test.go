@@ -31,10 +31,10 @@ type textWatch struct {
 	asked   []string
 	watches []string      // the texts; after the last, a watch is silent
 	gap     time.Duration // before each line
-	decoder *restclient.Decoder[*corev1.ConfigMap]
+	decoder *restclient.Decoder[base.Object]
 }
 
-func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
+func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page[base.Object], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, "list")
@@ -44,7 +44,7 @@ func (w *textWatch) List(context.Context, listwatch.ListOptions) (listwatch.Page
 	return *pageOf("20", "", item("a", "12"), item("b", "11"), item("c", "13")).page, nil
 }
 
-func (w *textWatch) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[*corev1.ConfigMap], error) {
+func (w *textWatch) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[base.Object], error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, "watch "+o.ResourceVersion)
@@ -72,7 +72,7 @@ func configMapEvent(typ, name, version string) string {
 // A frame that is no event harms no other: those before and after it count at once, and
 // a list makes up for what it may have hidden.
 func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[*corev1.ConfigMap](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 // Garbage that comes again and again leads to a list a minute, and garbage alone to
 // another watch.
 func TestReflector_GarbageLeadsToFewLists_B12(t *testing.T) {
-	decoder, err := restclient.NewDecoder[*corev1.ConfigMap](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
+	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ type Hosted interface {
 }
 
 // At makes r pass the gate of lw's server, if it has one.
-func (r *Reflector[T]) At(lw listwatch.ListerWatcher[T]) {
+func (r *Reflector) At(lw listwatch.ListerWatcher[base.Object]) {
 	if h, ok := lw.(Hosted); ok {
 		r.server, r.kind = h.Host()
 	}
@@ -32,7 +32,7 @@ func (r *Reflector[T]) At(lw listwatch.ListerWatcher[T]) {
 
 // admitted waits at the gate for the next step of p and returns ctx with the
 // pass. The pass is nil without a gate, and when ctx has ended.
-func (r *Reflector[T]) admitted(ctx context.Context, p steps.Progress) (context.Context, *gate.Pass) {
+func (r *Reflector) admitted(ctx context.Context, p steps.Progress) (context.Context, *gate.Pass) {
 	if r.server == nil {
 		return ctx, nil
 	}
@@ -48,7 +48,7 @@ func (r *Reflector[T]) admitted(ctx context.Context, p steps.Progress) (context.
 }
 
 // ask returns what the next step of p asks of the gate.
-func (r *Reflector[T]) ask(p steps.Progress) gate.Ask {
+func (r *Reflector) ask(p steps.Progress) gate.Ask {
 	a := gate.Ask{Kind: r.kind, List: p.Phase != steps.PhaseWatch, Contact: &r.Status.contact}
 	switch {
 	case p.Refusals > 0:
@@ -64,13 +64,13 @@ func (r *Reflector[T]) ask(p steps.Progress) gate.Ask {
 }
 
 // nextPage waits at the gate for another page of the list of pass.
-func (r *Reflector[T]) nextPage(ctx context.Context, pass *gate.Pass) error {
+func (r *Reflector) nextPage(ctx context.Context, pass *gate.Pass) error {
 	return r.Status.waiting(steps.PhaseList, func(show func(gate.Hold)) error { return pass.Again(ctx, show) })
 }
 
 // heldUntil returns until when the server wants no requests for the kind, or
 // zero.
-func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
+func (r *Reflector) heldUntil(now time.Time) (until time.Time) {
 	if r.server != nil {
 		if until = r.server.Gate.ClosedFor(r.kind); !until.After(now) {
 			return time.Time{}
@@ -81,7 +81,7 @@ func (r *Reflector[T]) heldUntil(now time.Time) (until time.Time) {
 
 // fellBack makes paged lists take over until next.NoStreamBefore, for all
 // scopes of the kind.
-func (r *Reflector[T]) fellBack(next steps.Progress, o steps.Outcome, cause string) {
+func (r *Reflector) fellBack(next steps.Progress, o steps.Outcome, cause string) {
 	first := true
 	if r.server != nil {
 		first = r.server.Streams.Remember(r.kind.GroupKind(), o.Now, next.NoStreamBefore)
@@ -91,7 +91,7 @@ func (r *Reflector[T]) fellBack(next steps.Progress, o steps.Outcome, cause stri
 
 // heedMemory returns p with what other scopes of the kind learned about
 // streaming lists.
-func (r *Reflector[T]) heedMemory(p steps.Progress, now time.Time) steps.Progress {
+func (r *Reflector) heedMemory(p steps.Progress, now time.Time) steps.Progress {
 	if r.server == nil || p.Phase == steps.PhaseWatch {
 		return p
 	}

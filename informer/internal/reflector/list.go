@@ -17,7 +17,7 @@ import (
 )
 
 // list reads a whole list and replaces the scope's objects with it.
-func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pass) steps.Outcome {
+func (r *Reflector) list(ctx context.Context, p steps.Progress, pass *gate.Pass) steps.Outcome {
 	opts := listwatch.ListOptions{Limit: int64(max(1, int(r.opts.PageSize)>>(p.Halvings+p.Slows)))}
 	if p.Whole {
 		opts.Limit = 0
@@ -30,7 +30,7 @@ func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pa
 			replace.Abort()
 		}
 	}()
-	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[T]{Lw: r.lw}
+	unreadable, size, pages := unreadables{}, 0, restclient.PageReader[base.Object]{Lw: r.lw}
 	for {
 		page, err := pages.Read(ctx, opts)
 		if errors.Is(err, gate.ErrHeld) && r.nextPage(ctx, pass) == nil {
@@ -70,7 +70,7 @@ func (r *Reflector[T]) list(ctx context.Context, p steps.Progress, pass *gate.Pa
 
 // begins checks the version of a list that has begun. An older list than seen
 // before is refused, or begins a new epoch.
-func (r *Reflector[T]) begins(replace replacement[T], p steps.Progress, version string) error {
+func (r *Reflector) begins(replace replacement, p steps.Progress, version string) error {
 	r.Status.heard()
 	if !p.Instead {
 		r.Status.enter(steps.PhaseList)
@@ -93,7 +93,7 @@ func (r *Reflector[T]) begins(replace replacement[T], p steps.Progress, version 
 }
 
 // refuse returns the error of a list older than what was seen.
-func (r *Reflector[T]) refuse(p steps.Progress, version string) error {
+func (r *Reflector) refuse(p steps.Progress, version string) error {
 	if !p.Consistent {
 		r.Status.older(1)
 	}
@@ -104,7 +104,7 @@ func (r *Reflector[T]) refuse(p steps.Progress, version string) error {
 // seen. Two such lists in a row, on two connections, prove that the server's
 // versions went back and have since passed the scope's: the next list is
 // accepted as it is.
-func (r *Reflector[T]) contradicted(keys []base.Key) {
+func (r *Reflector) contradicted(keys []base.Key) {
 	if len(keys) == 0 {
 		r.undone = 0
 		return
@@ -115,7 +115,7 @@ func (r *Reflector[T]) contradicted(keys []base.Key) {
 }
 
 // listed adds item to the list, if it belongs to the scope.
-func (r *Reflector[T]) listed(replace replacement[T], item listwatch.Item[T]) {
+func (r *Reflector) listed(replace replacement, item listwatch.Item[base.Object]) {
 	switch item.Anomaly {
 	case base.Sound:
 		replace.Add(r.delta(store.Replaced, item))

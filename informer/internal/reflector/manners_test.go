@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/flyball-dev/flyball/informer/internal/base"
 
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/internal/steps"
@@ -63,7 +63,7 @@ type limited struct {
 	limits []int64
 }
 
-func (l *limited) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
+func (l *limited) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[base.Object], error) {
 	l.limits = append(l.limits, o.Limit)
 	return l.script.List(ctx, o)
 }

@@ -39,18 +39,18 @@ const (
 )
 
 // sink receives the Reflector's output: the DeltaFIFO.
-type sink[T base.Object] interface {
-	Push(store.Delta[T])
+type sink interface {
+	Push(store.Delta)
 	Bookmark(base.ScopeID, base.Version)
-	replace(base.ScopeID) replacement[T]
+	replace(base.ScopeID) replacement
 	Newest(base.ScopeID, base.Key) base.Version
 	// Present yields what the scope holds after everything put in so far.
-	Present(base.ScopeID) iter.Seq[store.Delta[T]]
+	Present(base.ScopeID) iter.Seq[store.Delta]
 }
 
-type replacement[T base.Object] interface {
-	Add(store.Delta[T])
-	Remove(store.Delta[T])
+type replacement interface {
+	Add(store.Delta)
+	Remove(store.Delta)
 	Keep(base.Key)
 	Unreadable()
 	Epoch()
@@ -61,18 +61,18 @@ type replacement[T base.Object] interface {
 }
 
 // FIFOSink makes a DeltaFIFO a sink.
-type FIFOSink[T base.Object] struct{ *store.DeltaFIFO[T] }
+type FIFOSink struct{ *store.DeltaFIFO }
 
-func (s FIFOSink[T]) replace(scope base.ScopeID) replacement[T] { return s.Replace(scope) }
+func (s FIFOSink) replace(scope base.ScopeID) replacement { return s.Replace(scope) }
 
 // Reflector lists and watches one scope of a kind and pushes the changes into
 // the DeltaFIFO, until its Run ends. steps.Next decides each step.
-type Reflector[T base.Object] struct {
-	lw      listwatch.ListerWatcher[T]
+type Reflector struct {
+	lw      listwatch.ListerWatcher[base.Object]
 	id      base.ScopeID
 	scope   base.WatchScope
 	Objects string // type of the objects
-	sink    sink[T]
+	sink    sink
 	opts    Options
 	random  func() float64
 	sim     simhook.Hooks
@@ -80,8 +80,8 @@ type Reflector[T base.Object] struct {
 	order   streamOrder        // used only by Run
 	server  *restclient.Server // whose gate requests pass; nil: no gate
 	kind    schema.GroupVersionKind
-	size    int     // objects of the scope, by what the stream has sent
-	Tee     *tee[T] // the sink, with taps
+	size    int  // objects of the scope, by what the stream has sent
+	Tee     *tee // the sink, with taps
 	Wants   demands
 	garbled bool           // a watch had garbled frames, and no list has made up for them
 	madeUp  time.Time      // when such a list was last demanded
@@ -101,14 +101,14 @@ type Options struct {
 }
 
 // New returns the Reflector of one scope. It starts nothing.
-func New[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope, id base.ScopeID, fifo *store.DeltaFIFO[T], opts Options) *Reflector[T] {
-	return newInto(lw, scope, id, FIFOSink[T]{fifo}, opts)
+func New(lw listwatch.ListerWatcher[base.Object], scope base.WatchScope, id base.ScopeID, fifo *store.DeltaFIFO, opts Options) *Reflector {
+	return newInto(lw, scope, id, FIFOSink{fifo}, opts)
 }
 
-func newInto[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope, id base.ScopeID, into sink[T], opts Options) *Reflector[T] {
+func newInto(lw listwatch.ListerWatcher[base.Object], scope base.WatchScope, id base.ScopeID, into sink, opts Options) *Reflector {
 	opts.PageSize = cmp.Or(opts.PageSize, DefaultPageSize)
 	tee := newTee(into)
-	r := &Reflector[T]{lw: lw, id: id, sink: tee, Tee: tee, opts: opts, random: rand.Float64}
+	r := &Reflector{lw: lw, id: id, sink: tee, Tee: tee, opts: opts, random: rand.Float64}
 	r.Status.begin(scope)
 	r.scope = scope
 	return r
@@ -116,7 +116,7 @@ func newInto[T base.Object](lw listwatch.ListerWatcher[T], scope base.WatchScope
 
 // State returns the state of the Reflector, or of the one whose watch it
 // shares.
-func (r *Reflector[T]) State() base.ScopeState {
+func (r *Reflector) State() base.ScopeState {
 	own := r.Status.snapshot()
 	if t := r.follows.Load(); t != nil {
 		return t.shared(own)
@@ -126,7 +126,7 @@ func (r *Reflector[T]) State() base.ScopeState {
 
 // Run lists and watches until ctx ends, retries all failures, and returns nil.
 // It starts no goroutine.
-func (r *Reflector[T]) Run(ctx context.Context) error {
+func (r *Reflector) Run(ctx context.Context) error {
 	log, err := logr.FromContext(ctx)
 	if err != nil {
 		log = r.opts.Logger
@@ -139,7 +139,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	defer r.Schema.Leave()
 	p := steps.Progress{Paged: r.opts.PagedLists, Foreign: r.server == nil}
 	p.Phase = p.ListPhase(time.Now())
-	var open *session[T]
+	var open *session
 	defer func() { open.close() }()
 	defer func() { r.Tee.end(p.Last) }()
 	for ctx.Err() == nil {
@@ -192,7 +192,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 }
 
 // step performs the next step of p once the gate admits it.
-func (r *Reflector[T]) step(ctx context.Context, p steps.Progress) (*session[T], steps.Outcome) {
+func (r *Reflector) step(ctx context.Context, p steps.Progress) (*session, steps.Outcome) {
 	if r.sim != nil {
 		r.sim.Step(ctx, "ask", r.Name())
 	}
@@ -215,7 +215,7 @@ func (r *Reflector[T]) step(ctx context.Context, p steps.Progress) (*session[T],
 }
 
 // note records how a step went in the status and the schema watch.
-func (r *Reflector[T]) note(p steps.Progress, o steps.Outcome, began time.Time) {
+func (r *Reflector) note(p steps.Progress, o steps.Outcome, began time.Time) {
 	if o.Result == steps.ResultCompleted && p.Repair {
 		r.Status.repaired()
 	}
@@ -234,7 +234,7 @@ func (r *Reflector[T]) note(p steps.Progress, o steps.Outcome, began time.Time) 
 
 // wait returns the pause before the next step. A step that the gate holds until
 // the server's Retry-After has no further pause.
-func (r *Reflector[T]) wait(d steps.Decision, now time.Time) time.Duration {
+func (r *Reflector) wait(d steps.Decision, now time.Time) time.Duration {
 	if d.AtLeast > 0 && !r.heldUntil(now).IsZero() {
 		return 0
 	}
@@ -253,8 +253,8 @@ func failed(err error, continued bool) steps.Outcome {
 }
 
 // delta returns item as a change of this scope.
-func (r *Reflector[T]) delta(typ store.DeltaType, item listwatch.Item[T]) store.Delta[T] {
-	d := store.Delta[T]{
+func (r *Reflector) delta(typ store.DeltaType, item listwatch.Item[base.Object]) store.Delta {
+	d := store.Delta{
 		Type: typ, Key: item.Key, Scope: r.id, Object: item.Object,
 		UID: item.UID, Version: base.ParseVersion(item.ResourceVersion), Err: item.Err, Metadata: item.Metadata,
 		Bytes: item.Bytes, Refused: item.Refused,
@@ -267,11 +267,11 @@ func (r *Reflector[T]) delta(typ store.DeltaType, item listwatch.Item[T]) store.
 }
 
 // watchTimeout returns a random timeout to ask for.
-func (r *Reflector[T]) watchTimeout() time.Duration {
+func (r *Reflector) watchTimeout() time.Duration {
 	return steps.ShortestWatch + time.Duration(r.random()*float64(steps.LongestWatch-steps.ShortestWatch))
 }
 
-func (r *Reflector[T]) watchOptions(p steps.Progress) listwatch.WatchOptions {
+func (r *Reflector) watchOptions(p steps.Progress) listwatch.WatchOptions {
 	return listwatch.WatchOptions{ResourceVersion: p.Last, Timeout: r.watchTimeout()}
 }
 
@@ -289,7 +289,7 @@ func deltaType(f listwatch.FrameType) (store.DeltaType, bool) {
 
 // Auditable reports whether the scope has its own watch and that is open, or
 // lists replace it.
-func (r *Reflector[T]) Auditable() bool {
+func (r *Reflector) Auditable() bool {
 	state := r.Status.snapshot().State
 	return r.follows.Load() == nil && (state == base.StateLive || state == base.StateDecodingErrors || r.Status.byLists.Load())
 }

@@ -39,7 +39,7 @@ type memory struct {
 
 func newMemory() *memory { return &memory{objects: map[base.Key]base.Version{}} }
 
-func (m *memory) Push(d store.Delta[*corev1.ConfigMap]) {
+func (m *memory) Push(d store.Delta) {
 	m.Lock()
 	defer m.Unlock()
 	m.log = append(m.log, fmt.Sprintf("%s %s@%s", d.Type, d.Key.Name, d.Version))
@@ -62,11 +62,11 @@ func (m *memory) Newest(_ base.ScopeID, key base.Key) base.Version {
 	return m.objects[key]
 }
 
-func (m *memory) Present(base.ScopeID) iter.Seq[store.Delta[*corev1.ConfigMap]] {
-	return func(func(store.Delta[*corev1.ConfigMap]) bool) {}
+func (m *memory) Present(base.ScopeID) iter.Seq[store.Delta] {
+	return func(func(store.Delta) bool) {}
 }
 
-func (m *memory) replace(base.ScopeID) replacement[*corev1.ConfigMap] {
+func (m *memory) replace(base.ScopeID) replacement {
 	return &memoryList{m: m, objects: map[base.Key]base.Version{}}
 }
 
@@ -95,14 +95,14 @@ type memoryList struct {
 	epoch      bool
 }
 
-func (l *memoryList) Add(d store.Delta[*corev1.ConfigMap])    { l.objects[d.Key] = d.Version }
-func (l *memoryList) Remove(d store.Delta[*corev1.ConfigMap]) { delete(l.objects, d.Key) }
-func (l *memoryList) Keep(key base.Key)                       { l.objects[key] = l.m.objects[key] }
-func (l *memoryList) Unreadable()                             { l.unreadable = true }
-func (l *memoryList) Recompare()                              {}
-func (l *memoryList) Epoch()                                  { l.epoch = true }
-func (l *memoryList) Undone(base.Version) []base.Key          { return nil }
-func (l *memoryList) Abort()                                  {}
+func (l *memoryList) Add(d store.Delta)              { l.objects[d.Key] = d.Version }
+func (l *memoryList) Remove(d store.Delta)           { delete(l.objects, d.Key) }
+func (l *memoryList) Keep(key base.Key)              { l.objects[key] = l.m.objects[key] }
+func (l *memoryList) Unreadable()                    { l.unreadable = true }
+func (l *memoryList) Recompare()                     {}
+func (l *memoryList) Epoch()                         { l.epoch = true }
+func (l *memoryList) Undone(base.Version) []base.Key { return nil }
+func (l *memoryList) Abort()                         {}
 func (l *memoryList) Commit(v base.Version) {
 	l.m.Lock()
 	defer l.m.Unlock()
@@ -130,8 +130,8 @@ type script struct {
 // act answers one request: an error, a page, or frames.
 type act struct {
 	err    error
-	page   *listwatch.Page[*corev1.ConfigMap]
-	frames []listwatch.Frame[*corev1.ConfigMap]
+	page   *listwatch.Page[base.Object]
+	frames []listwatch.Frame[base.Object]
 	gap    time.Duration // before each frame and before the end
 	end    error         // of the stream; nil: it stays open
 }
@@ -154,7 +154,7 @@ func (s *script) next(ctx context.Context, what string) act {
 	return st
 }
 
-func (s *script) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[*corev1.ConfigMap], error) {
+func (s *script) List(ctx context.Context, o listwatch.ListOptions) (listwatch.Page[base.Object], error) {
 	what := fmt.Sprintf("list %q", o.ResourceVersion)
 	if o.Continue != "" {
 		what = "continue " + o.Continue
@@ -167,12 +167,12 @@ func (s *script) List(ctx context.Context, o listwatch.ListOptions) (listwatch.P
 		st.err = errors.New("the script has no page here: " + what)
 	}
 	if st.err != nil {
-		return listwatch.Page[*corev1.ConfigMap]{}, st.err
+		return listwatch.Page[base.Object]{}, st.err
 	}
 	return *st.page, nil
 }
 
-func (s *script) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[*corev1.ConfigMap], error) {
+func (s *script) Watch(ctx context.Context, o listwatch.WatchOptions) (listwatch.Stream[base.Object], error) {
 	verb := "watch"
 	if o.SendInitialEvents {
 		verb = "stream"
@@ -195,15 +195,15 @@ type scriptStream struct {
 	act
 }
 
-func (s *scriptStream) Next() (listwatch.Frame[*corev1.ConfigMap], error) {
+func (s *scriptStream) Next() (listwatch.Frame[base.Object], error) {
 	if len(s.frames) == 0 && s.end == nil {
 		<-s.ctx.Done()
 	}
 	if !fixture.Pause(s.ctx, s.gap) {
-		return listwatch.Frame[*corev1.ConfigMap]{}, s.ctx.Err()
+		return listwatch.Frame[base.Object]{}, s.ctx.Err()
 	}
 	if len(s.frames) == 0 {
-		return listwatch.Frame[*corev1.ConfigMap]{}, s.end
+		return listwatch.Frame[base.Object]{}, s.end
 	}
 	f := s.frames[0]
 	s.frames = s.frames[1:]
@@ -212,29 +212,29 @@ func (s *scriptStream) Next() (listwatch.Frame[*corev1.ConfigMap], error) {
 
 func (s *scriptStream) Close() error { return nil }
 
-func item(name, version string) listwatch.Item[*corev1.ConfigMap] {
+func item(name, version string) listwatch.Item[base.Object] {
 	obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
-	return listwatch.Item[*corev1.ConfigMap]{Key: base.Key{Name: name}, ResourceVersion: version, Object: obj}
+	return listwatch.Item[base.Object]{Key: base.Key{Name: name}, ResourceVersion: version, Object: obj}
 }
 
-func frame(typ listwatch.FrameType, name, version string) listwatch.Frame[*corev1.ConfigMap] {
-	return listwatch.Frame[*corev1.ConfigMap]{Type: typ, Item: item(name, version)}
+func frame(typ listwatch.FrameType, name, version string) listwatch.Frame[base.Object] {
+	return listwatch.Frame[base.Object]{Type: typ, Item: item(name, version)}
 }
 
-func bookmarkAt(version string, end bool) listwatch.Frame[*corev1.ConfigMap] {
-	return listwatch.Frame[*corev1.ConfigMap]{Type: listwatch.FrameBookmark, Item: listwatch.Item[*corev1.ConfigMap]{ResourceVersion: version}, InitialEventsEnd: end}
+func bookmarkAt(version string, end bool) listwatch.Frame[base.Object] {
+	return listwatch.Frame[base.Object]{Type: listwatch.FrameBookmark, Item: listwatch.Item[base.Object]{ResourceVersion: version}, InitialEventsEnd: end}
 }
 
-func pageOf(version, more string, items ...listwatch.Item[*corev1.ConfigMap]) act {
-	return act{page: &listwatch.Page[*corev1.ConfigMap]{Items: items, ResourceVersion: version, Continue: more}}
+func pageOf(version, more string, items ...listwatch.Item[base.Object]) act {
+	return act{page: &listwatch.Page[base.Object]{Items: items, ResourceVersion: version, Continue: more}}
 }
 
-func frames(end error, all ...listwatch.Frame[*corev1.ConfigMap]) act {
+func frames(end error, all ...listwatch.Frame[base.Object]) act {
 	return act{frames: all, end: end}
 }
 
-func errorFrame(err error) listwatch.Frame[*corev1.ConfigMap] {
-	return listwatch.Frame[*corev1.ConfigMap]{Type: listwatch.FrameError, Err: err}
+func errorFrame(err error) listwatch.Frame[base.Object] {
+	return listwatch.Frame[base.Object]{Type: listwatch.FrameError, Err: err}
 }
 
 var errGone = apierrors.NewResourceExpired("too old resource version: 1 (393)")
@@ -246,7 +246,7 @@ func tooLargeVersion() error {
 }
 
 // reflect runs a Reflector over lw for the given time.
-func reflectFor(t *testing.T, d time.Duration, lw listwatch.ListerWatcher[*corev1.ConfigMap], opts Options) (*memory, base.ScopeState) {
+func reflectFor(t *testing.T, d time.Duration, lw listwatch.ListerWatcher[base.Object], opts Options) (*memory, base.ScopeState) {
 	t.Helper()
 	m := newMemory()
 	r := newInto(lw, base.WatchScope{}, 0, m, opts)
@@ -479,7 +479,7 @@ func TestReflector_BadObjectOfAWatchGoesOn_I8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		poison := frame(listwatch.FrameModified, "a", "11")
 		poison.Item.Object, poison.Item.Err = nil, errors.New("poison")
-		nameless := listwatch.Frame[*corev1.ConfigMap]{Type: listwatch.FrameModified, Item: listwatch.Item[*corev1.ConfigMap]{Err: errors.New("no name")}}
+		nameless := listwatch.Frame[base.Object]{Type: listwatch.FrameModified, Item: listwatch.Item[base.Object]{Err: errors.New("no name")}}
 		dead := frame(listwatch.FrameDeleted, "b", "12")
 		dead.Item.Object, dead.Item.Err = nil, errors.New("poison")
 		lw := &script{steps: []act{

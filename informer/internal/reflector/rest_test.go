@@ -28,7 +28,7 @@ import (
 )
 
 // listerWatcher of ConfigMaps on s.
-func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listwatch.ListerWatcher[*corev1.ConfigMap] {
+func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listwatch.ListerWatcher[base.Object] {
 	t.Helper()
 	transport := &http.Transport{DialContext: s.Dial}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -41,7 +41,7 @@ func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listw
 	if err != nil {
 		t.Fatal(err)
 	}
-	lw, err := restclient.NewListerWatcher[*corev1.ConfigMap](reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
+	lw, err := restclient.NewListerWatcher[base.Object](reflect.TypeFor[*corev1.ConfigMap](), restclient.NewResolver(server), restclient.Target{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap")}, scope, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestREST_Stories(t *testing.T) {
 }
 
 // do runs f against a server in a bubble, which shows that nothing is left.
-func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], s *fixture.Server), answers ...fixture.Answer) {
+func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server), answers ...fixture.Answer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := fixture.Serve(t, answers...)
@@ -134,7 +134,7 @@ func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[*corev1.Co
 }
 
 func TestREST_ListOfAnotherKind(t *testing.T) {
-	do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], _ *fixture.Server) {
+	do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
 		p, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 1})
 		if _, ok := errors.AsType[*restclient.UnexpectedAnswerError](err); !ok || !strings.Contains(err.Error(), `of kind "PodList", not a list of ConfigMap`) {
 			t.Errorf("got %+v and %v, want an UnexpectedAnswerError: taken as a list, it would delete what it does not have", p, err)
@@ -201,12 +201,12 @@ func TestREST_WhatIsAskedFor(t *testing.T) {
 }
 
 func TestREST_ObjectsAreReady(t *testing.T) {
-	do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], _ *fixture.Server) {
+	do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
 		p, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5})
 		if err != nil || len(p.Items) != 1 {
 			t.Fatalf("got %+v and %v, want one item", p, err)
 		}
-		got := p.Items[0].Object
+		got := p.Items[0].Object.(*corev1.ConfigMap)
 		if got.Kind != "ConfigMap" || got.APIVersion != "v1" || got.ManagedFields != nil || got.Data["key"] != "a" || p.Items[0].Key != (base.Key{Namespace: "prod", Name: "a"}) {
 			t.Errorf("got %+v, want a with kind and apiVersion and without managedFields", got)
 		}
@@ -215,7 +215,7 @@ func TestREST_ObjectsAreReady(t *testing.T) {
 
 func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 	t.Run("list", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], _ *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
 			begun := time.Now()
 			_, err := lw.List(t.Context(), listwatch.ListOptions{Limit: 5})
 			if !errors.Is(err, base.ErrSilent) || time.Since(begun) != restclient.AnswerWithin {
@@ -224,7 +224,7 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Hang)
 	})
 	t.Run("watch without headers", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], s *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
 			reflectFor(t, 10*time.Minute, lw, Options{PagedLists: true})
 			if got := s.Requests(); len(got) < 3 {
 				t.Errorf("got requests %v, want the watch asked for again", got)
@@ -232,7 +232,7 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")), fixture.Hang)
 	})
 	t.Run("watch past its timeout", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], s *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
 			reflectFor(t, steps.LongestWatch+steps.Overdue+time.Second, lw, Options{PagedLists: true})
 			if got := strings.Join(s.Requests(), ", "); got != "list, watch 10, watch 10" {
 				t.Errorf("got requests %s, want the watch opened again once its time is long over", got)
@@ -240,7 +240,7 @@ func TestREST_SilentServerIsGivenUp_I9(t *testing.T) {
 		}, fixture.Page(t, "10", "", fixture.ConfigMap("a", "1")), fixture.Watch(fixture.Hang))
 	})
 	t.Run("streaming list without end", func(t *testing.T) {
-		do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], s *fixture.Server) {
+		do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server) {
 			m, state := reflectFor(t, 3*time.Minute, lw, Options{})
 			if got := strings.Join(s.Requests(), ", "); got != "stream, stream, list, watch 10" || m.held() != "a@1" || !state.Synced {
 				t.Errorf("got requests %s, %q, %s; want a list after two tries", got, m.held(), state)
@@ -258,7 +258,7 @@ func TestREST_EndOfContextEndsEverything_I10(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			// The bubble fails when a goroutine is left.
-			do(t, func(t *testing.T, lw listwatch.ListerWatcher[*corev1.ConfigMap], _ *fixture.Server) {
+			do(t, func(t *testing.T, lw listwatch.ListerWatcher[base.Object], _ *fixture.Server) {
 				reflectFor(t, time.Second, lw, Options{PagedLists: name == "in a list"})
 			}, answers...)
 		})

@@ -16,8 +16,8 @@ import (
 )
 
 // session is one open stream.
-type session[T base.Object] struct {
-	listwatch.Stream[T]
+type session struct {
+	listwatch.Stream[base.Object]
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	alarm  *time.Timer   // ends ctx when the stream is silent
@@ -32,8 +32,8 @@ type session[T base.Object] struct {
 
 // open opens a stream. The session ends with ctx, after too long a silence, or
 // if the server does not end it at its timeout.
-func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*session[T], steps.Outcome) {
-	s := &session[T]{}
+func (r *Reflector) open(ctx context.Context, opts listwatch.WatchOptions) (*session, steps.Outcome) {
+	s := &session{}
 	ctx, cancelOverdue := context.WithTimeoutCause(ctx, opts.Timeout+steps.Overdue, base.ErrOverdue)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	cancel := s.cancel
@@ -64,7 +64,7 @@ func (r *Reflector[T]) open(ctx context.Context, opts listwatch.WatchOptions) (*
 }
 
 // because returns why the session's context ended, if it did, else err.
-func (s *session[T]) because(err error) error {
+func (s *session) because(err error) error {
 	if s.ctx.Err() != nil {
 		return context.Cause(s.ctx)
 	}
@@ -72,19 +72,19 @@ func (s *session[T]) because(err error) error {
 }
 
 // begin makes a streaming list continue as a watch that has sent nothing yet.
-func (s *session[T]) begin() {
+func (s *session) begin() {
 	s.opened, s.spoke, s.within = time.Now(), false, steps.SilentAfter
 	s.rearm()
 }
 
-func (s *session[T]) rearm() {
+func (s *session) rearm() {
 	if s.within > 0 {
 		s.alarm.Reset(s.within)
 	}
 }
 
 // Next returns the stream's next frame, or why there is none.
-func (s *session[T]) Next() (listwatch.Frame[T], error) {
+func (s *session) Next() (listwatch.Frame[base.Object], error) {
 	frame, err := s.Stream.Next()
 	for err != nil && s.pass(err) {
 		frame, err = s.Stream.Next()
@@ -101,7 +101,7 @@ func (s *session[T]) Next() (listwatch.Frame[T], error) {
 	return frame, nil
 }
 
-func (s *session[T]) close() {
+func (s *session) close() {
 	if s == nil {
 		return
 	}
@@ -113,7 +113,7 @@ func (s *session[T]) close() {
 }
 
 // after returns the outcome of a stream that ended with err.
-func (s *session[T]) after(err error) steps.Outcome {
+func (s *session) after(err error) steps.Outcome {
 	o := failed(err, false)
 	if o.Result == steps.ResultCut || o.Result == steps.ResultUnreachable {
 		o.Err = fmt.Errorf("the connection to the server broke off: %w", err)
@@ -125,7 +125,7 @@ func (s *session[T]) after(err error) steps.Outcome {
 
 // errorFrame returns the outcome of a stream that the server ended with an
 // error.
-func (s *session[T]) errorFrame(err error) steps.Outcome {
+func (s *session) errorFrame(err error) steps.Outcome {
 	if err == nil {
 		err = errors.New("error frame without an error")
 	}

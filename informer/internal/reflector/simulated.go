@@ -8,7 +8,7 @@ import (
 )
 
 // simulated draws random numbers from sim, if it is not nil.
-func (r *Reflector[T]) simulated(sim simhook.Hooks) {
+func (r *Reflector) simulated(sim simhook.Hooks) {
 	if r.sim = sim; sim != nil {
 		name := "reflector " + r.Name()
 		r.random = func() float64 { return sim.Random(name) }
@@ -16,11 +16,11 @@ func (r *Reflector[T]) simulated(sim simhook.Hooks) {
 }
 
 // Name identifies the Reflector within the process.
-func (r *Reflector[T]) Name() string {
+func (r *Reflector) Name() string {
 	return r.kind.GroupKind().String() + " as " + r.Objects + " " + r.scope.String()
 }
 
-func (r *Reflector[T]) noteEpoch() {
+func (r *Reflector) noteEpoch() {
 	if r.sim != nil {
 		r.sim.Note(simhook.Note{What: simhook.Epoch, Kind: r.kind.GroupKind().String()})
 	}

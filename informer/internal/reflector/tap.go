@@ -31,13 +31,13 @@ type Tap struct {
 	done chan struct{} // closed when the lender's Reflector has ended
 	last string        // last version it reached; read after done
 	mu   struct {
-		sync.Mutex                   // held while something goes into into
-		into       sink[base.Object] // nil: the tap has left
+		sync.Mutex      // held while something goes into into
+		into       sink // nil: the tap has left
 	}
 }
 
 // NewTap returns a tap that feeds scope id of into. It starts nothing.
-func NewTap(scope base.WatchScope, id base.ScopeID, into sink[base.Object], transform func(base.Object) (base.Object, error)) *Tap {
+func NewTap(scope base.WatchScope, id base.ScopeID, into sink, transform func(base.Object) (base.Object, error)) *Tap {
 	t := &Tap{Scope: scope, id: id, transform: transform, done: make(chan struct{})}
 	t.mu.into = into
 	return t
@@ -64,7 +64,7 @@ func (t *Tap) end(last string) {
 }
 
 // feed calls f with the sink, unless the tap has left.
-func (t *Tap) feed(f func(into sink[base.Object])) {
+func (t *Tap) feed(f func(into sink)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.into != nil {
@@ -73,7 +73,7 @@ func (t *Tap) feed(f func(into sink[base.Object])) {
 }
 
 // mine converts d to this scope. ok: the object is in it.
-func (t *Tap) mine(d store.Delta[base.Object]) (_ store.Delta[base.Object], ok bool) {
+func (t *Tap) mine(d store.Delta) (_ store.Delta, ok bool) {
 	if t.Namespace != "" && d.Key.Namespace != "" && d.Key.Namespace != t.Namespace {
 		return d, false // a namespace does not limit a cluster-scoped kind
 	}
@@ -95,64 +95,64 @@ func (t *Tap) mine(d store.Delta[base.Object]) (_ store.Delta[base.Object], ok b
 	return d, true
 }
 
-func (t *Tap) push(d store.Delta[base.Object]) {
+func (t *Tap) push(d store.Delta) {
 	if d, ok := t.mine(d); ok {
 		if d.Type == store.Deleted && d.Err != nil {
 			d.Err, d.FinalStateUnknown = nil, true
 		}
-		t.feed(func(into sink[base.Object]) { into.Push(d) })
+		t.feed(func(into sink) { into.Push(d) })
 	}
 }
 
 func (t *Tap) bookmark(v base.Version) {
-	t.feed(func(into sink[base.Object]) { into.Bookmark(t.id, v) })
+	t.feed(func(into sink) { into.Bookmark(t.id, v) })
 }
 
 // tapReplacement is a list on its way to a tap.
 type tapReplacement struct {
 	tap  *Tap
-	list replacement[base.Object]
+	list replacement
 }
 
 func (t *Tap) replace() *tapReplacement {
 	r := &tapReplacement{tap: t, list: discarded{}}
-	t.feed(func(into sink[base.Object]) { r.list = into.replace(t.id) })
+	t.feed(func(into sink) { r.list = into.replace(t.id) })
 	return r
 }
 
-func (r *tapReplacement) add(d store.Delta[base.Object]) {
+func (r *tapReplacement) add(d store.Delta) {
 	if d, ok := r.tap.mine(d); ok {
 		r.list.Add(d)
 	}
 }
 
-func (r *tapReplacement) remove(d store.Delta[base.Object]) {
+func (r *tapReplacement) remove(d store.Delta) {
 	if d, ok := r.tap.mine(d); ok {
 		r.list.Remove(d)
 	}
 }
 
 func (r *tapReplacement) commit(v base.Version) {
-	r.tap.feed(func(sink[base.Object]) { r.list.Commit(v) })
+	r.tap.feed(func(sink) { r.list.Commit(v) })
 }
 
 // discarded is a list for a tap that has left.
 type discarded struct{}
 
-func (discarded) Add(store.Delta[base.Object])    {}
-func (discarded) Remove(store.Delta[base.Object]) {}
-func (discarded) Keep(base.Key)                   {}
-func (discarded) Unreadable()                     {}
-func (discarded) Epoch()                          {}
-func (discarded) Recompare()                      {}
-func (discarded) Undone(base.Version) []base.Key  { return nil }
-func (discarded) Commit(base.Version)             {}
-func (discarded) Abort()                          {}
+func (discarded) Add(store.Delta)                {}
+func (discarded) Remove(store.Delta)             {}
+func (discarded) Keep(base.Key)                  {}
+func (discarded) Unreadable()                    {}
+func (discarded) Epoch()                         {}
+func (discarded) Recompare()                     {}
+func (discarded) Undone(base.Version) []base.Key { return nil }
+func (discarded) Commit(base.Version)            {}
+func (discarded) Abort()                         {}
 
 // follow feeds the scope from another informer's watch while one has its
 // objects in full. It returns where to continue with its own list and watch,
 // and false if there was no such watch.
-func (r *Reflector[T]) follow(ctx context.Context, p steps.Progress) (steps.Progress, bool) {
+func (r *Reflector) follow(ctx context.Context, p steps.Progress) (steps.Progress, bool) {
 	if r.Borrow == nil {
 		return p, false
 	}

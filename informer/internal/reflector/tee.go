@@ -25,8 +25,8 @@ var errTapped = errors.New("another informer joins the watch")
 //	               └────▶ tap ──▶ DeltaFIFO of their metadata
 //
 // Only the Reflector's goroutine writes and adopts; taps join from others.
-type tee[T base.Object] struct {
-	sink[T]
+type tee struct {
+	sink
 	taps   []*Tap        // used only by the Reflector's goroutine
 	listed bool          // as taps: a whole list has passed
 	joined chan struct{} // has a token while a tap waits
@@ -38,13 +38,13 @@ type tee[T base.Object] struct {
 	}
 }
 
-func newTee[T base.Object](into sink[T]) *tee[T] {
-	return &tee[T]{sink: into, joined: make(chan struct{}, 1)}
+func newTee(into sink) *tee {
+	return &tee{sink: into, joined: make(chan struct{}, 1)}
 }
 
 // Join feeds t from the Reflector's next pause between two steps. It returns
 // false if the Reflector has ended. It does not block.
-func (e *tee[T]) Join(t *Tap) bool {
+func (e *tee) Join(t *Tap) bool {
 	e.mu.Lock()
 	if e.mu.ended {
 		e.mu.Unlock()
@@ -64,7 +64,7 @@ func (e *tee[T]) Join(t *Tap) bool {
 }
 
 // during makes a joining tap interrupt a stream, until over is called.
-func (e *tee[T]) during(interrupt func(error)) (over func()) {
+func (e *tee) during(interrupt func(error)) (over func()) {
 	e.mu.Lock()
 	e.mu.interrupt = interrupt
 	waits := len(e.mu.joining) > 0
@@ -82,7 +82,7 @@ func (e *tee[T]) during(interrupt func(error)) (over func()) {
 // adopt starts to feed the waiting taps. After the first list, a tap first
 // receives what scope holds at version last, where the Reflector is, as its
 // list.
-func (e *tee[T]) adopt(ctx context.Context, scope base.ScopeID, last string) {
+func (e *tee) adopt(ctx context.Context, scope base.ScopeID, last string) {
 	e.mu.Lock()
 	joining := e.mu.joining
 	e.mu.joining = nil
@@ -98,7 +98,7 @@ func (e *tee[T]) adopt(ctx context.Context, scope base.ScopeID, last string) {
 
 // show gives t what scope holds. It returns false if the scope has ended, since
 // it may then hold less than it did.
-func (e *tee[T]) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.Version) bool {
+func (e *tee) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.Version) bool {
 	list := t.replace()
 	for d := range e.Present(scope) {
 		list.add(metadataDelta(d))
@@ -114,7 +114,7 @@ func (e *tee[T]) show(ctx context.Context, t *Tap, scope base.ScopeID, at base.V
 
 // pause sleeps for d, adopting taps meanwhile, and reports whether ctx is
 // alive.
-func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope base.ScopeID, last string) bool {
+func (e *tee) pause(ctx context.Context, d time.Duration, scope base.ScopeID, last string) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
@@ -133,7 +133,7 @@ func (e *tee[T]) pause(ctx context.Context, d time.Duration, scope base.ScopeID,
 }
 
 // end releases the taps: nothing comes after version last.
-func (e *tee[T]) end(last string) {
+func (e *tee) end(last string) {
 	e.mu.Lock()
 	joining := e.mu.joining
 	e.mu.joining, e.mu.ended = nil, true
@@ -151,7 +151,7 @@ func (e *tee[T]) end(last string) {
 }
 
 // each calls f for each tap, and drops those that have left.
-func (e *tee[T]) each(f func(t *Tap)) {
+func (e *tee) each(f func(t *Tap)) {
 	if len(e.taps) == 0 {
 		return
 	}
@@ -161,7 +161,7 @@ func (e *tee[T]) each(f func(t *Tap)) {
 	}
 }
 
-func (e *tee[T]) Push(d store.Delta[T]) {
+func (e *tee) Push(d store.Delta) {
 	e.sink.Push(d)
 	if len(e.taps) > 0 {
 		m := metadataDelta(d)
@@ -169,25 +169,25 @@ func (e *tee[T]) Push(d store.Delta[T]) {
 	}
 }
 
-func (e *tee[T]) Bookmark(scope base.ScopeID, v base.Version) {
+func (e *tee) Bookmark(scope base.ScopeID, v base.Version) {
 	e.sink.Bookmark(scope, v)
 	e.each(func(t *Tap) { t.bookmark(v) })
 }
 
-func (e *tee[T]) replace(scope base.ScopeID) replacement[T] {
-	r := &teeReplacement[T]{replacement: e.sink.replace(scope), tee: e}
+func (e *tee) replace(scope base.ScopeID) replacement {
+	r := &teeReplacement{replacement: e.sink.replace(scope), tee: e}
 	e.each(func(t *Tap) { r.taps = append(r.taps, t.replace()) })
 	return r
 }
 
 // teeReplacement is a list that also goes to the taps.
-type teeReplacement[T base.Object] struct {
-	replacement[T]
-	tee  *tee[T]
+type teeReplacement struct {
+	replacement
+	tee  *tee
 	taps []*tapReplacement
 }
 
-func (r *teeReplacement[T]) Add(d store.Delta[T]) {
+func (r *teeReplacement) Add(d store.Delta) {
 	r.replacement.Add(d)
 	if len(r.taps) > 0 {
 		m := metadataDelta(d)
@@ -197,7 +197,7 @@ func (r *teeReplacement[T]) Add(d store.Delta[T]) {
 	}
 }
 
-func (r *teeReplacement[T]) Remove(d store.Delta[T]) {
+func (r *teeReplacement) Remove(d store.Delta) {
 	r.replacement.Remove(d)
 	if len(r.taps) > 0 {
 		m := metadataDelta(d)
@@ -207,28 +207,28 @@ func (r *teeReplacement[T]) Remove(d store.Delta[T]) {
 	}
 }
 
-func (r *teeReplacement[T]) Keep(key base.Key) {
+func (r *teeReplacement) Keep(key base.Key) {
 	r.replacement.Keep(key)
 	for _, t := range r.taps {
 		t.list.Keep(key)
 	}
 }
 
-func (r *teeReplacement[T]) Unreadable() {
+func (r *teeReplacement) Unreadable() {
 	r.replacement.Unreadable()
 	for _, t := range r.taps {
 		t.list.Unreadable()
 	}
 }
 
-func (r *teeReplacement[T]) Epoch() {
+func (r *teeReplacement) Epoch() {
 	r.replacement.Epoch()
 	for _, t := range r.taps {
 		t.list.Epoch()
 	}
 }
 
-func (r *teeReplacement[T]) Commit(v base.Version) {
+func (r *teeReplacement) Commit(v base.Version) {
 	r.replacement.Commit(v)
 	r.tee.listed = true
 	for _, t := range r.taps {
@@ -236,7 +236,7 @@ func (r *teeReplacement[T]) Commit(v base.Version) {
 	}
 }
 
-func (r *teeReplacement[T]) Abort() {
+func (r *teeReplacement) Abort() {
 	r.replacement.Abort()
 	for _, t := range r.taps {
 		t.list.Abort()
@@ -245,8 +245,8 @@ func (r *teeReplacement[T]) Abort() {
 
 // metadataDelta reduces d to metadata. An object that only its content makes
 // undecodable becomes decodable.
-func metadataDelta[T base.Object](d store.Delta[T]) store.Delta[base.Object] {
-	m := store.Delta[base.Object]{
+func metadataDelta(d store.Delta) store.Delta {
+	m := store.Delta{
 		Type: d.Type, Key: d.Key, UID: d.UID, Version: d.Version,
 		FinalStateUnknown: d.FinalStateUnknown, Err: d.Err,
 	}

@@ -27,18 +27,18 @@ import (
 )
 
 // stage is a DeltaFIFO and the Indexer behind it, dispatched by hand.
-type stage[T base.Object] struct {
-	fifo  *store.DeltaFIFO[T]
-	store *store.Indexer[T]
+type stage struct {
+	fifo  *store.DeltaFIFO
+	store *store.Indexer
 }
 
-func newStage[T base.Object]() stage[T] {
-	x := store.NewIndexer[T](fixture.ConfigMapKind)
-	return stage[T]{store.NewDeltaFIFO[T](x), x}
+func newStage() stage {
+	x := store.NewIndexer(fixture.ConfigMapKind)
+	return stage{store.NewDeltaFIFO(x), x}
 }
 
 // dispatch applies at most n batches of what waits.
-func (s stage[T]) dispatch(t *testing.T, n int) {
+func (s stage) dispatch(t *testing.T, n int) {
 	t.Helper()
 	for ; n > 0; n-- {
 		if !s.fifo.Waits() {
@@ -55,7 +55,7 @@ func (s stage[T]) dispatch(t *testing.T, n int) {
 }
 
 // holds is what the scope 0 of the store shows: "ns/a@3".
-func (s stage[T]) holds() string {
+func (s stage) holds() string {
 	var out []string
 	for key, k := range s.store.KnownIn(0) {
 		out = append(out, fmt.Sprintf("%s@%s %v", key, k.Version, k.Bad))
@@ -69,15 +69,15 @@ func (s stage[T]) holds() string {
 type teeProgram struct {
 	t       *testing.T
 	rnd     *rand.Rand
-	model   map[base.Key]store.Delta[*corev1.ConfigMap]
+	model   map[base.Key]store.Delta
 	version base.Version
-	full    stage[*corev1.ConfigMap]
-	tee     *tee[*corev1.ConfigMap]
+	full    stage
+	tee     *tee
 	taps    []*Tap
-	stages  []stage[base.Object]
+	stages  []stage
 }
 
-func (p *teeProgram) change() store.Delta[*corev1.ConfigMap] {
+func (p *teeProgram) change() store.Delta {
 	p.version++
 	key := base.Key{Namespace: string("ab"[p.rnd.IntN(2)]), Name: fmt.Sprint(p.rnd.IntN(6))}
 	old, held := p.model[key]
@@ -86,7 +86,7 @@ func (p *teeProgram) change() store.Delta[*corev1.ConfigMap] {
 		old.Type, old.Version, old.Err = store.Deleted, p.version, nil
 		return old
 	}
-	d := store.Delta[*corev1.ConfigMap]{Type: store.Updated, Key: key, UID: old.UID, Version: p.version}
+	d := store.Delta{Type: store.Updated, Key: key, UID: old.UID, Version: p.version}
 	if !held {
 		d.Type, d.UID = store.Added, types.UID(p.version.String())
 	}
@@ -104,8 +104,8 @@ func (p *teeProgram) list() {
 		for key, d := range p.model {
 			d.Version -= d.Version / 2
 			if d.Object != nil {
-				d.Object = d.Object.DeepCopy()
-				d.Object.ResourceVersion = d.Version.String()
+				d.Object = base.Copy(d.Object)
+				d.Object.SetResourceVersion(d.Version.String())
 			}
 			p.model[key] = d
 		}
@@ -137,8 +137,8 @@ func (p *teeProgram) fill(epoch bool) {
 }
 
 func (p *teeProgram) join() {
-	s := newStage[base.Object]()
-	tap := NewTap(base.WatchScope{}, 0, FIFOSink[base.Object]{s.fifo}, nil)
+	s := newStage()
+	tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
 	if p.rnd.IntN(2) == 0 {
 		tap.Namespace = "a"
 	}
@@ -185,8 +185,8 @@ func (p *teeProgram) want(namespace string, metadata bool) string {
 
 func TestTee_TapsHoldWhatTheFullScopeHolds_I3(t *testing.T) {
 	for seed := range uint64(300) {
-		p := &teeProgram{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), model: map[base.Key]store.Delta[*corev1.ConfigMap]{}, full: newStage[*corev1.ConfigMap]()}
-		p.tee = newTee[*corev1.ConfigMap](FIFOSink[*corev1.ConfigMap]{p.full.fifo})
+		p := &teeProgram{t: t, rnd: rand.New(rand.NewPCG(seed, 1)), model: map[base.Key]store.Delta{}, full: newStage()}
+		p.tee = newTee(FIFOSink{p.full.fifo})
 		for range 200 {
 			p.step()
 		}
@@ -207,16 +207,16 @@ func TestTee_TapsHoldWhatTheFullScopeHolds_I3(t *testing.T) {
 }
 
 func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
-	main, s := newMemory(), newStage[base.Object]()
-	e := newTee[*corev1.ConfigMap](main)
-	tap := NewTap(base.WatchScope{}, 0, FIFOSink[base.Object]{s.fifo}, nil)
+	main, s := newMemory(), newStage()
+	e := newTee(main)
+	tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
 	e.Join(tap)
 	e.adopt(t.Context(), 0, "")
 	list := e.replace(0)
-	list.Add(store.Delta[*corev1.ConfigMap]{Key: base.Key{Name: "a"}, Version: 1, Object: fixture.ConfigMap("a", "1")})
+	list.Add(store.Delta{Key: base.Key{Name: "a"}, Version: 1, Object: fixture.ConfigMap("a", "1")})
 	tap.leave()
 	list.Commit(1)
-	e.Push(store.Delta[*corev1.ConfigMap]{Type: store.Added, Key: base.Key{Name: "b"}, Version: 2, Object: fixture.ConfigMap("b", "2")})
+	e.Push(store.Delta{Type: store.Added, Key: base.Key{Name: "b"}, Version: 2, Object: fixture.ConfigMap("b", "2")})
 	e.Bookmark(0, 3)
 	if got := s.fifo.Snapshot().Deltas; got != 0 {
 		t.Errorf("%d deltas came after the tap had left; its scope's number may be another's by now", got)
@@ -228,9 +228,9 @@ func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 
 // A transform of the metadata is given objects of its own.
 func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
-	main, s := newMemory(), newStage[base.Object]()
-	e := newTee[*corev1.ConfigMap](main)
-	e.Join(NewTap(base.WatchScope{}, 0, FIFOSink[base.Object]{s.fifo}, func(o base.Object) (base.Object, error) {
+	main, s := newMemory(), newStage()
+	e := newTee(main)
+	e.Join(NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, func(o base.Object) (base.Object, error) {
 		m := o.(fixture.Partial)
 		if m.Name == "bad" {
 			return nil, errors.New("not this one")
@@ -242,8 +242,8 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	full := fixture.ConfigMap("a", "1")
 	full.Labels = map[string]string{"by": "server"}
 	list := e.replace(0)
-	list.Add(store.Delta[*corev1.ConfigMap]{Key: base.KeyOf(full), Version: 1, Object: full})
-	list.Add(store.Delta[*corev1.ConfigMap]{Key: base.Key{Name: "bad"}, Version: 2, Object: fixture.ConfigMap("bad", "2")})
+	list.Add(store.Delta{Key: base.KeyOf(full), Version: 1, Object: full})
+	list.Add(store.Delta{Key: base.Key{Name: "bad"}, Version: 2, Object: fixture.ConfigMap("bad", "2")})
 	list.Commit(2)
 	s.dispatch(t, 10)
 	got, _, err := s.store.Get(base.KeyOf(full))
@@ -263,12 +263,12 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fullWatch := &script{steps: []act{pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, frame(listwatch.FrameModified, "a", "11"))}}
-		full := New(fullWatch, base.WatchScope{}, 0, newStage[*corev1.ConfigMap]().fifo, Options{PagedLists: true})
+		full := New(fullWatch, base.WatchScope{}, 0, newStage().fifo, Options{PagedLists: true})
 		own := &metadataScript{script: &script{steps: []act{frames(nil, frame(listwatch.FrameModified, "b", "12"))}}}
-		s := newStage[base.Object]()
-		alone := New[base.Object](own, base.WatchScope{}, 0, s.fifo, Options{PagedLists: true})
+		s := newStage()
+		alone := New(own, base.WatchScope{}, 0, s.fifo, Options{PagedLists: true})
 		alone.Borrow = func(base.Version) *Tap {
-			tap := NewTap(base.WatchScope{}, 0, FIFOSink[base.Object]{s.fifo}, nil)
+			tap := NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil)
 			tap.Lender, tap.State = "full", full.State
 			if !full.Tee.Join(tap) {
 				return nil
@@ -320,7 +320,7 @@ func (s *metadataScript) Watch(ctx context.Context, o listwatch.WatchOptions) (l
 }
 
 type metadataStream struct {
-	of listwatch.Stream[*corev1.ConfigMap]
+	of listwatch.Stream[base.Object]
 }
 
 func (s metadataStream) Next() (listwatch.Frame[base.Object], error) {
@@ -350,8 +350,8 @@ func TestTee_TapJoinsDuringAPause(t *testing.T) {
 		defer cancel()
 		synctest.Wait()
 		before := slices.Clone(lw.at)
-		s := newStage[base.Object]()
-		full.Tee.Join(NewTap(base.WatchScope{}, 0, FIFOSink[base.Object]{s.fifo}, nil))
+		s := newStage()
+		full.Tee.Join(NewTap(base.WatchScope{}, 0, FIFOSink{s.fifo}, nil))
 		synctest.Wait()
 		s.dispatch(t, 10)
 		if v := s.store.Reached(0); v != 10 {

@@ -17,7 +17,7 @@ import (
 
 // stream reads a streaming list and replaces the scope's objects with it. The
 // returned session continues as a watch.
-func (r *Reflector[T]) stream(ctx context.Context, p steps.Progress) (*session[T], steps.Outcome) {
+func (r *Reflector) stream(ctx context.Context, p steps.Progress) (*session, steps.Outcome) {
 	opts := listwatch.WatchOptions{SendInitialEvents: true, Timeout: r.watchTimeout()}
 	opts.ResourceVersion, _ = p.ListVersion(r.opts.ListFromCache)
 	s, o := r.open(ctx, opts)
@@ -36,7 +36,7 @@ func (r *Reflector[T]) stream(ctx context.Context, p steps.Progress) (*session[T
 }
 
 // initial reads a stream up to the bookmark that ends its initial events.
-func (r *Reflector[T]) initial(s *session[T], p steps.Progress) steps.Outcome {
+func (r *Reflector) initial(s *session, p steps.Progress) steps.Outcome {
 	replace := r.sink.replace(r.id)
 	if p.ByContent() {
 		replace.Recompare()
@@ -112,7 +112,7 @@ func streamingWithin(objects int) time.Duration {
 
 // inOrder counts an event out of order in a stream that has reached last, and
 // reports whether to apply the event.
-func (r *Reflector[T]) inOrder(typ store.DeltaType, item listwatch.Item[T], last string) bool {
+func (r *Reflector) inOrder(typ store.DeltaType, item listwatch.Item[base.Object], last string) bool {
 	e := shown{key: item.Key, version: base.ParseVersion(item.ResourceVersion), ended: typ == store.Deleted}
 	kind := r.order.judge(e, base.ParseVersion(last), func(key base.Key) base.Version { return r.sink.Newest(r.id, key) })
 	stale := kind == base.Late && r.order.stale(e)
@@ -126,7 +126,7 @@ func (r *Reflector[T]) inOrder(typ store.DeltaType, item listwatch.Item[T], last
 func unknownFrame(typ listwatch.FrameType) error { return fmt.Errorf("frame of unknown type %q", typ) }
 
 // watch pushes the events of an open stream until it ends.
-func (r *Reflector[T]) watch(s *session[T], p *steps.Progress) steps.Outcome {
+func (r *Reflector) watch(s *session, p *steps.Progress) steps.Outcome {
 	defer r.Wants.during(s.cancel)()
 	if p.Instead {
 		defer r.Status.liveAfter(steps.Brief)()

@@ -27,13 +27,13 @@ const (
 )
 
 // Delta is one change of one object on its way to the Indexer.
-type Delta[T base.Object] struct {
+type Delta struct {
 	Type  DeltaType
 	Key   base.Key
 	Scope base.ScopeID
 	// Object is the state after the change; for Deleted the last known state,
 	// or nil if there is none. Nil if Err is set.
-	Object T
+	Object base.Object
 	UID    types.UID
 	// Version is the resourceVersion of the change: the object's, for Deleted
 	// that of the deletion, and for an object missing from a list the list's.
@@ -56,11 +56,11 @@ type Delta[T base.Object] struct {
 	// Metadata is set with Err if it could be decoded in full.
 	Metadata *metav1.PartialObjectMetadata
 	// Refused is as Original in Item.
-	Refused T
+	Refused base.Object
 }
 
 // weight is the memory of a waiting delta, counted as in an eventStream.
-func (d *Delta[T]) weight() int64 {
+func (d *Delta) weight() int64 {
 	return EventBytes + int64(cmp.Or(d.Bytes, UnknownBytes))
 }
 

@@ -20,20 +20,20 @@ var ErrClosed = errors.New("pop: the DeltaFIFO is closed")
 
 // Known is what has been popped and applied: the Indexer. It is called without
 // the DeltaFIFO's lock.
-type Known[T base.Object] interface {
+type Known interface {
 	// Begin records that a list of scope has begun.
 	Begin(scope base.ScopeID)
 	// KnownIn yields what a scope holds.
-	KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known[T]]
+	KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known]
 	// knownAs returns what is known of key, and whether scope holds it.
-	knownAs(key base.Key, scope base.ScopeID) (k known[T], held bool)
+	knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
 	// trouble returns why key's object is undecodable, or nil.
 	trouble(key base.Key) (*metav1.PartialObjectMetadata, error)
 }
 
 // known is one object as the Indexer has it.
-type known[T base.Object] struct {
-	Object  T // the last that could be decoded, or zero
+type known struct {
+	Object  base.Object // the last that could be decoded, or zero
 	UID     types.UID
 	Version base.Version
 	// Bad: the server's version cannot be decoded.
@@ -45,19 +45,19 @@ type known[T base.Object] struct {
 // DeltaFIFO is the log between the Reflectors and the Indexer: deltas in stream
 // order, popped in batches. Make one with NewDeltaFIFO. Safe for concurrent
 // use; only one goroutine pops.
-type DeltaFIFO[T base.Object] struct {
-	known Known[T]
+type DeltaFIFO struct {
+	known Known
 	woken *sync.Cond // on mu: something waits, or waiting must end
 	mu    struct {
 		sync.Mutex
-		log    deltaLog[T]
+		log    deltaLog
 		closed bool
 	}
 }
 
 // NewDeltaFIFO returns an empty log. It starts nothing.
-func NewDeltaFIFO[T base.Object](known Known[T]) *DeltaFIFO[T] {
-	f := &DeltaFIFO[T]{known: known}
+func NewDeltaFIFO(known Known) *DeltaFIFO {
+	f := &DeltaFIFO{known: known}
 	f.woken = sync.NewCond(&f.mu)
 	return f
 }
@@ -66,7 +66,7 @@ func NewDeltaFIFO[T base.Object](known Known[T]) *DeltaFIFO[T] {
 // deletions of a key become one, the one that knows the final state. Above a
 // backlog of mergeAbove deltas, an update merges into the key's last delta,
 // unless a handler asks for every event.
-func (f *DeltaFIFO[T]) Push(d Delta[T]) {
+func (f *DeltaFIFO) Push(d Delta) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed {
@@ -77,14 +77,14 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 
 // Keep keeps every update until the backlog takes that many bytes. Negative:
 // always. 0: no handler asks for every update.
-func (f *DeltaFIFO[T]) Keep(bytes int64) {
+func (f *DeltaFIFO) Keep(bytes int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.keep = bytes
 }
 
 // Bookmark records that scope has reached v.
-func (f *DeltaFIFO[T]) Bookmark(scope base.ScopeID, v base.Version) {
+func (f *DeltaFIFO) Bookmark(scope base.ScopeID, v base.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.mu.closed {
@@ -95,11 +95,11 @@ func (f *DeltaFIFO[T]) Bookmark(scope base.ScopeID, v base.Version) {
 
 // Resync appends a Sync delta for one handler, for each object without a
 // waiting delta that reaches the handler anyway.
-func (f *DeltaFIFO[T]) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, T]) {
+func (f *DeltaFIFO) Resync(scope base.ScopeID, handler int, objects iter.Seq2[base.Key, base.Object]) {
 	for key, obj := range objects {
 		f.mu.Lock()
 		if !f.mu.closed && !f.mu.log.tells(key, handler) {
-			f.mu.log.push(Delta[T]{
+			f.mu.log.push(Delta{
 				Type: Sync, Key: key, Scope: scope, Handler: handler, Object: obj,
 				UID: obj.GetUID(), Version: base.ParseVersion(obj.GetResourceVersion()),
 			})
@@ -110,7 +110,7 @@ func (f *DeltaFIFO[T]) Resync(scope base.ScopeID, handler int, objects iter.Seq2
 }
 
 // Waits reports whether PopBatch would return at once.
-func (f *DeltaFIFO[T]) Waits() bool {
+func (f *DeltaFIFO) Waits() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.log.places.Len() > 0
@@ -118,15 +118,15 @@ func (f *DeltaFIFO[T]) Waits() bool {
 
 // PopBatch blocks until something waits, and takes the front of the log. A list
 // is never split. It returns ctx's error when ctx ends.
-func (f *DeltaFIFO[T]) PopBatch(ctx context.Context) (Batch[T], error) {
+func (f *DeltaFIFO) PopBatch(ctx context.Context) (Batch, error) {
 	defer f.WakeAtEnd(ctx)()
 	return f.PopBatchWoken(ctx)
 }
 
 // PopBatchWoken is PopBatch for a caller of WakeAtEnd.
-func (f *DeltaFIFO[T]) PopBatchWoken(ctx context.Context) (Batch[T], error) {
+func (f *DeltaFIFO) PopBatchWoken(ctx context.Context) (Batch, error) {
 	if err := f.wait(ctx); err != nil {
-		return Batch[T]{}, err
+		return Batch{}, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +134,7 @@ func (f *DeltaFIFO[T]) PopBatchWoken(ctx context.Context) (Batch[T], error) {
 }
 
 // WakeAtEnd wakes blocked poppers when ctx ends, until stop is called.
-func (f *DeltaFIFO[T]) WakeAtEnd(ctx context.Context) (stop func() bool) {
+func (f *DeltaFIFO) WakeAtEnd(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -144,7 +144,7 @@ func (f *DeltaFIFO[T]) WakeAtEnd(ctx context.Context) (stop func() bool) {
 
 // wait blocks until something waits in the log, or until it is woken after ctx
 // has ended.
-func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
+func (f *DeltaFIFO) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (f *DeltaFIFO[T]) wait(ctx context.Context) error {
 }
 
 // Newest returns the newest waiting or known version of key in scope; 0: none.
-func (f *DeltaFIFO[T]) Newest(scope base.ScopeID, key base.Key) base.Version {
+func (f *DeltaFIFO) Newest(scope base.ScopeID, key base.Key) base.Version {
 	f.mu.Lock()
 	v := f.mu.log.Newest(key)
 	f.mu.Unlock()
@@ -173,7 +173,7 @@ func (f *DeltaFIFO[T]) Newest(scope base.ScopeID, key base.Key) base.Version {
 }
 
 // Len returns the number of waiting deltas.
-func (f *DeltaFIFO[T]) Len() int { return f.Snapshot().Deltas }
+func (f *DeltaFIFO) Len() int { return f.Snapshot().Deltas }
 
 // FIFOSnapshot is the state of a DeltaFIFO.
 type FIFOSnapshot struct {
@@ -182,7 +182,7 @@ type FIFOSnapshot struct {
 }
 
 // Snapshot returns the present state.
-func (f *DeltaFIFO[T]) Snapshot() FIFOSnapshot {
+func (f *DeltaFIFO) Snapshot() FIFOSnapshot {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return FIFOSnapshot{Deltas: f.mu.log.live, Merged: f.mu.log.merged}
@@ -190,7 +190,7 @@ func (f *DeltaFIFO[T]) Snapshot() FIFOSnapshot {
 
 // Close makes PopBatch return ErrClosed once nothing waits. Later pushes are
 // dropped.
-func (f *DeltaFIFO[T]) Close() {
+func (f *DeltaFIFO) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.closed = true

@@ -30,9 +30,9 @@ type Reached struct {
 }
 
 // Batch is a contiguous front of the log. It is valid until the next PopBatch.
-type Batch[T base.Object] struct {
+type Batch struct {
 	// Deltas are in the order of their streams.
-	Deltas []Delta[T]
+	Deltas []Delta
 	// Reached has each scope at most once, in ascending order.
 	Reached []Reached
 	// Synced are the scopes whose first list ends in this batch.
@@ -48,8 +48,8 @@ type Batch[T base.Object] struct {
 }
 
 // place is one entry of the log: a delta, or a mark of a scope.
-type place[T base.Object] struct {
-	Delta[T]
+type place struct {
+	Delta
 	mark mark
 	// joined: the next place belongs to the same batch.
 	joined bool
@@ -69,8 +69,8 @@ const (
 // deltaLog is the pure core of the DeltaFIFO: deltas in stream order, indexed
 // by key once that is needed. Deltas of the last batch count as waiting until
 // release, since they are not in the Indexer yet.
-type deltaLog[T base.Object] struct {
-	places  deque.Deque[place[T]]
+type deltaLog struct {
+	places  deque.Deque[place]
 	last    map[base.Key]uint64 // position of a key's last delta, while indexed
 	indexed bool
 	scopes  []scopeLog
@@ -81,7 +81,7 @@ type deltaLog[T base.Object] struct {
 	said    uint64 // the part of merged that batches have reported
 	whole   uint64 // places below belong to one batch: updates merged across them
 	barrier uint64 // nothing merges with places below: a list is in between
-	flight  Batch[T]
+	flight  Batch
 }
 
 // scopeLog is the log's state of one scope.
@@ -91,7 +91,7 @@ type scopeLog struct {
 	ended    bool   // later deltas are dropped
 }
 
-func (l *deltaLog[T]) scope(id base.ScopeID) *scopeLog {
+func (l *deltaLog) scope(id base.ScopeID) *scopeLog {
 	for int(id) >= len(l.scopes) {
 		l.scopes = append(l.scopes, scopeLog{})
 	}
@@ -99,7 +99,7 @@ func (l *deltaLog[T]) scope(id base.ScopeID) *scopeLog {
 }
 
 // push appends d, or merges it into the key's last delta.
-func (l *deltaLog[T]) push(d Delta[T]) {
+func (l *deltaLog) push(d Delta) {
 	if l.scope(d.Scope).ended {
 		return
 	}
@@ -110,15 +110,15 @@ func (l *deltaLog[T]) push(d Delta[T]) {
 		l.merged++
 		return
 	}
-	l.add(place[T]{Delta: d})
+	l.add(place{Delta: d})
 }
 
 // long reports whether updates merge.
-func (l *deltaLog[T]) long() bool {
+func (l *deltaLog) long() bool {
 	return l.live >= mergeAbove && (l.keep == 0 || l.keep > 0 && l.bytes >= l.keep)
 }
 
-func (l *deltaLog[T]) add(p place[T]) {
+func (l *deltaLog) add(p place) {
 	if p.mark != isDelta {
 		l.places.Push(p)
 		return
@@ -134,7 +134,7 @@ func (l *deltaLog[T]) add(p place[T]) {
 
 // index builds the index by key if anything waits. It lasts until the log is
 // empty. Usually the log is short and needs no index.
-func (l *deltaLog[T]) index() {
+func (l *deltaLog) index() {
 	if l.indexed || l.places.Len()+len(l.flight.Deltas) == 0 {
 		return
 	}
@@ -154,7 +154,7 @@ func (l *deltaLog[T]) index() {
 
 // merge merges d into the key's last delta if that has the same scope, and
 // reports whether it did.
-func (l *deltaLog[T]) merge(d Delta[T]) bool {
+func (l *deltaLog) merge(d Delta) bool {
 	last, ok := l.last[d.Key]
 	if !ok || last < max(l.places.Front(), l.barrier) {
 		return false
@@ -191,7 +191,7 @@ func (l *deltaLog[T]) merge(d Delta[T]) bool {
 }
 
 // mark records that scope has reached v.
-func (l *deltaLog[T]) mark(scope base.ScopeID, v base.Version) {
+func (l *deltaLog) mark(scope base.ScopeID, v base.Version) {
 	s := l.scope(scope)
 	if s.ended {
 		return
@@ -200,31 +200,31 @@ func (l *deltaLog[T]) mark(scope base.ScopeID, v base.Version) {
 		l.places.At(s.bookmark - 1).Version = v
 		return
 	}
-	s.bookmark = l.places.Push(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: bookmark}) + 1
+	s.bookmark = l.places.Push(place{Delta: Delta{Scope: scope, Version: v}, mark: bookmark}) + 1
 }
 
 // group appends a list's differences and its end, to be popped together.
-func (l *deltaLog[T]) group(scope base.ScopeID, deltas *deque.Deque[Delta[T]], v base.Version, newEpoch bool) {
+func (l *deltaLog) group(scope base.ScopeID, deltas *deque.Deque[Delta], v base.Version, newEpoch bool) {
 	if newEpoch {
-		l.add(place[T]{Delta: Delta[T]{Scope: scope}, mark: epoch, joined: true})
+		l.add(place{Delta: Delta{Scope: scope}, mark: epoch, joined: true})
 	}
 	for deltas.Len() > 0 {
-		l.add(place[T]{Delta: deltas.Pop(), joined: true})
+		l.add(place{Delta: deltas.Pop(), joined: true})
 	}
-	l.add(place[T]{Delta: Delta[T]{Scope: scope, Version: v}, mark: listEnd})
+	l.add(place{Delta: Delta{Scope: scope, Version: v}, mark: listEnd})
 	l.scope(scope).bookmark = 0
 	l.barrier = l.places.Back()
 }
 
 // waits reports whether a delta of key waits, or is in the last batch.
-func (l *deltaLog[T]) waits(key base.Key) bool {
+func (l *deltaLog) waits(key base.Key) bool {
 	l.index()
 	_, ok := l.last[key]
 	return ok
 }
 
 // tells reports whether a waiting delta of key will reach handler.
-func (l *deltaLog[T]) tells(key base.Key, handler int) bool {
+func (l *deltaLog) tells(key base.Key, handler int) bool {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() {
@@ -235,7 +235,7 @@ func (l *deltaLog[T]) tells(key base.Key, handler int) bool {
 }
 
 // Newest returns the version of the last waiting delta of key; 0: none.
-func (l *deltaLog[T]) Newest(key base.Key) base.Version {
+func (l *deltaLog) Newest(key base.Key) base.Version {
 	l.index()
 	last, ok := l.last[key]
 	if !ok || last < l.places.Front() || l.places.At(last).gone {
@@ -245,8 +245,8 @@ func (l *deltaLog[T]) Newest(key base.Key) base.Version {
 }
 
 // waiting returns the last waiting delta of each key in scope.
-func (l *deltaLog[T]) waiting(scope base.ScopeID) map[base.Key]Delta[T] {
-	out := make(map[base.Key]Delta[T])
+func (l *deltaLog) waiting(scope base.ScopeID) map[base.Key]Delta {
+	out := make(map[base.Key]Delta)
 	for _, d := range l.flight.Deltas {
 		if d.Scope == scope {
 			out[d.Key] = d
@@ -261,7 +261,7 @@ func (l *deltaLog[T]) waiting(scope base.ScopeID) map[base.Key]Delta[T] {
 }
 
 // release drops the last batch, which has been applied.
-func (l *deltaLog[T]) release() {
+func (l *deltaLog) release() {
 	front := l.places.Front()
 	for i := 0; l.indexed && i < len(l.flight.Deltas); i++ {
 		key := l.flight.Deltas[i].Key
@@ -288,7 +288,7 @@ func (l *deltaLog[T]) release() {
 }
 
 // batch takes the front of the log. The result is valid until release.
-func (l *deltaLog[T]) batch(limit int) Batch[T] {
+func (l *deltaLog) batch(limit int) Batch {
 	l.release()
 	b := &l.flight
 	b.Merged, l.said = l.merged-l.said, l.merged
@@ -317,7 +317,7 @@ func (l *deltaLog[T]) batch(limit int) Batch[T] {
 	return *b
 }
 
-func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
+func (l *deltaLog) take(b *Batch, p place) {
 	switch p.mark {
 	case epoch:
 		b.Epochs = append(b.Epochs, p.Scope)
@@ -346,7 +346,7 @@ func (l *deltaLog[T]) take(b *Batch[T], p place[T]) {
 	}
 }
 
-func (b *Batch[T]) reach(scope base.ScopeID, v, list base.Version) {
+func (b *Batch) reach(scope base.ScopeID, v, list base.Version) {
 	for i := range b.Reached {
 		if r := &b.Reached[i]; r.Scope == scope {
 			r.Version, r.List = max(r.Version, v), max(r.List, list)

@@ -11,7 +11,7 @@ import (
 
 // Open makes the log accept deltas of a new scope. Its number may be that of an
 // ended scope to which no delta refers any more.
-func (f *DeltaFIFO[T]) Open(id base.ScopeID) {
+func (f *DeltaFIFO) Open(id base.ScopeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	*f.mu.log.scope(id) = scopeLog{}
@@ -19,30 +19,30 @@ func (f *DeltaFIFO[T]) Open(id base.ScopeID) {
 
 // End drops the deltas of a scope, waiting and future. Only the batch popped
 // last may still contain some.
-func (f *DeltaFIFO[T]) End(id base.ScopeID) {
+func (f *DeltaFIFO) End(id base.ScopeID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.log.end(id)
 }
 
 // SpeaksOf reports whether the batch popped last refers to a scope.
-func (f *DeltaFIFO[T]) SpeaksOf(id base.ScopeID) bool {
+func (f *DeltaFIFO) SpeaksOf(id base.ScopeID) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.log.flight.SpeaksOf(id)
 }
 
-func (b Batch[T]) SpeaksOf(id base.ScopeID) bool {
+func (b Batch) SpeaksOf(id base.ScopeID) bool {
 	return slices.Contains(b.Synced, id) || slices.Contains(b.Relisted, id) || slices.Contains(b.Epochs, id) ||
 		slices.ContainsFunc(b.Reached, func(r Reached) bool { return r.Scope == id }) ||
-		slices.ContainsFunc(b.Deltas, func(d Delta[T]) bool { return d.Scope == id })
+		slices.ContainsFunc(b.Deltas, func(d Delta) bool { return d.Scope == id })
 }
 
 // Without returns b without the ended scopes. b itself stays unchanged: the log
 // still reads it.
-func (b Batch[T]) Without(ended func(base.ScopeID) bool) Batch[T] {
-	return Batch[T]{
-		Deltas:   slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta[T]) bool { return ended(d.Scope) }),
+func (b Batch) Without(ended func(base.ScopeID) bool) Batch {
+	return Batch{
+		Deltas:   slices.DeleteFunc(slices.Clone(b.Deltas), func(d Delta) bool { return ended(d.Scope) }),
 		Reached:  slices.DeleteFunc(slices.Clone(b.Reached), func(r Reached) bool { return ended(r.Scope) }),
 		Synced:   slices.DeleteFunc(slices.Clone(b.Synced), ended),
 		Relisted: slices.DeleteFunc(slices.Clone(b.Relisted), ended),
@@ -51,7 +51,7 @@ func (b Batch[T]) Without(ended func(base.ScopeID) bool) Batch[T] {
 }
 
 // end blanks the places of a scope and rebuilds the index, if there is one.
-func (l *deltaLog[T]) end(id base.ScopeID) {
+func (l *deltaLog) end(id base.ScopeID) {
 	*l.scope(id) = scopeLog{ended: true}
 	for at := l.places.Front(); at < l.places.Back(); at++ {
 		p := l.places.At(at)
@@ -61,7 +61,7 @@ func (l *deltaLog[T]) end(id base.ScopeID) {
 		if p.mark == isDelta && !p.gone {
 			l.live--
 		}
-		*p = place[T]{Delta: Delta[T]{Scope: id}, gone: true}
+		*p = place{Delta: Delta{Scope: id}, gone: true}
 	}
 	for l.places.Len() > 0 && l.places.At(l.places.Front()).gone {
 		l.places.Pop()

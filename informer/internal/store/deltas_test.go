@@ -18,21 +18,21 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 )
 
-func delta(typ DeltaType, name string, uid types.UID, v base.Version) Delta[base.Object] {
-	d := Delta[base.Object]{Type: typ, Key: fixture.Named(name), UID: uid, Version: v}
+func delta(typ DeltaType, name string, uid types.UID, v base.Version) Delta {
+	d := Delta{Type: typ, Key: fixture.Named(name), UID: uid, Version: v}
 	if typ != Deleted {
 		d.Object = fixture.NewThing(d.Key, uid, v, "a")
 	}
 	return d
 }
 
-func missing(name string, uid types.UID, v base.Version) Delta[base.Object] {
+func missing(name string, uid types.UID, v base.Version) Delta {
 	d := delta(Deleted, name, uid, v)
 	d.FinalStateUnknown = true
 	return d
 }
 
-func sketches(deltas []Delta[base.Object]) (out []string) {
+func sketches(deltas []Delta) (out []string) {
 	for _, d := range deltas {
 		s := fmt.Sprintf("%s %s %s@%d", d.Type, d.Key.Name, d.UID, d.Version)
 		if d.FinalStateUnknown {
@@ -43,20 +43,20 @@ func sketches(deltas []Delta[base.Object]) (out []string) {
 	return out
 }
 
-func wantDeltas(t *testing.T, what string, got []Delta[base.Object], want ...string) {
+func wantDeltas(t *testing.T, what string, got []Delta, want ...string) {
 	t.Helper()
 	if got := sketches(got); !slices.Equal(got, want) {
 		t.Errorf("%s:\n got %q\nwant %q", what, got, want)
 	}
 }
 
-func newStore(t *testing.T) (*DeltaFIFO[base.Object], *Indexer[base.Object]) {
+func newStore(t *testing.T) (*DeltaFIFO, *Indexer) {
 	t.Helper()
-	x := NewIndexer[base.Object](fixture.ThingKind)
-	return NewDeltaFIFO[base.Object](x), x
+	x := NewIndexer(fixture.ThingKind)
+	return NewDeltaFIFO(x), x
 }
 
-func popBatch(t *testing.T, f *DeltaFIFO[base.Object]) Batch[base.Object] {
+func popBatch(t *testing.T, f *DeltaFIFO) Batch {
 	t.Helper()
 	b, err := f.PopBatch(t.Context())
 	if err != nil {
@@ -66,7 +66,7 @@ func popBatch(t *testing.T, f *DeltaFIFO[base.Object]) Batch[base.Object] {
 }
 
 // applyBatch does what dispatch does, until it waits again.
-func applyBatch(t *testing.T, f *DeltaFIFO[base.Object], x *Indexer[base.Object]) {
+func applyBatch(t *testing.T, f *DeltaFIFO, x *Indexer) {
 	t.Helper()
 	if _, err := x.Apply(popBatch(t, f)); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func applyBatch(t *testing.T, f *DeltaFIFO[base.Object], x *Indexer[base.Object]
 }
 
 // list gives a scope a whole list.
-func list(f *DeltaFIFO[base.Object], scope base.ScopeID, v base.Version, items ...Delta[base.Object]) {
+func list(f *DeltaFIFO, scope base.ScopeID, v base.Version, items ...Delta) {
 	r := f.Replace(scope)
 	for _, d := range items {
 		r.Add(d)
@@ -88,14 +88,14 @@ func list(f *DeltaFIFO[base.Object], scope base.ScopeID, v base.Version, items .
 func TestDeltaFIFO_TwoDeletionsBecomeOne(t *testing.T) {
 	tests := []struct {
 		name string
-		push []Delta[base.Object]
+		push []Delta
 		want []string
 	}{
-		{"the one that knows the end is kept, first", []Delta[base.Object]{delta(Deleted, "a", "u", 5), missing("a", "u", 6)}, []string{"Deleted a u@5"}},
-		{"the one that knows the end is kept, last", []Delta[base.Object]{missing("a", "u", 5), delta(Deleted, "a", "", 6)}, []string{"Deleted a u@6"}},
-		{"not those of two objects", []Delta[base.Object]{delta(Deleted, "a", "u", 5), delta(Deleted, "a", "v", 6)}, []string{"Deleted a u@5", "Deleted a v@6"}},
-		{"not with another delta between", []Delta[base.Object]{delta(Deleted, "a", "u", 5), delta(Added, "a", "v", 6), delta(Deleted, "a", "v", 7)}, []string{"Deleted a u@5", "Added a v@6", "Deleted a v@7"}},
-		{"with another key between", []Delta[base.Object]{delta(Deleted, "a", "u", 5), delta(Added, "b", "w", 6), delta(Deleted, "a", "u", 7)}, []string{"Deleted a u@5", "Added b w@6"}},
+		{"the one that knows the end is kept, first", []Delta{delta(Deleted, "a", "u", 5), missing("a", "u", 6)}, []string{"Deleted a u@5"}},
+		{"the one that knows the end is kept, last", []Delta{missing("a", "u", 5), delta(Deleted, "a", "", 6)}, []string{"Deleted a u@6"}},
+		{"not those of two objects", []Delta{delta(Deleted, "a", "u", 5), delta(Deleted, "a", "v", 6)}, []string{"Deleted a u@5", "Deleted a v@6"}},
+		{"not with another delta between", []Delta{delta(Deleted, "a", "u", 5), delta(Added, "a", "v", 6), delta(Deleted, "a", "v", 7)}, []string{"Deleted a u@5", "Added a v@6", "Deleted a v@7"}},
+		{"with another key between", []Delta{delta(Deleted, "a", "u", 5), delta(Added, "b", "w", 6), delta(Deleted, "a", "u", 7)}, []string{"Deleted a u@5", "Added b w@6"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -193,16 +193,16 @@ func TestReplacement_FindsWhatWasUndone(t *testing.T) {
 	applyBatch(t, f, x)
 	for _, test := range []struct {
 		name string
-		list []Delta[base.Object]
+		list []Delta
 		v    base.Version
 		want int
 	}{
-		{"older in a newer list", []Delta[base.Object]{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 6)}, 9, 1},
-		{"another object of that version", []Delta[base.Object]{delta(Replaced, "a", "u", 5), delta(Replaced, "b", "w", 6)}, 9, 1},
-		{"both", []Delta[base.Object]{delta(Replaced, "a", "w", 4), delta(Replaced, "b", "v", 2)}, 9, 2},
-		{"older in an older list", []Delta[base.Object]{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 2)}, 4, 0},
-		{"a stream that goes on to the newer state before its end", []Delta[base.Object]{delta(Replaced, "a", "u", 3), delta(Replaced, "a", "u", 5), delta(Replaced, "b", "v", 6)}, 9, 0},
-		{"newer", []Delta[base.Object]{delta(Replaced, "a", "u", 8), delta(Replaced, "b", "w", 9)}, 9, 0},
+		{"older in a newer list", []Delta{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 6)}, 9, 1},
+		{"another object of that version", []Delta{delta(Replaced, "a", "u", 5), delta(Replaced, "b", "w", 6)}, 9, 1},
+		{"both", []Delta{delta(Replaced, "a", "w", 4), delta(Replaced, "b", "v", 2)}, 9, 2},
+		{"older in an older list", []Delta{delta(Replaced, "a", "u", 3), delta(Replaced, "b", "v", 2)}, 4, 0},
+		{"a stream that goes on to the newer state before its end", []Delta{delta(Replaced, "a", "u", 3), delta(Replaced, "a", "u", 5), delta(Replaced, "b", "v", 6)}, 9, 0},
+		{"newer", []Delta{delta(Replaced, "a", "u", 8), delta(Replaced, "b", "w", 9)}, 9, 0},
 	} {
 		r := f.Replace(0)
 		for _, d := range test.list {
@@ -229,7 +229,7 @@ func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
 func TestDeltaFIFO_ListEntersAsOneBatch_I3(t *testing.T) {
 	f, x := newStore(t)
 	f.Push(delta(Added, "early", "e", 1))
-	var items []Delta[base.Object]
+	var items []Delta
 	for i := range 3 * BatchLimit {
 		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), base.Version(i+2)))
 	}
@@ -315,7 +315,7 @@ func TestDeltaFIFO_UnreadableItemKeepsEverything(t *testing.T) {
 
 func TestDeltaFIFO_UnchangedObjectIsNotNews_I6(t *testing.T) {
 	f, x := newStore(t)
-	items := []Delta[base.Object]{delta(Added, "a", "u", 1), delta(Added, "b", "v", 2)}
+	items := []Delta{delta(Added, "a", "u", 1), delta(Added, "b", "v", 2)}
 	list(f, 0, 5, items...)
 	applyBatch(t, f, x)
 	items[1] = delta(Added, "b", "v", 6)
@@ -474,7 +474,7 @@ func TestDeltaFIFO_BookmarksDoNotPileUp(t *testing.T) {
 
 func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
 	f, _ := newStore(t)
-	var items []Delta[base.Object]
+	var items []Delta
 	for i := range 20_000 {
 		items = append(items, delta(Added, fmt.Sprint(i), types.UID(fmt.Sprint(i)), base.Version(i+1)))
 	}
@@ -492,10 +492,10 @@ func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
 // and in order, whether the log was indexed before or is so after.
 func TestDeltaLog_EndOfAScopeKeepsTheOthers_I10(t *testing.T) {
 	for _, indexed := range []bool{false, true} {
-		f := NewDeltaFIFO[base.Object](NewIndexer[base.Object](fixture.ThingKind))
+		f := NewDeltaFIFO(NewIndexer(fixture.ThingKind))
 		push := func(scope base.ScopeID, name string, v base.Version) {
 			obj := fixture.NewThing(fixture.Named(name), "u", v, "")
-			f.Push(Delta[base.Object]{Type: Updated, Key: fixture.Named(name), Scope: scope, UID: "u", Version: v, Object: obj})
+			f.Push(Delta{Type: Updated, Key: fixture.Named(name), Scope: scope, UID: "u", Version: v, Object: obj})
 		}
 		push(1, "a", 1)
 		push(0, "a", 2)

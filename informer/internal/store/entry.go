@@ -11,17 +11,17 @@ import (
 )
 
 // Change is the effect of one step on one object, as the Indexer shows it.
-type Change[T base.Object] struct {
+type Change struct {
 	Key  base.Key
 	Slot uint32 // as in Row
 	// Old was shown to the scopes in Before. An empty Before: there was no
 	// object.
-	Old    T
+	Old    base.Object
 	OldUID types.UID
 	Before *ScopeSet
 	// New is shown to the scopes in After. An empty After: the object is gone,
 	// and New is its last known state.
-	New    T
+	New    base.Object
 	NewUID types.UID
 	After  *ScopeSet
 	// Same: the object did not change, only the scopes that hold it.
@@ -39,7 +39,7 @@ type Change[T base.Object] struct {
 
 // End returns the last known state of Old for handlers that see it deleted.
 // unknown: it may have had a later state.
-func (c *Change[T]) End() (obj T, unknown bool) {
+func (c *Change) End() (obj base.Object, unknown bool) {
 	if c.NewUID != c.OldUID {
 		return c.Old, true // another object has its key: its end was not seen
 	}
@@ -48,28 +48,28 @@ func (c *Change[T]) End() (obj T, unknown bool) {
 
 // Observed is the server's answer to an own write, in the informer's
 // representation.
-type Observed[T base.Object] struct {
+type Observed struct {
 	Effect  base.WriteEffect
 	Key     base.Key
 	UID     types.UID
 	Version base.Version // 0: unknown
-	Object  T            // of a Stored write, transformed
+	Object  base.Object  // of a Stored write, transformed
 	// Err is why the transform refuses the stored object. Object is then nil,
 	// and Metadata and Original are as in Item.
 	Err      error
 	Metadata *metav1.PartialObjectMetadata
-	Original T
+	Original base.Object
 	// In are the scopes that the object matches, Unsure those whose selector
 	// cannot be evaluated here. It matches no others.
 	In, Unsure *ScopeSet
 }
 
 // Row is one object in the Indexer.
-type Row[T base.Object] struct {
+type Row struct {
 	Key     base.Key
-	slot    uint32 // the key's number while it is held; independent of its position
-	bytes   uint32 // as in Item; the last known size
-	Object  T      // the last state that could be decoded
+	slot    uint32      // the key's number while it is held; independent of its position
+	bytes   uint32      // as in Item; the last known size
+	Object  base.Object // the last state that could be decoded
 	UID     types.UID
 	Version base.Version
 	Scopes  *ScopeSet
@@ -84,14 +84,14 @@ type Row[T base.Object] struct {
 
 // Readable reports whether lists show Object: the newest state, or the last one
 // that the transform accepted.
-func (r *Row[T]) Readable() bool { return !r.Bad || r.refused && !r.blank }
+func (r *Row) Readable() bool { return !r.Bad || r.refused && !r.blank }
 
-func (r *Row[T]) holding() holding {
+func (r *Row) holding() holding {
 	return holding{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Bad}
 }
 
 // shown returns the scopes that see an object in the row.
-func (r *Row[T]) shown() *ScopeSet {
+func (r *Row) shown() *ScopeSet {
 	if r.blank {
 		return nil
 	}
@@ -99,24 +99,24 @@ func (r *Row[T]) shown() *ScopeSet {
 }
 
 // step is news with its object.
-type step[T base.Object] struct {
+type step struct {
 	news
 	key    base.Key
-	object T
+	object base.Object
 	err    error
 	// metadata of an object with err, if known.
 	metadata *metav1.PartialObjectMetadata
-	original T          // as in Item
-	handler  int        // again: the handler to deliver to
-	values   [][]string // of the object, per index after the first
-	bytes    uint32     // as in Item
-	compared bool       // recompared is the result of a comparison with the held object
+	original base.Object // as in Item
+	handler  int         // again: the handler to deliver to
+	values   [][]string  // of the object, per index after the first
+	bytes    uint32      // as in Item
+	compared bool        // recompared is the result of a comparison with the held object
 }
 
 // ofDelta returns the step for d. list is the version of the list that contains
 // it.
-func ofDelta[T base.Object](d *Delta[T], list base.Version) step[T] {
-	s := step[T]{
+func ofDelta(d *Delta, list base.Version) step {
+	s := step{
 		news: news{scope: d.Scope, uid: d.UID, version: d.Version, bad: d.Err != nil, missing: d.FinalStateUnknown, recompared: d.Recompared},
 		key:  d.Key, object: d.Object, err: d.Err, metadata: d.Metadata, original: d.Refused, bytes: d.Bytes, compared: d.compared,
 	}
@@ -132,8 +132,8 @@ func ofDelta[T base.Object](d *Delta[T], list base.Version) step[T] {
 }
 
 // ofWrite returns the step for an own write.
-func ofWrite[T base.Object](w Observed[T]) step[T] {
-	s := step[T]{
+func ofWrite(w Observed) step {
+	s := step{
 		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, bad: w.Err != nil},
 		key:  w.Key, object: w.Object, err: w.Err, metadata: w.Metadata, original: w.Original,
 	}

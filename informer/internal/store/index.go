@@ -19,14 +19,14 @@ import (
 type IndexFunc[T base.Object] func(obj T) []string
 
 // index finds rows by value.
-type index[T base.Object] struct {
+type index struct {
 	name    string
-	f       IndexFunc[T] // nil: by namespace
+	f       IndexFunc[base.Object] // nil: by namespace
 	buckets map[string]*bucket
 }
 
-func newIndex[T base.Object](name string, f IndexFunc[T]) *index[T] {
-	return &index[T]{name: name, f: f, buckets: make(map[string]*bucket)}
+func newIndex(name string, f IndexFunc[base.Object]) *index {
+	return &index{name: name, f: f, buckets: make(map[string]*bucket)}
 }
 
 // bucket has the positions of the rows with one value.
@@ -45,7 +45,7 @@ type shelf struct {
 // AddIndex adds an index and fills it from the present rows. It blocks until
 // the index is complete; reads continue meanwhile. It returns an error if name
 // is empty or taken, or if f panics: that object then has no values.
-func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
+func (x *Indexer) AddIndex(name string, f IndexFunc[base.Object]) error {
 	if name == "" || f == nil {
 		return fmt.Errorf("add index %q of %s: it needs a name and a function", name, x.Kind.Kind)
 	}
@@ -83,7 +83,7 @@ func (x *Indexer[T]) AddIndex(name string, f IndexFunc[T]) error {
 	return some(panics)
 }
 
-func (x *Indexer[T]) indicesNow() []*index[T] {
+func (x *Indexer) indicesNow() []*index {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.mu.indices
@@ -93,7 +93,7 @@ func (x *Indexer[T]) indicesNow() []*index[T] {
 // The result has, for each object, one entry per index after the first, and is
 // valid until the next call. The caller holds the turn but not the lock of
 // readers: the functions may be slow, and may read.
-func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key base.Key, obj T, ok bool)) ([][]string, error) {
+func (x *Indexer) evaluateLocked(n int, object func(i int) (key base.Key, obj base.Object, ok bool)) ([][]string, error) {
 	indices := x.indicesNow()[1:]
 	if len(indices) == 0 {
 		return nil, nil
@@ -127,7 +127,7 @@ func (x *Indexer[T]) evaluateLocked(n int, object func(i int) (key base.Key, obj
 }
 
 // valuesOf calls the index function. If it panics, the object has no values.
-func (i *index[T]) valuesOf(kind string, key base.Key, obj T) (values []string, err error) {
+func (i *index) valuesOf(kind string, key base.Key, obj base.Object) (values []string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			values, err = nil, fmt.Errorf("index %s %s by %q: panic: %v\n%s", kind, key, i.name, p, debug.Stack())
@@ -155,7 +155,7 @@ func some(errs []error) error {
 
 // shelveLocked sets the indices of a row to its namespace and to values, which
 // start with the second index.
-func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string) {
+func (x *Indexer) shelveLocked(at uint32, namespace string, values [][]string) {
 	first := [...]string{namespace}
 	if namespace == "" {
 		x.reshelveLocked(at, 0, nil, values)
@@ -169,7 +169,7 @@ func (x *Indexer[T]) shelveLocked(at uint32, namespace string, values [][]string
 
 // reshelveLocked sets a row's values in index i to v. An index with unchanged
 // values is not written. rest are the values of the following indices.
-func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]string) {
+func (x *Indexer) reshelveLocked(at uint32, i int, v []string, rest [][]string) {
 	if x.shelvedLocked(at, i, v) {
 		return
 	}
@@ -185,7 +185,7 @@ func (x *Indexer[T]) reshelveLocked(at uint32, i int, v []string, rest [][]strin
 }
 
 // shelvedLocked reports whether the row's values in index i are v.
-func (x *Indexer[T]) shelvedLocked(at uint32, i int, v []string) bool {
+func (x *Indexer) shelvedLocked(at uint32, i int, v []string) bool {
 	n := 0
 	for _, s := range x.mu.rows.At(int(at)).shelves {
 		if s.bucket.of != i {
@@ -199,7 +199,7 @@ func (x *Indexer[T]) shelvedLocked(at uint32, i int, v []string) bool {
 	return n == len(v)
 }
 
-func (x *Indexer[T]) shelveInLocked(at uint32, i int, values []string) {
+func (x *Indexer) shelveInLocked(at uint32, i int, values []string) {
 	r := x.mu.rows.Edit(int(at))
 	r.shelves = slices.Grow(r.shelves, len(values))
 	if cap(r.shelves) > 2*(len(r.shelves)+len(values)) {
@@ -218,7 +218,7 @@ func (x *Indexer[T]) shelveInLocked(at uint32, i int, values []string) {
 }
 
 // unshelveInLocked removes the row from index i.
-func (x *Indexer[T]) unshelveInLocked(at uint32, i int) {
+func (x *Indexer) unshelveInLocked(at uint32, i int) {
 	r := x.mu.rows.Edit(int(at))
 	kept := r.shelves[:0]
 	for _, s := range r.shelves {
@@ -232,7 +232,7 @@ func (x *Indexer[T]) unshelveInLocked(at uint32, i int) {
 	r.shelves = kept
 }
 
-func (x *Indexer[T]) unshelveLocked(at uint32) {
+func (x *Indexer) unshelveLocked(at uint32) {
 	for _, s := range x.mu.rows.At(int(at)).shelves {
 		x.takeOffLocked(at, s)
 	}
@@ -240,7 +240,7 @@ func (x *Indexer[T]) unshelveLocked(at uint32) {
 
 // takeOffLocked removes the row at position at from a shelf. The last row of
 // the bucket takes its place.
-func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
+func (x *Indexer) takeOffLocked(at uint32, s shelf) {
 	b := s.bucket
 	last := b.rows.Pop()
 	if last != at {
@@ -259,7 +259,7 @@ func (x *Indexer[T]) takeOffLocked(at uint32, s shelf) {
 }
 
 // Find returns the index of that name, or nil.
-func (x *Indexer[T]) Find(name string) *index[T] {
+func (x *Indexer) Find(name string) *index {
 	for _, i := range x.indicesNow() {
 		if i.name == name {
 			return i
@@ -269,13 +269,13 @@ func (x *Indexer[T]) Find(name string) *index[T] {
 }
 
 // Found is the rows of one value of an index, with all rows at the same moment.
-type Found[T base.Object] struct {
-	Rows      vector.View[Row[T]]
+type Found struct {
+	Rows      vector.View[Row]
 	Positions vector.View[uint32]
 }
 
 // Lookup returns what an index has for a value.
-func (x *Indexer[T]) Lookup(name, value string) (f Found[T]) {
+func (x *Indexer) Lookup(name, value string) (f Found) {
 	i := x.Find(name)
 	if i == nil {
 		return f
@@ -283,13 +283,13 @@ func (x *Indexer[T]) Lookup(name, value string) (f Found[T]) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if b := i.buckets[value]; b != nil {
-		f = Found[T]{x.mu.rows.View(), b.rows.View()}
+		f = Found{x.mu.rows.View(), b.rows.View()}
 	}
 	return f
 }
 
 // ValuesOf returns the values of an index under which filter sees an object.
-func (x *Indexer[T]) ValuesOf(name string, filter *ScopeSet) (values []string) {
+func (x *Indexer) ValuesOf(name string, filter *ScopeSet) (values []string) {
 	i := x.Find(name)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -305,18 +305,18 @@ func (x *Indexer[T]) ValuesOf(name string, filter *ScopeSet) (values []string) {
 }
 
 // Ask returns the values that the named index computes for obj.
-func (x *Indexer[T]) Ask(name string, obj T) ([]string, error) {
+func (x *Indexer) Ask(name string, obj base.Object) ([]string, error) {
 	return x.Find(name).valuesOf(x.Kind.Kind, base.KeyOf(obj), obj)
 }
 
 // Lookups is Lookup for several values at one moment.
-func (x *Indexer[T]) Lookups(name string, values []string) (all []Found[T]) {
+func (x *Indexer) Lookups(name string, values []string) (all []Found) {
 	i := x.Find(name)
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for _, v := range values {
 		if b := i.buckets[v]; b != nil {
-			all = append(all, Found[T]{x.mu.rows.View(), b.rows.View()})
+			all = append(all, Found{x.mu.rows.View(), b.rows.View()})
 		}
 	}
 	return all

@@ -21,24 +21,24 @@ import (
 // Writers take turns and change a whole batch under one lock. Readers take a
 // snapshot under the same lock, which is cheap, and walk it without. Make one
 // with NewIndexer. Safe for concurrent use.
-type Indexer[T base.Object] struct {
+type Indexer struct {
 	Kind schema.GroupVersionKind
 	// turn is held by a writer from start to end, also while it calls index
 	// functions, which may read. mu is held only for the change itself.
 	turn struct {
 		sync.Mutex
-		values  [][]string  // buffer of evaluateLocked
-		changes []Change[T] // buffer for the results of Apply and Observe
+		values  [][]string // buffer of evaluateLocked
+		changes []Change   // buffer for the results of Apply and Observe
 	}
 	mu struct {
 		sync.RWMutex
 		at      map[base.Key]uint32 // positions in rows
 		most    int                 // largest length of at since it was made
-		rows    vector.Vector[Row[T]]
+		rows    vector.Vector[Row]
 		slots   slots // of the rows
 		bytes   int64 // of the rows
 		sets    scopeSets
-		indices []*index[T]                    // the first is by namespace
+		indices []*index                       // the first is by namespace
 		bad     map[base.Key]*base.Undecodable // of rows that are bad
 		reached []base.Version                 // by scope
 		tombs   ageing[types.UID, tombstone]
@@ -53,10 +53,10 @@ type Indexer[T base.Object] struct {
 }
 
 // NewIndexer returns an empty Indexer.
-func NewIndexer[T base.Object](kind schema.GroupVersionKind) *Indexer[T] {
-	x := &Indexer[T]{Kind: kind}
+func NewIndexer(kind schema.GroupVersionKind) *Indexer {
+	x := &Indexer{Kind: kind}
 	x.mu.at = make(map[base.Key]uint32)
-	x.mu.indices = []*index[T]{newIndex[T]("", nil)}
+	x.mu.indices = []*index{newIndex("", nil)}
 	x.mu.bad = make(map[base.Key]*base.Undecodable)
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.floors.limit = tombstoneLimit
@@ -71,11 +71,11 @@ func NewIndexer[T base.Object](kind schema.GroupVersionKind) *Indexer[T] {
 // regardless. Afterwards the caller calls the functions that Passed returns.
 // The changes are valid until the next Apply or Observe; the caller clears them
 // when done.
-func (x *Indexer[T]) Apply(b Batch[T]) ([]Change[T], error) {
+func (x *Indexer) Apply(b Batch) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	x.recompare(b.Deltas)
-	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key base.Key, obj T, ok bool) {
+	values, err := x.evaluateLocked(len(b.Deltas), func(i int) (key base.Key, obj base.Object, ok bool) {
 		d := &b.Deltas[i]
 		return d.Key, d.Object, d.Err == nil && d.Type != Deleted && d.Type != Sync
 	})
@@ -116,7 +116,7 @@ func (x *Indexer[T]) Apply(b Batch[T]) ([]Change[T], error) {
 
 // listed returns the version of the list of scope that ends in the batch; 0:
 // none.
-func (b Batch[T]) listed(scope base.ScopeID) base.Version {
+func (b Batch) listed(scope base.ScopeID) base.Version {
 	for _, r := range b.Reached {
 		if r.Scope == scope {
 			return r.List
@@ -126,11 +126,11 @@ func (b Batch[T]) listed(scope base.ScopeID) base.Version {
 }
 
 // Observe applies the answer to an own write, by the same rules.
-func (x *Indexer[T]) Observe(w Observed[T]) ([]Change[T], error) {
+func (x *Indexer) Observe(w Observed) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	s := ofWrite(w)
-	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj T, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
+	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj base.Object, ok bool) { return s.key, s.object, s.kind == stored && !s.bad })
 	defer clear(values)
 	s.values = values
 
@@ -141,18 +141,18 @@ func (x *Indexer[T]) Observe(w Observed[T]) ([]Change[T], error) {
 }
 
 // roomLocked returns an empty slice for n changes, reusing memory.
-func (x *Indexer[T]) roomLocked(n int) []Change[T] {
+func (x *Indexer) roomLocked(n int) []Change {
 	if n > BatchLimit {
-		return make([]Change[T], 0, n)
+		return make([]Change, 0, n)
 	}
 	if cap(x.turn.changes) < n {
-		x.turn.changes = make([]Change[T], 0, max(n, min(2*cap(x.turn.changes), BatchLimit)))
+		x.turn.changes = make([]Change, 0, max(n, min(2*cap(x.turn.changes), BatchLimit)))
 	}
 	return x.turn.changes[:0]
 }
 
 // growLocked makes room in the map for n more keys at once, if they are many.
-func (x *Indexer[T]) growLocked(n int) {
+func (x *Indexer) growLocked(n int) {
 	if n <= BatchLimit || n <= 4*len(x.mu.at) {
 		return
 	}
@@ -162,7 +162,7 @@ func (x *Indexer[T]) growLocked(n int) {
 }
 
 // takeLocked applies one step and appends what it changed.
-func (x *Indexer[T]) takeLocked(s *step[T], changes []Change[T]) []Change[T] {
+func (x *Indexer) takeLocked(s *step, changes []Change) []Change {
 	if c, ok := x.stepLocked(s); ok {
 		changes = append(changes, c)
 	}
@@ -174,9 +174,9 @@ func (x *Indexer[T]) takeLocked(s *step[T], changes []Change[T]) []Change[T] {
 
 // stepLocked applies the decision of the rules for one key. ok: c is a change
 // to deliver.
-func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
+func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 	var h holding
-	var r Row[T]
+	var r Row
 	at, held := x.mu.at[s.key]
 	if held {
 		r = *x.mu.rows.At(int(at))
@@ -190,7 +190,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
 	o.next.scopes, o.next.own = x.mu.sets.intern(o.next.scopes), x.mu.sets.intern(o.next.own)
 	x.bookLocked(s, o)
 
-	c = Change[T]{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
+	c = Change{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
 	var was *base.Undecodable
 	if h.bad {
 		was = x.mu.bad[s.key]
@@ -235,7 +235,7 @@ func (x *Indexer[T]) stepLocked(s *step[T]) (c Change[T], ok bool) {
 }
 
 // bookLocked records what the rules remember besides the objects.
-func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
+func (x *Indexer) bookLocked(s *step, o fate) {
 	switch {
 	case o.buried == "":
 	case o.bury == tombstone{}:
@@ -265,17 +265,17 @@ func (x *Indexer[T]) bookLocked(s *step[T], o fate) {
 }
 
 // addLocked adds a row for key and returns its position.
-func (x *Indexer[T]) addLocked(key base.Key) uint32 {
+func (x *Indexer) addLocked(key base.Key) uint32 {
 	at := uint32(x.mu.rows.Len())
 	x.mu.at[key] = at
 	x.mu.most = max(x.mu.most, len(x.mu.at))
-	x.mu.rows.Append(Row[T]{Key: key, slot: x.mu.slots.take(), blank: true})
+	x.mu.rows.Append(Row{Key: key, slot: x.mu.slots.take(), blank: true})
 	return at
 }
 
 // putLocked stores the decision o in the row at a position, and returns what
 // the row then shows.
-func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.UID, shown *ScopeSet, same bool) {
+func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid types.UID, shown *ScopeSet, same bool) {
 	r := x.mu.rows.Edit(int(at))
 	other := r.UID != o.next.uid
 	r.UID, r.Version, r.Scopes = o.next.uid, o.next.version, o.next.scopes
@@ -294,7 +294,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 		if other && !r.blank {
 			// The shown object is gone, and there is none to replace it.
 			obj, uid = r.Object, r.UID
-			var none T
+			var none base.Object
 			r.Object, r.blank = none, true
 			x.unshelveLocked(at)
 			r.shelves = nil
@@ -305,7 +305,7 @@ func (x *Indexer[T]) putLocked(s *step[T], o fate, at uint32) (obj T, uid types.
 }
 
 // removeLocked removes a row; the last row takes its place.
-func (x *Indexer[T]) removeLocked(key base.Key) {
+func (x *Indexer) removeLocked(key base.Key) {
 	at := x.mu.at[key]
 	x.unshelveLocked(at)
 	delete(x.mu.at, key)
@@ -332,7 +332,7 @@ func (x *Indexer[T]) removeLocked(key base.Key) {
 
 // Get returns the row of key. With an error, obj is the last state that the
 // transform accepted.
-func (x *Indexer[T]) Get(key base.Key) (obj T, scopes *ScopeSet, err error) {
+func (x *Indexer) Get(key base.Key) (obj base.Object, scopes *ScopeSet, err error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[key]
@@ -350,19 +350,19 @@ func (x *Indexer[T]) Get(key base.Key) (obj T, scopes *ScopeSet, err error) {
 }
 
 // View returns all rows as they are now.
-func (x *Indexer[T]) View() vector.View[Row[T]] {
+func (x *Indexer) View() vector.View[Row] {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.mu.rows.View()
 }
 
 // Len returns the number of objects, including undecodable ones.
-func (x *Indexer[T]) Len() int { return x.View().Len() }
+func (x *Indexer) Len() int { return x.View().Len() }
 
 // ObjectsIn returns the objects that a scope shows at the time of the call.
-func (x *Indexer[T]) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, T] {
+func (x *Indexer) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, base.Object] {
 	rows := x.View()
-	return func(yield func(base.Key, T) bool) {
+	return func(yield func(base.Key, base.Object) bool) {
 		for r := range rows.All() {
 			if r.shown().Has(scope) && !yield(r.Key, r.Object) {
 				return
@@ -371,18 +371,18 @@ func (x *Indexer[T]) ObjectsIn(scope base.ScopeID) iter.Seq2[base.Key, T] {
 	}
 }
 
-func (x *Indexer[T]) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known[T]] {
+func (x *Indexer) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
 	rows := x.View()
-	return func(yield func(base.Key, known[T]) bool) {
+	return func(yield func(base.Key, known) bool) {
 		for r := range rows.All() {
-			if r.Scopes.Has(scope) && !yield(r.Key, known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}) {
+			if r.Scopes.Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}) {
 				return
 			}
 		}
 	}
 }
 
-func (x *Indexer[T]) knownAs(key base.Key, scope base.ScopeID) (k known[T], held bool) {
+func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[key]
@@ -390,14 +390,14 @@ func (x *Indexer[T]) knownAs(key base.Key, scope base.ScopeID) (k known[T], held
 		return k, false
 	}
 	r := x.mu.rows.At(int(at))
-	k = known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}
+	k = known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}
 	a := x.mu.ahead.get(key)
 	k.Ahead = a.in.Has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.Scopes.Has(scope)
 }
 
 // Holds reports whether obj is the very object in the row of its key.
-func (x *Indexer[T]) Holds(obj T) bool {
+func (x *Indexer) Holds(obj base.Object) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	at, ok := x.mu.at[base.KeyOf(obj)]
@@ -405,7 +405,7 @@ func (x *Indexer[T]) Holds(obj T) bool {
 }
 
 // Mend replaces changed by truth, if key still holds changed.
-func (x *Indexer[T]) Mend(key base.Key, changed, truth T) bool {
+func (x *Indexer) Mend(key base.Key, changed, truth base.Object) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	x.mu.Lock()

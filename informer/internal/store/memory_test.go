@@ -15,7 +15,7 @@ import (
 )
 
 func TestIndexer_WhenPassed_R6(t *testing.T) {
-	x := NewIndexer[base.Object](fixture.ThingKind)
+	x := NewIndexer(fixture.ThingKind)
 	applied(t, x, labelled("a", "u", 5, ""))
 	var called []string
 	wait := func(name, key string, than base.Version) func() {
@@ -49,7 +49,7 @@ func TestIndexer_WhenPassed_R6(t *testing.T) {
 }
 
 func TestIndexer_GivesMemoryBack(t *testing.T) {
-	x := NewIndexer[base.Object](fixture.ThingKind)
+	x := NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("label", byItsLabel); err != nil {
 		t.Fatal(err)
 	}
@@ -64,15 +64,15 @@ func TestIndexer_GivesMemoryBack(t *testing.T) {
 	}
 }
 
-func labelled(name string, uid types.UID, v base.Version, label string) Delta[base.Object] {
+func labelled(name string, uid types.UID, v base.Version, label string) Delta {
 	d := delta(Updated, name, uid, v)
 	d.Object = fixture.NewThing(d.Key, uid, v, label)
 	return d
 }
 
-func applied(t *testing.T, x *Indexer[base.Object], deltas ...Delta[base.Object]) {
+func applied(t *testing.T, x *Indexer, deltas ...Delta) {
 	t.Helper()
-	if _, err := x.Apply(Batch[base.Object]{Deltas: deltas}); err != nil {
+	if _, err := x.Apply(Batch{Deltas: deltas}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // Present yields what scope holds once the whole log is applied: the state of
 // its stream as far as it was pushed. Only the goroutine that pushes for the
 // scope calls it.
-func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
-	return func(yield func(Delta[T]) bool) {
+func (f *DeltaFIFO) Present(scope base.ScopeID) iter.Seq[Delta] {
+	return func(yield func(Delta) bool) {
 		// The log is read before the Indexer, as in Replacement.Commit, so a
 		// delta applied in between is in both.
 		f.mu.Lock()
@@ -25,7 +25,7 @@ func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
 				continue
 			}
 			delete(news, key)
-			d := Delta[T]{Type: Replaced, Key: key, Scope: scope, Object: k.Object, UID: k.UID, Version: k.Version}
+			d := Delta{Type: Replaced, Key: key, Scope: scope, Object: k.Object, UID: k.UID, Version: k.Version}
 			if k.Bad {
 				d = f.troubled(d)
 			}
@@ -47,9 +47,9 @@ func (f *DeltaFIFO[T]) Present(scope base.ScopeID) iter.Seq[Delta[T]] {
 
 // troubled returns d for an object that cannot be decoded, or for its healed
 // state.
-func (f *DeltaFIFO[T]) troubled(d Delta[T]) Delta[T] {
+func (f *DeltaFIFO) troubled(d Delta) Delta {
 	if metadata, err := f.known.trouble(d.Key); err != nil {
-		var none T
+		var none base.Object
 		d.Object, d.Err, d.Metadata = none, err, metadata
 	} else if k, held := f.known.knownAs(d.Key, d.Scope); held {
 		d.Object, d.UID, d.Version = k.Object, k.UID, k.Version
@@ -59,8 +59,8 @@ func (f *DeltaFIFO[T]) troubled(d Delta[T]) Delta[T] {
 
 // news returns the last waiting delta of each key of scope, except Syncs. anew:
 // a new epoch is among them.
-func (l *deltaLog[T]) news(scope base.ScopeID) (news map[base.Key]Delta[T], anew bool) {
-	news = make(map[base.Key]Delta[T])
+func (l *deltaLog) news(scope base.ScopeID) (news map[base.Key]Delta, anew bool) {
+	news = make(map[base.Key]Delta)
 	for _, d := range l.flight.Deltas {
 		if d.Scope == scope && d.Type != Sync {
 			news[d.Key] = d

@@ -14,7 +14,7 @@ import (
 )
 
 // Quarantine returns the undecodable objects that filter sees, sorted by key.
-func (x *Indexer[T]) Quarantine(filter *ScopeSet) []*base.Undecodable {
+func (x *Indexer) Quarantine(filter *ScopeSet) []*base.Undecodable {
 	x.mu.RLock()
 	var out []*base.Undecodable
 	for key, u := range x.mu.bad {
@@ -27,7 +27,7 @@ func (x *Indexer[T]) Quarantine(filter *ScopeSet) []*base.Undecodable {
 	return out
 }
 
-func (x *Indexer[T]) trouble(key base.Key) (*metav1.PartialObjectMetadata, error) {
+func (x *Indexer) trouble(key base.Key) (*metav1.PartialObjectMetadata, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	u := x.mu.bad[key]
@@ -39,7 +39,7 @@ func (x *Indexer[T]) trouble(key base.Key) (*metav1.PartialObjectMetadata, error
 
 // undecodable returns the quarantine entry for s. was is the previous entry, if
 // any. r is the row; other: its object has another UID.
-func (x *Indexer[T]) undecodable(s *step[T], was *base.Undecodable, r *Row[T], other bool) *base.Undecodable {
+func (x *Indexer) undecodable(s *step, was *base.Undecodable, r *Row, other bool) *base.Undecodable {
 	err := &base.UndecodableError{Kind: x.Kind, Key: s.key, Err: s.err, Refused: r.refused}
 	u := &base.Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
 	if r.refused {
@@ -78,7 +78,7 @@ func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
 
 // Refused returns the quarantine entry that the transform caused at key, or
 // nil.
-func (x *Indexer[T]) Refused(key base.Key) *base.Undecodable {
+func (x *Indexer) Refused(key base.Key) *base.Undecodable {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if u := x.mu.bad[key]; u != nil && u.Original != nil {
@@ -89,11 +89,11 @@ func (x *Indexer[T]) Refused(key base.Key) *base.Undecodable {
 
 // Accept stores obj, the transform's later result for a refused object, if u is
 // still the key's present state.
-func (x *Indexer[T]) Accept(u *base.Undecodable, obj T) ([]Change[T], error) {
+func (x *Indexer) Accept(u *base.Undecodable, obj base.Object) ([]Change, error) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
-	s := step[T]{news: news{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
-	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj T, ok bool) { return s.key, s.object, true })
+	s := step{news: news{kind: accepted, uid: u.UID, version: u.Version}, key: u.Key, object: obj}
+	values, err := x.evaluateLocked(1, func(int) (key base.Key, obj base.Object, ok bool) { return s.key, s.object, true })
 	defer clear(values)
 	s.values = values
 	changes := x.roomLocked(1)

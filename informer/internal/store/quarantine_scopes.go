@@ -17,7 +17,7 @@ type Spoils struct {
 }
 
 // SpoilsOf returns the quarantine of each scope that has one.
-func (x *Indexer[T]) SpoilsOf() map[base.ScopeID]Spoils {
+func (x *Indexer) SpoilsOf() map[base.ScopeID]Spoils {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if len(x.mu.bad) == 0 {

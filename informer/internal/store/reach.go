@@ -19,7 +19,7 @@ type ahead struct {
 	in      *ScopeSet
 }
 
-func (x *Indexer[T]) reachLocked(scope base.ScopeID, v base.Version) {
+func (x *Indexer) reachLocked(scope base.ScopeID, v base.Version) {
 	for int(scope) >= len(x.mu.reached) {
 		x.mu.reached = append(x.mu.reached, 0)
 	}
@@ -28,9 +28,9 @@ func (x *Indexer[T]) reachLocked(scope base.ScopeID, v base.Version) {
 
 // unlistedLocked yields the own writes that a list should contain but does not:
 // they were observed after the list was compared with the known state.
-func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []base.Version) iter.Seq[step[T]] {
+func (x *Indexer) unlistedLocked(list Reached, deltas []Delta, reached []base.Version) iter.Seq[step] {
 	before := world{reached: reached}.of(list.Scope)
-	gone := make(map[base.Key]step[T])
+	gone := make(map[base.Key]step)
 	for key, a := range x.mu.ahead.values {
 		at, ok := x.mu.at[key]
 		if !ok {
@@ -38,7 +38,7 @@ func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []b
 		}
 		r := x.mu.rows.At(int(at))
 		if a.value.in.Has(list.Scope) && a.value.version > before && a.value.version <= list.List && r.Scopes.Has(list.Scope) {
-			gone[key] = step[T]{
+			gone[key] = step{
 				news: news{kind: ended, scope: list.Scope, uid: r.UID, version: list.List, missing: true},
 				key:  key, object: r.Object,
 			}
@@ -54,7 +54,7 @@ func (x *Indexer[T]) unlistedLocked(list Reached, deltas []Delta[T], reached []b
 
 // epochLocked drops the versions of what scope holds. They mean nothing in the
 // new epoch, so the order of arrival decides.
-func (x *Indexer[T]) epochLocked(scope base.ScopeID) {
+func (x *Indexer) epochLocked(scope base.ScopeID) {
 	for i := range x.mu.rows.Len() {
 		if x.mu.rows.At(i).Scopes.Has(scope) {
 			r := x.mu.rows.Edit(i)
@@ -75,21 +75,21 @@ func (x *Indexer[T]) epochLocked(scope base.ScopeID) {
 
 // Begin records that scope has begun a list, which may still contain objects
 // that are gone when it is applied.
-func (x *Indexer[T]) Begin(scope base.ScopeID) {
+func (x *Indexer) Begin(scope base.ScopeID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reachLocked(scope, 0)
 }
 
 // Reached returns the version that a scope has reached; 0: none yet.
-func (x *Indexer[T]) Reached(scope base.ScopeID) base.Version {
+func (x *Indexer) Reached(scope base.ScopeID) base.Version {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return world{reached: x.mu.reached}.of(scope)
 }
 
 // sweepLocked drops what was remembered for scopes that are past it.
-func (x *Indexer[T]) sweepLocked() {
+func (x *Indexer) sweepLocked() {
 	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // alike reports whether two objects have the same content.
-func alike[T base.Object](a, b T) (equal bool) {
+func alike(a, b base.Object) (equal bool) {
 	defer func() {
 		if recover() != nil { // the type has unexported fields
 			equal = reflect.DeepEqual(a, b)
@@ -25,7 +25,7 @@ func alike[T base.Object](a, b T) (equal bool) {
 // from another origin since the list was read. The caller holds the writer's
 // turn, so only the batch itself can still change that content; a key with
 // several deltas in it is left to compareLocked.
-func (x *Indexer[T]) recompare(deltas []Delta[T]) {
+func (x *Indexer) recompare(deltas []Delta) {
 	asked := false
 	for i := range deltas {
 		asked = asked || deltas[i].Recompared
@@ -49,14 +49,14 @@ func (x *Indexer[T]) recompare(deltas []Delta[T]) {
 }
 
 // compareLocked compares a step that recompare could not.
-func (s *step[T]) compareLocked(r *Row[T]) {
+func (s *step) compareLocked(r *Row) {
 	if s.recompared && !s.compared {
-		s.recompared = !s.equals(known[T]{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad})
+		s.recompared = !s.equals(known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad})
 	}
 }
 
 // equals reports whether the step brings nothing but k.
-func (s *step[T]) equals(k known[T]) bool {
+func (s *step) equals(k known) bool {
 	if k.UID != s.uid || k.Version != s.version || k.Bad != (s.err != nil) {
 		return false
 	}

@@ -43,10 +43,10 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 	made := func(value string) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "5"}, Data: map[string]string{"v": value}}
 	}
-	delta := func(scope base.ScopeID, value string) Delta[*corev1.ConfigMap] {
-		return Delta[*corev1.ConfigMap]{Key: base.Key{Name: "a"}, Scope: scope, UID: "u", Version: 5, Object: made(value)}
+	delta := func(scope base.ScopeID, value string) Delta {
+		return Delta{Key: base.Key{Name: "a"}, Scope: scope, UID: "u", Version: 5, Object: made(value)}
 	}
-	list := func(x *Indexer[*corev1.ConfigMap], fifo *DeltaFIFO[*corev1.ConfigMap], byContent bool, scope base.ScopeID, value string) {
+	list := func(x *Indexer, fifo *DeltaFIFO, byContent bool, scope base.ScopeID, value string) {
 		r := fifo.Replace(scope)
 		if byContent {
 			r.Recompare()
@@ -54,7 +54,7 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 		r.Add(delta(scope, value))
 		r.Commit(9)
 	}
-	apply := func(x *Indexer[*corev1.ConfigMap], fifo *DeltaFIFO[*corev1.ConfigMap]) int {
+	apply := func(x *Indexer, fifo *DeltaFIFO) int {
 		n := 0
 		for fifo.mu.log.places.Len() > 0 {
 			b, err := fifo.PopBatch(t.Context())
@@ -80,8 +80,8 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 		{"another content in two scopes at once", true, "new", []base.ScopeID{0, 1}, 1, "new"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			x := NewIndexer[*corev1.ConfigMap](corev1.SchemeGroupVersion.WithKind("ConfigMap"))
-			fifo := NewDeltaFIFO[*corev1.ConfigMap](x)
+			x := NewIndexer(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+			fifo := NewDeltaFIFO(x)
 			for _, scope := range test.scopes {
 				list(x, fifo, false, scope, "old")
 			}
@@ -92,8 +92,8 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 			if n := apply(x, fifo); n != test.told {
 				t.Errorf("%d changes, want %d: what is equal is no news, and what differs is news once", n, test.told)
 			}
-			if obj, _, _ := x.Get(base.Key{Name: "a"}); obj.Data["v"] != test.want {
-				t.Errorf("the store has %q, want %q", obj.Data["v"], test.want)
+			if obj, _, _ := x.Get(base.Key{Name: "a"}); obj.(*corev1.ConfigMap).Data["v"] != test.want {
+				t.Errorf("the store has %v, want %q", obj, test.want)
 			}
 		})
 	}

@@ -13,12 +13,12 @@ import (
 // Replacement collects the differences of a list of one scope, page by page,
 // without copying unchanged objects. Nothing enters the log before Commit. One
 // goroutine uses it, and pushes nothing else for the scope meanwhile.
-type Replacement[T base.Object] struct {
-	fifo    *DeltaFIFO[T]
+type Replacement struct {
+	fifo    *DeltaFIFO
 	scope   base.ScopeID
 	seen    map[base.Key]struct{} // keys of the list; excludes those in deltas until whole
 	whole   bool                  // seen is complete
-	deltas  deque.Deque[Delta[T]]
+	deltas  deque.Deque[Delta]
 	epoch   bool
 	content bool // compare by content
 	keepAll bool
@@ -26,31 +26,31 @@ type Replacement[T base.Object] struct {
 }
 
 // Replace begins to collect a list of scope.
-func (f *DeltaFIFO[T]) Replace(scope base.ScopeID) *Replacement[T] {
+func (f *DeltaFIFO) Replace(scope base.ScopeID) *Replacement {
 	f.known.Begin(scope)
-	return &Replacement[T]{fifo: f, scope: scope, seen: make(map[base.Key]struct{})}
+	return &Replacement{fifo: f, scope: scope, seen: make(map[base.Key]struct{})}
 }
 
 // Epoch declares that the server's revisions went back: every object of the
 // list enters, and earlier versions mean nothing. Call it before any Add.
-func (r *Replacement[T]) Epoch() { r.epoch = true }
+func (r *Replacement) Epoch() { r.epoch = true }
 
 // Recompare compares objects of the same version by content, after the
 // transform, because the schema of their kind may have changed. An object that
 // differs becomes an update; an equal one is ignored. Call it before any Add.
-func (r *Replacement[T]) Recompare() { r.content = true }
+func (r *Replacement) Recompare() { r.content = true }
 
 // Unreadable records an item without a readable key. It could be any known
 // object, so this list deletes none.
-func (r *Replacement[T]) Unreadable() { r.keepAll = true }
+func (r *Replacement) Unreadable() { r.keepAll = true }
 
 // Keep records that the list has no usable state of key: the known one stays.
-func (r *Replacement[T]) Keep(key base.Key) { r.seen[key] = struct{}{} }
+func (r *Replacement) Keep(key base.Key) { r.seen[key] = struct{}{} }
 
 // Add records an object of the list. An object known at this version without a
 // waiting delta is only marked as seen. Of two states of an object the later
 // one counts.
-func (r *Replacement[T]) Add(d Delta[T]) {
+func (r *Replacement) Add(d Delta) {
 	delete(r.undone, d.Key)
 	if r.unchanged(d) {
 		r.seen[d.Key] = struct{}{}
@@ -62,13 +62,13 @@ func (r *Replacement[T]) Add(d Delta[T]) {
 
 // Remove records the end of an object that a streaming list reported before its
 // own end. It leaves with the list, in its last known state.
-func (r *Replacement[T]) Remove(d Delta[T]) {
+func (r *Replacement) Remove(d Delta) {
 	delete(r.undone, d.Key)
 	d.Type, d.Scope = Deleted, r.scope
 	r.deltas.Push(d)
 }
 
-func (r *Replacement[T]) unchanged(d Delta[T]) bool {
+func (r *Replacement) unchanged(d Delta) bool {
 	if r.epoch || d.Version == 0 {
 		return false
 	}
@@ -102,7 +102,7 @@ func (r *Replacement[T]) unchanged(d Delta[T]) bool {
 // Undone returns the objects that the list of version v has in an older version
 // than was known, although v is not older: a sign that the server's versions
 // went back.
-func (r *Replacement[T]) Undone(v base.Version) (keys []base.Key) {
+func (r *Replacement) Undone(v base.Version) (keys []base.Key) {
 	for key, known := range r.undone {
 		if known <= v {
 			keys = append(keys, key)
@@ -115,7 +115,7 @@ func (r *Replacement[T]) Undone(v base.Version) (keys []base.Key) {
 // Commit ends the list, which has version v. Objects that the scope held and
 // the list lacks are deleted, their final state unknown. Everything enters the
 // log as one batch.
-func (r *Replacement[T]) Commit(v base.Version) {
+func (r *Replacement) Commit(v base.Version) {
 	if !r.keepAll {
 		r.disappeared(v)
 	}
@@ -129,13 +129,13 @@ func (r *Replacement[T]) Commit(v base.Version) {
 	r.Abort()
 }
 
-func (r *Replacement[T]) disappeared(v base.Version) {
+func (r *Replacement) disappeared(v base.Version) {
 	// The log is read before the Indexer: a delta applied in between is then in
 	// both, not in neither.
 	r.fifo.mu.Lock()
 	waiting := r.fifo.mu.log.waiting(r.scope)
 	r.fifo.mu.Unlock()
-	gone := Delta[T]{Type: Deleted, Scope: r.scope, Version: v, FinalStateUnknown: true}
+	gone := Delta{Type: Deleted, Scope: r.scope, Version: v, FinalStateUnknown: true}
 	for key, k := range r.fifo.known.KnownIn(r.scope) {
 		if r.has(key) {
 			continue
@@ -157,7 +157,7 @@ func (r *Replacement[T]) disappeared(v base.Version) {
 
 // has reports whether the list has the key or reported its end. A first list
 // hardly ever asks.
-func (r *Replacement[T]) has(key base.Key) bool {
+func (r *Replacement) has(key base.Key) bool {
 	if !r.whole {
 		for at := r.deltas.Front(); at < r.deltas.Back(); at++ {
 			r.seen[r.deltas.At(at).Key] = struct{}{}
@@ -169,4 +169,4 @@ func (r *Replacement[T]) has(key base.Key) bool {
 }
 
 // Abort drops what was collected, after the list failed halfway.
-func (r *Replacement[T]) Abort() { r.deltas, r.seen, r.undone = deque.Deque[Delta[T]]{}, nil, nil }
+func (r *Replacement) Abort() { r.deltas, r.seen, r.undone = deque.Deque[Delta]{}, nil, nil }

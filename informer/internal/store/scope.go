@@ -22,7 +22,7 @@ const endedScope = base.Version(math.MaxUint64)
 const endAtOnce = 1024
 
 // Open begins a scope that is new, or has the number of an ended one.
-func (x *Indexer[T]) Open(scope base.ScopeID) {
+func (x *Indexer) Open(scope base.ScopeID) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reachLocked(scope, 0)
@@ -32,7 +32,7 @@ func (x *Indexer[T]) Open(scope base.ScopeID) {
 // Lend makes a scope that has just begun hold at once the objects of others
 // that it covers, so that they do not disappear and return. Its first list
 // corrects this.
-func (x *Indexer[T]) Lend(scope base.ScopeID, has func(base.Key, T) bool) {
+func (x *Indexer) Lend(scope base.ScopeID, has func(base.Key, base.Object) bool) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	rows := x.View()
@@ -41,7 +41,7 @@ func (x *Indexer[T]) Lend(scope base.ScopeID, has func(base.Key, T) bool) {
 	}
 }
 
-func (x *Indexer[T]) lendRows(scope base.ScopeID, from, before int, has func(base.Key, T) bool) {
+func (x *Indexer) lendRows(scope base.ScopeID, from, before int, has func(base.Key, base.Object) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := from; at < before; at++ {
@@ -55,7 +55,7 @@ func (x *Indexer[T]) lendRows(scope base.ScopeID, from, before int, has func(bas
 // may reports whether another scope can hold a key: while such a scope is
 // behind the row's version, the version is remembered so that nothing older
 // returns. Afterwards the caller calls the functions that Passed returns.
-func (x *Indexer[T]) End(scope base.ScopeID, may func(other base.ScopeID, key base.Key) bool) {
+func (x *Indexer) End(scope base.ScopeID, may func(other base.ScopeID, key base.Key) bool) {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	// A row that fills a removed row's place was visited before.
@@ -79,7 +79,7 @@ func (x *Indexer[T]) End(scope base.ScopeID, may func(other base.ScopeID, key ba
 
 // endRows removes a scope from the rows from one position down to before
 // another.
-func (x *Indexer[T]) endRows(scope base.ScopeID, from, before int, may func(base.ScopeID, base.Key) bool) {
+func (x *Indexer) endRows(scope base.ScopeID, from, before int, may func(base.ScopeID, base.Key) bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.reachLocked(scope, endedScope)
@@ -90,7 +90,7 @@ func (x *Indexer[T]) endRows(scope base.ScopeID, from, before int, may func(base
 	}
 }
 
-func (x *Indexer[T]) letGoLocked(at int, scope base.ScopeID, may func(base.ScopeID, base.Key) bool) {
+func (x *Indexer) letGoLocked(at int, scope base.ScopeID, may func(base.ScopeID, base.Key) bool) {
 	r := x.mu.rows.At(at)
 	rest := r.Scopes.without(scope)
 	if !rest.Empty() {
@@ -126,17 +126,17 @@ func (t *scopeSets) forget(id base.ScopeID) {
 // SeenDifferently yields what appears and disappears when a filter changes from
 // was to is, at the time of the call. A handler that joins has seen nothing:
 // its was is ScopesOf().
-func (x *Indexer[T]) SeenDifferently(was, is *ScopeSet) iter.Seq[Change[T]] {
+func (x *Indexer) SeenDifferently(was, is *ScopeSet) iter.Seq[Change] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
 	x.mu.RUnlock()
-	return func(yield func(Change[T]) bool) {
+	return func(yield func(Change) bool) {
 		for r := range rows.All() {
 			before, after := r.Scopes.SeenBy(was), r.Scopes.SeenBy(is)
 			if before == after {
 				continue
 			}
-			c := Change[T]{Key: r.Key, Slot: r.slot, New: r.Object, NewUID: r.UID}
+			c := Change{Key: r.Key, Slot: r.slot, New: r.Object, NewUID: r.UID}
 			if before {
 				c.Old, c.OldUID, c.Before, c.LeftScope, c.Bytes = r.Object, r.UID, r.shown(), true, r.bytes
 			} else {
@@ -157,16 +157,16 @@ func (x *Indexer[T]) SeenDifferently(was, is *ScopeSet) iter.Seq[Change[T]] {
 }
 
 // UnchangedIn yields what scope shows as unchanged, except the keys in given.
-func (x *Indexer[T]) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change[T]] {
+func (x *Indexer) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change] {
 	x.mu.RLock()
 	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
 	x.mu.RUnlock()
-	return func(yield func(Change[T]) bool) {
+	return func(yield func(Change) bool) {
 		for r := range rows.All() {
 			if !r.shown().Has(scope) || given[r.Key] {
 				continue
 			}
-			c := Change[T]{
+			c := Change{
 				Key: r.Key, Slot: r.slot, Resync: true, Relisted: true,
 				Old: r.Object, OldUID: r.UID, Before: r.shown(), New: r.Object, NewUID: r.UID, After: r.shown(),
 			}

@@ -22,7 +22,7 @@ type waiter struct {
 // WhenPassed calls do once: when the version of key is above than, or the key
 // is gone; at once if that is already so. Where versions are unknown, any
 // change counts. stop cancels it.
-func (x *Indexer[T]) WhenPassed(key base.Key, than base.Version, do func()) (stop func()) {
+func (x *Indexer) WhenPassed(key base.Key, than base.Version, do func()) (stop func()) {
 	w := &waiter{than: than, do: do}
 	if x.enlist(key, w) {
 		do()
@@ -32,7 +32,7 @@ func (x *Indexer[T]) WhenPassed(key base.Key, than base.Version, do func()) (sto
 }
 
 // enlist registers w, or reports that there is nothing to wait for.
-func (x *Indexer[T]) enlist(key base.Key, w *waiter) (passed bool) {
+func (x *Indexer) enlist(key base.Key, w *waiter) (passed bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	at, ok := x.mu.at[key]
@@ -43,13 +43,13 @@ func (x *Indexer[T]) enlist(key base.Key, w *waiter) (passed bool) {
 	return false
 }
 
-func (x *Indexer[T]) dismiss(key base.Key, w *waiter) {
+func (x *Indexer) dismiss(key base.Key, w *waiter) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.keepLocked(key, func(other *waiter) bool { return other != w })
 }
 
-func (x *Indexer[T]) keepLocked(key base.Key, keep func(*waiter) bool) {
+func (x *Indexer) keepLocked(key base.Key, keep func(*waiter) bool) {
 	rest := slices.DeleteFunc(x.mu.waiters[key], func(w *waiter) bool { return !keep(w) })
 	if len(rest) == 0 {
 		delete(x.mu.waiters, key)
@@ -59,7 +59,7 @@ func (x *Indexer[T]) keepLocked(key base.Key, keep func(*waiter) bool) {
 }
 
 // wakeLocked collects the waiters that a change of key satisfies.
-func (x *Indexer[T]) wakeLocked(key base.Key, was, is holding) {
+func (x *Indexer) wakeLocked(key base.Key, was, is holding) {
 	if len(x.mu.waiters) == 0 || len(x.mu.waiters[key]) == 0 {
 		return
 	}
@@ -74,7 +74,7 @@ func (x *Indexer[T]) wakeLocked(key base.Key, was, is holding) {
 
 // Passed returns the functions of the waiters that the last changes satisfied.
 // The caller of Apply or Observe calls them without any lock.
-func (x *Indexer[T]) Passed() []func() {
+func (x *Indexer) Passed() []func() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	out := x.mu.passed
@@ -83,7 +83,7 @@ func (x *Indexer[T]) Passed() []func() {
 }
 
 // Snapshot returns what the Indexer holds.
-func (x *Indexer[T]) Snapshot() base.Snapshot {
+func (x *Indexer) Snapshot() base.Snapshot {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return base.Snapshot{
