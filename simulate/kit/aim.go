@@ -13,23 +13,23 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// A fault that comes at any time mostly comes while nothing happens. Those that can be
-// are aimed at writes instead: a run of the same seed without faults, the probe, says
-// which writes there are, and each operation chooses one of them, by its class first, so
-// that the one write that removes a finalizer is chosen as often as the many that update
-// a status.
+// Faults at random times mostly happen while nothing else does. Faults that can be are
+// therefore aimed at writes: a run of the same seed without faults, the probe, shows
+// the writes, and each operation chooses one of them. It chooses the class first, so
+// that the single write that removes a finalizer is as likely as the many that update a
+// status.
 
-// probed is what a probe finds.
+// probed is the result of a probe.
 type probed struct {
 	moments []moment
-	watched []string // kinds, by processes
+	watched []string // kinds that processes watch
 }
 
 // moment is a class of writes in the probe.
 type moment struct {
-	write string // as BeforeWrite takes it
+	write string // as for BeforeWrite
 	user  bool
-	at    []time.Duration // of each, in their order
+	at    []time.Duration // of each write, in order
 	holds []time.Duration // from each until just after the user's next write; 0: there is none
 }
 
@@ -42,8 +42,8 @@ func (o Op) aimable() bool {
 	return false
 }
 
-// stretches reports whether the operation has the world stand still, or somebody not
-// look, for a time that can be chosen.
+// stretches reports whether the operation suspends the world, or delays an observer,
+// for a time that can be chosen.
 func (o Op) stretches() bool {
 	switch o.Verb {
 	case crash, stop, pause, partition, lag:
@@ -52,7 +52,7 @@ func (o Op) stretches() bool {
 	return false
 }
 
-// The numbers of an operation's sequences, see spread.
+// The sequences of an operation's draws, see spread.
 const (
 	ofTaking = iota
 	ofAiming
@@ -62,10 +62,10 @@ const (
 	ofHold
 )
 
-// aimed is how many of the operations that can be aimed are.
+// aimed is the fraction of the aimable operations that are aimed.
 const aimed = 0.85
 
-// aim has the operation happen at one of the moments, and reports whether it does.
+// aim schedules the operation at one of the moments, and reports whether it did.
 func (o *Op) aim(seed uint64, found probed) bool {
 	if !o.aimable() || chance.Unit(chance.Drawn(seed, o.id, ofAiming)) >= aimed {
 		return false
@@ -83,15 +83,16 @@ func (o *Op) aim(seed uint64, found probed) bool {
 	return true
 }
 
-// fit are the moments at which an operation can happen.
+// fit returns the moments at which an operation can happen.
 func (p probed) fit(o Op) []moment {
 	return slices.DeleteFunc(slices.Clone(p.moments), func(m moment) bool {
 		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind)
 	})
 }
 
-// aimAt has the operation happen at the nth write of a class, counted from 0: after it, if
-// it can and this or the user is to, and until the user's next write if it is to be held.
+// aimAt schedules the operation at the nth write of a class, counted from 0: after it
+// if after is set and the verb allows it, and until the user's next write if held is
+// set.
 func (o *Op) aimAt(m moment, nth int, after, held bool) {
 	o.When = Trigger{Before: m.write, Nth: nth + 1, User: m.user}
 	switch o.Verb {
@@ -105,8 +106,8 @@ func (o *Op) aimAt(m moment, nth int, after, held bool) {
 	}
 }
 
-// varied is the nth variation of the plan that is drawn from p. Operations that say when
-// they happen stay.
+// varied returns the nth variation of plan, which was drawn from p. Operations with a
+// given time are unchanged.
 func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
 	draw := func(name string, n int) int {
 		return int(chance.Drawn(seed, "variation "+name, uint64(nth)) % uint64(n))
@@ -152,7 +153,7 @@ func (p Plan) varied(plan Plan, seed uint64, nth int, found probed) Plan {
 	return out
 }
 
-// lasts is for how long the operation of p that op is drawn from lasts.
+// lasts returns the duration of the operation of p from which op was drawn.
 func (p Plan) lasts(op Op) time.Duration {
 	for i, of := range p {
 		if p.nameOf(i) == op.id {
@@ -162,10 +163,10 @@ func (p Plan) lasts(op Op) time.Duration {
 	return op.For
 }
 
-// neighbourhood is how many writes from another one a near one is at most.
+// neighbourhood is the greatest distance, in writes, of a nearby write.
 const neighbourhood = 3
 
-// near has the operation happen at a moment near another, or at any if that is none. It
+// near schedules the operation at a moment near where, or at any if where is zero. It
 // reports whether there is one.
 func (o *Op) near(where Trigger, found probed, draw func(string, int) int) bool {
 	type one struct {
@@ -191,7 +192,7 @@ func (o *Op) near(where Trigger, found probed, draw func(string, int) int) bool 
 	return true
 }
 
-// instant is when a write is made in the probe.
+// instant returns when a write happens in the probe.
 func (p probed) instant(t Trigger) (at time.Duration, known bool) {
 	write := cmp.Or(t.Before, t.After)
 	i := slices.IndexFunc(p.moments, func(m moment) bool { return m.write == write && m.user == t.User })
@@ -201,8 +202,8 @@ func (p probed) instant(t Trigger) (at time.Duration, known bool) {
 	return p.moments[i].at[t.Nth-1], true
 }
 
-// slows chooses the kind that is slow, and whether it is from the start or from a write of
-// the user on, whatever kind that is of.
+// slows chooses the kind that is slow, and whether it is so from the start or from a
+// write of the user, of any kind.
 func (o *Op) slows(seed uint64, found probed) bool {
 	users := slices.DeleteFunc(slices.Clone(found.moments), func(m moment) bool { return !m.user })
 	if len(found.watched) == 0 || len(users) == 0 {
@@ -219,44 +220,44 @@ func (o *Op) slows(seed uint64, found probed) bool {
 	return true
 }
 
-// kindIn is the kind that a write is named with.
+// kindIn returns the kind in the name of a write.
 func kindIn(write string) string {
 	kind := write[strings.LastIndex(write, " ")+1:]
 	kind, _, _ = strings.Cut(kind, "/")
 	return kind
 }
 
-// pick is one of n.
+// pick returns a number in [0, n).
 func pick(seed uint64, id string, sequence, n int) int {
 	return min(int(chance.Unit(spread(seed, id, sequence))*float64(n)), n-1)
 }
 
-// spread is a number by a seed and by what it is for, such that seeds that follow each
-// other fill the range evenly: each sequence goes on by an irrational part of it.
+// spread returns a number for a seed and a purpose, such that consecutive seeds fill
+// the range evenly: each sequence advances by an irrational fraction of it.
 func spread(seed uint64, id string, sequence int) uint64 {
 	return chance.Drawn(0, id, uint64(sequence)) + seed*steps[sequence]
 }
 
-// steps are 2⁶⁴ by the powers of the root of x⁷ = x + 1, which fill the space of six
-// sequences evenly.
+// steps are 2⁶⁴ divided by the powers of the root of x⁷ = x + 1, which fill the space
+// of six sequences evenly.
 var steps = [...]uint64{0xe60e2b722b53a801, 0xcebd76d9edb6a001, 0xb9c9aa3a51d00001, 0xa6f5777f6f888801, 0x9609c71eb7d03001, 0x86d516e50b049801}
 
-// meeting is where a request is when something can happen to it.
+// meeting is the point of a request at which a fault can happen.
 type meeting int
 
 const (
-	leaving   meeting = iota // a write, not sent
+	leaving   meeting = iota // a write, before it is sent
 	arriving                 // a write, at the server
-	answering                // a write that is carried out
-	sending                  // an event on a watch
+	answering                // a write, after it is carried out
+	sending                  // an event, before it is sent on a watch
 )
 
-// counts reports whether the operation happens to one of many requests.
+// counts reports whether the operation is triggered by a count of requests.
 func (t Trigger) counts() bool {
 	return t.Write != "" || t.Event != "" || t.Before != "" || t.After != ""
 }
 
-// meets reports whether r is one of those that the operation counts.
+// meets reports whether the trigger of the operation counts r.
 func (o Op) meets(r simulate.Request, what meeting) bool {
 	t := o.When
 	switch {
@@ -270,8 +271,8 @@ func (o Op) meets(r simulate.Request, what meeting) bool {
 	return what == arriving && t.Write != "" && ofKind(kindText(r), t.Write)
 }
 
-// point is where an operation happens that is to happen before a write: what happens to a
-// process does before that sends it.
+// point returns where an operation before a write happens: a fault of a process happens
+// before the process sends the write.
 func (o Op) point() meeting {
 	if subjects[o.Verb] == aProcess && !o.When.User {
 		return leaving
@@ -279,7 +280,8 @@ func (o Op) point() meeting {
 	return arriving
 }
 
-// ofWrite reports whether r is a write that is named so, of those who are asked for.
+// ofWrite reports whether r is a write with this name, by a client that the trigger
+// counts.
 func (o Op) ofWrite(r simulate.Request, named string) bool {
 	if o.When.User != (r.Client == "user") || o.Process != "" && o.Process != programOf(r.Client) {
 		return false
@@ -294,5 +296,5 @@ func (o Op) ofWrite(r simulate.Request, named string) bool {
 	return (kind == "*" || ofKind(kindText(r), kind)) && (sub == r.Subresource || kind == "*")
 }
 
-// programOf is the program that a process is a life of.
+// programOf returns the program of a process.
 func programOf(process string) string { return process[:max(strings.LastIndex(process, "-"), 0)] }

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// two has two originals come, a second apart.
+// two creates two originals, a second apart.
 func two(w *kit.World) {
 	w.Run(setUpCopier)
 	w.Settled(copied(w))
@@ -20,12 +20,12 @@ func two(w *kit.World) {
 	w.Create(configMap("n", map[string]string{"v": "0"}))
 }
 
-// seen is what a history tells of the second copy.
+// seen describes the second copy in a history.
 type seen struct {
 	fault    time.Duration
 	made     time.Duration // the second copy
-	before   int           // copies that were made before the fault
-	answered []int         // the codes of creates of processes, in their order
+	before   int           // copies created before the fault
+	answered []int         // the codes of the processes' creates, in order
 	sent     time.Duration // the second copy, on a watch
 }
 
@@ -48,8 +48,7 @@ func look(h *kit.History) (s seen) {
 	return s
 }
 
-// A fault that is aimed at a write happens right before it or right after it, and to that
-// one.
+// A fault aimed at a write happens right before or right after exactly that write.
 func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
 	for name, c := range map[string]struct {
 		op   kit.Op
@@ -86,7 +85,7 @@ func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
 	}
 }
 
-// Most faults of a swarm that can be are aimed at writes which there are, and happen.
+// Most aimable faults of a swarm are aimed at existing writes, and happen.
 func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
 	aimed, met := 0, 0
 	for seed := range uint64(30) {
@@ -110,7 +109,7 @@ func TestKit_SwarmAimsAtWritesThatThereAre_K8(t *testing.T) {
 	}
 }
 
-// After a crash the process meets a server that lags behind what it has known.
+// After a crash the process connects to a server that lags behind what it has seen.
 func TestKit_TimeTravelLeadsToALaggingServer(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{kit.TimeTravel(1, time.Second).AfterWrite("create ConfigMap", 2)}}, 5, two)
 	sound(t, h)

@@ -12,10 +12,10 @@ import (
 )
 
 // Bench measures runs of scenario with the seeds 1, 2, 3 and so on, one at a time,
-// after one that is not measured. Beside the clock it reports for each run the
-// processor time, where the system tells it, the virtual time, and the requests and
-// events of the history. cfg is that of Test, whose Seeds it does not need. A run
-// that violates something fails b, and so does misuse. It blocks until b has enough.
+// after one warm-up run. For each run it reports the processor time, where available,
+// the virtual time, and the requests and events of the history, besides the elapsed
+// time. cfg is that of Test; Seeds is not needed. A violation or misuse fails b. Bench
+// blocks until b is done.
 func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 	b.Helper()
 	cfg.Seeds = max(cfg.Seeds, 1)
@@ -32,7 +32,7 @@ func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 		}
 		return h
 	}
-	once() // has the process read what it needs once
+	once() // warm up
 	seed = 0
 	var cpu, virtual time.Duration
 	var requests, events int
@@ -55,13 +55,13 @@ func Bench(b *testing.B, cfg Config, scenario func(*World)) {
 	b.ReportMetric(float64(events)/n, "events/op")
 }
 
-// lent runs f with a T, since bubbles belong to tests and b has none to lend.
+// lent runs f with a testing.T, which a bubble requires and b does not have.
 func lent(b *testing.B, f func(*testing.T) *History) (h *History) {
 	procs := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(procs)
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.RunTests(all, []testing.InternalTest{{Name: b.Name(), F: func(t *testing.T) {
-		if h == nil { // else it is asked again, for -count or -cpu
+		if h == nil { // else called again for -count or -cpu
 			runtime.GOMAXPROCS(procs)
 			h = f(t)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// The program under test keeps for each ConfigMap x one named copy-of-x with the
+// The program under test keeps a copy named copy-of-x of each ConfigMap x, with the
 // same data.
 
 const prefix = "copy-of-"
@@ -82,7 +82,7 @@ func configMap(name string, data map[string]string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: data}
 }
 
-// copied is what is wanted: each original has its copy, and no copy is without.
+// copied checks that each original has its copy, and that no other copies exist.
 func copied(w *kit.World) func() error {
 	return func() error {
 		all := map[string]map[string]string{}
@@ -105,7 +105,7 @@ func copied(w *kit.World) func() error {
 	}
 }
 
-// changes is a scenario: ConfigMaps come, change and go.
+// changes is a scenario that creates, changes and deletes ConfigMaps.
 func changes(w *kit.World) { changesUnder(w, setUpCopier) }
 
 func changesUnder(w *kit.World, setup func(*manager.Manager) error) {

@@ -12,7 +12,7 @@ func (p *process) controllersSynced() bool {
 	return ok
 }
 
-// heldBack is how many keys debounced sources of the process hold back.
+// heldBack counts the keys that debounced sources of the process hold back.
 func (p *process) heldBack() (keys int) {
 	s, _ := p.snapshot()
 	for _, c := range s.Controllers {
@@ -23,7 +23,7 @@ func (p *process) heldBack() (keys int) {
 	return keys
 }
 
-// count notes what the processes that are alive hold.
+// count records what the running processes hold.
 func (w *World) count() {
 	for _, p := range w.running() {
 		p.count()
@@ -43,13 +43,14 @@ func (p *process) count() {
 	}
 	for _, c := range s.Controllers {
 		if p.standsBy() && !p.works(c.Name) {
-			continue // its queue is for the day that it is elected
+			continue // the queue of a standby waits for its election
 		}
 		p.note(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
 	}
 }
 
-// behind says where a store of a process differs from the server now; empty: nowhere.
+// behind describes where a store of a process differs from the server now; empty:
+// nowhere.
 func (w *World) behind(who string) string {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()

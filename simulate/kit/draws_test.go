@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// somewhere is what a probe finds.
+// somewhere is the result of a probe.
 var somewhere = probed{
 	moments: []moment{
 		{write: "create ConfigMap", at: make([]time.Duration, 3), holds: make([]time.Duration, 3)},
@@ -24,8 +24,8 @@ var somewhere = probed{
 	watched: []string{"ConfigMap", "Pod"},
 }
 
-// What one draws moves nobody else's, and an operation less in the plan leaves the
-// others as they were.
+// Draws are independent, and removing an operation from the plan leaves the others
+// unchanged.
 func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	alone, among := chance.NewDraws(7), chance.NewDraws(7)
 	for range 5 {
@@ -52,7 +52,7 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	}
 }
 
-// complaints take what a test is told.
+// complaints collects the errors of a test.
 type complaints struct{ texts []string }
 
 func (c *complaints) Error(args ...any) { c.texts = append(c.texts, fmt.Sprint(args...)) }

@@ -31,7 +31,7 @@ func edits(w *kit.World) {
 	w.Edit(m, func() { m.Data["v"] = "3" })
 }
 
-// annotated is edits, with a look at the annotation that a fault has left by 3.2 s.
+// annotated is edits with a check of the annotation that a fault has left by 3.2 s.
 func annotated(verb string, says func(string) bool) func(*kit.World) {
 	return func(w *kit.World) {
 		w.Run(setUpCopier)
@@ -50,23 +50,22 @@ func annotated(verb string, says func(string) bool) func(*kit.World) {
 	}
 }
 
-// paged has informers list in pages of one object.
+// paged makes informers list in pages of one object.
 var paged = manager.Options{Informers: informer.Options{PagedLists: true, PageSize: 1}}
 
-// Each fault happens when it is to, and what follows is its effect and no other. The
-// lines are regular expressions of events in their order; what follows a "! " does not
-// happen before the next of them. Versions: m is created as 2, its copy as 3, and m is
-// changed to 4 and 5.
+// Each fault happens at its time, with its effect and no other. The lines are regular
+// expressions of events in order; an event after "! " must not happen before the next
+// line. Versions: m is created as 2, its copy as 3, and m is changed to 4 and 5.
 //
-// Pause is held by TestKit_PausedProcessDoesNothing, ClockStep by
-// TestKit_ClockOfOneProcessIsStepped_K3.
+// TestKit_PausedProcessDoesNothing tests Pause, TestKit_ClockOfOneProcessIsStepped_K3
+// ClockStep.
 func TestKit_EachFaultHasItsEffect(t *testing.T) {
 	const (
 		three = 3 * time.Second
 		anew  = `asked manager-1 ConfigMap watch: .*resourceVersion=3`
 	)
 	restarted := func(op kit.Op) kit.Plan { return kit.Plan{op.At(2 * time.Second), kit.Crash(time.Second).At(three)} }
-	behind := func(op kit.Op) kit.Plan { // the watch from version 3 is asked for when there are 4 and 5
+	behind := func(op kit.Op) kit.Plan { // the watch from version 3 is requested when 4 and 5 exist
 		return kit.Plan{kit.Refuse(2 * time.Second).At(2900 * time.Millisecond), kit.Cut().At(three), op.At(4 * time.Second)}
 	}
 	cases := map[string]struct {
@@ -162,7 +161,7 @@ func TestKit_EachFaultHasItsEffect(t *testing.T) {
 	}
 }
 
-// follow fails t unless the events come as they are to.
+// follow fails t unless the expected events come in order.
 func follow(t *testing.T, h *kit.History, follows []string) {
 	t.Helper()
 	var not *regexp.Regexp
@@ -190,8 +189,7 @@ func follow(t *testing.T, h *kit.History, follows []string) {
 	}
 }
 
-// An explicit rate is how often a second it happens on average, in each seed
-// at other moments.
+// An explicit rate is the average number per second, at other moments for each seed.
 func TestKit_RateIsPerSecond(t *testing.T) {
 	first := map[time.Duration]bool{}
 	for seed := range uint64(3) {
@@ -215,8 +213,8 @@ func TestKit_RateIsPerSecond(t *testing.T) {
 	}
 }
 
-// Apply is server-side apply of the user's, which takes what it names and leaves the
-// rest; one that is refused ends the scenario.
+// Apply is the user's server-side apply, which takes ownership of its fields and leaves
+// the rest; a refusal ends the scenario.
 func TestWorld_Apply(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
 		w.Run(setUpCopier)
@@ -243,7 +241,7 @@ func TestWorld_Apply(t *testing.T) {
 	}
 }
 
-// Wait has what is due happen, such as the checks after a change, and lets no time pass.
+// Wait runs what is due, such as the checks after a change, and lets no time pass.
 func TestWorld_Wait(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
 		w.Run(setUpCopier)

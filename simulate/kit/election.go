@@ -9,8 +9,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// lease by which the processes elect who works, as namespace/name; empty: they do
-// not.
+// lease returns the lease of the leader election as namespace/name; empty: there is no
+// election.
 func (cfg Config) lease() string {
 	e := cfg.Manager.LeaderElection
 	if e == nil || e.Off {
@@ -19,7 +19,7 @@ func (cfg Config) lease() string {
 	return informer.Key{Namespace: e.Namespace, Name: e.ID}.String()
 }
 
-// unguarded are the kinds that a process writes without leading.
+// unguarded returns the kinds that a process may write without leading.
 func (cfg Config) unguarded() []string {
 	if cfg.lease() == "" {
 		return nil
@@ -27,25 +27,24 @@ func (cfg Config) unguarded() []string {
 	return append([]string{leases, "Event", "Event.events.k8s.io"}, cfg.Unguarded...)
 }
 
-// standsBy reports whether the process waits to be elected: what its controllers have
-// in their queues is for that day, unless they work on every replica.
+// standsBy reports whether the process waits to be elected: the queues of its
+// controllers wait with it, unless they work on every replica.
 func (p *process) standsBy() bool { return p.w.cfg.lease() != "" && !p.leads() }
 
-// works reports whether a controller's workers have taken anything up.
+// works reports whether a controller's workers have taken up any key.
 func (p *process) works(controller string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.mu.works[controller]
 }
 
-// leads reports whether the process holds the lease, as far as it knows.
+// leads reports whether the process believes that it holds the lease.
 func (p *process) leads() bool {
 	s, ok := p.snapshot()
 	return ok && s.Leadership.Leading
 }
 
-// leaderless says that nobody works; empty: somebody does, or no lease is needed for
-// it.
+// leaderless describes a missing leader; empty: there is one, or no election.
 func (w *World) leaderless() string {
 	lease := w.cfg.lease()
 	if lease == "" || slices.ContainsFunc(w.running(), (*process).leads) {

@@ -16,12 +16,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// elected has its replicas agree by a Lease which of them works.
+// elected enables leader election among its replicas.
 func elected(faults kit.Plan) kit.Config {
 	return kit.Config{Manager: manager.Options{LeaderElection: &manager.LeaderElection{ID: "copier", Namespace: "default"}}, Faults: faults}
 }
 
-// overthrows are faults that last for longer than a lease.
+// overthrows are faults that last longer than a lease.
 func overthrows() kit.Plan {
 	return kit.Swarm(kit.Crash(time.Second), kit.Pause(20*time.Second), kit.Partition(20*time.Second), kit.Refuse(20*time.Second),
 		kit.Jump(time.Minute), kit.ClockStep(time.Hour), kit.ClockStep(-time.Hour), kit.LoseResponse(), kit.Cut(), kit.Delay(time.Second, 20*time.Second))
@@ -65,7 +65,7 @@ func TestKit_OneSeedOfAnElectionHasOneHistory_K1(t *testing.T) {
 	}
 }
 
-// terms are the processes that have held the lease, and when each first did.
+// terms returns the processes that have held the lease, and when each first did.
 func terms(h *kit.History) (out []string) {
 	for _, e := range h.Events {
 		if e.What == kit.Changed && e.Holder != "" && (len(out) == 0 || out[len(out)-1] != e.Who) {
@@ -75,8 +75,8 @@ func terms(h *kit.History) (out []string) {
 	return out
 }
 
-// Each way to lose the lease has another process lead, and what one led before does
-// comes back as a standby.
+// However the lease is lost, another process leads, and the former leader returns as a
+// standby.
 func TestKit_LeaderThatIsGoneIsFollowed(t *testing.T) {
 	for _, op := range []kit.Op{kit.Crash(time.Minute), kit.Pause(20 * time.Second), kit.Partition(20 * time.Second)} {
 		t.Run(string(op.Verb), func(t *testing.T) {
@@ -118,8 +118,7 @@ func TestKit_LeaderThatIsGoneIsFollowed(t *testing.T) {
 	}
 }
 
-// In a run in which nothing goes wrong one process leads from its beginning to its
-// end, and the other does nothing.
+// Without faults one process leads for the whole run, and the other does nothing.
 func TestKit_NobodyIsOverthrownForNothing(t *testing.T) {
 	h := kit.Run(t, elected(kit.Plan{}), 1, replicas)
 	sound(t, h)
@@ -133,8 +132,8 @@ func TestKit_NobodyIsOverthrownForNothing(t *testing.T) {
 	}
 }
 
-// setUpReckless adds a copier with a bug: it takes the client that no lease guards,
-// and after it has thought for long it writes over whatever is there by then.
+// setUpReckless adds a copier with a bug: it uses the unguarded client, and after a
+// long pause overwrites whatever exists by then.
 func setUpReckless(mgr *manager.Manager) error {
 	return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
 		c.client = mgr.StandbyClient()
@@ -149,7 +148,7 @@ func setUpReckless(mgr *manager.Manager) error {
 	})
 }
 
-// A write past the gate is found, and none where the gate is passed.
+// A write that bypasses the gate is found, and none if the gate is used.
 func TestKit_WritePastTheGateIsFound(t *testing.T) {
 	play := func(setup func(*manager.Manager) error, seed uint64) *kit.History {
 		cfg := elected(kit.Plan{kit.Pause(30 * time.Second).In("left").At(7 * time.Second)})
@@ -169,7 +168,7 @@ func TestKit_WritePastTheGateIsFound(t *testing.T) {
 	finds(t, play(setUpReckless, 1), "V10", "left-1 writes ConfigMap default/"+prefix)
 }
 
-// setUpDeaf adds to the first life what ignores its context.
+// setUpDeaf adds a runnable that ignores its context to the first life.
 func setUpDeaf() func(*manager.Manager) error {
 	lives := 0
 	return func(mgr *manager.Manager) error {
@@ -186,7 +185,7 @@ func setUpDeaf() func(*manager.Manager) error {
 	}
 }
 
-// Who has lost leadership ends, but leaves nothing running.
+// A process that loses leadership ends, but must leave nothing running.
 func TestKit_WhatIsLeftRunningByALeaderThatWasIsFound(t *testing.T) {
 	play := func(setup func(*manager.Manager) error) *kit.History {
 		cfg := elected(kit.Plan{kit.Pause(20 * time.Second).In("left").At(7 * time.Second)})

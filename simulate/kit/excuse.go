@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// What a fault excuses, and nothing beyond it: doc.go has the table.
+// This file implements the table of excuses in doc.go.
 
-// is reports whether e is a fault of one of these verbs, or the end of one.
+// is reports whether e is the begin or end of a fault with one of these verbs.
 func (e Event) is(verbs ...Verb) bool {
 	if e.What != Fault && e.What != Over {
 		return false
@@ -23,13 +23,13 @@ func (e Event) is(verbs ...Verb) bool {
 	return false
 }
 
-// harms reports whether a fault touches requests, watches or all workers, and not
-// one reconcile, one object or a clock alone.
+// harms reports whether a fault affects requests, watches or all workers, not just one
+// reconcile, one object or a clock.
 func (e Event) harms() bool {
 	return !e.is(panics, hang, stall, stop, reject, poison, huge, nasty, clockStep)
 }
 
-// harmed is the process that a fault happens to; empty: all, or the next life of one.
+// harmed returns the process that a fault affects; empty: all, or the next life of one.
 func (e Event) harmed() string {
 	if e.Kind == "" && !e.is(timeTravel) {
 		return e.Key
@@ -37,10 +37,10 @@ func (e Event) harmed() string {
 	return ""
 }
 
-// hidden are the stores that can differ from every state there was, as a run goes
-// on: the server has hidden something from their watches, or gone back in time.
+// hidden tracks the stores that may differ from every past state: the server has hidden
+// something from their watches, or gone back in time.
 type hidden struct {
-	audited bool            // they find out, but nobody knows when
+	audited bool            // informers audit, so they recover at some time
 	lied    map[string]bool // kinds
 	rewound map[store]bool  // known stores that follow a time that was undone
 	stores  map[store]bool
@@ -50,7 +50,7 @@ func newHidden(h *History) hidden {
 	return hidden{h.Audit > 0, map[string]bool{}, map[store]bool{}, map[store]bool{}}
 }
 
-// take follows e.
+// take applies e.
 func (d hidden) take(e Event) {
 	switch {
 	case e.What == Fault && e.is(dropEvent, reorder, coalesce):
@@ -76,16 +76,16 @@ func (d hidden) take(e Event) {
 // from reports whether something is hidden from s.
 func (d hidden) from(s store) bool { return d.lied[s.kind] || d.rewound[s] }
 
-// wires are how much longer than usual what each process sends is on its way.
+// wires tracks the extra latency of what each process sends.
 type wires map[string]wire
 
 type wire struct {
-	most    time.Duration // of the faults that last, and of those before them
+	most    time.Duration // of the current faults, and earlier ones
 	lasting int
-	until   time.Duration // once none lasts: when the last thing held up has arrived
+	until   time.Duration // when the last delayed message has arrived, once no fault lasts
 }
 
-// take follows e.
+// take applies e.
 func (d wires) take(e Event) {
 	if !e.is(delay) {
 		return
@@ -101,29 +101,29 @@ func (d wires) take(e Event) {
 	d[e.Key] = w
 }
 
-// onTheWire is longer than anything that was sent takes to arrive when nothing holds it up.
+// onTheWire exceeds the latency of any message without a fault.
 const onTheWire = time.Millisecond
 
-// carry reports whether what e asks for can have been sent before its process ended.
+// carry reports whether the request e can have been sent before its process ended.
 func (d wires) carry(e Event, ended time.Duration) bool {
 	w, late := d[e.Who], e.At-ended-onTheWire
 	return late <= 0 || late <= w.most && (w.lasting > 0 || e.At <= w.until+onTheWire)
 }
 
-// occupied is until when all workers of a process can be busy with what a fault has
-// done to their requests, by process; "" is all of them.
+// occupied holds, by process, until when a fault of requests can keep all its workers
+// busy; "" is all processes.
 type occupied map[string]time.Duration
 
-// hardDeadline ends a reconcile whose request nobody answers; a little more is for
-// the retries that have come together.
+// hardDeadline is when a reconcile whose request is never answered ends, with a margin
+// for retries that have accumulated.
 const hardDeadline = 11 * time.Minute
 
-// take follows e.
+// take applies e.
 func (o occupied) take(e Event) {
 	if e.What == Fault && (e.harms() || e.is(hang) && e.After > isolation) {
 		o[e.harmed()] = max(o[e.harmed()], e.At+e.After+hardDeadline)
 	}
 }
 
-// since reports whether workers of who can have been busy after a time.
+// since reports whether the workers of who can have been busy after a time.
 func (o occupied) since(who string, at time.Duration) bool { return max(o[""], o[who]) > at }

@@ -8,8 +8,8 @@ import "time"
 // Verb names a fault.
 type Verb string
 
-// The faults of the network between a process and the server, of the server, of
-// the process, of the clock and of objects.
+// The faults: of the network between a process and the server, of the server, of the
+// process, of the clock, and of objects.
 const (
 	cut, blackHole, refuse, partition, delay, loseResponse              Verb = "cut", "black hole", "refuse", "partition", "delay", "lose response"
 	lag, slow, dropEvent, duplicate, reorder, noEndBookmark             Verb = "lag", "slow", "drop event", "duplicate", "reorder", "no end bookmark"
@@ -25,96 +25,93 @@ const (
 // Cut breaks the connections of the process.
 func Cut() Op { return Op{Verb: cut} }
 
-// BlackHole loses without a word what the open connections carry, for ever.
+// BlackHole silently drops all traffic of the open connections, for ever.
 func BlackHole() Op { return Op{Verb: blackHole} }
 
 // Refuse refuses new connections for a time.
 func Refuse(d time.Duration) Op { return Op{Verb: refuse, For: d} }
 
-// Partition loses for a time all that the process and the server send each
-// other. Connections from before stay dead.
+// Partition drops all traffic between the process and the server for a time.
+// Connections from before stay dead.
 func Partition(d time.Duration) Op { return Op{Verb: partition, For: d} }
 
-// Delay has all arrive so much later, for a time.
+// Delay delays all traffic by a duration, for a time.
 func Delay(by, d time.Duration) Op { return Op{Verb: delay, Amount: int64(by), For: d} }
 
-// LoseResponse breaks the connection in place of the answer to the next write of a
-// process, which is carried out. Triggered by a write it is that one, if it comes from
-// a process and is accepted; else the next one of its kind that does and is. Of a kind
-// it is the next write of that.
+// LoseResponse breaks the connection instead of answering the next write of a process;
+// the write is carried out. If it is triggered by a write, it affects that write if a
+// process made it and the server accepts it, else the next such write of the same kind.
+// With Of it affects the next write of that kind.
 func LoseResponse() Op { return Op{Verb: loseResponse, Amount: 1} }
 
-// Lag has watches and lists from the cache know nothing new for a time.
+// Lag freezes watches and lists from the cache for a time.
 func Lag(d time.Duration) Op { return Op{Verb: lag, For: d} }
 
-// Slow has watches of one kind, and lists of it from the cache, know of each change so
-// much later, for a time d. Those of other kinds go on, and the reconciles that follow from
-// them read a state of the past.
+// Slow delays changes of one kind by a duration, on watches and in lists from the
+// cache, for a time d. Other kinds are current, so reconciles that they trigger read an
+// old state.
 func Slow(by, d time.Duration) Op { return Op{Verb: slow, Amount: int64(by), For: d} }
 
-// DropEvent keeps the next change of a kind from the watches that are open. What
-// it hides comes to light by an audit alone, see informer.Options.Audit: without
-// one the processes are started anew when the faults end.
+// DropEvent hides the next change of a kind from the open watches. Only an audit
+// reveals it, see informer.Options.Audit; without one, the processes are restarted when
+// the faults end.
 func DropEvent() Op { return Op{Verb: dropEvent, Amount: 1} }
 
-// Duplicate tells watches the next change of a kind twice.
+// Duplicate sends the next change of a kind twice on watches.
 func Duplicate() Op { return Op{Verb: duplicate, Amount: 1} }
 
-// Reorder tells watches the next change of a kind after the one that follows.
+// Reorder sends the next change of a kind after the one that follows it.
 func Reorder() Op { return Op{Verb: reorder} }
 
-// Coalesce tells watches of the next two changes of one object of a kind as if they were
-// one, when the second is made: what the first led to nobody sees.
+// Coalesce merges the next two changes of one object of a kind into one event, sent
+// with the second: no watch sees the first.
 func Coalesce() Op { return Op{Verb: coalesce} }
 
-// NoEndBookmark leaves the bookmark out that ends a streaming list of a kind, for
-// a time.
+// NoEndBookmark omits the bookmark that ends a streaming list of a kind, for a time.
 func NoEndBookmark(d time.Duration) Op { return Op{Verb: noEndBookmark, For: d} }
 
-// Mute has the present watches of a kind say nothing more. They stay open.
+// Mute silences the present watches of a kind. They stay open.
 func Mute() Op { return Op{Verb: mute} }
 
 // CloseWatches ends the present watches of a kind.
 func CloseWatches() Op { return Op{Verb: closeWatches} }
 
-// Compact has the store forget its history.
+// Compact makes the store drop its history.
 func Compact() Op { return Op{Verb: compact} }
 
-// RestartCache ends all watches and forgets what they are served from.
+// RestartCache ends all watches and clears the watch cache.
 func RestartCache() Op { return Op{Verb: restartCache} }
 
-// Rewind undoes the last n revisions, as a restore of the store does, but nothing
-// that the user has done, nor the end of an object that the user has written.
-// The processes are started anew when the faults end, as who restores a store
-// must: a version that is given twice tells nobody.
+// Rewind undoes the last n revisions, as restoring a backup of the store does, except
+// for changes by the user and the deletion of objects that the user has written. The
+// processes are restarted when the faults end, as is required after a restore: a client
+// cannot recognize a version that was assigned twice.
 func Rewind(n int) Op { return Op{Verb: rewind, Amount: int64(n)} }
 
-// Overload answers the next n requests with 429 or 503 and a Retry-After of a
-// second.
+// Overload answers the next n requests with 429 or 503 and a Retry-After of one second.
 func Overload(n, code int) Op { return Op{Verb: overload, Amount: int64(n), Code: code} }
 
-// Deny refuses with 403 what the process asks of a kind, for a time.
+// Deny answers requests of the process for a kind with 403, for a time.
 func Deny(d time.Duration) Op { return Op{Verb: deny, For: d} }
 
-// Reject refuses the next n writes of a kind with a code, such as 409, 422, 500 or
-// 503, and without a word of when to try again, as an admission webhook does. The
-// user's are not refused.
+// Reject refuses the next n writes of a kind with a code, such as 409, 422, 500 or 503,
+// without Retry-After, as an admission webhook does. It does not affect the user.
 func Reject(n, code int) Op { return Op{Verb: reject, Amount: int64(n), Code: code} }
 
-// FailConversion answers whatever is asked of a kind that a CRD defines with 500, for a
-// time, as when its conversion webhook is down. Open watches go on.
+// FailConversion answers all requests for a kind of a CRD with 500, for a time, as if
+// its conversion webhook were down. Open watches continue.
 func FailConversion(d time.Duration) Op { return Op{Verb: failConversion, For: d} }
 
-// ChangeSchema writes the CRD of a kind anew with other texts in its schemas, as who
-// applies the next version of it: the watches of the kind end, and what is published
-// of its schemas changes.
+// ChangeSchema rewrites the CRD of a kind with other descriptions in its schemas, as
+// applying its next version does: watches of the kind end, and its published schemas
+// change.
 func ChangeSchema() Op { return Op{Verb: changeSchema} }
 
-// ExpireTokens refuses everybody with 401 for a time.
+// ExpireTokens answers all requests with 401 for a time.
 func ExpireTokens(d time.Duration) Op { return Op{Verb: expireTokens, For: d} }
 
-// SpoilList damages the next list of a kind: it breaks off, is garbage or a page
-// of HTML, as the seed decides.
+// SpoilList damages the next list of a kind: it is truncated, garbage or an HTML page,
+// depending on the seed.
 func SpoilList() Op { return Op{Verb: spoilList} }
 
 // SpoilEvent damages the next event of a kind on a watch.
@@ -123,62 +120,61 @@ func SpoilEvent() Op { return Op{Verb: spoilEvent} }
 // ExpireContinue refuses the next continue token.
 func ExpireContinue() Op { return Op{Verb: expireContinue, Amount: 1} }
 
-// Crash ends the process: its network is cut for ever, its context ends, and
-// what it still does is not seen. After the given time another one starts. What
-// the server has begun by then is carried out.
+// Crash ends the process: its network is cut for ever, its context ends, and what it
+// still does is not recorded. Another process starts after the given time. The server
+// completes requests that it has begun.
 func Crash(down time.Duration) Op { return Op{Verb: crash, For: down} }
 
-// TimeTravel is a Crash after which, for a while, the process meets a server that lags
-// behind: watches, and lists from the cache, know nothing of the last n revisions, of
-// which the process has known.
+// TimeTravel is a Crash after which the process temporarily connects to a lagging
+// server: watches and lists from the cache lack the last n revisions, which the process
+// had seen.
 func TimeTravel(n int, down time.Duration) Op {
 	return Op{Verb: timeTravel, Amount: int64(n), For: down}
 }
 
-// Stop asks the process to end, as SIGTERM does, and waits until it has: its context
-// ends, it finishes what it has begun, and Run must return nil in time. So long after
-// that another one starts. All that it does is seen to its end.
+// Stop ends the process as SIGTERM does: its context ends, it drains, and Run must
+// return nil in time. After the given time another process starts. What the process
+// does until its end is recorded.
 func Stop(down time.Duration) Op { return Op{Verb: stop, For: down} }
 
-// Pause has the process stand still for a time while everything else goes on, as
-// SIGSTOP does: it sends and reads nothing, no handler is called, no key is taken
-// up. What it has sent before arrives, what arrives is read afterwards. Its timers
-// run out meanwhile, as on a machine; what follows from them waits too.
+// Pause suspends the process for a time, as SIGSTOP does: it neither sends nor reads,
+// no handler is called, no key is taken up. What it has sent before arrives, and it
+// reads incoming data afterwards. Its timers expire meanwhile, as on a machine, but
+// take effect later.
 func Pause(d time.Duration) Op { return Op{Verb: pause, For: d} }
 
-// Panic has the next reconcile panic before the user's code runs.
+// Panic makes the next reconcile panic before the user's code runs.
 func Panic() Op { return Op{Verb: panics} }
 
-// Hang has the next reconcile hang for a time before the user's code runs.
+// Hang makes the next reconcile hang for a time before the user's code runs.
 func Hang(d time.Duration) Op { return Op{Verb: hang, For: d} }
 
-// Stall has a handler of the process hang for a time with the next event that one of them
-// is to be told, before the handler's code runs: a source then hears of nothing. What
-// else its informer has for it waits, the other handlers and the stores go on.
+// Stall makes a handler of the process hang for a time at its next event, before the
+// handler's code runs, so that a source receives no events. Later events for the
+// handler wait; other handlers and the stores continue.
 func Stall(d time.Duration) Op { return Op{Verb: stall, For: d} }
 
-// Jump has the clock of everybody pass d while nothing else happens, as for a
-// suspended machine. A bubble has one clock: wall and monotonic time go together
-// in it, and no process has a time of its own.
+// Jump advances the clock by d at once for all, as after the suspension of a machine. A
+// bubble has one clock: wall and monotonic time advance together, for all processes.
 func Jump(d time.Duration) Op { return Op{Verb: jump, For: d} }
 
-// ClockStep has the wall clock of the process be wrong by so much, fast or with a
-// negative time slow, until the faults end. Monotonic time goes on as it did. The
-// clock is that of leases and of Now: time.Now is everybody's in a bubble.
+// ClockStep makes the wall clock of the process wrong until the faults end: fast, or
+// slow if by is negative. Monotonic time is unaffected. Only leases and Now use this
+// clock: time.Now is shared by all in a bubble.
 func ClockStep(by time.Duration) Op { return Op{Verb: clockStep, Amount: int64(by)} }
 
-// Poison damages an object of a kind so that its type cannot take it, until the
-// faults end. The user sees it as it was.
+// Poison makes an object of a kind undecodable into its type, until the faults end. The
+// user sees the original.
 func Poison() Op { return Op{Verb: poison} }
 
-// Huge gives an object of a kind an annotation of 200 KiB.
+// Huge adds an annotation of 200 KiB to an object of a kind.
 func Huge() Op { return Op{Verb: huge, Amount: 200 << 10} }
 
-// Nasty gives an object of a kind an annotation of a text that is hard to handle.
+// Nasty adds an annotation with text that is hard to handle to an object of a kind.
 func Nasty() Op { return Op{Verb: nasty} }
 
-// bearable is what each controller has to come through. The rest of the faults is for
-// who names them.
+// bearable returns the faults that every controller must survive. The others must be
+// named.
 func bearable() []Op {
 	return []Op{
 		Cut(), BlackHole(), Refuse(2 * time.Second), Partition(5 * time.Second), Delay(50*time.Millisecond, 3*time.Second), LoseResponse(),
@@ -190,18 +186,18 @@ func bearable() []Op {
 	}
 }
 
-// about is what a fault happens to.
+// about is the subject of a fault.
 type about int
 
 const (
 	theServer about = iota
 	aProcess
 	aKind
-	aCustomKind // that a CRD defines
+	aCustomKind // of a CRD
 	anObject    // of a kind
 )
 
-// subjects are what each fault happens to.
+// subjects maps each fault to its subject.
 var subjects = map[Verb]about{
 	cut:            aProcess,
 	blackHole:      aProcess,

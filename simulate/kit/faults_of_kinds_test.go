@@ -31,8 +31,8 @@ func widget(name, size string) *unstructured.Unstructured {
 	return obj
 }
 
-// setUpSizer adds a program that keeps for each Widget a ConfigMap of its name with its
-// size.
+// setUpSizer adds a program that keeps a ConfigMap with the name and size of each
+// Widget.
 func setUpSizer(mgr *manager.Manager) error {
 	widgets := informer.ForKind(mgr.Informers(), widgetKind)
 	lister, write := widgets.Lister(), mgr.Client()
@@ -67,7 +67,7 @@ func sizes(w *kit.World) {
 	w.Edit(x, func() { x.Object["spec"] = map[string]any{"size": "2"} })
 }
 
-// What goes wrong with a kind that a CRD defines goes wrong with no other.
+// Faults of a CRD's kind affect no other kind.
 func TestKit_FaultsOfCustomKindsHaveTheirEffect(t *testing.T) {
 	const kind = `Widget.kit.example.dev`
 	for name, c := range map[string]struct {
@@ -106,7 +106,7 @@ func TestKit_FaultsOfCustomKindsAreNotOfOthers_K6(t *testing.T) {
 	finds(t, h, "scenario", "there is nothing that change schema ConfigMap could happen to now")
 }
 
-// lost are the writes whose answer was lost, as verb and key.
+// lost returns the writes whose answer was lost, as verb and key.
 func lost(h *kit.History) (out []string) {
 	for i, e := range h.Events {
 		if e.What != kit.Answered || e.Code != 0 || e.Name == "watch" {
@@ -119,9 +119,9 @@ func lost(h *kit.History) (out []string) {
 	return out
 }
 
-// The answer that is lost is that to the write which the fault is triggered by, and
-// what was asked for is stored; where it is the user's or refused, it is that to the
-// next of its kind, and no write of another kind.
+// The lost answer is that of the triggering write, which is stored; if that write is
+// the user's or refused, it is the answer to the next write of its kind, and of no
+// other kind.
 func TestKit_LostResponseIsThatOfItsWrite(t *testing.T) {
 	for name, c := range map[string]struct {
 		faults kit.Plan

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// first is the first event from the one at index from on that is so; -1: none.
+// first returns the index of the first matching event at or after from; -1: none.
 func first(h *kit.History, from int, is func(kit.Event) bool) int {
 	for i := from; i >= 0 && i < len(h.Events); i++ {
 		if is(h.Events[i]) {
@@ -27,12 +27,12 @@ func first(h *kit.History, from int, is func(kit.Event) bool) int {
 	return -1
 }
 
-// what is an event of a process.
+// what matches an event of a process.
 func what(what, who string) func(kit.Event) bool {
 	return func(e kit.Event) bool { return e.What == what && e.Who == who }
 }
 
-// setUpSlow adds a copier whose reconciles think for two seconds before they write.
+// setUpSlow adds a copier whose reconciles take two seconds before they write.
 func setUpSlow(mgr *manager.Manager) error {
 	return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
 		return func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
@@ -42,8 +42,8 @@ func setUpSlow(mgr *manager.Manager) error {
 	})
 }
 
-// Who is asked to stop finishes what it has begun and takes nothing else up; what came
-// meanwhile is the next life's, which begins so long after the end.
+// A process that is asked to stop drains and takes up nothing else; the next life,
+// which begins after the given time, handles what came meanwhile.
 func TestKit_StoppedProcessDrainsAndIsFollowed(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 3, func(w *kit.World) {
 		w.Run(setUpSlow)
@@ -88,8 +88,8 @@ func TestKit_StoppedProcessDrainsAndIsFollowed(t *testing.T) {
 	}
 }
 
-// A leader that is asked to stop gives the lease back, so that another need not wait
-// for its end.
+// A leader that is asked to stop releases the lease, so that another need not wait for
+// its expiry.
 func TestKit_StoppedLeaderGivesTheLeaseBack(t *testing.T) {
 	cfg := elected(kit.Plan{})
 	cfg.FaultPhase = time.Minute
@@ -113,7 +113,7 @@ func TestKit_StoppedLeaderGivesTheLeaseBack(t *testing.T) {
 	}
 }
 
-// setUpBusy adds a copier whose first life begins something that nobody waits for.
+// setUpBusy adds a copier whose first life leaks a goroutine.
 func setUpBusy() func(*manager.Manager) error {
 	lives := 0
 	return func(mgr *manager.Manager) error {
@@ -133,8 +133,7 @@ func setUpBusy() func(*manager.Manager) error {
 	}
 }
 
-// A stop is held to what any end is: nothing is left running, and nothing is asked
-// for afterwards.
+// A stop is like any end: nothing keeps running, and nothing sends requests afterwards.
 func TestKit_StopThatLeavesSomethingBehindIsFound(t *testing.T) {
 	play := func(setup func(*manager.Manager) error) *kit.History {
 		return kit.Run(t, kit.Config{Faults: kit.Plan{kit.Stop(time.Second).At(3 * time.Second)}}, 1, func(w *kit.World) {
@@ -147,7 +146,7 @@ func TestKit_StopThatLeavesSomethingBehindIsFound(t *testing.T) {
 	finds(t, play(setUpBusy()), "V11", "manager-1 has returned from its Run, and then:")
 }
 
-// Who stands still while it stops cannot end in time, and is not blamed for that.
+// A process that is paused while it stops cannot end in time, and that is no violation.
 func TestKit_StoppedProcessMayStandStill(t *testing.T) {
 	for _, op := range []kit.Op{kit.Pause(time.Minute), kit.Jump(time.Minute)} {
 		h := kit.Run(t, kit.Config{Faults: kit.Plan{kit.Stop(time.Second).At(5 * time.Second), op.At(5100 * time.Millisecond)}, FaultPhase: 2 * time.Minute}, 3, func(w *kit.World) {
@@ -163,7 +162,8 @@ func TestKit_StoppedProcessMayStandStill(t *testing.T) {
 	}
 }
 
-// What ends together, as reconciles do whose time to drain is over, does so in one order.
+// Reconciles that end at the same time, at the end of the grace period, do so in a
+// fixed order.
 func TestKit_OneSeedOfStopsHasOneHistory_K1(t *testing.T) {
 	plan := kit.Plan{kit.Stop(time.Second).Rate(0.4), kit.Hang(10 * time.Minute).Rate(0.3), kit.Stall(3 * time.Second).Rate(0.3), kit.Reject(2, 500).Rate(0.3)}
 	for seed := range uint64(2) {
@@ -181,8 +181,8 @@ func TestKit_OneSeedOfStopsHasOneHistory_K1(t *testing.T) {
 	}
 }
 
-// A handler that hangs holds up what it is to be told, and neither the store nor
-// anything after the hanging.
+// A handler that hangs delays its own events, but neither the store nor anything
+// afterwards.
 func TestKit_StalledHandlerHearsLater(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{kit.Stall(6 * time.Second).At(3 * time.Second)}}, 3, func(w *kit.World) {
 		w.Run(setUpCopier)
@@ -224,8 +224,8 @@ func TestKit_StalledHandlerHearsLater(t *testing.T) {
 	}
 }
 
-// A handler that hangs while the server's time is undone is told afterwards of what no
-// store holds any more; that is no lie.
+// A handler that hangs during a Rewind then receives events of objects that no store
+// holds any more; that is no violation.
 func TestKit_StalledHandlerOutlivesARewind(t *testing.T) {
 	plan := kit.Plan{kit.Stall(10*time.Second).OnWrite("ConfigMap", 2), kit.Rewind(3).At(6 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan}, 3, func(w *kit.World) {

@@ -17,18 +17,18 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// target is what an operation happens to.
+// target is the subject of an operation.
 type target struct {
 	op      Op
-	draw    string // names its draws
+	draw    string // prefix of the names of its draws
 	process *process
 	kind    schema.GroupResource
 	key     types.NamespacedName // of an object
-	request *simulate.Request    // that it happens before; nil: none
+	request *simulate.Request    // the request it happens before; nil: none
 }
 
-// deeds are what each fault does, and how it is undone when its time is over.
-// Neither blocks: they are called wherever a trigger is met.
+// deeds carry out each fault; over undoes it at its end. They do not block, because
+// they run wherever a trigger fires.
 var deeds = map[Verb]func(*World, target) (over func()){
 	cut:       func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
 	blackHole: func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).BlackHole); return nil },
@@ -105,14 +105,14 @@ var deeds = map[Verb]func(*World, target) (over func()){
 		return func() { w.server.FailConversion(t.kind, false) }
 	},
 	changeSchema: func(w *World, t target) func() {
-		_ = w.server.RewriteDefinition(t.kind) // one that is gone needs none
+		_ = w.server.RewriteDefinition(t.kind) // a removed CRD needs none
 		return nil
 	},
 	expireTokens: func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll },
 	spoilList:    func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil },
 	spoilEvent: func(w *World, t target) func() {
 		how := w.spoilage(t)
-		if how == simulate.OtherPage { // a page does not come in the middle of a stream
+		if how == simulate.OtherPage { // a page cannot appear within a stream
 			how = simulate.Garbage
 		}
 		w.server.SpoilEvent(t.kind, how)
@@ -136,7 +136,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 
 	clockStep: func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
 
-	poison: func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }, // one that is gone needs none
+	poison: func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }, // a removed object needs none
 	huge:   func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
 	nasty: func(w *World, t target) func() {
 		w.annotate(t, nastyTexts[w.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
@@ -146,17 +146,17 @@ var deeds = map[Verb]func(*World, target) (over func()){
 
 func nop() {}
 
-// behind is for how long a process that comes back meets a server that lags.
+// behind is how long the server of a restarted process lags.
 const behind = 5 * time.Second
 
-// nastyTexts are what people and programs write into objects.
+// nastyTexts are texts that people and programs write into objects.
 var nastyTexts = []string{
 	"", "\u0000", "\U0001F9A5 été \u202Eright to left", `"}]}',;--`, "null", "1e999", "<script>", "line\r\nbreak\ttab", strings.Repeat("é", 5000), "\ufeffbyte order",
 }
 
-// fire carries out the nth time of an operation, unless the fault phase is over
-// or there is nothing that it could happen to, and reports whether it did. It
-// does not block. before is the request that it happens before; nil: none.
+// fire carries out an operation for the nth time, and reports whether it did. It does
+// not if the fault phase is over or there is no subject. before is the request that it
+// happens before; nil: none. It does not block.
 func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), request: before}
 	if w.healed() || !w.aim(&t) {
@@ -188,7 +188,7 @@ func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 	return true
 }
 
-// aim chooses what an operation happens to. False: there is no such thing.
+// aim chooses the subject of an operation; false: there is none.
 func (w *World) aim(t *target) bool {
 	running := w.running()
 	if t.op.Process != "" {
@@ -205,7 +205,7 @@ func (w *World) aim(t *target) bool {
 	}
 	t.process = running[w.draws.Next(t.draw+" process")%uint64(len(running))]
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
-		t.process = running[i] // whose write it is
+		t.process = running[i] // the process that sends the write
 	}
 	of := subjects[t.op.Verb]
 	if of == theServer || of == aProcess {
@@ -238,7 +238,7 @@ func (w *World) aim(t *target) bool {
 	return true
 }
 
-// lasting has over happen when d has passed, or when the faults end.
+// lasting calls over when d has passed, or when the faults end.
 func (w *World) lasting(draw string, d time.Duration, over func()) {
 	ends := w.faultyFor(draw, d)
 	w.group.Go(func() {
@@ -247,19 +247,20 @@ func (w *World) lasting(draw string, d time.Duration, over func()) {
 	})
 }
 
-// faultyFor returns what blocks until d from now has passed, or until the faults end.
+// faultyFor returns a function that blocks until d from now has passed, or the faults
+// end.
 func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
 	now := time.Now()
 	over := w.instants.Place(now, now.Add(d+w.draws.UpTo(draw+" over", time.Millisecond)), draw+" over")
 	return func() {
-		if !w.instants.SleepAs(w.faulty, over) { // all end at once, but one after the other
+		if !w.instants.SleepAs(w.faulty, over) { // all end at the same time, but one after the other
 			w.instants.Rest(w.ctx, draw+" healed", w.draws.UpTo(draw+" healed", time.Millisecond))
 		}
 	}
 }
 
-// schedule has op happen when it is to, until the fault phase is over. What is triggered by
-// writes and events happens where they are counted.
+// schedule makes op happen at its times during the fault phase. Operations triggered by
+// writes and events happen where those are counted.
 func (w *World) schedule(op Op) {
 	switch {
 	case op.When.counts():
@@ -282,15 +283,15 @@ func (w *World) schedule(op Op) {
 	}
 }
 
-// spoilage is how something is damaged.
+// spoilage chooses how something is damaged.
 func (w *World) spoilage(t target) simulate.Spoilage {
 	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
 	return all[w.draws.Next(t.draw+" how")%uint64(len(all))]
 }
 
-// annotate writes text into an object as somebody else would.
+// annotate writes text into an object as another client would.
 func (w *World) annotate(t target, text string) {
-	_ = w.server.Change(t.kind, t.key, func(m metav1.Object) { // one that is gone needs none
+	_ = w.server.Change(t.kind, t.key, func(m metav1.Object) { // a removed object needs none
 		annotations := m.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -300,9 +301,9 @@ func (w *World) annotate(t target, text string) {
 	})
 }
 
-// met counts a request for each operation that waits for it, carries out those whose
-// turn has come, and reports whether one breaks the connection that it is to be sent on.
-// The request goes on at another instant than what follows from the faults.
+// met counts a request for each operation that waits for it, fires those whose count is
+// reached, and reports whether one breaks the connection of the request. The request
+// continues at another instant than the effects of the faults.
 func (w *World) met(r simulate.Request, what meeting) (broken bool) {
 	fired := false
 	for _, op := range w.history.Plan {

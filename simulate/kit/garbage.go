@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-const usualPercent, rarePercent = 100, 800 // as GOGC has them
+const usualPercent, rarePercent = 100, 800 // as values of GOGC
 
-// collectRarely has the garbage collector run more rarely until tb has ended, unless
-// somebody has said how often: a run makes much garbage and keeps little.
+// collectRarely makes the garbage collector run less often until tb has ended, unless
+// GOGC is set: a run allocates much and keeps little.
 func collectRarely(tb testing.TB) {
 	if was := debug.SetGCPercent(rarePercent); was != usualPercent {
 		debug.SetGCPercent(was)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// GoString is the plan as it is written in a test.
+// GoString returns the plan in Go syntax.
 func (p Plan) GoString() string {
 	if len(p) == 0 {
 		return "kit.Plan{}"
@@ -25,7 +25,7 @@ func (p Plan) GoString() string {
 	return text.String()
 }
 
-// constructors are how each fault is made.
+// constructors return the Go syntax of each fault.
 var constructors = map[Verb]func(Op) string{
 	cut: call("Cut"), blackHole: call("BlackHole"), refuse: lasting("Refuse"), partition: lasting("Partition"),
 	delay:        slowly("Delay"),
@@ -56,7 +56,7 @@ func slowly(name string) func(Op) string {
 	}
 }
 
-// GoString is the operation as it is written in a test.
+// GoString returns the operation in Go syntax.
 func (o Op) GoString() string {
 	construct, ok := constructors[o.Verb]
 	if !ok {
@@ -90,7 +90,8 @@ func (o Op) GoString() string {
 	return text
 }
 
-// goDuration is a time as it is written in Go, in the largest unit that it has whole.
+// goDuration returns a duration in Go syntax, in the largest unit of which it is a
+// multiple.
 func goDuration(d time.Duration) string {
 	for _, unit := range []struct {
 		of   time.Duration

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each fault can be written as Go.
+// Each fault has a Go syntax.
 func TestOp_GoStringHasEachFault_K9(t *testing.T) {
 	for verb := range subjects {
 		if text := (Op{Verb: verb}).GoString(); strings.Contains(text, "kit.Op{") {

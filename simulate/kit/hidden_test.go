@@ -22,8 +22,8 @@ func lives(h *kit.History) (n int) {
 	return n
 }
 
-// What a server hides for good is found by an audit; without one the process is
-// started anew when the faults end, and not before.
+// An audit finds what a server hides for good; without one the process is restarted
+// when the faults end, and not before.
 func TestKit_WhatIsHiddenForGoodIsFound_K3(t *testing.T) {
 	scenario := func(w *kit.World) {
 		w.Run(setUpCopier)
@@ -31,7 +31,7 @@ func TestKit_WhatIsHiddenForGoodIsFound_K3(t *testing.T) {
 		m := configMap("m", map[string]string{"v": "0"})
 		w.Create(m)
 		w.Sleep(5 * time.Second)
-		w.Edit(m, func() { m.Data["v"] = "1" }) // of this the process is never told
+		w.Edit(m, func() { m.Data["v"] = "1" }) // the process never receives this change
 	}
 	plan := kit.Plan{kit.DropEvent().Of("ConfigMap").At(3 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan}, 3, scenario)
@@ -47,7 +47,7 @@ func TestKit_WhatIsHiddenForGoodIsFound_K3(t *testing.T) {
 	}
 }
 
-// A Rewind undoes what the program did, and nothing of the user's.
+// A Rewind undoes changes of the program, not of the user.
 func TestKit_RewindKeepsWhatTheUserDid_K3(t *testing.T) {
 	plan := kit.Plan{kit.Rewind(100).At(3 * time.Second), kit.Rewind(100).At(6 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan}, 3, func(w *kit.World) {

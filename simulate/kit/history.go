@@ -13,84 +13,84 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// What an Event of a History tells of. Those of informers, handlers, sources and
-// reconciles carry the words of the framework itself: stored, epoch, told, heard,
-// judged, enqueued, taken, begun and ended.
+// Values of Event.What. Events of informers, handlers, sources and reconciles have the
+// names of package simhook: stored, epoch, told, heard, judged, enqueued, taken, begun
+// and ended.
 const (
 	Stored   = string(simhook.Stored)   // an informer's store changed, or reached a version
-	Epoch    = string(simhook.Epoch)    // the store follows a server that went back
+	Epoch    = string(simhook.Epoch)    // the store follows a server that went back in time
 	Told     = string(simhook.Told)     // a handler is called
-	Heard    = string(simhook.Heard)    // it has returned
-	Judged   = string(simhook.Judged)   // a source has decided how many keys an event leads to
+	Heard    = string(simhook.Heard)    // the handler has returned
+	Judged   = string(simhook.Judged)   // a source has mapped an event to keys
 	Enqueued = string(simhook.Enqueued) // a key was added to a queue
-	Taken    = string(simhook.Taken)    // a worker has taken a key up
+	Taken    = string(simhook.Taken)    // a worker has taken up a key
 	Begun    = string(simhook.Begun)    // a reconcile began
-	Ended    = string(simhook.Ended)    // and ended
+	Ended    = string(simhook.Ended)    // a reconcile ended
 
 	Asked    = "asked"    // a request arrived at the server
-	Answered = "answered" // and is over
-	Changed  = "changed"  // the server made a revision
+	Answered = "answered" // the request ended
+	Changed  = "changed"  // the server created a revision
 	Sent     = "sent"     // the server sent an event on a watch
 
-	Fault  = "fault"  // something goes wrong
-	Over   = "over"   // and is right again
-	Healed = "healed" // nothing goes wrong from here on
+	Fault  = "fault"  // a fault begins
+	Over   = "over"   // a fault ends
+	Healed = "healed" // no faults from here on
 
-	Started = "started" // a process
-	Crashed = "crashed" // it did
-	Exited  = "exited"  // its manager has returned
+	Started = "started" // a process started
+	Crashed = "crashed" // a process crashed
+	Exited  = "exited"  // the manager of a process has returned
 
 	Rest     = "rest"     // nothing moves any more
-	Restless = "restless" // something still moves when all time is up
-	Finished = "finished" // time alone has passed
-	Stopping = "stopping" // the run ends, and all is stopped at once
-	Check    = "check"    // a check of the scenario, and what it said
-	Mutated  = "mutated"  // somebody changed an object that all share
-	Counted  = "counted"  // how much a process holds
+	Restless = "restless" // something still moves at the end of the bound
+	Finished = "finished" // only time has passed
+	Stopping = "stopping" // the run ends, and everything is stopped at once
+	Check    = "check"    // the result of a check of the scenario
+	Mutated  = "mutated"  // a shared object was modified
+	Counted  = "counted"  // what a process holds
 	Leftover = "leftover" // what a process has left behind
-	Logged   = "logged"   // a line of the log
+	Logged   = "logged"   // a log line
 )
 
-// Event is one thing that happened. Which fields are set depends on What.
+// Event is one thing that happened. What determines which fields are set.
 type Event struct {
-	// At is when, since the start of the run.
+	// At is the time since the start of the run.
 	At   time.Duration `json:"at"`
 	What string        `json:"what"`
-	// Who: a process, "user", "cluster" or a fault.
+	// Who is a process, "user", "cluster" or a fault.
 	Who string `json:"who,omitempty"`
 	// Kind of objects, such as "Deployment.apps", or the name of a controller.
 	Kind string `json:"kind,omitempty"`
 	// Name of a handler, source, fault, check, outcome or verb.
 	Name string `json:"name,omitempty"`
-	// Key of an object or a reconcile; of a fault in a process, which.
+	// Key of an object or a reconcile; for a fault in a process, the process.
 	Key string `json:"key,omitempty"`
 	UID string `json:"uid,omitempty"`
-	// Version of the object; 0: it is not there.
+	// Version of the object; 0: it does not exist.
 	Version uint64 `json:"version,omitempty"`
-	// Reached is up to where a store tells everything.
+	// Reached is the version up to which a store is complete.
 	Reached uint64 `json:"reached,omitempty"`
-	// Own: it follows from a write of the same process.
+	// Own means that it follows from a write of the same process.
 	Own bool `json:"own,omitempty"`
-	// Whole: of all objects of the kind.
+	// Whole means all objects of the kind.
 	Whole bool `json:"whole,omitempty"`
-	// Quiet: nothing changed.
+	// Quiet means that nothing changed.
 	Quiet bool `json:"quiet,omitempty"`
-	// Count of what follows, of what is left, or of what is held.
+	// Count of resulting keys, of what is left, or of what is held.
 	Count int `json:"count,omitempty"`
-	// After is how long until the next run of a key.
+	// After is the time until the next run of a key.
 	After time.Duration `json:"after,omitempty"`
-	// Holder that a Lease names, of changed.
+	// Holder of a Lease, for changed.
 	Holder string `json:"holder,omitempty"`
-	// Delay of what is sent from then on, by a fault.
+	// Delay of what is sent from then on, for a fault.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Request is its number, of asked, answered and sent; from 1.
+	// Request is the number of the request, from 1, for asked, answered and sent.
 	Request int `json:"request,omitempty"`
 	// Code of an answer; 0: the connection broke.
 	Code int    `json:"code,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// String is the event as a line.
+// String returns the event as a line.
 func (e Event) String() string {
 	text := fmt.Sprintf("%12s %-8s %-10s", e.At, e.What, e.Who)
 	for _, part := range []string{e.Kind, e.Name, e.Key} {
@@ -116,30 +116,29 @@ func (e Event) String() string {
 	return text
 }
 
-// History is all that happened in one run, in its order.
+// History is the record of one run, in order.
 type History struct {
-	// Test and Seed tell the run.
+	// Test and Seed identify the run.
 	Test string `json:"test"`
 	Seed uint64 `json:"seed"`
-	// Module, Go and Commit that it ran with.
+	// Module, Go and Commit are the versions it ran with.
 	Module string `json:"module,omitempty"`
 	Go     string `json:"go,omitempty"`
 	Commit string `json:"commit,omitempty"`
 	// Plan of the faults, as drawn from the seed.
 	Plan Plan `json:"plan"`
-	// Bound is how long coming to rest may take after the faults, and any wait
-	// that is not put off by one.
+	// Bound on coming to rest after the faults, and on any wait that no fault excuses.
 	Bound time.Duration `json:"bound"`
-	// Audit is how often informers compare themselves with the server; 0: never.
+	// Audit is the interval of informer audits; 0: never.
 	Audit time.Duration `json:"audit,omitempty"`
-	// Lease by which processes elect who works; empty: they do not. Unguarded are
-	// the kinds that are written without leading.
+	// Lease of the leader election; empty: none. Unguarded are the kinds that are
+	// written without leading.
 	Lease     string   `json:"lease,omitempty"`
 	Unguarded []string `json:"unguarded,omitempty"`
-	// Converted are kinds that a webhook converts: what happens to the process that
-	// serves it keeps every process from listing them.
+	// Converted are kinds that a webhook converts: a fault of the process that serves
+	// it keeps every process from listing them.
 	Converted []string `json:"converted,omitempty"`
-	// Inexact says why another run of the seed may differ. Empty: it may not.
+	// Inexact is why another run of the seed may differ. Empty: it may not.
 	Inexact    string      `json:"inexact,omitempty"`
 	Events     []Event     `json:"events"`
 	Violations []Violation `json:"violations,omitempty"`
@@ -147,27 +146,25 @@ type History struct {
 	abandoned bool // the run has not ended
 }
 
-// Violation is one thing that was promised and not kept.
+// Violation is one violated invariant or check.
 type Violation struct {
-	// Invariant that does not hold, such as "V4", or "scenario".
+	// Invariant such as "V4", or "scenario".
 	Invariant string `json:"invariant"`
-	// Text says what happened, and what was promised.
+	// Text describes what happened, and what was promised.
 	Text string `json:"text"`
-	// Event is the index of the event that shows it; -1: none does.
+	// Event is the index of the event that shows it; -1: none.
 	Event int `json:"event"`
 }
 
 func (v Violation) String() string { return v.Invariant + ": " + v.Text }
 
-// counts reports whether e is part of what must be the same each time. Lines of the
-// log may name addresses. Workers that are free take keys up at the moment these
-// are added, in any order; nothing follows from it before each has an instant of
-// its own and begins.
+// counts reports whether e must be the same in each run of the seed. Log lines may
+// contain addresses. Idle workers take up keys when they are added, in any order, with
+// no effect before each has its own instant and begins.
 func (e Event) counts() bool { return e.What != Logged && e.What != Taken }
 
-// Hash tells histories apart, by all events but lines of the log, those that tell
-// which worker was the quicker to take a key up, and what comes after the run, when
-// all is stopped at once.
+// Hash identifies the history. It covers all events except log lines, events that show
+// which worker was faster to take up a key, and events after the end of the run.
 func (h *History) Hash() string {
 	sum := sha256.New()
 	for _, i := range h.told() {
@@ -178,7 +175,7 @@ func (h *History) Hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// healedAt is when the faults ended; ok: they did.
+// healedAt returns when the faults ended; ok: they did.
 func (h *History) healedAt() (at time.Duration, ok bool) {
 	for _, e := range h.Events {
 		if e.What == Healed {
@@ -188,7 +185,7 @@ func (h *History) healedAt() (at time.Duration, ok bool) {
 	return 0, false
 }
 
-// at is the index of the last event of a kind; -1: there is none.
+// last returns the index of the last such event; -1: there is none.
 func (h *History) last(what string) int {
 	for i := len(h.Events) - 1; i >= 0; i-- {
 		if h.Events[i].What == what {
@@ -198,8 +195,8 @@ func (h *History) last(what string) int {
 	return -1
 }
 
-// renews reports whether e is about the Lease by which the processes elect who works:
-// its holder renews it for as long as it lives.
+// renews reports whether e concerns the Lease of the leader election, which its holder
+// keeps renewing.
 func (h *History) renews(e Event) bool {
 	return h.Lease != "" && e.Kind == leases && e.Key == h.Lease
 }
@@ -208,7 +205,7 @@ func writes(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-// told are the indices of the events that count.
+// told returns the indices of the events that count.
 func (h *History) told() (out []int) {
 	for i, e := range h.Events {
 		if e.What == Stopping {
@@ -225,10 +222,10 @@ func (h *History) violate(invariant, text string, event int) {
 	h.Violations = append(h.Violations, Violation{invariant, text, event})
 }
 
-// retried reports whether an outcome leads to another run with backoff.
+// retried reports whether an outcome leads to a retry with backoff.
 func retried(outcome string) bool {
 	switch outcome {
-	case "retry", "conflict", "error", "panic", "timeout", "stopped": // the last for want of the lease
+	case "retry", "conflict", "error", "panic", "timeout", "stopped": // stopped: for lack of the lease
 		return true
 	}
 	return false

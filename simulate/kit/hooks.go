@@ -10,14 +10,14 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// A process is the simhook.Hooks of what it runs.
+// A process implements simhook.Hooks for what it runs.
 var _ simhook.Hooks = (*process)(nil)
 
-// stepping is within which time a step finds its instant.
+// stepping is the window in which a step gets its instant.
 const stepping = 50 * time.Microsecond
 
-// Step blocks until an instant of its own, after the process is no longer held. A call
-// of a handler then waits on, if that is its lot.
+// Step blocks until an instant of its own, after the process is no longer held. The
+// call of a handler may then stall.
 func (p *process) Step(ctx context.Context, point, key string) {
 	name := p.name + " " + point + " " + key
 	p.step(ctx, name)
@@ -43,10 +43,10 @@ func (p *process) step(ctx context.Context, name string) {
 	}
 }
 
-// Instant is at or the first instant after it that nobody has.
+// Instant returns the first free instant at or after at.
 func (p *process) Instant(at time.Time) time.Time { return p.w.instants.Take(time.Now(), at) }
 
-// Wall is the time on the clock of the process.
+// Wall returns the time on the clock of the process.
 func (p *process) Wall() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -56,22 +56,22 @@ func (p *process) Wall() time.Time {
 // Stands reports whether the process is held, as a paused one is.
 func (p *process) Stands() bool { return p.heldUntil().After(time.Now()) }
 
-// stepClock has the clock be wrong by so much.
+// stepClock sets the error of the clock.
 func (p *process) stepClock(by time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.wrong = by
 }
 
-// Now is the time on the wall clock of the process that ctx is of, such as the
-// context of a reconcile; outside of a simulation that of the machine. Give it to
-// code that asks for the time to write it down, so that ClockStep reaches it.
+// Now returns the wall-clock time of the process that ctx belongs to, for example the
+// context of a reconcile; outside a simulation that of the machine. Use it in code that
+// records the time, so that ClockStep affects it.
 func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
 
-// Random is drawn by what it is for.
+// Random returns a draw by purpose.
 func (p *process) Random(what string) float64 { return p.w.draws.Float(p.name + " " + what) }
 
-// Reconcile is where a reconcile panics or hangs, if that is its lot.
+// Reconcile makes the reconcile panic or hang if a fault says so.
 func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	m := p.nextMishap()
 	switch {
@@ -85,15 +85,15 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	}
 }
 
-// apart gives what ends while the process stops an instant of its own: when the time to
-// drain is over, many things end at once.
+// apart gives what ends while the process stops its own instant: at the end of the
+// grace period much ends at once.
 func (p *process) apart(name string) {
 	if p.stops() {
 		p.w.instants.Rest(p.w.ctx, p.name+" end of "+name, p.w.draws.UpTo(p.name+" end of "+name, stepping))
 	}
 }
 
-// Note adds what happened to the history, and keeps where the keys stand.
+// Note records an event, and tracks the state of keys.
 func (p *process) Note(n simhook.Note) {
 	if p.isDead() {
 		return
@@ -105,7 +105,7 @@ func (p *process) Note(n simhook.Note) {
 	})
 }
 
-// keep follows a key on its way.
+// keep tracks the state of a key.
 func (p *process) keep(n simhook.Note) {
 	switch n.What {
 	case simhook.Enqueued, simhook.Taken, simhook.Ended:
@@ -137,8 +137,8 @@ func (p *process) keep(n simhook.Note) {
 	}
 }
 
-// standing counts the keys that are not at rest, and names one. Those that wait for
-// the process to be elected are.
+// standing counts the keys that are not at rest, and names one. Keys of a standby are
+// at rest.
 func (p *process) standing() (busy int, one string) {
 	standby := p.standsBy()
 	p.mu.Lock()

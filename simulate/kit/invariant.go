@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// invariants hold in every run. Each is a pure function of the history.
+// invariants must hold in every run. Each is a pure function of the history.
 var invariants = []struct {
 	name  string
 	holds func(*History) []Violation
@@ -31,10 +31,10 @@ var invariants = []struct {
 	{"V22", sharedObjectsStayAsTheyAre},
 }
 
-// perInvariant violations are kept: the first ones tell the story.
+// perInvariant is how many violations are kept; the first ones explain the failure.
 const perInvariant = 5
 
-// judge adds what the invariants find.
+// judge adds the violations of all invariants.
 func (h *History) judge() {
 	for _, v := range invariants {
 		found := v.holds(h)
@@ -48,21 +48,21 @@ func (h *History) judge() {
 	}
 }
 
-// violated is a violation that the event at index i shows. judge names it.
+// violated returns a violation at the event with index i. judge sets the invariant.
 func violated(i int, format string, args ...any) Violation {
 	return Violation{Text: fmt.Sprintf(format, args...), Event: i}
 }
 
-// object names an object of the server.
+// object identifies an object of the server.
 type object struct{ kind, key string }
 
-// state is an object at one moment; version 0: there is none.
+// state is the state of an object at one moment; version 0: it does not exist.
 type state struct {
 	uid     string
 	version uint64
 }
 
-// apply has a revision of the server done or undone.
+// apply applies a revision to server, or undoes it.
 func apply(server map[object]state, e Event) {
 	if e.Name == "deleted" {
 		delete(server, object{e.Kind, e.Key})
@@ -71,29 +71,30 @@ func apply(server map[object]state, e Event) {
 	server[object{e.Kind, e.Key}] = state{e.UID, e.Version}
 }
 
-// store names an informer's store.
+// store identifies an informer's store.
 type store struct{ who, kind, name string }
 
 func (s store) String() string { return s.who + "'s informer of " + s.kind }
 
 func storeOf(e Event) store { return store{e.Who, e.Kind, e.Name} }
 
-// cache is what a store holds.
+// cache is the content of a store.
 type cache struct {
 	objects map[string]state
 	reached uint64
 	whole   bool
-	at      int // of the last event that told of it
-	// ever is the newest version of each key that it has held, everMost the most that it
-	// has reached: a handler can hear of what was undone after its store has.
+	at      int // index of its last event
+	// ever is the newest version of each key that it has held, everMost the highest
+	// that it has reached: a handler can receive an event that the store has already
+	// undone.
 	ever     map[string]uint64
 	everMost uint64
 }
 
-// caches follow the stores event by event.
+// caches track the stores event by event.
 type caches map[store]*cache
 
-// take has e change its store, and returns that.
+// take applies e to its store, and returns the store.
 func (c caches) take(e Event, at int) *cache {
 	held := c[storeOf(e)]
 	if held == nil {
@@ -116,7 +117,7 @@ func (c caches) take(e Event, at int) *cache {
 	return held
 }
 
-// processes at the end of the run that still ran, by name.
+// alive returns the processes that still run at the end, by name.
 func (h *History) alive() map[string]bool {
 	alive := map[string]bool{}
 	for _, e := range h.Events {
@@ -132,10 +133,10 @@ func (h *History) alive() map[string]bool {
 	return alive
 }
 
-// atRest is the index of the event that says so; -1: it never came to rest.
+// atRest returns the index of the Rest event; -1: the run never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
 
-// sortedKeys are the keys of m in order.
+// sortedKeys returns the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

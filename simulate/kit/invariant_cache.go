@@ -9,15 +9,16 @@ import (
 	"slices"
 )
 
-// cacheEqualsServer (V1): at rest each informer holds what the server has, by key,
-// UID and version. Of an informer of a selection only what it holds is compared.
+// cacheEqualsServer (V1): at rest each informer holds what the server has, by key, UID
+// and version. For an informer with a selector, only the objects that it holds are
+// compared.
 func cacheEqualsServer(h *History) (out []Violation) {
 	end := h.atRest()
 	if end < 0 {
 		end = h.last(Restless)
 	}
 	if end < 0 {
-		return nil // the run was broken off
+		return nil // the run was aborted
 	}
 	m := newMirror()
 	for i, e := range h.Events[:end] {
@@ -27,7 +28,7 @@ func cacheEqualsServer(h *History) (out []Violation) {
 	return m.differences(func(who string) bool { return alive[who] })
 }
 
-// mirror is what the server and the stores hold, as far as a history tells.
+// mirror reconstructs the content of the server and the stores from a history.
 type mirror struct {
 	server  map[object]state
 	stores  caches
@@ -46,8 +47,8 @@ func (m mirror) take(e Event, at int) {
 	}
 }
 
-// unheard says which store of a process has yet to hear of a change, be it of one that is
-// undone by now; empty: none.
+// unheard names a store of a process that has not received a change yet, even if that
+// change was undone; empty: none.
 func (m mirror) unheard(who string) string {
 	for _, s := range sortedStores(m.stores) {
 		if c := m.stores[s]; s.who == who && c.whole && c.reached < m.changed[s.kind] {
@@ -57,7 +58,8 @@ func (m mirror) unheard(who string) string {
 	return ""
 }
 
-// differences are where the stores of some processes differ from the server.
+// differences returns where the stores of the selected processes differ from the
+// server.
 func (m mirror) differences(of func(who string) bool) (out []Violation) {
 	for _, s := range sortedStores(m.stores) {
 		if !of(s.who) {
@@ -70,7 +72,7 @@ func (m mirror) differences(of func(who string) bool) (out []Violation) {
 	return out
 }
 
-// differs says how a cache differs from the server; empty: it does not.
+// differs describes how a cache differs from the server; empty: it does not.
 func (c *cache) differs(s store, server map[object]state) string {
 	for _, key := range sortedKeys(c.objects) {
 		held, is := c.objects[key], server[object{s.kind, key}]
@@ -94,11 +96,10 @@ func (c *cache) differs(s store, server map[object]state) string {
 	return ""
 }
 
-// cacheIsAPastState (V2): whenever a batch has been stored, each object that it
-// changed is as the server had it at the version that the store says it has
-// reached; own writes may be newer. While the server hides something from the
-// watches of a kind, or a store follows a time that was undone, that cannot be had
-// of those stores, and is not asked.
+// cacheIsAPastState (V2): after each batch, every object that it changed is as the
+// server had it at the version that the store has reached; own writes may be newer.
+// Stores are exempt while the server hides changes from watches of their kind, or while
+// they follow a time that was undone.
 func cacheIsAPastState(h *History) (out []Violation) {
 	history := map[object][]state{} // by version; a deletion has no UID
 	stores, touched, hidden := caches{}, map[store][]string{}, newHidden(h)
@@ -136,8 +137,8 @@ func cacheIsAPastState(h *History) (out []Violation) {
 	return out
 }
 
-// before is what of history comes before e: all of it, but for what was undone,
-// whose versions the server gives again.
+// before returns the part of history before e, without undone revisions, whose versions
+// the server assigns again.
 func before(history []state, e Event) []state {
 	for len(history) > 0 && history[len(history)-1].version >= e.Version {
 		history = history[:len(history)-1]
@@ -145,7 +146,7 @@ func before(history []state, e Event) []state {
 	return history
 }
 
-// at is the state of an object at a version.
+// at returns the state of an object at a version.
 func at(history []state, version uint64) state {
 	i, found := slices.BinarySearchFunc(history, version, func(s state, v uint64) int { return cmp.Compare(s.version, v) })
 	if !found {
@@ -163,8 +164,8 @@ func gone(history []state, is state) bool {
 	return is == state{} && len(history) > 0 && history[len(history)-1].uid == ""
 }
 
-// nothingGoesBack (V3): what a store has reached never falls, nor does the version
-// of an object with one UID, except at an epoch.
+// nothingGoesBack (V3): the version that a store has reached never decreases, nor does
+// the version of an object with one UID, except at an epoch.
 func nothingGoesBack(h *History) (out []Violation) {
 	reached, versions := map[store]uint64{}, map[store]map[string]uint64{}
 	for i, e := range h.Events {
@@ -197,8 +198,7 @@ func nothingGoesBack(h *History) (out []Violation) {
 	return out
 }
 
-// sharedObjectsStayAsTheyAre (V22): nobody changes an object that all readers
-// share.
+// sharedObjectsStayAsTheyAre (V22): objects shared by all readers are never modified.
 func sharedObjectsStayAsTheyAre(h *History) (out []Violation) {
 	for i, e := range h.Events {
 		if e.What == Mutated {

@@ -5,25 +5,25 @@ package kit
 
 import "time"
 
-// run names a key of a controller in one process.
+// line identifies a key of a controller in one process.
 type line struct{ who, controller, key string }
 
 func lineOf(e Event) line { return line{e.Who, e.Kind, e.Key} }
 
 func (l line) String() string { return l.who + "'s " + l.controller + " " + l.key }
 
-// everyChangeIsReconciled (V4): what a handler of a source is told is judged; each
-// key that is added for it is reconciled by a run that begins after it, with a
-// store that has what was told, unless it waits for the process to be elected; and the last that each handler is told of an
-// object is what its store holds at rest. A process that ends takes what it owes
-// with it: its successor lists everything.
+// everyChangeIsReconciled (V4): each event that a source's handler receives is mapped
+// to keys; each key added for it is reconciled by a run that begins later, with a store
+// that has the event, unless the process waits to be elected; and at rest the last
+// event of an object that each handler received equals the content of its store. A
+// process that ends drops its pending work: its successor lists everything.
 func everyChangeIsReconciled(h *History) (out []Violation) {
 	rest, alive := h.atRest(), h.alive()
 	if rest < 0 {
 		return nil // see V7
 	}
-	owed := map[line]int{}              // added and not begun since, by the event
-	told := map[string]map[string]int{} // not judged, by process and then source and object
+	owed := map[line]int{}              // added and not begun since, by event index
+	told := map[string]map[string]int{} // not mapped yet, by process and then source and object
 	last := map[handler]map[string]int{}
 	stores := caches{}
 	led, begun := newLeadership(h), map[worker]bool{}
@@ -80,7 +80,7 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	return sorted(out)
 }
 
-// worker is a controller of a process.
+// worker identifies a controller of a process.
 type worker struct{ who, controller string }
 
 type handler struct {
@@ -88,7 +88,7 @@ type handler struct {
 	id              int
 }
 
-// shows reports whether a store of e's process and kind has had what e tells.
+// shows reports whether a store of e's process and kind has had e.
 func (c caches) shows(e Event) bool {
 	for s, held := range c {
 		if s.who == e.Who && s.kind == e.Kind && (e.Version == 0 || held.ever[e.Key] >= e.Version || held.everMost >= e.Version) {
@@ -98,7 +98,7 @@ func (c caches) shows(e Event) bool {
 	return false
 }
 
-// holds reports whether a store holds what e tells and nothing newer.
+// holds reports whether a store holds e and nothing newer.
 func (c caches) holds(e Event) bool {
 	for s, held := range c {
 		if s.who == e.Who && s.kind == e.Kind && held.objects[e.Key].version == e.Version {
@@ -108,8 +108,8 @@ func (c caches) holds(e Event) bool {
 	return false
 }
 
-// oneWorkerPerKey (V5): no key of a controller is reconciled twice at one time in
-// a process. What a crashed process still does is not seen.
+// oneWorkerPerKey (V5): no key of a controller is reconciled twice at the same time in
+// one process. A crashed process is not observed.
 func oneWorkerPerKey(h *History) (out []Violation) {
 	running := map[line]bool{}
 	for i, e := range h.Events {
@@ -126,19 +126,18 @@ func oneWorkerPerKey(h *History) (out []Violation) {
 	return out
 }
 
-// queueKeepsItsWord (V6): each reconcile has a reason, an addition or a wait that
-// is over, since the key was last taken up; and what is added while a key is
-// held leads to another. V4 asks that no addition is lost; here none is
-// made up.
+// queueKeepsItsWord (V6): each reconcile has a reason, an addition or an expired wait
+// since the key was last taken up; and an addition while a key is held leads to another
+// reconcile. V4 checks that no addition is lost; V6 that none is spurious.
 func queueKeepsItsWord(h *History) (out []Violation) {
-	reasons, timers := map[line]int{}, map[line]bool{} // a timer lasts until a run's end decides anew
+	reasons, timers := map[line]int{}, map[line]bool{} // a timer lasts until the end of the next run decides again
 	for i, e := range h.Events {
 		switch e.What {
 		case Enqueued:
 			reasons[lineOf(e)]++
 		case Ended:
 			if timers[lineOf(e)] {
-				reasons[lineOf(e)]++ // it may have run out meanwhile
+				reasons[lineOf(e)]++ // it may have expired meanwhile
 			}
 			timers[lineOf(e)] = e.After > 0 || retried(e.Name)
 		case Taken:
@@ -155,9 +154,9 @@ func queueKeepsItsWord(h *History) (out []Violation) {
 	return out
 }
 
-// timersKeepTime (V8): a key that is to run again after a time does so, not
-// before it unless it is added meanwhile, and at most a slack later, unless all its
-// workers are held up by a fault.
+// timersKeepTime (V8): a key with a requeue time runs at that time, not earlier unless
+// it is added meanwhile, and at most a slack later, unless a fault occupies all
+// workers.
 func timersKeepTime(h *History) (out []Violation) {
 	type timer struct {
 		due   time.Duration

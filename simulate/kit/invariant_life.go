@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// sorted puts violations into the order of their events.
+// sorted sorts violations by event.
 func sorted(out []Violation) []Violation {
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Text, b.Text)) })
 	return out
 }
 
-// restIsRest (V7): the run comes to rest within its bound, and from then on no
-// process writes or reconciles, save for what timers, tickers and resyncs say, for
-// the Lease of the election, and for the last count of an Event that came again before.
+// restIsRest (V7): the run comes to rest within its bound, and from then on no process
+// writes or reconciles, except because of timers, tickers and resyncs, for the Lease of
+// the election, and for the last count of an Event that was repeated before.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
@@ -54,14 +54,14 @@ func restIsRest(h *History) (out []Violation) {
 	return out
 }
 
-// onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed
-// or its manager has returned, but for those that were on the wire; and at
-// rest a process that runs asks to write only in a reconcile, be it for what changes
-// nothing; the Lease of the election it renews, and Events it counts to their end.
-// Where processes elect who works, the server accepts no write of any but the one
-// that the Lease names, save of unguarded kinds.
+// onlyWhoMayWrites (V10): no write of a process is accepted after it has crashed or its
+// manager has returned, except for writes on the wire; and at rest a process sends
+// writes, even ones that change nothing, only from a reconcile, except to renew the
+// Lease of the election and to complete the counts of Events. With leader election, the
+// server accepts writes only from the process that the Lease names, except of unguarded
+// kinds.
 func onlyWhoMayWrites(h *History) (out []Violation) {
-	ends, running := map[string]Event{}, map[string]int{} // the first end, and reconciles; of each process
+	ends, running := map[string]Event{}, map[string]int{} // the first end and the running reconciles, of each process
 	rest, finished := h.atRest(), h.last(Finished)
 	led, wire, counts := newLeadership(h), wires{}, lastCounts{}
 	for i, e := range h.Events {
@@ -92,11 +92,11 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 	return out
 }
 
-// lastCounts are the Events that have been counted at rest. A recorder tells the
-// last count of a series when the event has not come again for minutes: once of each.
+// lastCounts are the Events that have been counted at rest. A recorder writes the last
+// count of a series once, when the event has not been repeated for minutes.
 type lastCounts map[string]bool
 
-// take reports whether e is the last count of an Event, which is written by verb.
+// take reports whether e is the last count of an Event, written with verb.
 func (c lastCounts) take(e Event, verb string) bool {
 	if e.Name != verb || e.Kind != "Event" && e.Kind != "Event.events.k8s.io" || c[e.Key] {
 		return false
@@ -105,8 +105,8 @@ func (c lastCounts) take(e Event, verb string) bool {
 	return true
 }
 
-// stopsClean (V11): after a manager's Run has returned, nothing of it reconciles,
-// asks, but for what was on the wire, or logs.
+// stopsClean (V11): after a manager's Run has returned, nothing of it reconciles, sends
+// requests, except for what was on the wire, or logs.
 func stopsClean(h *History) (out []Violation) {
 	ended, wire := map[string]time.Duration{}, wires{}
 	for i, e := range h.Events {
@@ -123,8 +123,8 @@ func stopsClean(h *History) (out []Violation) {
 	return out
 }
 
-// nothingIsLeft (V12): a manager that has returned has given its connections
-// back. That no goroutine is left the bubble itself demands.
+// nothingIsLeft (V12): a manager that has returned has closed its connections. The
+// bubble itself ensures that no goroutine is left.
 func nothingIsLeft(h *History) (out []Violation) {
 	for i, e := range h.Events {
 		if e.What == Leftover {
@@ -134,9 +134,8 @@ func nothingIsLeft(h *History) (out []Violation) {
 	return out
 }
 
-// memoryIsBounded (V13): at rest nothing waits in backlogs and queues, and the
-// stores hold no more than there is. Counted says how many elements there are;
-// Text what of.
+// memoryIsBounded (V13): at rest backlogs and queues are empty, and the stores hold no
+// more than the live objects. Counted has the number of elements, and Text their name.
 func memoryIsBounded(h *History) (out []Violation) {
 	live := map[object]state{}
 	for i, e := range h.Events {
@@ -158,12 +157,11 @@ func memoryIsBounded(h *History) (out []Violation) {
 	return out
 }
 
-// listsAreBounded (V14): a process asks for the list of a kind once, and again for
-// each fault that can have ended its watch or the list itself: of the server, of the
-// kind or of the process, be it from before the process began: some wait for the
-// next list. Kinds that a webhook converts wait for whichever process serves it, and
-// a CRD that changes ends the watches of its kinds. Audits come on top, at the pace
-// they are given.
+// listsAreBounded (V14): a process lists a kind once, and again for each fault that can
+// have ended its watch or the list: of the server, of the kind or of the process,
+// including earlier ones, because some take effect at the next list. Kinds converted by
+// a webhook depend on every process that serves it, and a changed CRD ends the watches
+// of its kinds. Audits come on top, at their interval.
 func listsAreBounded(h *History) (out []Violation) {
 	type about struct{ who, kind string }
 	lists, faults, started := map[about]int{}, map[about]int{}, map[string]time.Duration{}
@@ -203,11 +201,11 @@ func listsAreBounded(h *History) (out []Violation) {
 
 const definitions = "CustomResourceDefinition.apiextensions.k8s.io"
 
-// perFault is how many lists of a kind one fault may cost: while it lasts they are
-// tried again with backoff.
+// perFault is how many lists of a kind one fault may cost: lists are retried with
+// backoff while it lasts.
 const perFault = 8
 
-// lists1st reports whether e asks for a list from its beginning.
+// lists1st reports whether e requests the first page of a list.
 func lists1st(e Event) bool {
 	switch e.Name {
 	case "list":
@@ -218,10 +216,9 @@ func lists1st(e Event) bool {
 	return false
 }
 
-// harmStaysAtItsKey (V15): where reconciles panic or hang for a moment, objects are
-// poisoned or huge and clocks wrong, each addition of another key is taken up within
-// its bound, also while the fault lasts. Any other fault can leave all workers
-// waiting for answers, until the hard deadline at the latest.
+// harmStaysAtItsKey (V15): while reconciles panic or hang briefly, objects are poisoned
+// or huge and clocks wrong, each addition of another key is taken up within its bound.
+// Any other fault can block all workers until the hard deadline.
 func harmStaysAtItsKey(h *History) (out []Violation) {
 	owed := map[line]int{}
 	failing := map[line]bool{}
@@ -237,7 +234,7 @@ func harmStaysAtItsKey(h *History) (out []Violation) {
 			}
 		case Begun:
 			if at, ok := owed[l]; ok {
-				from := max(h.Events[at].At, led.since[e.Who]) // before that it stood by
+				from := max(h.Events[at].At, led.since[e.Who]) // before that it was a standby
 				if e.At-from > isolation && !busy.since(e.Who, from) {
 					out = append(out, violated(i, "%s was taken up %v after it was added, while only other keys were harmed", l, e.At-from))
 				}
@@ -251,11 +248,11 @@ func harmStaysAtItsKey(h *History) (out []Violation) {
 	return out
 }
 
-// isolation is how long a key may wait while others are harmed.
+// isolation is how long a key may wait while others are affected.
 const isolation = 10 * time.Second
 
-// whatIsWantedLasts (V17): the checks of the scenario hold at rest, and still when
-// time alone has passed; and what must never be never is.
+// whatIsWantedLasts (V17): the checks of Settled hold at rest and after only time has
+// passed, and those of Never always.
 func whatIsWantedLasts(h *History) (out []Violation) {
 	for i, e := range h.Events {
 		if e.What == Check && e.Text != "" {

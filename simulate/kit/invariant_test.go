@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Each invariant finds what is planted in a history, names the event, and finds
-// nothing in the same history without it.
+// Each invariant finds the planted violation, names the event, and finds nothing in the
+// same history without it.
 func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 	const m = "ConfigMap"
 	changed := func(name, key, uid string, version uint64) Event {

@@ -19,60 +19,60 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// Config of a Test. Seeds is needed; the rest has zeros that are fit for use.
+// Config of a Test. Seeds is required; the zero values of the other fields are fit for
+// use.
 type Config struct {
-	// Seeds is how many runs there are, with the seeds 1, 2, 3 and so on. If Faults are a
+	// Seeds is the number of runs, with the seeds 1, 2, 3 and so on. If Faults is a
 	// swarm, a third of the runs are variations of seeds that have shown something new.
-	// The flag -sim.seeds=N takes its place, and -sim.seed=0x2a runs that one alone.
+	// The flag -sim.seeds=N overrides it, and -sim.seed=0x2a runs only that seed.
 	Seeds int
 	// CRDs are files of CustomResourceDefinitions in YAML or JSON, or directories of
 	// such files, installed before the start.
 	CRDs []string
 	// Webhooks are files, or directories of files, of MutatingWebhookConfigurations and
-	// ValidatingWebhookConfigurations, installed when Objects are there. The server
-	// calls them, and the conversion webhooks of CRDs, over the network of a process
-	// that is ready and serves the path: at a Service's name or at a URL, whatever its
-	// host. Unless Manager.Webhooks says where certificates come from, the kit makes
-	// one, and has what names no caBundle trust it.
+	// ValidatingWebhookConfigurations, installed after Objects. The server calls them,
+	// and the conversion webhooks of CRDs, over the network of a ready process that
+	// serves the path, at a Service's name or at a URL with any host. Unless
+	// Manager.Webhooks configures certificates, the kit creates one, and sets it where
+	// caBundle is empty.
 	Webhooks []string
 	// Kinds that the server serves besides the built-in ones and CRDs, without a
 	// schema.
 	Kinds []simulate.Kind
-	// Namespaces that are there at the start, besides default and those of the
-	// cluster's own. Nothing can be created in one that is not there.
+	// Namespaces that exist at the start, besides default and the cluster's own.
+	// Objects cannot be created in other namespaces.
 	Namespaces []string
-	// Objects that are there at the start, in the order they are created.
+	// Objects that exist at the start, in order of creation.
 	Objects []runtime.Object
-	// Scheme of the Go types. Nil: client-go's, with the built-in kinds.
+	// Scheme of the Go types. Nil: that of client-go, with the built-in kinds.
 	Scheme *runtime.Scheme
 	// Actors of the cluster. Zero: none.
 	Actors simulate.Actors
-	// Manager is what the program gives manager.New. The connection, the scheme,
-	// the logger and the ports are the kit's.
+	// Manager is the program's options for manager.New. The kit sets the connection,
+	// the scheme, the logger and the ports.
 	Manager manager.Options
-	// Unguarded are kinds, such as "Secret", that replicas write without leading, by
+	// Unguarded are kinds, such as "Secret", that replicas write without leading, with
 	// manager.Manager.StandbyClient. Leases and Events always are.
 	Unguarded []string
-	// Faults are what goes wrong. Nil: Swarm(), all that a controller must bear.
-	// An empty Plan: nothing.
+	// Faults to inject. Nil: Swarm(), all that a controller must survive. An empty
+	// Plan: none.
 	Faults Plan
-	// FaultPhase is for how long things go wrong, in virtual time. 0: 20 seconds.
+	// FaultPhase is the duration of the fault phase in virtual time. 0: 20 seconds.
 	FaultPhase time.Duration
-	// Quiesce is how long coming to rest may take after that. 0: 30 minutes, since
-	// a request that is lost without a word ends with the reconcile's hard deadline.
+	// Quiesce bounds coming to rest after that. 0: 30 minutes, because a request that
+	// is silently lost ends with the reconcile's hard deadline.
 	Quiesce time.Duration
-	// Stay is for how long what was reached must last with only time passing.
-	// 0: 5 minutes.
+	// Stay is how long the result must then last while only time passes. 0: 5 minutes.
 	Stay time.Duration
-	// Inexact says why another run of a seed may differ, such as "client-go's
-	// elector draws its own jitter". No run is then done twice, and a failure and
-	// its page say that the line may have to be run more than once. Empty: each seed
-	// has one history.
+	// Inexact is why another run of a seed may differ, such as "client-go's elector
+	// draws its own jitter". No run is then repeated, and a failure and its page say
+	// that the line may have to be run more than once. Empty: each seed has one
+	// history.
 	Inexact string
 
 	completed             bool
-	probes                *probes                      // of a sweep; nil: none are kept
-	patience              time.Duration                // of the watchdog, in real time; 0: the usual
+	probes                *probes                      // of a sweep; nil: not kept
+	patience              time.Duration                // of the watchdog, in real time; 0: the default
 	definitions, webhooks []*unstructured.Unstructured // of CRDs and Webhooks
 }
 
@@ -82,8 +82,8 @@ var (
 	outDir   = flag.String("sim.out", "", "where package kit's tests write the histories of runs that fail; empty: a new directory")
 )
 
-// complete fills in what has been left out, and returns the first seed of a Test and how many
-// runs there are, or the misuse.
+// complete sets the defaults, and returns the first seed and the number of runs of a
+// Test, or an error for misuse.
 func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error) {
 	count = cfg.Seeds
 	if *allSeeds > 0 {
@@ -123,7 +123,7 @@ func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error
 	return 1, count, nil
 }
 
-// read reads the files that are named.
+// read reads the named files.
 func (cfg *Config) read() (err error) {
 	isDefinition := func(u *unstructured.Unstructured) bool { return u.GetKind() == manifest.Definition }
 	if cfg.definitions, err = manifest.Read(cfg.CRDs, manifest.Definition, isDefinition); err != nil {

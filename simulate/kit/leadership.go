@@ -11,12 +11,12 @@ import (
 // leases are renewed for as long as their holder lives.
 const leases = "Lease.coordination.k8s.io"
 
-// leadership follows the lease in the order of the server's revisions.
+// leadership tracks the holder of the lease in the order of the server's revisions.
 type leadership struct {
 	h       *History
-	leader  string // a process; empty: nobody has the lease
-	unknown bool   // somebody else has put the lease as it is
-	// since is when each process has first led; below 0: never.
+	leader  string // a process; empty: none
+	unknown bool   // the lease was changed by another client
+	// since is when each process first led; negative: never.
 	since map[string]time.Duration
 }
 
@@ -24,7 +24,7 @@ func newLeadership(h *History) *leadership {
 	return &leadership{h: h, since: map[string]time.Duration{}}
 }
 
-// take follows e.
+// take applies e.
 func (l *leadership) take(e Event) {
 	switch {
 	case l.h.Lease == "":
@@ -51,7 +51,7 @@ func (l *leadership) String() string {
 	return l.leader + "'s"
 }
 
-// forbids reports whether e is a write that nobody but the leader may make.
+// forbids reports whether e is a write that only the leader may make.
 func (l *leadership) forbids(e Event) bool {
 	if e.What != Changed || e.Quiet || l.h.Lease == "" || l.unknown || e.Who == l.leader {
 		return false

@@ -20,7 +20,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// setUpHangingMapper adds a copier whose mapper hangs for five minutes at its first call.
+// setUpHangingMapper adds a copier whose mapper hangs for five minutes at its first
+// call.
 func setUpHangingMapper(mgr *manager.Manager) error {
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 	c := reconcile.New("copier", copier{configMaps.Lister(), mgr.Client()}.reconcile, reconcile.Options{Workers: 2})
@@ -32,15 +33,15 @@ func setUpHangingMapper(mgr *manager.Manager) error {
 	return mgr.Add(c)
 }
 
-// What hangs while work waits for it is found, and in time; a process that stood still,
-// or whose clock passed hours, is not blamed for it.
+// A part that hangs while work waits for it is found in time; a process that was
+// paused, or whose clock jumped by hours, is not reported.
 func TestKit_LivenessTellsAHangFromAStandstill(t *testing.T) {
-	const after = 30 * time.Second // from the beginning of the run; all faults come then
+	const after = 30 * time.Second // from the start of the run; all faults come before
 	for _, tc := range []struct {
 		name  string
 		setUp func(*manager.Manager) error
 		plan  kit.Plan
-		stuck string // what the log names; empty: nothing
+		stuck string // named by the log; empty: nothing
 	}{
 		{"nothing happens", setUpCopier, kit.Plan{}, ""},
 		{"paused", setUpCopier, kit.Plan{kit.Pause(10 * time.Minute).At(after)}, ""},

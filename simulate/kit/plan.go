@@ -15,122 +15,121 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// Plan is what goes wrong in a run: a list of operations, each by itself, so that
-// one can be taken out without moving the others.
+// Plan is the faults of a run: a list of independent operations, so that one can be
+// removed without affecting the others.
 type Plan []Op
 
-// Op is one fault and when it happens. Make it with a function of this package,
-// such as Crash, and say when with one of its methods; with none, the seed
-// decides whether and how often.
+// Op is one fault and when it happens. Create it with a function of this package, such
+// as Crash, and set the time with one of its methods; without one, the seed decides
+// whether and how often it happens.
 type Op struct {
-	// Verb is the fault's name.
+	// Verb is the name of the fault.
 	Verb Verb `json:"verb"`
-	// Kind that it is about, such as "Deployment" or "Deployment.apps". Empty: of
-	// those that are watched, one that the seed chooses.
+	// Kind that it affects, such as "Deployment" or "Deployment.apps". Empty: the seed
+	// chooses a watched kind.
 	Kind string `json:"kind,omitempty"`
-	// Process that it happens to, as World.RunAs names it. Empty: of those that
-	// run, one that the seed chooses. The server's faults are everybody's.
+	// Process that it affects, as named by World.RunAs. Empty: the seed chooses a
+	// running one. Faults of the server affect all.
 	Process string `json:"process,omitempty"`
-	// For is how long it lasts. 0: it is over at once.
+	// For is its duration. 0: it is instantaneous.
 	For time.Duration `json:"for,omitempty"`
-	// Amount of what there is of it: a delay in nanoseconds, revisions, requests.
+	// Amount, depending on the fault: a delay in nanoseconds, revisions, requests.
 	Amount int64 `json:"amount,omitempty"`
-	// Code of a refusal: 429 or 503 of an Overload, 400 to 599 of a Reject.
+	// Code of a refusal: 429 or 503 for an Overload, 400 to 599 for a Reject.
 	Code int `json:"code,omitempty"`
 	// When it happens.
 	When Trigger `json:"when"`
 
-	id    string  // names its draws; of a drawn plan
-	share float64 // of the seeds that take it; of a swarm
-	free  bool    // the seed has decided when; of a drawn plan
+	id    string  // names its draws; for a drawn plan
+	share float64 // fraction of the seeds that take it; for a swarm
+	free  bool    // the seed has decided when; for a drawn plan
 }
 
-// Trigger says when an Op happens. Zero: as the seed decides.
+// Trigger is when an Op happens. Zero: the seed decides.
 type Trigger struct {
-	// Write and Event: before the Nth write of this kind is carried out, and
-	// before the Nth event of it is sent on a watch.
+	// Write and Event: before the Nth write of this kind is carried out, or before the
+	// Nth event of it is sent on a watch.
 	Write string `json:"write,omitempty"`
 	Event string `json:"event,omitempty"`
 	Nth   int    `json:"nth,omitempty"`
-	// Before and After: before the Nth such write of a process is carried out, and when
-	// it is, before it is answered. A kind, such as "Pod" or "Deployment.apps", of which a
-	// subresource can be named, such as "Pod/status"; or a verb and a kind, such as
-	// "create Pod". "*" is every kind.
+	// Before and After: before the Nth such write of a process is carried out, or after
+	// that but before it is answered. A kind, such as "Pod" or "Deployment.apps",
+	// optionally with a subresource, such as "Pod/status"; or a verb and a kind, such
+	// as "create Pod". "*" is every kind.
 	Before string `json:"before,omitempty"`
 	After  string `json:"after,omitempty"`
-	// User counts the writes of the user in place of those of processes.
+	// User counts the writes of the user instead of those of processes.
 	User bool `json:"user,omitempty"`
-	// At this time after the start.
+	// At is a time after the start.
 	At time.Duration `json:"at,omitempty"`
-	// Rate is how often on average per second of the fault phase.
+	// Rate is the average number per second of the fault phase.
 	Rate float64 `json:"rate,omitempty"`
 }
 
-// OnWrite has the operation happen when the nth write of a kind, counted from 1,
-// arrives at the server, before it is carried out. The user's writes count too.
+// OnWrite triggers the operation when the nth write of a kind, counted from 1, arrives
+// at the server, before it is carried out. The user's writes count too.
 func (o Op) OnWrite(kind string, nth int) Op {
 	o.When = Trigger{Write: kind, Nth: nth}
 	return o
 }
 
-// OnEvent has it happen before the nth event of a kind is sent on a watch.
+// OnEvent triggers it before the nth event of a kind is sent on a watch.
 func (o Op) OnEvent(kind string, nth int) Op {
 	o.When = Trigger{Event: kind, Nth: nth}
 	return o
 }
 
-// BeforeWrite has it happen before the nth such write of a process, counted from 1, is
-// sent. What ends its connection, as Cut and Crash do, has the write never be
-// carried out; what has the process stand still, as Pause does, has it arrive after
-// that. Writes are named by a kind, "Pod", by a verb and a kind, "create Pod", with a
-// subresource, "update Pod/status", or all by "*".
+// BeforeWrite triggers it before the nth such write of a process, counted from 1, is
+// sent. If the fault ends the connection, as Cut and Crash do, the write is never
+// carried out; if it suspends the process, as Pause does, the write arrives later. A
+// write is named by a kind, "Pod", by a verb and a kind, "create Pod", with a
+// subresource, "update Pod/status", or "*" for all.
 func (o Op) BeforeWrite(write string, nth int) Op {
 	o.When = Trigger{Before: write, Nth: nth}
 	return o
 }
 
-// AfterWrite has it happen when the nth such write of a process has been carried out,
+// AfterWrite triggers it when the nth such write of a process has been carried out,
 // before it is answered.
 func (o Op) AfterWrite(write string, nth int) Op {
 	o.When = Trigger{After: write, Nth: nth}
 	return o
 }
 
-// ByUser has BeforeWrite and AfterWrite count the user's writes in place of those of
+// ByUser makes BeforeWrite and AfterWrite count the user's writes instead of those of
 // processes.
 func (o Op) ByUser() Op {
 	o.When.User = true
 	return o
 }
 
-// At has it happen at a time after the start, in virtual time.
+// At triggers it at a time after the start, in virtual time.
 func (o Op) At(after time.Duration) Op {
 	o.When = Trigger{At: after}
 	return o
 }
 
-// Rate has it happen again and again, so often on average per virtual second.
+// Rate triggers it repeatedly, at this average number per virtual second.
 func (o Op) Rate(perSecond float64) Op {
 	o.When = Trigger{Rate: perSecond}
 	return o
 }
 
-// Of has it be about a kind.
+// Of sets the kind that it affects.
 func (o Op) Of(kind string) Op {
 	o.Kind = kind
 	return o
 }
 
-// In has it happen to one of several processes, by the name that World.RunAs was
-// given.
+// In sets the process that it affects, by the name given to World.RunAs.
 func (o Op) In(process string) Op {
 	o.Process = process
 	return o
 }
 
-// Swarm is a Plan of which each seed takes a part. Those of its operations that can be
-// aimed at a write mostly are, see Moment; the others come at a rate of their own. With
-// no ops it is all faults of this package, of which each seed takes a few.
+// Swarm returns a Plan of which each seed takes a part. Aimable operations are mostly
+// aimed at writes, see aim.go; the others come at a random rate. Without ops it has all
+// faults that a controller must survive, of which each seed takes a few.
 func Swarm(ops ...Op) Plan {
 	all := len(ops) == 0
 	if all {
@@ -150,8 +149,8 @@ func Swarm(ops ...Op) Plan {
 	return plan
 }
 
-// Without is the plan without the operations whose faults are those of ops, however often
-// or long, such as kit.Swarm().Without(kit.Rewind(1)).
+// Without returns the plan without the operations with the same faults as ops, whatever
+// their amount or duration, as in kit.Swarm().Without(kit.Rewind(1)).
 func (p Plan) Without(ops ...Op) Plan {
 	out := make(Plan, 0, len(p))
 	for _, op := range p {
@@ -162,9 +161,9 @@ func (p Plan) Without(ops ...Op) Plan {
 	return out
 }
 
-// drawn is the plan of one seed: what the seed decides is decided. Each operation
-// is drawn by what it is, so that none moves another. found is what it can
-// be aimed at.
+// drawn returns the plan of one seed with all choices made. Draws are named by
+// operation, so that operations do not affect each other. found is what they can be
+// aimed at.
 func (p Plan) drawn(seed uint64, found probed) Plan {
 	out := Plan{}
 	for i, op := range p {
@@ -183,25 +182,25 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 	return out
 }
 
-// nameOf names the draws of an operation.
+// nameOf returns the name of an operation's draws.
 func (p Plan) nameOf(i int) string {
 	op := p[i]
 	return fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
 }
 
-// aims reports whether an operation can be aimed at what a probe finds.
+// aims reports whether an operation of the plan can be aimed.
 func (p Plan) aims() bool {
 	return slices.ContainsFunc(p, func(op Op) bool { return op.When == (Trigger{}) && op.aimable() })
 }
 
 const (
-	taken            = 0.35 // of the operations of a swarm
-	takenAimed       = 0.2  // of all faults of this package, those that can be aimed
-	takenSpread      = 0.06 // and the others
+	taken            = 0.35 // fraction of a swarm's operations
+	takenAimed       = 0.2  // of all faults, the aimable ones
+	takenSpread      = 0.06 // of all faults, the others
 	slowest, fastest = 0.02, 0.5
 )
 
-// count is how many of the same there are.
+// count returns the number of equal operations.
 func (p Plan) count(op Op) (n int) {
 	for _, other := range p {
 		if other.Verb == op.Verb && other.Kind == op.Kind && other.Process == op.Process && other.Code == op.Code && other.Amount == op.Amount {
@@ -211,12 +210,12 @@ func (p Plan) count(op Op) (n int) {
 	return n
 }
 
-// MarshalJSON writes times as text.
+// MarshalJSON writes durations as text.
 func (o Op) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]any{"verb": o.Verb, "kind": o.Kind, "process": o.Process, "for": o.For.String(), "amount": o.Amount, "code": o.Code, "when": o.When.String()})
 }
 
-// String says when in words.
+// String describes the trigger in words.
 func (t Trigger) String() string {
 	switch {
 	case t.Write != "":
@@ -258,7 +257,7 @@ func (o Op) String() string {
 	return text
 }
 
-// misuse is what is wrong with the plan; nil: nothing.
+// misuse returns an error if the plan is invalid.
 func (p Plan) misuse() error {
 	for _, op := range p {
 		if _, known := subjects[op.Verb]; !known {
@@ -290,8 +289,8 @@ func (p Plan) misuse() error {
 	return nil
 }
 
-// ofKind reports whether a kind, such as "Deployment.apps", is the one that a
-// user names, with its group or without.
+// ofKind reports whether kind, such as "Deployment.apps", is the one that a user names,
+// with or without its group.
 func ofKind(kind, named string) bool {
 	short, _, _ := strings.Cut(kind, ".")
 	return named == kind || named == short

@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// forgetful loses own writes: it remembers what it has copied and never looks
-// whether the write was answered, so a lost or refused one is never made again.
+// forgetful loses own writes: it remembers what it has copied and never checks whether
+// the write succeeded, so a lost or refused one is never repeated.
 func setUpForgetful(mgr *manager.Manager) error {
 	return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
 		var mu sync.Mutex
@@ -63,8 +63,8 @@ func TestPlanted(t *testing.T) {
 	kit.Test(t, kit.Config{Seeds: 60}, forgetfulChanges)
 }
 
-// A lost own write is found within 60 seeds; the line that is printed runs that
-// seed again and finds it again, and the history is where it says.
+// A lost own write is found within 60 seeds; the printed line repeats that seed and
+// finds it again, and the history is where the message says.
 func TestKit_ViolationsPrintALineThatReplays_K5(t *testing.T) {
 	out := t.TempDir()
 	test := func(args ...string) string {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// found is what a probe finds while faults would happen.
+// found returns the result of a probe, up to the end of the fault phase.
 func (h *History) found(phase time.Duration) (out probed) {
 	for _, e := range h.Events {
 		if e.What == Asked && e.Name == "watch" && !slices.Contains(out.watched, e.Kind) {
@@ -22,8 +22,8 @@ func (h *History) found(phase time.Duration) (out probed) {
 	return out
 }
 
-// momentsOf are the writes of a probe while faults would happen, in the order in which
-// each class first comes.
+// momentsOf returns the classes of a probe's writes in the fault phase, in the order of
+// their first write.
 func momentsOf(h *History, phase time.Duration) (out []moment) {
 	var user []time.Duration
 	for _, e := range h.Events {
@@ -50,10 +50,10 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 	return out
 }
 
-// margin is how much longer than until the user's next write something is held.
+// margin is how long a hold lasts beyond the user's next write.
 const margin = 300 * time.Millisecond
 
-// subresource that a request asks for, by its path.
+// subresource returns the subresource in the path of a request.
 func (e Event) subresource() string {
 	path, _, _ := strings.Cut(e.Text, "?")
 	_, name, _ := strings.Cut(e.Key, "/")
@@ -66,7 +66,7 @@ func (e Event) subresource() string {
 	return ""
 }
 
-// probes are what the probes of a sweep have found, by seeds: variations share it.
+// probes caches the probes of a sweep by seed: variations share them.
 type probes struct {
 	mu struct {
 		sync.Mutex

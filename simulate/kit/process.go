@@ -22,35 +22,35 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// process is one life of a program: a manager, what setup added to it, and the
-// network between it and the server.
+// process is one life of a program: a manager, what setup added to it, and the network
+// between it and the server.
 type process struct {
 	w       *World
 	program *program
 	name    string
-	network *simulate.Network // on which it calls the server
-	inbound *simulate.Network // on which the server calls its webhooks
+	network *simulate.Network // for its requests to the server
+	inbound *simulate.Network // for the server's calls of its webhooks
 	end     context.CancelFunc
 	ended   chan struct{} // closed when its manager has returned
 	manager *manager.Manager
 	mu      struct {
 		sync.Mutex
-		dead     bool            // it crashed: nothing that it does is seen
-		stopping bool            // it has been asked to end
-		gone     bool            // and has
-		down     time.Duration   // from then to the next life
+		dead     bool            // crashed: what it does is not recorded
+		stopping bool            // it was asked to end
+		gone     bool            // it has ended
+		down     time.Duration   // time until the next life
 		until    time.Time       // it is held until then
-		stood    time.Time       // it was last held until then
-		wrong    time.Duration   // of its wall clock
+		stood    time.Time       // end of the last hold
+		wrong    time.Duration   // error of its wall clock
 		mishaps  []mishap        // of the next reconciles
-		stalls   []time.Duration // of the next calls of handlers
+		stalls   []time.Duration // of the next handler calls
 		busy     map[keyed]*attempt
 		works    map[string]bool // controllers whose workers have begun
 		listens  bool            // its webhooks can be called
 	}
 }
 
-// mishap is what happens to a reconcile before the user's code runs.
+// mishap is a fault of a reconcile before the user's code runs.
 type mishap struct {
 	panics bool
 	hangs  time.Duration
@@ -59,13 +59,13 @@ type mishap struct {
 // keyed is a key of a controller.
 type keyed struct{ controller, key string }
 
-// attempt is where a key stands.
+// attempt is the state of a key.
 type attempt struct {
 	queued, running bool
 	again           bool // with backoff, after a failure
 
-	failed int      // how often in a row
-	last   string   // what the last of these said
+	failed int      // consecutive failures
+	last   string   // the last error
 	asked  []string // the last requests of its reconciles, as lines
 }
 
@@ -101,7 +101,7 @@ func (p *program) begin() {
 	})
 }
 
-// run is what main does.
+// run does what main does.
 func (p *process) run(ctx context.Context) error {
 	opts := p.w.cfg.Manager
 	opts.Scheme = p.w.scheme
@@ -124,9 +124,10 @@ func (p *process) run(ctx context.Context) error {
 	return mgr.Run(ctx)
 }
 
-// exited tells how the manager's Run ended, and returns what waits for the time of
-// the next life; nil: none follows from that. The loss of leadership excuses nothing
-// that is left running, and a stop no error, but for who stood still meanwhile.
+// exited records how the manager's Run ended, and returns a function that waits for the
+// start of the next life; nil: there is none. Losing leadership does not excuse running
+// goroutines, and a stop does not excuse an error, unless the process was paused during
+// it.
 func (p *process) exited(err error) (next func()) {
 	text := ""
 	if err != nil {
@@ -149,7 +150,7 @@ func (p *process) exited(err error) (next func()) {
 	}
 	switch {
 	case dead:
-	case lost: // who has lost leadership ends, and the kubelet starts it anew
+	case lost: // ends on lost leadership, and the kubelet restarts it
 		return func() { p.w.instants.Rest(p.w.ctx, p.name+" kubelet", kubelets) }
 	case stopped:
 		return p.w.faultyFor(p.name+" stopped", down)
@@ -157,11 +158,10 @@ func (p *process) exited(err error) (next func()) {
 	return nil
 }
 
-// kubelets take so long to start a process that has ended.
+// kubelets is how long a kubelet takes to restart a process.
 const kubelets = time.Second
 
-// crash ends the process as a kill would: nothing that it does from now on is
-// seen by anybody.
+// crash ends the process like SIGKILL: what it does from now on is not recorded.
 func (p *process) crash() {
 	p.mu.Lock()
 	p.mu.dead = true
@@ -174,8 +174,8 @@ func (p *process) crash() {
 	p.end()
 }
 
-// stop asks the process to end, as SIGTERM does. What stands still hears of it after
-// that. The next life begins so long after this one has ended.
+// stop asks the process to end, as SIGTERM does, once it is not held. The next life
+// begins down after this one has ended.
 func (p *process) stop(down time.Duration) {
 	p.mu.Lock()
 	p.mu.stopping, p.mu.down = true, down
@@ -186,7 +186,7 @@ func (p *process) stop(down time.Duration) {
 	})
 }
 
-// stops reports whether the process has been asked to end.
+// stops reports whether the process was asked to end.
 func (p *process) stops() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,14 +206,14 @@ func (p *process) isDead() bool {
 	return p.mu.dead
 }
 
-// refuse does nothing to a dead process: it is refused for ever.
+// refuse has no effect on a dead process, whose connections are refused for ever.
 func (p *process) refuse(refused bool) {
 	if !p.isDead() {
 		p.eachNetwork(func(n *simulate.Network) { n.Refuse(refused) })
 	}
 }
 
-// hold has the process stand still for a time.
+// hold suspends the process for a time.
 func (p *process) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,8 +222,8 @@ func (p *process) hold(d time.Duration) {
 	}
 }
 
-// stood reports whether the process has stood still within the time that its manager
-// takes to stop: that has then run out meanwhile.
+// stood reports whether the process was held within the grace period of its manager,
+// which may have expired meanwhile.
 func (p *process) stood() bool {
 	grace := or(p.w.cfg.Manager.GracePeriod, 30*time.Second)
 	p.mu.Lock()
@@ -235,7 +235,7 @@ func (p *process) stood() bool {
 	return time.Since(last) < grace
 }
 
-// heal ends what goes wrong with the process.
+// heal ends the faults of the process.
 func (p *process) heal() {
 	p.mu.Lock()
 	p.mu.until, p.mu.mishaps, p.mu.stalls, p.mu.wrong = time.Time{}, nil, nil, 0
@@ -247,14 +247,14 @@ func (p *process) heal() {
 	p.refuse(false)
 }
 
-// eachNetwork does something to both networks of the process.
+// eachNetwork calls do for both networks of the process.
 func (p *process) eachNetwork(do func(*simulate.Network)) {
 	do(p.network)
 	do(p.inbound)
 }
 
-// heldUntil is until when it stands still; in the past: it does not. What has
-// crashed does not: its connections break at once, and not after what it had sent.
+// heldUntil returns until when it is held; a past time: it is not. A crashed process is
+// not held: its connections break at once.
 func (p *process) heldUntil() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,14 +282,14 @@ func (p *process) nextMishap() (m mishap) {
 	return m
 }
 
-// stall has the next call of a handler wait.
+// stall makes the next handler call wait.
 func (p *process) stall(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.stalls = append(p.mu.stalls, d)
 }
 
-// nextStall is for how long the present call of a handler waits.
+// nextStall returns how long the current handler call waits.
 func (p *process) nextStall() (d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,14 +299,14 @@ func (p *process) nextStall() (d time.Duration) {
 	return d
 }
 
-// logger writes what a person must know into the history.
+// logger writes warnings and errors into the history.
 func (p *process) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		p.note(Event{What: Logged, Text: prefix + args})
 	}, funcr.Options{})
 }
 
-// note adds e to the history, unless the process is dead.
+// note records e, unless the process is dead.
 func (p *process) note(e Event) {
 	if !p.isDead() {
 		e.Who = p.name
@@ -314,7 +314,7 @@ func (p *process) note(e Event) {
 	}
 }
 
-// snapshot is where the process's manager stands; ok: there is one.
+// snapshot returns the manager's snapshot; ok: there is a manager.
 func (p *process) snapshot() (s manager.Snapshot, ok bool) {
 	p.mu.Lock()
 	m := p.manager
@@ -325,8 +325,8 @@ func (p *process) snapshot() (s manager.Snapshot, ok bool) {
 	return m.Snapshot(), true
 }
 
-// asked keeps a request that a reconcile has sent, and how it ended, for the case that
-// its key never comes to rest.
+// asked keeps a request of a reconcile and its result, to explain a key that never
+// comes to rest.
 func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	run, ok := simhook.RunOf(r.Context())
 	if !ok {
@@ -356,5 +356,5 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	a.asked = append(a.asked, line)
 }
 
-// kept requests of each key.
+// kept is the number of requests kept per key.
 const kept = 6

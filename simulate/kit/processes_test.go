@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// replicas is changes with two processes of one program, none of which leads.
+// replicas is changes with two processes of one program, without leader election.
 func replicas(w *kit.World) {
 	w.RunAs("left", setUpCopier)
 	w.RunAs("right", setUpCopier)
@@ -38,7 +38,7 @@ func TestKit_OneSeedOfReplicasHasOneHistory_K1(t *testing.T) {
 	}
 }
 
-// What happens to one process does not happen to the other, which goes on.
+// Faults of one process do not affect the other.
 func TestKit_FaultsAreOfOneProcess(t *testing.T) {
 	plan := kit.Plan{kit.Crash(2 * time.Second).In("right").At(3 * time.Second), kit.Pause(4 * time.Second).In("left").At(8 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan}, 5, func(w *kit.World) {
@@ -71,7 +71,7 @@ func TestKit_FaultsAreOfOneProcess(t *testing.T) {
 	}
 }
 
-// What is still to happen to any of the processes when the faults end, does not.
+// Pending faults of any process are dropped when the faults end.
 func TestKit_FaultsOfAllProcessesEnd_K3(t *testing.T) {
 	plan := kit.Plan{kit.Panic().In("left").At(9 * time.Second), kit.Panic().In("right").At(9 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan, FaultPhase: 10 * time.Second}, 5, func(w *kit.World) {
@@ -94,7 +94,7 @@ func TestKit_FaultsOfAllProcessesEnd_K3(t *testing.T) {
 	}
 }
 
-// A run that cannot be repeated exactly says so, wherever its seed's line stands.
+// A run that cannot be repeated exactly says so wherever it prints its seed.
 func TestKit_InexactRunsSaySo_K5(t *testing.T) {
 	const why = "the moon has a hand in it"
 	if os.Getenv(planted) == why {
@@ -117,8 +117,8 @@ func TestKit_InexactRunsSaySo_K5(t *testing.T) {
 	}
 }
 
-// The clock of one process is fast, then slow, and right when the faults are over;
-// nobody else's is touched.
+// The clock of one process is fast, then slow, and correct after the faults; other
+// clocks are unaffected.
 func TestKit_ClockOfOneProcessIsStepped_K3(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]string{}
@@ -150,15 +150,15 @@ func TestKit_ClockOfOneProcessIsStepped_K3(t *testing.T) {
 	}
 }
 
-// A process that stands still neither reads what was on its way nor does anything
-// else, and then goes on where it was.
+// A paused process neither reads what was on its way nor does anything else, and then
+// continues.
 func TestKit_PausedProcessDoesNothing(t *testing.T) {
 	plan := kit.Plan{kit.Delay(3*time.Second, 2*time.Second).At(3 * time.Second), kit.Pause(5 * time.Second).At(5 * time.Second)}
 	h := kit.Run(t, kit.Config{Faults: plan}, 3, func(w *kit.World) {
 		w.Run(setUpCopier)
 		w.Settled(copied(w))
 		w.Sleep(3500 * time.Millisecond)
-		w.Create(configMap("on-its-way", nil)) // is told of at 6.5 s
+		w.Create(configMap("on-its-way", nil)) // received at 6.5 s
 		w.Sleep(4 * time.Second)
 		w.Create(configMap("meanwhile", nil))
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// program is what a World runs under one name: one process, or after a crash or a
-// stop another of the same setup. Replicas are programs of their own.
+// program is what a World runs under one name: one process at a time, with another of
+// the same setup after a crash or stop. Replicas are separate programs.
 type program struct {
 	w     *World
 	name  string
@@ -27,7 +27,7 @@ type program struct {
 	}
 }
 
-// alive is the life that runs; nil: none does.
+// alive returns the current process; nil: none.
 func (p *program) alive() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,23 +40,22 @@ func (p *program) alive() *process {
 	return nil
 }
 
-// restart begins another life, if none is alive and the run goes on.
+// restart begins another life if none is alive and the run continues.
 func (p *program) restart() {
 	if p.alive() == nil && !p.w.stops() {
 		p.begin()
 	}
 }
 
-// Run starts the program: a manager on the world's server, given to setup, the
-// very function that main calls. It returns at once. A process that crashes or is stopped is
-// followed by another, with the same setup. In the history they are manager-1,
+// Run starts the program: it creates a manager on the world's server and passes it to
+// setup, the function that main calls. It returns at once. After a crash or stop
+// another process with the same setup follows. In the history they are manager-1,
 // manager-2 and so on. For replicas, or a second operator, see RunAs.
 func (w *World) Run(setup func(*manager.Manager) error) { w.run("Run", "manager", setup) }
 
-// RunAs is Run for a world of several processes, each with a name of its own, a
-// manager of its own and a network of its own to the one server. What goes wrong
-// with one does not harm the others; Op.In says with which. In the history they
-// are name-1, after a crash name-2, and so on.
+// RunAs is Run for a world of several processes. Each has its own name, manager and
+// network to the server. Faults of one do not affect the others; Op.In chooses one. In
+// the history they are name-1, after a crash name-2, and so on.
 func (w *World) RunAs(name string, setup func(*manager.Manager) error) { w.run("RunAs", name, setup) }
 
 var nameOfProcess = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
@@ -81,7 +80,7 @@ func (w *World) run(called, name string, setup func(*manager.Manager) error) {
 	p.begin()
 }
 
-// programs are all that the scenario has run, in that order.
+// programs returns all programs in the order in which they were run.
 func (w *World) programs() []*program {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -95,7 +94,7 @@ func (w *World) names() (out []string) {
 	return out
 }
 
-// running are the processes that are alive, in the order of their programs.
+// running returns the live processes in the order of their programs.
 func (w *World) running() (out []*process) {
 	for _, p := range w.programs() {
 		if life := p.alive(); life != nil {
@@ -105,7 +104,7 @@ func (w *World) running() (out []*process) {
 	return out
 }
 
-// lives are all processes that there were.
+// lives returns all processes so far.
 func (w *World) lives() (out []*process) {
 	for _, p := range w.programs() {
 		p.mu.Lock()
@@ -115,8 +114,8 @@ func (w *World) lives() (out []*process) {
 	return out
 }
 
-// strayed is what the plan says of processes and kinds that there are not; empty:
-// nothing. known are kinds that there were before.
+// strayed describes processes and kinds in the plan that do not exist; empty: none.
+// known are kinds that existed before.
 func (w *World) strayed(known []schema.GroupKind) string {
 	names := w.names()
 	known = append(known, w.server.Kinds()...)
@@ -131,8 +130,7 @@ func (w *World) strayed(known []schema.GroupKind) string {
 	return ""
 }
 
-// unknownKind says which kind that op names is none of those that are known; empty:
-// none.
+// unknownKind returns a kind that op names and that is not known; empty: none.
 func unknownKind(op Op, known []schema.GroupKind) string {
 	for _, named := range []string{op.Kind, op.When.Write, op.When.Event, kindIn(op.When.Before), kindIn(op.When.After)} {
 		if named == "" || named == "*" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {

@@ -27,7 +27,7 @@ func sound(t *testing.T, h *kit.History) {
 	}
 }
 
-// finds fails t unless the run violates an invariant in these words.
+// finds fails t unless the run violates an invariant with this message.
 func finds(t *testing.T, h *kit.History, invariant, says string) {
 	t.Helper()
 	for _, v := range h.Violations {
@@ -57,7 +57,8 @@ func TestKit_OneSeedHasOneHistory_K1(t *testing.T) {
 	}
 }
 
-// Whatever lasts beyond the fault phase ends with it, though there were changes meanwhile.
+// Faults that last beyond the fault phase end with it, even if there were changes
+// meanwhile.
 func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 	long := time.Hour
 	for _, op := range []kit.Op{
@@ -93,8 +94,8 @@ func TestKit_FaultsEndWithTheirPhase_K3(t *testing.T) {
 	}
 }
 
-// A slow kind is quick again when its time is over, and when the faults end: what changed
-// while it was slow is known then, and what changes later at once.
+// A slow kind is quick again when its time is over, and when the faults end: changes
+// made while it was slow are then published, and later ones at once.
 func TestKit_SlowKindIsQuickAgain_K3(t *testing.T) {
 	for name, cfg := range map[string]kit.Config{
 		"its time is over":      {Faults: kit.Plan{kit.Slow(2*time.Second, 5*time.Second).Of("ConfigMap").At(3 * time.Second)}, FaultPhase: time.Minute},
@@ -121,8 +122,8 @@ func TestKit_SlowKindIsQuickAgain_K3(t *testing.T) {
 	}
 }
 
-// What a debounced source holds back is waited for, and when it is added follows from
-// the seed.
+// Keys that a debounced source holds back count as unrest, and the seed determines when
+// they are added.
 func TestKit_DebouncedKeysComeBeforeTheRest_K4(t *testing.T) {
 	setup := func(mgr *manager.Manager) error {
 		configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
@@ -146,7 +147,7 @@ func TestKit_DebouncedKeysComeBeforeTheRest_K4(t *testing.T) {
 	}
 }
 
-// A program that never comes to rest fails, be it by writes or by retries.
+// A program that never comes to rest fails, because of writes or of retries.
 func TestKit_ComingToRestIsDemanded_K4(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}, Quiesce: time.Minute}, 1, func(w *kit.World) {
 		w.Run(func(mgr *manager.Manager) error {
@@ -261,7 +262,7 @@ func TestKit_TriggersCountWritesAndEvents(t *testing.T) {
 	}
 }
 
-// What must never be is looked for after each change.
+// Never is checked after each change.
 func TestKit_NeverIsAskedAfterEachChange(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}}, 1, func(w *kit.World) {
 		w.Run(setUpCopier)
@@ -280,5 +281,5 @@ func TestKit_NeverIsAskedAfterEachChange(t *testing.T) {
 
 var errThere = errors.New("the copy is there")
 
-// stranger is a type that is in no scheme.
+// stranger is a type that no scheme has.
 type stranger struct{ corev1.ConfigMap }

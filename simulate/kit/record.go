@@ -13,21 +13,21 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// record is how a World writes its history.
+// record collects the history of a World.
 type record struct {
 	mu struct {
 		sync.Mutex
 		events     []Event
 		violations []Violation
-		moved      time.Time // when something last happened that is no rest
-		asked      int       // requests under way, watches not among them
+		moved      time.Time // when something last moved
+		asked      int       // requests in flight, without watches
 		numbers    numbers
 		healed     bool
-		met        map[string]int // how often a trigger's kind came, by operation
+		met        map[string]int // counts of triggers, by operation
 		mirror     mirror
-		ofUser     map[string]bool // UIDs of what the user has written
-		kept       uint64          // a version that no Rewind goes behind
-		misled     bool            // something was hidden that no process finds out by itself
+		ofUser     map[string]bool // UIDs of objects that the user has written
+		kept       uint64          // the lowest version that Rewind may restore
+		misled     bool            // something was hidden that no process detects by itself
 	}
 }
 
@@ -39,7 +39,7 @@ func (r *record) begin() {
 	r.mu.mirror, r.mu.ofUser = newMirror(), map[string]bool{}
 }
 
-// note adds e to the history.
+// note records e.
 func (w *World) note(e Event) {
 	now := time.Now()
 	e.At = now.Sub(w.start)
@@ -56,7 +56,7 @@ func (w *World) note(e Event) {
 	}
 }
 
-// moves reports whether e is no rest.
+// moves reports whether e is movement, so that the run is not at rest.
 func (e Event) moves() bool {
 	switch e.What {
 	case Stored:
@@ -74,14 +74,14 @@ func (w *World) fail(invariant, text string) {
 	r.mu.violations = append(r.mu.violations, Violation{invariant, text, len(r.mu.events) - 1})
 }
 
-// neverFailed reports whether something was the case that must never be.
+// neverFailed reports whether a check of Never has failed.
 func (w *World) neverFailed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.neverWas
 }
 
-// happened is how many events there are.
+// happened returns the number of events.
 func (w *World) happened() int {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
@@ -109,7 +109,7 @@ func (w *World) healed() bool {
 	return w.record.mu.healed
 }
 
-// sinceMove is how long nothing has moved; 0: a request is under way.
+// sinceMove returns how long nothing has moved; 0: a request is in flight.
 func (w *World) sinceMove() time.Duration {
 	r := &w.record
 	r.mu.Lock()
@@ -120,14 +120,14 @@ func (w *World) sinceMove() time.Duration {
 	return time.Since(r.mu.moved)
 }
 
-// lastMove is when something has last moved.
+// lastMove returns when something last moved.
 func (w *World) lastMove() time.Time {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	return w.record.mu.moved
 }
 
-// claim says who made the changes of this instant.
+// claim attributes the changes of this instant to who.
 func (w *World) claim(who string) {
 	at := time.Since(w.start)
 	r := &w.record
@@ -144,8 +144,8 @@ func (w *World) claim(who string) {
 	}
 }
 
-// undoable is how many of the last n revisions can be undone without taking back
-// what the user did, or what has become of that.
+// undoable returns how many of the last n revisions can be undone without undoing
+// changes of the user, or their consequences.
 func (w *World) undoable(n int64) int {
 	now := w.server.Revision()
 	r := &w.record
@@ -154,8 +154,8 @@ func (w *World) undoable(n int64) int {
 	return int(min(n, now-int64(r.mu.kept)))
 }
 
-// mislead notes that from now on a process can hold for true what is not, and
-// has no way to find out.
+// mislead records that from now on a process may hold stale state that it cannot
+// detect.
 func (w *World) mislead() {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
@@ -168,7 +168,7 @@ func (w *World) misled() bool {
 	return w.record.mu.misled
 }
 
-// close gives what was recorded to the history.
+// close copies the record into the history.
 func (w *World) close() {
 	r := &w.record
 	r.mu.Lock()
@@ -177,10 +177,10 @@ func (w *World) close() {
 	w.history.Violations = append(w.history.Violations, r.mu.violations...)
 }
 
-// tracer is told by the server what happens.
+// tracer receives the events of the server.
 type tracer struct{ w *World }
 
-// Asked notes a request, and has happen what is to happen before a write.
+// Asked records a request, and fires faults before a write.
 func (t tracer) Asked(r simulate.Request) {
 	if looksOn(r) {
 		return
@@ -197,7 +197,7 @@ func (t tracer) Asked(r simulate.Request) {
 	}
 }
 
-// Stored notes a revision.
+// Stored records a revision.
 func (t tracer) Stored(c simulate.Change) {
 	e := Event{What: Changed, Kind: c.Kind.String(), Key: keyText(c.Key.Namespace, c.Key.Name), UID: string(c.UID), Version: uint64(c.Version), Count: int(c.Generation), Name: "updated", Holder: c.Holder, Quiet: c.Undone}
 	switch {
@@ -210,18 +210,17 @@ func (t tracer) Stored(c simulate.Change) {
 	t.w.slowly(c)
 	select {
 	case t.w.changed <- struct{}{}:
-	default: // on its way
+	default: // a token is there already
 	}
 }
 
-// Answering says who made what was stored, and has happen what is to happen before the
-// answer.
+// Answering attributes what was stored, and fires faults before the answer.
 func (t tracer) Answering(r simulate.Request) {
 	t.w.claim(r.Client)
 	t.w.met(r, answering)
 }
 
-// Answered notes the end of a request.
+// Answered records the end of a request.
 func (t tracer) Answered(r simulate.Request, code int) {
 	if looksOn(r) {
 		return
@@ -239,12 +238,12 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	}
 }
 
-// Panicked fails the run: to a client it would be nothing but a broken connection.
+// Panicked fails the run: to a client it would only be a broken connection.
 func (t tracer) Panicked(r simulate.Request, value any, stack []byte) {
 	t.w.fail("server", fmt.Sprintf("the simulated server panicked at the %s of %s for %s, which is a fault of package simulate: %v\n%s", r.Verb, r.Path, r.Client, value, stack))
 }
 
-// Sending has happen what is to happen before an event, and notes it.
+// Sending fires faults before an event, and records it.
 func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.alone(r)
 	if e.Type != "BOOKMARK" {
@@ -254,10 +253,10 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.numbered(r)})
 }
 
-// numbers are the requests that are noted, from 1 in the order in which they arrived. The
-// server's own numbers count looks too, and how often a check looks is left to chance.
+// numbers are the numbers of recorded requests, from 1 in the order of arrival. The
+// server's own numbers include reads by checks, whose number is not deterministic.
 type numbers struct {
-	open map[int]int // by the server's
+	open map[int]int // by the server's number
 	last int
 }
 
@@ -278,15 +277,15 @@ func (w *World) forget(r simulate.Request) {
 	delete(w.record.mu.numbers.open, r.Number)
 }
 
-// under counts the requests under way.
+// under adds n to the requests in flight.
 func (w *World) under(n int) {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
 	w.record.mu.asked += n
 }
 
-// alone waits for an instant at which nothing else happens. Watches do: several
-// are told of one change, and end with one fault.
+// alone waits for an instant at which nothing else happens. Watches need it: one change
+// is sent to several, and one fault ends several.
 func (w *World) alone(r simulate.Request) {
 	name := fmt.Sprintf("watch %d", w.numbered(r))
 	w.instants.Rest(w.serving, name, w.draws.UpTo(name, stepping))

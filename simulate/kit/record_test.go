@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// A fault of the server fails the run, and says where it is: to a client it would be
-// one more broken connection.
+// A panic of the server fails the run and names its place: to a client it would be one
+// more broken connection.
 func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
 	w := &World{}
 	tracer{w}.Panicked(simulate.Request{Verb: "list", Path: "/api/v1/pods", Client: "p"}, "index out of range", []byte("goroutine 7:\nread.go:5"))
@@ -27,7 +27,7 @@ func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
 	}
 }
 
-// The election's own Lease is renewed at rest; another Lease is an object like any.
+// The election's own Lease is renewed at rest; other Leases are ordinary objects.
 func TestKit_OnlyTheLeaseOfTheElectionIsNoUnrest(t *testing.T) {
 	w := &World{history: &History{Lease: "ns/l"}}
 	w.record.begin()

@@ -16,14 +16,14 @@ import (
 	"testing"
 )
 
-// report is what the test says of a run that failed: what is violated, the line
-// that replays it, the fewest faults that lead to it, where it parts from a run that is
-// right, and where its history is. least is nil if that was not looked for.
+// report returns the test's message about a failed run: the violations, the line that
+// replays it, the fewest faults that cause it, where it differs from a correct run, and
+// the files of its history. least is nil if the plan was not shrunk.
 func (h *History) report(dir string, least *Shrunk) string {
 	var text strings.Builder
 	for _, v := range h.Violations {
 		fmt.Fprintf(&text, "%s\n", v)
-		if v.Event >= 0 && v.Event < len(h.Events) && h.Events[v.Event].What != Restless { // whose text it has
+		if v.Event >= 0 && v.Event < len(h.Events) && h.Events[v.Event].What != Restless { // the text of Restless repeats it
 			fmt.Fprintf(&text, "    %s\n", h.Events[v.Event])
 		}
 	}
@@ -44,7 +44,7 @@ func (h *History) report(dir string, least *Shrunk) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// Replay is the line that runs this seed again.
+// Replay returns the command line that runs this seed again.
 func (h *History) Replay() string {
 	names := strings.Split(h.Test, "/")
 	if last := len(names) - 1; strings.HasPrefix(names[last], "seed=") {
@@ -56,8 +56,9 @@ func (h *History) Replay() string {
 	return fmt.Sprintf("go test -run '%s' -sim.seed=%#x", strings.Join(names, "/"), h.Seed)
 }
 
-// Differs says where again, another history of the same seed, differs from h, and
-// at which event. Empty: nowhere. What Hash leaves out does not count.
+// Differs describes where again, another history of the same seed, differs from h, and
+// returns the index of the event. Empty: nowhere. Events that Hash ignores do not
+// count.
 func (h *History) Differs(again *History) (how string, event int) {
 	if h.Hash() == again.Hash() {
 		return "", -1
@@ -75,7 +76,7 @@ func (h *History) Differs(again *History) (how string, event int) {
 	return "the other goes on", -1
 }
 
-// compare adds a violation if the same seed has led to another history.
+// compare adds a violation if the same seed has another history.
 func (h *History) compare(again *History) {
 	if how, event := h.Differs(again); how != "" && h.Inexact == "" {
 		h.violate("K1", "the same seed has led to another history: "+how+
@@ -86,8 +87,8 @@ func (h *History) compare(again *History) {
 //go:embed timeline.html
 var timeline string
 
-// Write puts the history into dir, as JSON and as a page for a browser that needs
-// nothing else, and returns the two files.
+// Write writes the history into dir, as JSON and as a self-contained HTML page, and
+// returns the two files.
 func (h *History) Write(dir string) (files []string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -110,7 +111,7 @@ func (h *History) Write(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// page is the time-line.
+// page returns the timeline page.
 func (h *History) page() (string, error) {
 	data, err := json.Marshal(h) // escapes <, > and &, so that no text ends the script
 	if err != nil {
@@ -131,8 +132,8 @@ func plain(r rune) rune {
 	return '_'
 }
 
-// artifacts is where the histories of failing runs go: -sim.out, the test's own
-// directory if go test keeps it (-artifacts), or a new one.
+// artifacts returns the directory for histories of failing runs: -sim.out, the test's
+// artifact directory with -artifacts, or a new one.
 func artifacts(t *testing.T) string {
 	if *outDir != "" {
 		return *outDir

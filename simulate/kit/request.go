@@ -5,7 +5,7 @@ package kit
 
 import "github.com/flyball-dev/flyball/simulate"
 
-// looksOn reports whether r is a look of the scenario, which nobody notices.
+// looksOn reports whether r is a read by the scenario, which is not recorded.
 func looksOn(r simulate.Request) bool { return r.Client == "user" && !r.Writes() }
 
 func kindText(r simulate.Request) string {

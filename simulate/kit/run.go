@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/watchdog"
 )
 
-// run is one run in a bubble of its own. A bubble that cannot end is a violation
-// too: something in it waits for ever.
+// run makes one run in its own bubble. A bubble that cannot end is a violation too: a
+// goroutine in it waits for ever.
 func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
 	seed, nth := ofVariation(seed)
@@ -39,7 +39,7 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History 
 	return h
 }
 
-// probe is what a seed does without faults, or a history if that did not end.
+// probe returns the probe of a seed, or a history if the run did not end.
 func probe(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (probed, *History) {
 	if found, known := cfg.probes.get(seed); known {
 		return found, nil
@@ -53,8 +53,8 @@ func probe(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (probed
 	return found, nil
 }
 
-// probe is the life of a world in which nothing goes wrong, for a look at the writes that
-// there are: it ends when what the scenario does has been reconciled.
+// probe runs the world without faults to find its writes: it ends when the scenario's
+// changes have been reconciled.
 func (w *World) probe(scenario func(*World)) {
 	done := make(chan struct{})
 	w.group.Go(func() {
@@ -67,12 +67,12 @@ func (w *World) probe(scenario func(*World)) {
 	}
 }
 
-// play has a world live in a bubble of its own, and returns its history: h, or another if
-// the bubble was abandoned.
+// play runs a world in its own bubble, and returns its history: h, or another if the
+// bubble was abandoned.
 func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 	var counter atomic.Uint64
 	begun, ended := make(chan string, 1), make(chan string, 1)
-	var name string // of the bubble, as stacks have it
+	var name string // of the bubble, in stacks
 	var bubble sync.WaitGroup
 	bubble.Go(func() {
 		reason := "the bubble could not end: its test has ended the goroutine"
@@ -102,7 +102,7 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 	return h
 }
 
-// live is what happens in the bubble.
+// live runs in the bubble.
 func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
 	w.instants.Count = moved
@@ -116,8 +116,8 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 	w.stop()
 }
 
-// play is the life of a world: what the scenario does while things go wrong, then
-// the healing, the coming to rest, and time alone.
+// play runs a world: the scenario during the fault phase, then healing, coming to rest,
+// and a period of time alone.
 func (w *World) play(scenario func(*World)) {
 	known := w.server.Kinds()
 	healing := w.instants.Place(w.start, w.start.Add(w.cfg.FaultPhase), "heal")
@@ -155,8 +155,8 @@ func (w *World) play(scenario func(*World)) {
 	w.count()
 }
 
-// comeToRest waits until nothing moves any more and all checks of the scenario
-// hold, for the bound at most.
+// comeToRest waits until nothing moves any more and all checks of the scenario hold,
+// within the bound.
 func (w *World) comeToRest() bool {
 	deadline, most := time.Now().Add(w.cfg.Quiesce), w.happened()+mostEvents
 	last := w.start
@@ -173,7 +173,7 @@ func (w *World) comeToRest() bool {
 			}
 		}
 		if time.Now().After(deadline) || w.happened() > most {
-			if !settled { // else it is the checks that fail, and say so
+			if !settled { // else the failing checks report it
 				w.note(Event{What: Restless, Text: why + w.unrest()})
 			}
 			w.check(true)
@@ -188,13 +188,13 @@ func (w *World) comeToRest() bool {
 
 const (
 	polling = 500 * time.Millisecond
-	// still is for how long nothing has moved when it is at rest.
+	// still is how long nothing must have moved at rest.
 	still = 3 * time.Second
-	// mostEvents while coming to rest: who makes more goes round in circles.
+	// mostEvents while coming to rest; a run with more never ends.
 	mostEvents = 100_000
 )
 
-// restless says what moves; empty: nothing.
+// restless describes what moves; empty: nothing.
 func (w *World) restless() string {
 	if since := w.sinceMove(); since < still {
 		return fmt.Sprintf("something happened %v ago", since)
@@ -244,7 +244,7 @@ func (w *World) stop() {
 	synctest.Wait()
 }
 
-// leave ends everything else. The bubble ends after it, if nothing was left.
+// leave ends everything else, after which the bubble can end.
 func (w *World) leave() {
 	w.mu.Lock()
 	w.mu.over = true
@@ -255,7 +255,7 @@ func (w *World) leave() {
 	w.close()
 }
 
-// newHistory is the history of a run that has not begun.
+// newHistory returns the history of a run that has not begun.
 func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
 	h := &History{Test: t.Name(), Seed: seed, Go: runtime.Version(), Plan: plan, Bound: cfg.Quiesce, Audit: cfg.Manager.Informers.Audit, Lease: cfg.lease(), Unguarded: cfg.unguarded(), Converted: cfg.converted(), Inexact: cfg.Inexact}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -269,8 +269,8 @@ func newHistory(t *testing.T, cfg Config, seed uint64, plan Plan) *History {
 	return h
 }
 
-// Run is one run of a seed, whose failures are in the History and not in t. cfg
-// is that of Test. Misuse of cfg is a violation.
+// Run makes one run of a seed. Failures are in the History and do not fail t. cfg is
+// that of Test. Misuse of cfg is a violation.
 func Run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History {
 	t.Helper()
 	if !cfg.completed {

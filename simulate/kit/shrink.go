@@ -12,29 +12,29 @@ import (
 	"time"
 )
 
-// Shrunk is what is left of a run that fails when all that it does not need for that is
-// taken out of its plan.
+// Shrunk is the result of removing all unneeded operations from the plan of a failing
+// run.
 type Shrunk struct {
-	// Least is a run of the same seed that violates the same invariant. Its plan fails no
-	// more if any operation is taken out.
+	// Least is a run of the same seed that violates the same invariant. Without any of
+	// its operations the plan does not fail.
 	Least *History
-	// Good is the nearest run of the seed that violates nothing, with one operation less,
-	// Without. Nil: there is none, as where the seed fails without any fault.
+	// Good is the nearest correct run of the seed, with one operation less, Without.
+	// Nil: there is none, for example because the seed fails without faults.
 	Good    *History
 	Without Op
 	// Runs that it took.
 	Runs int
 
-	of int // operations of the plan at first
+	of int // operations of the original plan
 }
 
-// mostRuns bounds how often a seed is run again to shrink its plan.
+// mostRuns bounds the runs of one shrinking.
 const mostRuns = 60
 
-// Shrink runs the seed of a history that fails again and again, with ever fewer faults,
-// and returns the last run that still violates what h violates first. Faults that come at
-// a rate are taken one by one. cfg and scenario are those of the run. It returns nil if
-// h violates nothing, or cannot be repeated: see Config.Inexact.
+// Shrink repeats the seed of a failing history with ever fewer faults, and returns the
+// last run that still violates the first violated invariant of h. Operations with a
+// rate are split into single faults. cfg and scenario are those of the run. Shrink
+// returns nil if h violates nothing, or cannot be repeated: see Config.Inexact.
 func Shrink(t *testing.T, cfg Config, h *History, scenario func(*World)) *Shrunk {
 	t.Helper()
 	if len(h.Violations) == 0 || h.abandoned || cfg.Inexact != "" || h.Violations[0].Invariant == "misuse" || h.Violations[0].Invariant == "K1" {
@@ -52,14 +52,14 @@ func Shrink(t *testing.T, cfg Config, h *History, scenario func(*World)) *Shrunk
 	return s.out
 }
 
-// shrinking is a Shrink under way.
+// shrinking is the state of Shrink.
 type shrinking struct {
 	out  *Shrunk
 	none *History // without any fault
 	run  func(Plan) *History
 }
 
-// fails runs a plan and takes it if it fails as the first one did.
+// fails runs a plan, and keeps it if it fails like the first.
 func (s *shrinking) fails(p Plan) (h *History, taken bool) {
 	if s.out.Runs >= mostRuns {
 		return nil, false
@@ -76,7 +76,8 @@ func (s *shrinking) fails(p Plan) (h *History, taken bool) {
 	return h, true
 }
 
-// fewer takes operations out, half of them and then one at a time, until each is needed.
+// fewer removes operations, first half of them and then one at a time, until each is
+// needed.
 func (s *shrinking) fewer() {
 	if len(s.out.Least.Plan) == 0 {
 		return
@@ -108,8 +109,8 @@ func (s *shrinking) fewer() {
 	}
 }
 
-// singled has those operations that come at a rate happen at the moments at which they
-// did, and leaves out those of them that are not needed.
+// singled replaces operations with a rate by single ones at the moments at which they
+// happened, and removes those that are not needed.
 func (s *shrinking) singled() {
 	for i := 0; i < len(s.out.Least.Plan); i++ {
 		op := s.out.Least.Plan[i]
@@ -129,13 +130,13 @@ func (s *shrinking) singled() {
 		}
 		if _, taken := s.fails(slices.Concat(s.out.Least.Plan[:i], each, s.out.Least.Plan[i+1:])); taken {
 			s.fewer()
-			i = -1 // places have changed
+			i = -1 // indices have changed
 		}
 	}
 }
 
-// different says where a run first parts from a good one of the same seed, by what was
-// written and what was refused; empty: nowhere.
+// different describes where a run first differs from a good one of the same seed, in
+// writes and refused writes; empty: nowhere.
 func (h *History) different(good *History) string {
 	here, there := h.steps(), good.steps()
 	n := 0
@@ -164,7 +165,7 @@ func (h *History) different(good *History) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// step is a write, or one that was refused.
+// step is a write or a refused write.
 type step struct {
 	at   time.Duration
 	what string
@@ -172,7 +173,8 @@ type step struct {
 
 func (s step) String() string { return fmt.Sprintf("%12s %s", s.at, s.what) }
 
-// steps are what was written, and which writes were refused or lost their answer, by whom.
+// steps returns the writes, and those that were refused or lost their answer, by
+// client.
 func (h *History) steps() (out []step) {
 	for _, e := range h.Events {
 		who := programOf(e.Who)
@@ -196,8 +198,8 @@ func (h *History) steps() (out []step) {
 	return out
 }
 
-// String says what is left of the plan, as it is written in a test, and where the run
-// first parts from one that is right.
+// String returns the shrunk plan in Go syntax, and where the run first differs from a
+// correct one.
 func (s *Shrunk) String() string {
 	var text strings.Builder
 	plan := s.Least.Plan

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// What is left of a plan fails, fails no more without any of its operations, and can be
-// written in a test.
+// A shrunk plan fails, does not fail without any of its operations, and can be pasted
+// into a test.
 func TestKit_PlanIsShrunkToWhatTheFailureNeeds_K9(t *testing.T) {
 	needed := kit.Reject(1, 500).BeforeWrite("update ConfigMap", 2)
 	plan := kit.Plan{
@@ -42,7 +42,8 @@ func TestKit_PlanIsShrunkToWhatTheFailureNeeds_K9(t *testing.T) {
 	finds(t, kit.Run(t, kit.Config{Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("update ConfigMap", 2)}}, 3, forgetfulChanges), "V17", "its copy")
 }
 
-// What needs two faults keeps two, and one that came at a rate comes once.
+// A failure that needs two faults keeps two, and an operation with a rate becomes a
+// single one.
 func TestKit_PlanIsShrunkToTwoThatNeedEachOther_K9(t *testing.T) {
 	down := 100 * time.Millisecond
 	cfg := kit.Config{Faults: kit.Plan{kit.Huge().Rate(0.5), kit.Crash(down).At(time.Second), kit.Cut().At(4 * time.Second), kit.Crash(2 * down).Rate(0.5), kit.Stall(time.Second).Rate(0.3)}}
@@ -71,7 +72,7 @@ func TestKit_PlanIsShrunkToTwoThatNeedEachOther_K9(t *testing.T) {
 	}
 }
 
-// A key that never comes to rest says with what it fails, and what it has asked for.
+// A key that never comes to rest reports its error and its requests.
 func TestKit_RestlessKeySaysWhy_K7(t *testing.T) {
 	h := kit.Run(t, kit.Config{Faults: kit.Plan{}, Quiesce: time.Minute}, 1, func(w *kit.World) {
 		w.Run(func(mgr *manager.Manager) error {
@@ -91,7 +92,7 @@ func TestKit_RestlessKeySaysWhy_K7(t *testing.T) {
 	}
 }
 
-// A failure says where the run parts from one that is right.
+// A failure reports where the run differs from a correct one.
 func TestKit_FailureSaysWhereItPartsFromAGoodRun_K7(t *testing.T) {
 	cfg := kit.Config{Faults: kit.Plan{kit.Reject(1, 500).BeforeWrite("update ConfigMap", 2), kit.Duplicate().At(time.Second)}}
 	h := kit.Run(t, cfg, 3, forgetfulChanges)

@@ -12,15 +12,15 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// slowness is that of a kind whose changes are known late.
+// slowness is the state of a kind with delayed changes.
 type slowness struct {
 	resource schema.GroupResource
 	by       time.Duration
-	faults   int   // that last
+	faults   int   // active
 	known    int64 // revision
 }
 
-// slow has changes of a kind be known so much later, until over is called.
+// slow delays changes of a kind until over is called.
 func (w *World) slow(r schema.GroupResource, by time.Duration) (over func()) {
 	kind, now := w.kindOf(r), w.server.Revision()
 	w.mu.Lock()
@@ -52,7 +52,7 @@ func (w *World) quickAgain(kind string) {
 	}
 }
 
-// slowly has a change be known later, if its kind is slow. It does not block.
+// slowly delays a change if its kind is slow. It does not block.
 func (w *World) slowly(c simulate.Change) {
 	kind := c.Kind.String()
 	w.mu.Lock()
@@ -69,7 +69,7 @@ func (w *World) slowly(c simulate.Change) {
 	})
 }
 
-// catchUp has a revision of a slow kind be known, unless it is slow no more.
+// catchUp publishes a revision of a slow kind, unless it is no longer slow.
 func (w *World) catchUp(kind string, s *slowness, revision int64) {
 	w.mu.Lock()
 	slow := w.mu.slow[kind] == s

@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// enough seeds that fail: the others are not run any more.
+	// enough failing seeds, after which the rest are skipped.
 	enough = 3
-	// One run in so many is done twice, and the first one is.
+	// One run in twiceIn is repeated, including the first.
 	twiceIn = 100
 )
 
-// Test runs scenario once for each seed, each time in a synctest bubble of its own
-// and in a subtest, several at the same time. It fails t with one line for each
-// violation and one that replays the run. Misuse fails it with what to write
-// instead. It returns when all subtests have ended.
+// Test runs scenario once for each seed, each time in its own synctest bubble and
+// subtest, several at the same time. It fails t with one line for each violation and
+// one that replays the run. Misuse fails t with what to write instead. It returns when
+// all subtests have ended.
 func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	t.Helper()
 	first, count, err := cfg.complete(scenario == nil)
@@ -65,9 +65,9 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	workers.Wait()
 }
 
-// Find runs seeds and variations as Test does, from start on and one after the other, until
-// found says of a history that it is the one, and returns it and how many runs that took. If
-// most of them do not find it, it returns nil. Misuse fails t.
+// Find runs seeds and variations as Test does, from start on and one after the other,
+// until found accepts a history, and returns it with the number of runs. After most
+// runs it returns nil. Misuse fails t.
 func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World), found func(*History) bool) (h *History, runs int) {
 	t.Helper()
 	cfg.Seeds = max(most, 1)
@@ -87,7 +87,7 @@ func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World
 	return nil, most
 }
 
-// atOnce is how many tests run at the same time.
+// atOnce returns how many tests run at the same time.
 func atOnce() int {
 	if f := flag.Lookup("test.parallel"); f != nil {
 		if n, err := strconv.Atoi(f.Value.String()); err == nil && n > 0 {
@@ -97,10 +97,9 @@ func atOnce() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// sweep is the order of seeds. Every third place is for a variation of a seed that has shown
-// what no run before it has. Which one that is follows from the histories of earlier places
-// alone, not from when they end: a place knows all of them but those of the last few, which
-// may still run beside it.
+// sweep is the order of seeds. Every third place is for a variation of a seed that has
+// shown something new. The choice depends on the histories of earlier places, not on
+// when they end: it uses all but the last few places, which may still be running.
 type sweep struct {
 	start  uint64
 	count  int
@@ -108,16 +107,16 @@ type sweep struct {
 	mu     struct {
 		sync.Mutex
 		changed *sync.Cond
-		next    int // place
+		next    int // next place
 		due     int // place of the next variation
 		ran     map[int]ran
-		judged  int // places before it
+		judged  int // number of judged places
 		seen    map[string]bool
 		varied  []*origin // in the order of their seeds' places
 	}
 }
 
-// ran is the end of a place.
+// ran is the result of a place.
 type ran struct {
 	seed   uint64
 	traits []string
@@ -126,13 +125,13 @@ type ran struct {
 // origin is a seed that can be varied.
 type origin struct {
 	seed       uint64
-	news       int // traits that it or its variations were the first to have
+	news       int // traits that it or its variations showed first
 	variations int
 }
 
 const (
-	every = 3 // places, of which one is for a variation
-	// beside is how many places before one are not known to it.
+	every = 3 // one of so many places is for a variation
+	// beside is how many places before one may still be running.
 	beside = 8
 )
 
@@ -152,7 +151,7 @@ func (s *sweep) isVariation(place int) bool {
 	return s.varies && place >= beside && place%every == every-1
 }
 
-// fresh is the seed of a place that is for none.
+// fresh returns the seed of a place that is not for a variation.
 func (s *sweep) fresh(place int) uint64 {
 	variations := 0
 	if s.varies {
@@ -161,8 +160,8 @@ func (s *sweep) fresh(place int) uint64 {
 	return s.start + uint64(place-variations)
 }
 
-// seeds yields places and their seeds. Several goroutines can share them. It blocks until
-// what decides on a seed has ended.
+// seeds yields places and their seeds. Several goroutines can share it. It blocks until
+// the runs that decide on a seed have ended.
 func (s *sweep) seeds(yield func(place int, seed uint64) bool) {
 	for {
 		place, seed, ok := s.take()
@@ -192,9 +191,9 @@ func (s *sweep) take() (place int, seed uint64, ok bool) {
 	return place, seed, true
 }
 
-// ended notes what a place has shown; nil: it was not run.
+// ended records the history of a place; nil: it was not run.
 func (s *sweep) ended(place int, h *History) {
-	traits := []string{} // it has ended
+	traits := []string{} // not nil: it has ended
 	if h != nil && s.varies {
 		traits = append(traits, h.traits()...)
 	}
@@ -204,8 +203,8 @@ func (s *sweep) ended(place int, h *History) {
 	s.mu.changed.Broadcast()
 }
 
-// judgeLocked counts the news of all places up to one, in their order, and reports whether
-// all have ended.
+// judgeLocked counts the new traits of all places up to one, in order, and reports
+// whether all have ended.
 func (s *sweep) judgeLocked(upTo int) bool {
 	for ; s.mu.judged <= upTo; s.mu.judged++ {
 		r := s.mu.ran[s.mu.judged]
@@ -231,8 +230,8 @@ func (s *sweep) judgeLocked(upTo int) bool {
 	return true
 }
 
-// varyLocked is the next variation of the seed with most news for each of its variations, of
-// several the last.
+// varyLocked returns the next variation of the seed with most new traits per variation;
+// of several the last.
 func (s *sweep) varyLocked() uint64 {
 	can := slices.DeleteFunc(slices.Clone(s.mu.varied), func(o *origin) bool { return o.variations == mostVariations })
 	best := slices.MaxFunc(can, func(a, b *origin) int {
@@ -246,8 +245,8 @@ func (s *sweep) varyLocked() uint64 {
 	return variation(best.seed, best.variations)
 }
 
-// traits are what a run shows of the program's ways: what its reconciles come to, which
-// writes fail and how, and what is written after what, by whom. They name no object.
+// traits returns what a run shows of the program's behaviour: outcomes of reconciles,
+// failed writes, and sequences of writes, by process. They name no object.
 func (h *History) traits() (out []string) {
 	seen := map[string]bool{}
 	note := func(format string, args ...any) {

@@ -13,13 +13,13 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// shown is a history in which a seed shows what outcome says.
+// shown returns a history in which a seed shows the outcome.
 func shown(seed uint64, outcome string) *History {
 	return &History{Seed: seed, Events: []Event{{What: Ended, Who: "manager-1", Kind: "c", Name: outcome}}}
 }
 
-// sweepBy runs a sweep of 90 places with so many workers, and returns the seeds of its
-// places. Each seed but the variations shows something that depends on it.
+// sweepBy runs a sweep of 90 places with a number of workers, and returns the seeds of
+// its places. Each seed but the variations shows something that depends on it.
 func sweepBy(t *testing.T, workers int, outcome func(uint64) string) map[int]uint64 {
 	t.Helper()
 	s := newSweep(1, 90, true)
@@ -43,7 +43,7 @@ func sweepBy(t *testing.T, workers int, outcome func(uint64) string) map[int]uin
 	return order
 }
 
-// sweepBehind is sweepBy with so many runs that end at the same time, the last one first.
+// sweepBehind is sweepBy with runs that end in batches, the last one first.
 func sweepBehind(pending int, outcome func(uint64) string) map[int]uint64 {
 	s := newSweep(1, 90, true)
 	order := map[int]uint64{}
@@ -66,8 +66,8 @@ func sweepBehind(pending int, outcome func(uint64) string) map[int]uint64 {
 	}
 }
 
-// Which seeds a sweep varies follows from their histories, however many run at the same
-// time, and no run comes twice.
+// The variations of a sweep depend only on histories, however many run at the same
+// time, and no run is repeated.
 func TestSweep_FollowsFromHistoriesAlone_K13(t *testing.T) {
 	outcome := func(seed uint64) string { return fmt.Sprint(chance.Drawn(seed, "outcome", 0) % 40) }
 	want := sweepBy(t, 1, outcome)
@@ -89,7 +89,7 @@ func TestSweep_FollowsFromHistoriesAlone_K13(t *testing.T) {
 	}
 }
 
-// The seed that shows something new is varied next, and again as long as that brings news.
+// A seed that shows something new is varied next, and again as long as that shows more.
 func TestSweep_VariesWhatShowsSomethingNew_K13(t *testing.T) {
 	order := sweepBy(t, 1, func(seed uint64) string {
 		if varied, nth := ofVariation(seed); varied == 5 {
@@ -108,7 +108,7 @@ func TestSweep_VariesWhatShowsSomethingNew_K13(t *testing.T) {
 	}
 }
 
-// A sweep of a plan that no seed decides on has seeds alone.
+// A sweep of a plan without random choices has only seeds.
 func TestSweep_VariesNoPlanThatIsGiven(t *testing.T) {
 	s := newSweep(11, 30, false)
 	for place, seed := range s.seeds {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// explained keys of each process that does not come to rest.
+// explained bounds the keys of each process that are explained.
 const explained = 3
 
-// unrest says of the keys that are not at rest why: how often they have failed, with
-// what, and what their reconciles asked for last.
+// unrest explains the keys that are not at rest: how often they failed, with what
+// error, and the last requests of their reconciles.
 func (w *World) unrest() string {
 	var text strings.Builder
 	for _, p := range w.running() {

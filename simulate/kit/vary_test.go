@@ -10,7 +10,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// without is what a plan has and another has not.
+// without returns the operations of a plan that another lacks.
 func without(plan, other kit.Plan) (out kit.Plan) {
 	texts := map[string]int{}
 	for _, op := range other {
@@ -26,8 +26,8 @@ func without(plan, other kit.Plan) (out kit.Plan) {
 	return out
 }
 
-// A variation has one operation more, one less or one at another moment than its seed, what
-// the user does is the same, and its number alone runs it again.
+// A variation has one operation more, less or at another moment than its seed; the user
+// does the same, and its number alone repeats it.
 func TestKit_VariationChangesOneOperation_K13(t *testing.T) {
 	more, less, moved := 0, 0, 0
 	for seed := uint64(1); seed < 6; seed++ {
@@ -59,7 +59,7 @@ func TestKit_VariationChangesOneOperation_K13(t *testing.T) {
 	}
 }
 
-// userWrites are the keys of what the user writes, and how.
+// userWrites returns the keys that the user writes, and how.
 func userWrites(h *kit.History) (out []string) {
 	for _, e := range h.Events {
 		if e.What == kit.Changed && e.Who == "user" {
@@ -69,8 +69,7 @@ func userWrites(h *kit.History) (out []string) {
 	return out
 }
 
-// Find runs what Test runs until a run is the one that is looked for, which its seed runs
-// again.
+// Find runs what Test runs until a run matches, and its seed repeats that run.
 func TestKit_FindVaries_K13(t *testing.T) {
 	runs := 0
 	h, n := kit.Find(t, kit.Config{}, 100, 30, changes, func(h *kit.History) bool {

@@ -22,14 +22,14 @@ import (
 // Object is an API object of a type in Config.Scheme.
 type Object = informer.Object
 
-// check is a function of the scenario that says what is wrong.
+// check is a function of the scenario that returns what is wrong.
 type check struct {
 	name string
 	f    func() error
 }
 
-// Create creates obj as the user, and fills it with the server's answer. Failure
-// ends the scenario.
+// Create creates obj as the user, and sets it to the server's answer. Failure ends the
+// scenario.
 func (w *World) Create(obj Object) {
 	w.verb("create", obj, func() error { return w.client.Create(w.ctx, obj) })
 }
@@ -39,8 +39,8 @@ func (w *World) Apply(obj Object) {
 	w.verb("apply", obj, func() error { return w.client.Apply(w.ctx, obj, client.FieldOwner("user"), client.Force{}) })
 }
 
-// Edit reads obj, has change change it, and writes it, again if somebody else
-// was faster. change runs each time. Failure ends the scenario.
+// Edit reads obj, calls change to modify it, and writes it; on a conflict it repeats
+// all of that. Failure ends the scenario.
 func (w *World) Edit(obj Object, change func()) {
 	w.verb("edit", obj, func() error {
 		for {
@@ -55,7 +55,7 @@ func (w *World) Edit(obj Object, change func()) {
 	})
 }
 
-// Delete deletes obj as the user. That there is none is no failure.
+// Delete deletes obj as the user. A missing object is not a failure.
 func (w *World) Delete(obj Object) {
 	w.verb("delete", obj, func() error {
 		if err := w.client.Delete(w.ctx, obj); !apierrors.IsNotFound(err) {
@@ -65,8 +65,8 @@ func (w *World) Delete(obj Object) {
 	})
 }
 
-// Get fills obj with what the server has under its name, and reports whether there
-// is such an object. Any other failure ends the scenario.
+// Get reads the object with obj's name into obj, and reports whether it exists. Any
+// other failure ends the scenario.
 func (w *World) Get(obj Object) bool {
 	if w.ended() {
 		return false
@@ -78,7 +78,7 @@ func (w *World) Get(obj Object) bool {
 	return err == nil
 }
 
-// verb does what the user does, at an instant of its own.
+// verb carries out an action of the user at an instant of its own.
 func (w *World) verb(name string, obj Object, do func() error) {
 	if w.ended() {
 		return
@@ -91,10 +91,10 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	}
 }
 
-// Do has a fault happen now, whatever the operation says of when: w.Do(kit.Crash(0)).
-// It has happened when Do returns; what lasts goes on. In a world of several
-// processes op.In says to which. Nothing to which it could happen ends the
-// scenario, as does the end of the fault phase.
+// Do makes a fault happen now, whatever the trigger of the operation:
+// w.Do(kit.Crash(0)). It returns when the fault has begun. In a world of several
+// processes op.In chooses one. If the fault has no subject, or the fault phase is over,
+// the scenario ends.
 func (w *World) Do(op Op) {
 	if w.ended() {
 		return
@@ -120,7 +120,7 @@ func (w *World) Do(op Op) {
 	}
 }
 
-// hint is what to do about err.
+// hint returns advice for err.
 func hint(err error) string {
 	if _, ok := errors.AsType[*informer.NotServedError](err); ok {
 		return "; the server does not serve the kind: give its CRD in Config.CRDs, or the kind in Config.Kinds"
@@ -136,8 +136,8 @@ func hint(err error) string {
 	return ""
 }
 
-// Eventually blocks until f returns nil, and ends the scenario if that is not so
-// within Config.Quiesce. f is asked again and again, ever more rarely.
+// Eventually blocks until f returns nil, and ends the scenario if it does not within
+// Config.Quiesce. The interval between calls of f grows.
 func (w *World) Eventually(f func() error) {
 	deadline := time.Now().Add(w.cfg.Quiesce)
 	for wait := 100 * time.Millisecond; !w.ended(); wait = min(2*wait, rarely) {
@@ -155,14 +155,14 @@ func (w *World) Eventually(f func() error) {
 	}
 }
 
-// Settled has f hold once the faults are over: it must return nil within
-// Config.Quiesce, and still do so after Config.Stay in which only time passes.
+// Settled requires f to hold after the faults: it must return nil within
+// Config.Quiesce, and still after Config.Stay in which only time passes.
 func (w *World) Settled(f func() error) {
 	w.add(f, "settled")
 }
 
-// Never has f return nil at all times: it is asked after each change of the
-// server. It says in its error what is the case and must not be.
+// Never requires f to return nil at all times: it is called after each change of the
+// server. Its error describes the forbidden state.
 func (w *World) Never(f func() error) {
 	w.add(f, "never")
 }
@@ -183,8 +183,8 @@ func (w *World) add(f func() error, what string) {
 	*to = append(*to, check{fmt.Sprintf("%s %d", what, len(*to)+1), f})
 }
 
-// check asks what is to be settled. It notes what each said if last, and returns
-// the first failure.
+// check calls the checks of Settled. It records each result if last, and returns the
+// first failure.
 func (w *World) check(last bool) (failure string) {
 	w.mu.Lock()
 	checks := w.mu.settled
@@ -204,7 +204,7 @@ func (w *World) check(last bool) (failure string) {
 	return failure
 }
 
-// watchNever asks what must never be after each change. What has failed is not asked
+// watchNever calls the checks of Never after each change. A failed check is not called
 // again.
 func (w *World) watchNever() {
 	failed := map[string]bool{}
@@ -230,8 +230,8 @@ func (w *World) watchNever() {
 	}
 }
 
-// giveUp ends all processes for good: what must never be was, nothing that comes after it
-// says more, and it may be long.
+// giveUp ends all processes for good after a check of Never failed: the rest of the run
+// adds nothing and may be long.
 func (w *World) giveUp() {
 	w.mu.Lock()
 	again := w.mu.neverWas
@@ -246,14 +246,14 @@ func (w *World) giveUp() {
 	}
 }
 
-// Helper, Errorf, FailNow and Fatalf let assertion libraries take a World for a
+// Helper, Errorf, FailNow and Fatalf let assertion libraries use a World as a
 // testing.TB.
 func (w *World) Helper() {}
 
-// Errorf fails the run. The scenario goes on.
+// Errorf fails the run. The scenario continues.
 func (w *World) Errorf(format string, args ...any) { w.fail("scenario", fmt.Sprintf(format, args...)) }
 
-// FailNow ends the scenario. It belongs into the scenario's own goroutine.
+// FailNow ends the scenario. Call it in the scenario's own goroutine.
 func (w *World) FailNow() { runtime.Goexit() }
 
 // Fatalf is Errorf and FailNow.
@@ -262,16 +262,16 @@ func (w *World) Fatalf(format string, args ...any) {
 	w.FailNow()
 }
 
-// textOf is what an answer says.
+// textOf returns the text of an answer.
 func textOf(answer *http.Response) string {
 	if answer == nil {
 		return "nothing"
 	}
-	body, _ := io.ReadAll(answer.Body) // of memory
+	body, _ := io.ReadAll(answer.Body) // from memory
 	return fmt.Sprintf("%s: %s", answer.Status, body)
 }
 
 func clone(obj apiruntime.Object) Object { return obj.DeepCopyObject().(Object) }
 
-// rarely is how often is looked while nothing moves.
+// rarely is the poll interval while nothing moves.
 const rarely = 15 * time.Second

@@ -35,7 +35,7 @@ func TestKit_WhatBlocksABubbleOnTheOutsideIsNamed_K12(t *testing.T) {
 		t.Skipf("no other process can be started here: %v", err)
 	}
 	var lock sync.Mutex
-	free := func() { // what stands still goes on, and ends
+	free := func() { // ends the hanging goroutines
 		_ = listener.Close()
 		_ = child.Process.Kill()
 		close(outside)
@@ -89,7 +89,7 @@ func TestKit_WhatBlocksABubbleOnTheOutsideIsNamed_K12(t *testing.T) {
 	}
 }
 
-// A run that takes long, but in which time passes, is left alone.
+// A long run in which time passes is not ended.
 func TestKit_ARunThatGoesOnIsLeftAlone_K12(t *testing.T) {
 	h := Run(t, Config{Faults: Plan{}, patience: 50 * time.Millisecond}, 1, func(w *World) {
 		w.Run(setUp(func(ctx context.Context) error {

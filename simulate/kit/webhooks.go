@@ -23,8 +23,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
-// Listen is where the webhooks of the process are reached, in place of a port. What
-// goes wrong with the network of the process goes wrong with it too.
+// Listen returns the listener of the process's webhooks, in place of a port. Faults of
+// the process's network affect it too.
 func (p *process) Listen(_ context.Context, address string) (net.Listener, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -35,7 +35,7 @@ func (p *process) Listen(_ context.Context, address string) (net.Listener, error
 	return doorway{p.inbound.Listener(), p}, nil
 }
 
-// doorway is the process's end of the network on which it is called.
+// doorway is the process's end of its inbound network.
 type doorway struct {
 	net.Listener
 	p *process
@@ -58,8 +58,8 @@ func (d doorway) Close() error {
 	return d.Listener.Close()
 }
 
-// answers reports whether the process serves a webhook at path, as far as a Service
-// knows: its port is open and it is ready.
+// answers reports whether the process serves a webhook at path, from the view of a
+// Service: its port is open and it is ready.
 func (p *process) answers(path string) bool {
 	p.mu.Lock()
 	open, mgr := p.mu.listens, p.manager
@@ -76,7 +76,7 @@ func (p *process) answers(path string) bool {
 }
 
 // dialWebhook connects the server to a process that serves a webhook, as a Service
-// would. Of several replicas the seed chooses one for each call.
+// would. The seed chooses one of several replicas for each call.
 func (w *World) dialWebhook(ctx context.Context, webhook *url.URL) (net.Conn, error) {
 	ready := slices.DeleteFunc(w.running(), func(p *process) bool { return !p.answers(webhook.Path) })
 	if len(ready) == 0 {
@@ -86,8 +86,7 @@ func (w *World) dialWebhook(ctx context.Context, webhook *url.URL) (net.Conn, er
 	return to.inbound.DialContext(ctx, "tcp", webhook.Host)
 }
 
-// unanswered reports whether the server could not ask a webhook. A person then tries
-// again.
+// unanswered reports whether the server could not call a webhook. A user then retries.
 func unanswered(err error) bool {
 	if err == nil {
 		return false
@@ -96,8 +95,8 @@ func unanswered(err error) bool {
 	return strings.Contains(text, "failed calling webhook") || strings.Contains(text, "conversion webhook for")
 }
 
-// patiently does what the user does, and does it again as long as a webhook that is
-// needed for it cannot be asked.
+// patiently carries out an action of the user, and retries while a required webhook
+// cannot be called.
 func (w *World) patiently(name string, do func() error) error {
 	deadline := time.Now().Add(w.cfg.Quiesce)
 	for {
@@ -138,9 +137,9 @@ func (w *World) installWebhooks() error {
 	return nil
 }
 
-// certify gives the webhooks of all processes a certificate, and has the configurations
-// and CRDs trust it, as cert-manager does in a cluster. A program that makes its own,
-// or brings a directory of them, needs none.
+// certify creates a certificate for the webhooks of all processes, and sets it in
+// configurations and CRDs, as cert-manager does in a cluster. It does nothing for a
+// program that creates its own certificate or has a directory with one.
 func (w *World) certify(t interface{ TempDir() string }) error {
 	var clients []map[string]any
 	for _, object := range slices.Concat(w.cfg.webhooks, w.cfg.definitions) {
@@ -182,7 +181,7 @@ func (w *World) certify(t interface{ TempDir() string }) error {
 	return nil
 }
 
-// converted are the kinds of CRDs with a conversion webhook.
+// converted returns the kinds of CRDs with a conversion webhook.
 func (cfg Config) converted() (kinds []string) {
 	for _, crd := range cfg.definitions {
 		if len(manifest.Clients(crd)) > 0 {
@@ -194,7 +193,7 @@ func (cfg Config) converted() (kinds []string) {
 	return kinds
 }
 
-// copies of objects that several runs share.
+// copies returns copies of objects that several runs share.
 func copies(of []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
 	for _, object := range of {
 		out = append(out, object.DeepCopy())

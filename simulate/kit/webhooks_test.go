@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// setUpJudge is the copier with a webhook that refuses a ConfigMap with a bad word.
+// setUpJudge is the copier with a webhook that rejects a ConfigMap with a bad word.
 func setUpJudge(mgr *manager.Manager) error {
 	webhook.Validate(mgr.Webhooks(), "", func(_ context.Context, _ *webhook.Request, _, cm *corev1.ConfigMap) error {
 		if cm != nil && cm.Data["word"] == "bad" {
@@ -41,7 +41,7 @@ func TestKit_WebhooksAreCalledOverTheSimulatedNetwork_K11(t *testing.T) {
 		}
 		says("before the program runs", create("early", "good"), "connection refused")
 		w.Run(setUpJudge)
-		w.Create(configMap("a", map[string]string{"word": "good"})) // waits until the webhook can be asked
+		w.Create(configMap("a", map[string]string{"word": "good"})) // waits until the webhook can be called
 		says("when the webhook runs", create("bad", "bad"), "a bad word")
 		w.Do(kit.Partition(3 * time.Second))
 		says("while the network is cut in two", create("lost", "good"), "deadline exceeded")

@@ -13,30 +13,30 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// What lies between a process and the network.
+// This file is between a process and the network.
 
-// transport is the process's way to the server.
+// transport returns the process's transport to the server.
 func (p *process) transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := p.network.DialContext(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}
-		if p.heldUntil().After(time.Now()) { // who stands still does not learn that it is connected
+		if p.heldUntil().After(time.Now()) { // a held process does not learn that it is connected
 			p.Step(p.w.ctx, "connect", "")
 		}
 		return conn{c, p}, nil
 	}}
 }
 
-// conn is the process's end of a connection. What arrives while the process
-// stands still is read after that, be it the news that the connection has ended.
+// conn is the process's end of a connection. Data that arrives while the process is
+// held is read afterwards, and so is the end of the connection.
 type conn struct {
 	net.Conn
 	p *process
 }
 
-// Read blocks for what arrives, and while the process stands still.
+// Read blocks for data, and while the process is held.
 func (c conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.p.heldUntil().After(time.Now()) {
@@ -45,8 +45,8 @@ func (c conn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pace has what is sent arrive within a fifth of a millisecond, and nothing while
-// the process stands still.
+// pace makes data arrive within a fifth of a millisecond, and none while the process is
+// held.
 func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 	if until := p.heldUntil(); until.After(earliest) {
 		earliest = until
@@ -57,8 +57,8 @@ func (p *process) pace(line string, nth int, earliest time.Time) time.Time {
 
 const latency = 200 * time.Microsecond
 
-// sender gives each request an instant of its own, and one that ends as the process
-// stops another.
+// sender gives each request its own instant, and another to one that ends as the
+// process stops.
 type sender struct {
 	p    *process
 	next *http.Transport
@@ -78,14 +78,14 @@ func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer, err := s.next.RoundTrip(r)
 	s.p.asked(r, answer, err)
-	if err != nil { // of the context or of the client's own timer, whichever was the quicker
+	if err != nil { // from the context or the client's own timer, whichever is first
 		s.p.apart(what)
 	}
 	return answer, err
 }
 
-// leaves has happen what is to happen to the process before it sends a write, and returns
-// why it is not sent then.
+// leaves fires the faults before the process sends a write, and returns why the write
+// is not sent, if so.
 func (p *process) leaves(r *http.Request) error {
 	if r.Method == http.MethodGet {
 		return nil
@@ -105,5 +105,5 @@ func (p *process) leaves(r *http.Request) error {
 	return nil
 }
 
-// CloseIdleConnections gives connections back.
+// CloseIdleConnections closes idle connections.
 func (s *sender) CloseIdleConnections() { s.next.CloseIdleConnections() }

@@ -22,10 +22,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
-// World is one run: a server, the programs under test, and time of its own. A
-// scenario gets it, and uses it from its own goroutine; checks run in others. All
-// methods are safe for concurrent use, and those that change something block for
-// a moment of virtual time.
+// World is one run: a server, the programs under test, and virtual time. The scenario
+// uses it in its own goroutine; checks run in others. All methods are safe for
+// concurrent use, and those that change something block for a moment of virtual time.
 type World struct {
 	t        interface{ Error(args ...any) }
 	cfg      Config
@@ -45,14 +44,14 @@ type World struct {
 	mu struct {
 		sync.Mutex
 		programs []*program
-		did      map[string]int // how often Do did what
-		stopping bool           // no process begins any more
+		did      map[string]int // counts of Do, by verb
+		stopping bool           // no process starts any more
 		over     bool
-		until    time.Time // everything stands still until then
-		stood    time.Time // it last did
+		until    time.Time // everything is held until then
+		stood    time.Time // end of the last hold
 		settled  []check
 		never    []check
-		neverWas bool // one has failed
+		neverWas bool // a check of Never has failed
 		slow     map[string]*slowness
 	}
 	history *History
@@ -73,7 +72,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 	return w
 }
 
-// open makes the server with what is there at the start.
+// open creates the server with the initial objects.
 func (w *World) open(t *testing.T) error {
 	w.server = simulate.New(simulate.Options{
 		Kinds: w.cfg.Kinds, Namespaces: w.cfg.Namespaces, Seed: w.seed, Tracer: tracer{w}, DialWebhook: w.dialWebhook,
@@ -86,7 +85,7 @@ func (w *World) open(t *testing.T) error {
 	if w.client, err = client.New(&rest.Config{Host: "http://simulated", Transport: w.server.Direct("user")}, w.scheme, client.Options{}); err != nil {
 		return err
 	}
-	for _, obj := range w.server.Objects(schema.GroupResource{Resource: "services"}) { // of the cluster's own, from before anybody was told
+	for _, obj := range w.server.Objects(schema.GroupResource{Resource: "services"}) { // the cluster's own, from before the Tracer was set
 		v, _ := strconv.ParseUint(obj.GetResourceVersion(), 10, 64)
 		w.note(Event{What: Changed, Who: "cluster", Kind: "Service", Name: "created", Key: keyText(obj.GetNamespace(), obj.GetName()), UID: string(obj.GetUID()), Version: v})
 	}
@@ -118,9 +117,9 @@ func (w *World) open(t *testing.T) error {
 	return nil
 }
 
-// heal ends all faults, for good. What was lost stays lost: connections in a black
-// hole stay silent. What no process finds out by itself a person brings back, as
-// the documentation of a restore says: all are started anew.
+// heal ends all faults for good. What was lost stays lost: connections in a black hole
+// stay silent. Processes with state that they cannot detect as stale are restarted, as
+// the documentation of a restore requires.
 func (w *World) heal() {
 	if !w.record.heal() {
 		return
@@ -135,7 +134,7 @@ func (w *World) heal() {
 		if life != nil && w.misled() {
 			w.pause()
 			life.crash()
-			w.pause() // what ends of it has an instant before the next one starts
+			w.pause() // gives its end an instant before the next one starts
 			life = nil
 		}
 		if life != nil {
@@ -147,12 +146,12 @@ func (w *World) heal() {
 	w.note(Event{What: Healed})
 }
 
-// pause is the shortest time, in which all that can go on does.
+// pause waits the shortest time, in which everything that can run does.
 func (w *World) pause() {
 	w.instants.Rest(w.ctx, "pause", 0)
 }
 
-// hold has everything stand still for a time.
+// hold suspends everything for a time.
 func (w *World) hold(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,7 +165,7 @@ func (w *World) stood() time.Time {
 	return w.mu.stood
 }
 
-// within is d from now, or the end of the faults if that is before.
+// within returns d from now, or the end of the faults if that is earlier.
 func (w *World) within(d time.Duration) time.Time {
 	if end := w.start.Add(w.cfg.FaultPhase); time.Until(end) < d {
 		return end
@@ -180,14 +179,14 @@ func (w *World) heldUntil() time.Time {
 	return w.mu.until
 }
 
-// stops reports whether the run ends, so that no process is to begin.
+// stops reports whether the run ends, so that no process must start.
 func (w *World) stops() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.stopping
 }
 
-// ended reports that the run is over, and fails the test for that.
+// ended reports that the run is over, and fails the test if so.
 func (w *World) ended() bool {
 	w.mu.Lock()
 	over := w.mu.over
@@ -200,19 +199,19 @@ func (w *World) ended() bool {
 
 func (w *World) kindOf(r schema.GroupResource) string { return w.server.KindOf(r).String() }
 
-// Server is the world's server, for its fault verbs and for a look at what is
+// Server returns the world's server, for its fault methods and for reading what is
 // stored.
 func (w *World) Server() *simulate.Server { return w.server }
 
-// Client is the user's: no fault harms it. It reads what the server has now.
+// Client returns the user's client, which no fault affects. It reads the current state.
 func (w *World) Client() *client.Client { return w.client }
 
-// Seed of the run, without the number of a variation: what is drawn from it is the same in
-// each.
+// Seed returns the seed of the run, without the number of a variation: draws are the
+// same in each variation.
 func (w *World) Seed() uint64 { return w.seed }
 
-// Draw is a number in [0, n) by what it is for and how often that came. Draws of
-// one name do not move those of another. It is 0 if n is below 1.
+// Draw returns a number in [0, n), by name and by how often that name was drawn. Draws
+// of one name do not affect those of another. It is 0 if n is below 1.
 func (w *World) Draw(name string, n int) int {
 	return int(w.draws.Next("scenario "+name) % uint64(max(n, 1)))
 }
@@ -224,5 +223,5 @@ func (w *World) Sleep(d time.Duration) {
 	}
 }
 
-// Wait lets everything happen that is due at this moment.
+// Wait lets everything happen that is due now.
 func (w *World) Wait() { synctest.Wait() }

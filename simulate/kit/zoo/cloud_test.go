@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// cloud is what a Store has outside of the cluster: buckets. It outlives the processes,
-// and fails now and then.
+// cloud is the part of a Store outside the cluster: buckets. It outlives the processes,
+// and sometimes fails.
 type cloud struct {
 	fails func(token string) bool
 	mu    struct {
@@ -29,8 +29,8 @@ func newCloud(fails func(token string) bool) *cloud {
 
 var errCloud = errors.New("the cloud is busy")
 
-// create makes a bucket and returns its ID: that of the bucket which has the token
-// already, if there is one and it is asked for.
+// create creates a bucket and returns its ID. Unless anew is set, it returns an
+// existing bucket with the token.
 func (c *cloud) create(ctx context.Context, token string, anew bool) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -51,8 +51,8 @@ func (c *cloud) create(ctx context.Context, token string, anew bool) (string, er
 	return id, nil
 }
 
-// free deletes the buckets of a token, or the one of an ID. That there is none is no
-// error.
+// free deletes the buckets of a token, or the one with an ID. A missing bucket is not
+// an error.
 func (c *cloud) free(ctx context.Context, token, id string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *cloud) free(ctx context.Context, token, id string) error {
 	return nil
 }
 
-// held are the tokens of all buckets, by ID.
+// held returns the tokens of all buckets, by ID.
 func (c *cloud) held() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func (r *custom[S, T]) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// list is needed by the scheme alone.
+// list is required by the scheme.
 type list[S, T any] struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
@@ -56,13 +56,13 @@ type (
 	page  = custom[pageSpec, pageStatus]
 	store = custom[storeSpec, storeStatus]
 	pool  = custom[poolSpec, poolStatus]
-	// volume stands for a PersistentVolumeClaim, without its protection.
+	// volume represents a PersistentVolumeClaim, without its protection.
 	volume = custom[volumeSpec, struct{}]
 )
 
 type pageSpec struct {
 	Content string `json:"content"`
-	// Flavor of the child cannot be changed: it is made anew.
+	// Flavor of the child is immutable: the child is replaced.
 	Flavor string `json:"flavor"`
 }
 
@@ -111,8 +111,9 @@ func add(s *runtime.Scheme, of schema.GroupVersion, kind string, object, list ru
 	s.AddKnownTypeWithName(of.WithKind(kind+"List"), list)
 }
 
-// current is an error unless obj is still there: what is made for an owner that has gone is
-// collected at once, and made again, for as long as a cache does not hear of the end.
+// current returns an error unless obj still exists: a child of a deleted owner is
+// garbage-collected at once, and created again for as long as the cache has not seen
+// the deletion.
 func current(ctx context.Context, c *client.Client, obj, now informer.Object) error {
 	if err := c.Get(ctx, informer.KeyOf(obj), now); err != nil {
 		return err

@@ -23,8 +23,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// pages keeps for each Page a ConfigMap of its name with its content. The user may add
-// keys to that. A ConfigMap of another flavor is deleted and made anew.
+// pages keeps a ConfigMap with the name and content of each Page. The user may add keys
+// to it. A ConfigMap of another flavor is deleted and created again.
 type pages struct {
 	bug      string
 	pages    informer.Lister[*page]
@@ -33,7 +33,7 @@ type pages struct {
 	scheme   *runtime.Scheme
 
 	mu   sync.Mutex
-	done map[reconcile.Key]int64 // generations, of a bug
+	done map[reconcile.Key]int64 // generations, for a bug
 }
 
 func setUpPages(bug string) func(*manager.Manager) error {
@@ -53,7 +53,7 @@ func setUpPages(bug string) func(*manager.Manager) error {
 	}
 }
 
-// unheard is a client whose writes no informer hears of before the watch tells of them.
+// unheard returns a client whose writes informers see only through their watches.
 func unheard(mgr *manager.Manager) (*client.Client, error) {
 	return client.New(mgr.Config(), mgr.Scheme(), client.Options{})
 }
@@ -77,7 +77,7 @@ func (r *pages) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	}
 	again, err := r.child(ctx, p)
 	if err != nil && r.bug == "error swallowed after part of the work" {
-		err = nil // it is in the log
+		err = nil // only logged
 	}
 	if err != nil || again > 0 {
 		return reconcile.After(again, "the child is made anew"), err
@@ -85,7 +85,7 @@ func (r *pages) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	return reconcile.Result{}, r.report(ctx, p)
 }
 
-// mark has the Page be known as seen, by a patch of all that was read.
+// mark marks the Page as seen, by a patch of everything that was read.
 func (r *pages) mark(ctx context.Context, p *page) error {
 	whole := client.MergePatch(map[string]any{
 		"metadata": map[string]any{"annotations": map[string]string{"zoo.example.dev/seen": fmt.Sprint(p.Spec)}},
@@ -102,7 +102,7 @@ func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err er
 	case err != nil:
 		return 0, err
 	case !metav1.IsControlledBy(child, p) && r.bug != "UID not checked" && r.bug != "no owner":
-		return time.Second, nil // of a Page that was
+		return time.Second, nil // of an earlier Page
 	case child.Data["flavor"] != p.Spec.Flavor:
 		preconditions := client.Preconditions{UID: child.UID, ResourceVersion: child.ResourceVersion}
 		if r.bug == "delete by a stale read" {
@@ -114,7 +114,7 @@ func (r *pages) child(ctx context.Context, p *page) (again time.Duration, err er
 		if err := r.create(ctx, p); err != nil {
 			return 0, err
 		}
-		return time.Second, nil // and look whether it is there
+		return time.Second, nil // check later whether it exists
 	case child.Data["content"] == p.Spec.Content:
 		return 0, nil
 	}
@@ -139,7 +139,7 @@ func (r *pages) create(ctx context.Context, p *page) error {
 	return r.client.Create(ctx, child)
 }
 
-// report writes which generation has been done.
+// report writes the generation that has been reconciled.
 func (r *pages) report(ctx context.Context, p *page) error {
 	if p.Status.ObservedGeneration == p.Generation {
 		return nil
@@ -147,7 +147,7 @@ func (r *pages) report(ctx context.Context, p *page) error {
 	status := informer.Copy(p)
 	if r.bug == "status written from a stale object" {
 		latest := &page{TypeMeta: p.TypeMeta, ObjectMeta: meta(p.Name)}
-		if err := r.client.Get(ctx, informer.KeyOf(p), latest); err != nil { // against conflicts
+		if err := r.client.Get(ctx, informer.KeyOf(p), latest); err != nil { // avoids conflicts
 			return reconcile.IgnoreNotFound(err)
 		}
 		status = latest
@@ -156,11 +156,11 @@ func (r *pages) report(ctx context.Context, p *page) error {
 	return reconcile.IgnoreNotFound(r.client.Status().Update(ctx, status))
 }
 
-// editPages has Pages come, change and go.
+// editPages creates, changes and deletes Pages.
 func editPages(w *kit.World) {
 	flavors := []string{"plain", "rich"}
 	noted := map[string]string{}    // the user's own key of each child
-	wanted := map[string]pageSpec{} // what the user has written last
+	wanted := map[string]pageSpec{} // the last write of the user
 	w.Settled(func() error { return pagesAreRight(w, wanted, noted) })
 	w.Never(func() error { return statusLies(w) })
 	w.Never(neverAnew(w))
@@ -182,7 +182,7 @@ func editPages(w *kit.World) {
 			delete(noted, p.Name)
 		case what == 1:
 			w.Edit(p, func() { p.Spec.Flavor = flavors[i%2] })
-			delete(noted, p.Name) // it goes with the child
+			delete(noted, p.Name) // deleted with the child
 		case what == 2 && p.Status.ObservedGeneration == p.Generation && w.Get(child) && child.Data["flavor"] == p.Spec.Flavor && metav1.IsControlledBy(child, p):
 			w.Edit(child, func() { child.Data["note"] = fmt.Sprint("note ", i) })
 			noted[p.Name] = string(child.UID) + fmt.Sprint("note ", i)
@@ -226,7 +226,7 @@ func pagesAreRight(w *kit.World, wanted map[string]pageSpec, noted map[string]st
 	return nil
 }
 
-// statusLies says which Page says that it is done and is not.
+// statusLies names a Page whose status claims to be current and is not.
 func statusLies(w *kit.World) error {
 	for p, err := range client.List[*page](context.Background(), w.Client()) {
 		if err != nil || p.Status.ObservedGeneration != p.Generation {
@@ -243,12 +243,12 @@ func statusLies(w *kit.World) error {
 	return nil
 }
 
-// neverAnew says which child was made anew though it was made for what is wanted now.
+// neverAnew names a child that was replaced although it matched the wanted generation.
 func neverAnew(w *kit.World) func() error {
 	type past struct {
 		page, child string // UIDs
 		generation  int64
-		made        bool // the child, for this generation
+		made        bool // the child exists for this generation
 	}
 	known := map[string]past{}
 	return func() error {

@@ -28,8 +28,8 @@ import (
 
 const poolLabel = "zoo.example.dev/pool"
 
-// pools keeps for each Pool so many workers, ConfigMaps whose names the server makes, and
-// for each of these a ticket, a Secret of its name.
+// pools keeps a number of workers for each Pool, ConfigMaps with generated names, and
+// for each worker a ticket, a Secret of the same name.
 type pools struct {
 	bug     string
 	pools   informer.Lister[*pool]
@@ -39,8 +39,8 @@ type pools struct {
 	scheme  *runtime.Scheme
 
 	mu     sync.Mutex
-	turn   int                         // of bugs
-	owners map[reconcile.Key]types.UID // of a bug
+	turn   int                         // for bugs
+	owners map[reconcile.Key]types.UID // for a bug
 }
 
 func setUpPools(bug string) func(*manager.Manager) error {
@@ -93,7 +93,7 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 		if r.bug == "surplus counted by a stale read" {
 			r.mu.Lock()
 			r.turn++
-			by := r.turn % len(workers) // each time others, to be fair
+			by := r.turn % len(workers) // rotates, to be fair
 			r.mu.Unlock()
 			workers = slices.Concat(workers[by:], workers[:by])
 		}
@@ -114,7 +114,7 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	return reconcile.Result{}, r.report(ctx, p, int64(len(workers)))
 }
 
-// of are the workers of a Pool, in the order of their names.
+// of returns the workers of a Pool, sorted by name.
 func (r *pools) of(p *pool) (out []*corev1.ConfigMap) {
 	for one := range r.workers.All() {
 		if one.Namespace != p.Namespace || one.Labels[poolLabel] != p.Name {
@@ -157,7 +157,7 @@ func (r *pools) hire(ctx context.Context, p *pool) (*corev1.ConfigMap, error) {
 	}
 	switch err := r.client.Create(ctx, one); {
 	case apierrors.IsAlreadyExists(err) && r.bug == "names counted in memory":
-		return one, nil // it has been made before
+		return one, nil // created before
 	case err != nil:
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (r *pools) hire(ctx context.Context, p *pool) (*corev1.ConfigMap, error) {
 	return one, nil
 }
 
-// ticket makes that of a worker, if it is missing.
+// ticket creates the ticket of a worker if it is missing.
 func (r *pools) ticket(ctx context.Context, p *pool, one *corev1.ConfigMap) error {
 	if _, err := r.tickets.Get(informer.KeyOf(one)); !apierrors.IsNotFound(err) {
 		return err
@@ -184,7 +184,7 @@ func (r *pools) ticket(ctx context.Context, p *pool, one *corev1.ConfigMap) erro
 	}
 	err := r.client.Create(ctx, ticket)
 	if apierrors.IsAlreadyExists(err) {
-		return nil // the cache has yet to hear of it
+		return nil // the cache lags
 	}
 	return err
 }
@@ -207,8 +207,8 @@ func (r *pools) report(ctx context.Context, p *pool, active int64) error {
 	return reconcile.IgnoreNotFound(r.client.Status().Update(ctx, p))
 }
 
-// editPools has a Pool come, grow, shrink and go. The user waits for what was taken away
-// to be gone before asking for more.
+// editPools creates, grows, shrinks and deletes a Pool. The user waits for removed
+// workers to be gone before asking for more.
 func editPools(w *kit.World) {
 	w.Settled(func() error { return poolsAreRight(w) })
 	w.Never(func() error { return poolLies(w) })
@@ -240,7 +240,7 @@ func editPools(w *kit.World) {
 	}
 }
 
-// staff are the workers by the UID of their Pool.
+// staff returns the workers by the UID of their Pool.
 func staff(w *kit.World) (map[types.UID][]*corev1.ConfigMap, error) {
 	out := map[types.UID][]*corev1.ConfigMap{}
 	for one, err := range client.List[*corev1.ConfigMap](context.Background(), w.Client(), client.InNamespace("default")) {
@@ -284,7 +284,7 @@ func poolsAreRight(w *kit.World) error {
 	return nil
 }
 
-// poolLies says which Pool claims workers that are another's.
+// poolLies names a Pool that claims workers of another.
 func poolLies(w *kit.World) error {
 	workers, err := staff(w)
 	if err != nil {
@@ -298,7 +298,7 @@ func poolLies(w *kit.World) error {
 	return nil
 }
 
-// neverTooFew says which Pool had as many workers as it wants and lost one.
+// neverTooFew names a Pool that had as many workers as it wants and lost one.
 func neverTooFew(w *kit.World) func() error {
 	type past struct {
 		uid        types.UID

@@ -32,9 +32,9 @@ import (
 
 const bucketFinalizer = "zoo.example.dev/bucket"
 
-// stores keeps for each Store a bucket in the cloud, and members, ConfigMaps named
-// store-0 and so on, each with a volume of its name, made in order and taken away in
-// reverse.
+// stores keeps a bucket in the cloud for each Store, and members, ConfigMaps named
+// store-0 and so on, each with a volume of the same name, created in order and removed
+// in reverse.
 type stores struct {
 	bug     string
 	stores  informer.Lister[*store]
@@ -47,7 +47,7 @@ type stores struct {
 	cloud   *cloud
 
 	mu      sync.Mutex
-	buckets map[reconcile.Key]string // IDs, of a bug
+	buckets map[reconcile.Key]string // IDs, for a bug
 }
 
 func setUpStores(bug string, c *cloud) func(*manager.Manager) error {
@@ -113,7 +113,7 @@ func (r *stores) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Re
 	return reconcile.Result{}, reconcile.IgnoreNotFound(r.client.Status().Update(ctx, s))
 }
 
-// bucket makes the bucket, and returns the Store with its ID in the status.
+// bucket creates the bucket, and returns the Store with its ID in the status.
 func (r *stores) bucket(ctx context.Context, s *store) (*store, error) {
 	key := informer.KeyOf(s)
 	if r.bug == "bucket known to memory alone" || r.bug == "clean-up when the deletion is seen" {
@@ -165,7 +165,7 @@ func (r *stores) cleanUp(ctx context.Context, s *store) error {
 	return reconcile.IgnoreNotFound(r.client.SetFinalizers(ctx, s, without))
 }
 
-// forget frees what is remembered of a Store that is gone.
+// forget frees what is remembered of a deleted Store.
 func (r *stores) forget(ctx context.Context, key reconcile.Key) error {
 	r.mu.Lock()
 	id := r.buckets[key]
@@ -179,8 +179,7 @@ func (r *stores) forget(ctx context.Context, key reconcile.Key) error {
 	return nil
 }
 
-// resize makes the members that are missing, in order, and takes away those that are too
-// many, in reverse.
+// resize creates missing members in order, and removes surplus ones in reverse.
 func (r *stores) resize(ctx context.Context, s *store) error {
 	for i := range s.Spec.Size {
 		if err := r.member(ctx, s, i); err != nil {
@@ -202,7 +201,7 @@ func (r *stores) resize(ctx context.Context, s *store) error {
 
 func nth(name string, i int64) string { return fmt.Sprintf("%s-%d", name, i) }
 
-// ordinals are those of the members and volumes that there are.
+// ordinals returns the ordinals of the existing members and volumes.
 func (r *stores) ordinals(s *store) (out []int64) {
 	seen := map[int64]bool{}
 	note := func(obj metav1.Object) {
@@ -222,13 +221,13 @@ func (r *stores) ordinals(s *store) (out []int64) {
 	return out
 }
 
-// member makes one member after its volume.
+// member creates one member after its volume.
 func (r *stores) member(ctx context.Context, s *store, i int64) error {
 	_, err := r.volumes.Get(reconcile.Key{Namespace: s.Namespace, Name: nth(s.Name, i)})
 	_, memberErr := r.members.Get(reconcile.Key{Namespace: s.Namespace, Name: nth(s.Name, i)})
 	if r.bug == "two steps without recovery" {
 		if !apierrors.IsNotFound(memberErr) {
-			return memberErr // and so is its volume
+			return memberErr // the volume exists too
 		}
 		if err := r.make(ctx, s, &corev1.ConfigMap{ObjectMeta: meta(nth(s.Name, i))}); err != nil {
 			return err
@@ -258,8 +257,8 @@ func newVolume(name string) *volume {
 	return &volume{TypeMeta: metav1.TypeMeta{APIVersion: diskVersion.String(), Kind: "Volume"}, ObjectMeta: meta(name), Spec: volumeSpec{1}}
 }
 
-// freeByList deletes the volumes that no Store wants, by the list that a Reflector of
-// client-go begins with: one from the cache of whichever server answers.
+// freeByList deletes the volumes that no Store wants, by the initial list of
+// client-go's Reflector: one from the cache of any server.
 func (r *stores) freeByList(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.host+"/apis/zoo.example.dev/v1/stores?resourceVersion=0", nil)
 	if err != nil {
@@ -291,7 +290,7 @@ func (r *stores) freeByList(ctx context.Context) error {
 	return nil
 }
 
-// editStores has Stores come, grow, shrink and go.
+// editStores creates, grows, shrinks and deletes Stores.
 func editStores(w *kit.World, c *cloud) {
 	w.Settled(func() error { return storesAreRight(w, c) })
 	w.Never(neverLost(w))
@@ -353,7 +352,7 @@ func storesAreRight(w *kit.World, c *cloud) error {
 	return nil
 }
 
-// neverLost says which volume was lost though its Store had what it wants.
+// neverLost names a volume that was lost although its Store was complete.
 func neverLost(w *kit.World) func() error {
 	type past struct {
 		generation int64

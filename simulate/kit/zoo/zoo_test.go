@@ -22,14 +22,14 @@ var (
 	only   = flag.String("zoo.only", "", "measure the bugs alone whose names contain this")
 )
 
-// animal is an operator, and the bugs that can be planted in it.
+// animal is an operator with the bugs that can be planted in it.
 type animal struct {
 	name     string
 	scenario func(bug string) func(*kit.World)
 	bugs     []planted
 }
 
-// planted is a bug, with a seed that finds it.
+// planted is a bug with a seed that finds it.
 type planted struct {
 	name string
 	seed uint64
@@ -86,8 +86,8 @@ var zoo = []animal{
 	}},
 }
 
-// config is all that goes wrong, but that the store is taken back: what is outside of the
-// cluster, and what the checks remember, is not.
+// config has all faults but Rewind: the cloud and the memory of the checks are not
+// rewound.
 func config() kit.Config {
 	return kit.Config{
 		Seeds: 20, Faults: kit.Swarm().Without(kit.Rewind(1)), CRDs: []string{"testdata/crds"}, Scheme: scheme,
@@ -95,7 +95,7 @@ func config() kit.Config {
 	}
 }
 
-// An operator without a bug comes through.
+// An operator without a bug passes.
 func TestZoo_OperatorsWithoutABugAreRight(t *testing.T) {
 	for _, a := range zoo {
 		t.Run(a.name, func(t *testing.T) {
@@ -108,8 +108,8 @@ func TestZoo_OperatorsWithoutABugAreRight(t *testing.T) {
 	}
 }
 
-// Each bug is found with the seed that it is pinned to, or, since a change of Flyball gives a
-// seed another history, with one of the next.
+// Each bug is found with the seed that it is pinned to or, because a change of Flyball
+// changes histories, with one of the next.
 func TestZoo_EachBugIsFound_K10(t *testing.T) {
 	for _, a := range zoo {
 		for _, bug := range a.bugs {
@@ -127,8 +127,8 @@ func TestZoo_EachBugIsFound_K10(t *testing.T) {
 	}
 }
 
-// How many seeds it takes to find each bug, from several first seeds: 50 at the median, and
-// 1000 at most.
+// The number of seeds to find each bug, from several first seeds: at most 50 at the
+// median, and at most 1000.
 func TestZoo_SeedsToFindEachBug(t *testing.T) {
 	if *starts == 0 {
 		t.Skip("make zoo runs it")
@@ -170,11 +170,11 @@ func TestZoo_SeedsToFindEachBug(t *testing.T) {
 // found reports whether a run shows a bug.
 func found(h *kit.History) bool { return slices.ContainsFunc(h.Violations, shows) }
 
-// shows reports whether a violation is of what an operator does: that it lists more often
-// than informers do is no bug.
+// shows reports whether a violation is a bug of an operator: too many lists are not.
 func shows(v kit.Violation) bool { return v.Invariant != "V14" }
 
-// search runs seeds and their variations until one fails; more than -zoo.most: none does.
+// search runs seeds and their variations until one fails, or more than -zoo.most have
+// run.
 func search(t *testing.T, scenario func(*kit.World), start uint64) (int, *kit.History) {
 	h, runs := kit.Find(t, config(), start, *most, scenario, found)
 	if h == nil {
