@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulate is a Kubernetes API server inside the process, with the
-// faults that real servers and networks have.
+// Package simulate is an in-process Kubernetes API server with the faults of real
+// servers and networks.
 //
 //	your code, over rest.Config{Transport: network.Transport()}
 //	   │  HTTP
@@ -44,94 +44,92 @@
 //
 // # Promises
 //
-//	S1  one counter numbers the writes of all kinds; a list names the revision
-//	    it was true at, and a watch from there tells each later change once, in
-//	    order
-//	S2  pages of one list show one revision, however much is written meanwhile
+//	S1  one counter numbers the writes of all kinds; a list names its revision, and
+//	    a watch from there delivers each later change once, in order
+//	S2  pages of one list show one revision, whatever is written meanwhile
 //	S3  an object that leaves a selection is deleted for its watch: the old
 //	    object at the new resourceVersion
-//	S4  a version that is too old is 410, one that is not reached 504 after
-//	    three seconds; a watch from a version that is not reached is silent
-//	S5  all waiting is such that a testing/synctest bubble's clock goes on, and
-//	    after Run nothing is left of it
-//	S6  without a fault verb nothing is lost, doubled, late or refused
-//	S7  a body that cannot be taken is refused in a real server's words, fields
-//	    that the kind does not have are warned of or refused as asked for, and a
-//	    refusal stores nothing; no body makes the server panic
-//	S8  a write of another version than the stored one is a conflict, a write
-//	    that changes nothing is none, and a patch that comes second is tried again
-//	S9  each field knows who wrote it; an apply that takes another's is refused
+//	S4  a version that is too old is 410, one in the future 504 after three seconds;
+//	    a watch from a future version is silent
+//	S5  all waits let the clock of a testing/synctest bubble advance, and after Run
+//	    nothing is left running
+//	S6  without a fault nothing is lost, duplicated, late or refused
+//	S7  an invalid body is refused with a real server's message, unknown fields
+//	    cause a warning or an error as requested, and a refusal stores nothing; no
+//	    body makes the server panic
+//	S8  a write with a stale version is a conflict, a write that changes nothing
+//	    makes no revision, and a patch that loses a race is retried
+//	S9  each field has its owner; an apply that takes another's field is refused
 //	    with each field named, unless it is forced
-//	S10 a status is written through its subresource, all else is not, and the
-//	    generation counts changes of what is not status or metadata
-//	S11 what is deleted stays, marked, while finalizers or its grace keep it, and
-//	    goes with the last of them
-//	S12 a rehearsal (dryRun) answers as the write would, and stores nothing
-//	S13 a CRD that makes no sense is refused in a real server's words; what it
-//	    defines is served from its creation on, changes with it, at which watches
-//	    end and resourceVersions stay, and goes with it, each object told of
-//	S14 an object of a custom kind is what its schema demands, with the defaults,
-//	    without fields that the schema does not have, and by its rules, those of
-//	    transitions too; what was wrong before may stay as it is
-//	S15 a webhook that is configured is asked about each write that its rules,
-//	    selectors and conditions choose; what it patches is stored, what it denies
-//	    is refused in its words, and its silence is what its failure policy says
-//	S16 JSON, YAML, protobuf, tables and metadata alone show one object, asked for
-//	    alone, in a list or told of; what is kept of a form is bounded
-//	S17 objects are selected by the fields that a real server selects their kind
-//	    by, and by those that a CRD names; what comes into such a selection is
-//	    added for its watch, what leaves it deleted
-//	S18 what discovery and the schemas tell of is what is served, from the moment
-//	    that a kind is there until it is gone
-//	S19 each request is of one user, by its certificate, its token or as whom it
-//	    asks to be taken; an unknown or forged token is 401, and a ServiceAccount's
-//	    counts as long as what it is bound to is there
-//	S20 with Authorization nothing goes through that no rule grants, nobody gives
-//	    rights that they do not have, and reviews tell the same
-//	S21 with actors, what loses its owners goes or is let go as was asked for,
-//	    a namespace that is deleted is emptied and ends, and what is to run
-//	    Pods runs them, within its bounds, and says so in its status
-//	S22 one seed and the same requests are one history of actors, and an object
-//	    more or less moves no step of another
-//	S23 with a journal, nobody hears of a change before it is in the file: what was
-//	    acknowledged is there after a crash, and a torn record costs itself alone
-//	S24 a server that listens takes no address but its own machine's, lets in
-//	    nobody without its certificate, and ends with watches open
-//	S25 a manifest as people write them is created, and what is stored, with all
-//	    its defaults, is what a real server stores
-//	S26 a manifest that somebody got wrong is refused with the status that a real
-//	    server answers, and for the same fields
-//	S27 a Pod that falls short of the Pod Security Standard of its namespace is
-//	    refused, and told what it lacks; what falls short of the one that the
-//	    namespace warns about is warned of, and labels that name none are refused
+//	S10 only the status subresource writes the status, and nothing else; the
+//	    generation counts changes outside status and metadata
+//	S11 a deleted object stays, marked, while finalizers or its grace period last,
+//	    and is removed with the last of them
+//	S12 a dry run answers as the write would, and stores nothing
+//	S13 an invalid CRD is refused with a real server's message; its kind is served
+//	    from its creation on, changes with it, which ends watches and keeps
+//	    resourceVersions, and is removed with it, with an event for each object
+//	S14 an object of a custom kind satisfies its schema, has its defaults and no
+//	    unknown fields, and follows its rules, also for transitions; invalid fields
+//	    from before may stay unchanged
+//	S15 a configured webhook is called for each write that its rules, selectors and
+//	    conditions match; its patch is stored, its denial is returned with its
+//	    message, and a failure to answer is handled by its failure policy
+//	S16 JSON, YAML, protobuf, tables and metadata show the same object, in a get, a
+//	    list or a watch; the cache of encoded forms is bounded
+//	S17 objects are selected by the fields that a real server supports for their
+//	    kind, and by those that a CRD declares; for a watch, an object that enters
+//	    such a selection is added, and one that leaves it is deleted
+//	S18 discovery and the schemas list exactly what is served, from the moment a
+//	    kind exists until it is gone
+//	S19 each request has one user, by certificate, token or impersonation; an unknown
+//	    or forged token is 401, and a ServiceAccount's token is valid for as long as
+//	    the object exists that it is bound to
+//	S20 with Authorization only requests that a rule grants pass, no user can grant
+//	    more than its own permissions, and access reviews agree with that
+//	S21 with actors, objects that lose their owners are deleted or orphaned as
+//	    requested, a deleted namespace is emptied and ends, and workloads run Pods,
+//	    within their bounds, and report them in their status
+//	S22 one seed and the same requests give one history of actors, and adding or
+//	    removing an object changes no step of another
+//	S23 with a journal, a change is visible only after it is in the file: acknowledged
+//	    writes survive a crash, and a torn record loses only itself
+//	S24 a listening server uses only addresses of its own machine, accepts only
+//	    clients with its certificate, and can stop while watches are open
+//	S25 an ordinary manifest is accepted, and is stored with all defaults, as a real
+//	    server stores it
+//	S26 an invalid manifest is refused with the status of a real server, and for the
+//	    same fields
+//	S27 a Pod that violates the Pod Security Standard of its namespace is refused
+//	    with the reasons; one that violates the standard to warn about causes a
+//	    warning, and labels that name no standard are refused
 //	S28 the protobuf form of an object is, byte for byte, what its Go type writes
-//	S29 equal parts of stored objects are one piece of memory, and a list is sent
-//	    in parts: it takes no memory as a whole
-//	S30 the Service default/kubernetes, by which Pods reach a server, is there
-//	    from the start, and again after one
-//	S31 parts that the objects of a list have in common are encoded once, and
-//	    what is kept of encoded forms is bounded, however long lists are
+//	S29 equal parts of stored objects share memory, and a list is streamed in parts:
+//	    it is never in memory as a whole
+//	S30 the Service default/kubernetes, by which Pods reach a server, exists from the
+//	    start, and again after a restart
+//	S31 common parts of the objects of a list are encoded once, and the cache of
+//	    encoded forms is bounded, however long lists are
 //
 // # What it is not
 //
-// Some fields of built-in kinds have no rule here, and what controllers and
-// kubelets do is done only by actors, when they run. Without
-// Options.Authorization rights are an open door with a list of what is refused
-// (Deny).
+// Some fields of built-in kinds have no validation here, and the work of controllers and
+// kubelets is done only by actors, if they run. Without Options.Authorization every
+// request is allowed, except those that Deny refuses.
 //
-// Package kit runs a program against it under a seed, with faults by a plan; a
-// Tracer is told what happens, and Heal ends all faults.
+// Package kit runs a program against it with a seed and a plan of faults. A Tracer
+// receives what happens, and Heal ends all faults.
 //
 // # Concurrency
 //
 // New, NewNetwork and Listen start nothing. Run serves until its context ends, and
 // returns when every request has ended; RunActors works until its context ends.
-// All methods are safe for concurrent use; none but Run, RunActors, Accept and
-// DialContext block.
+// All methods are safe for concurrent use; only Run, RunActors, Accept and DialContext
+// block.
 //
 // # Testing
 //
-// The revision log and the journal's records are pure, and held by tables and by a dull model under
-// random programs. All else is driven over HTTP in synctest bubbles, with
-// flyball's own informers as guests.
+// The revision log and the journal's records are pure, and tested with tables and with
+// random programs against a simple model. The rest is tested over HTTP in synctest
+// bubbles, with flyball's own informers as clients.
 package simulate
