@@ -39,6 +39,7 @@ import (
 type family struct {
 	labels []string
 	values map[string][]string // of labels, as far as the scrape has samples
+	sample bool                // the scrape has one
 }
 
 // exposition is what a running manager shows.
@@ -67,7 +68,7 @@ func runManager() (e exposition, err error) {
 		spans := tracetest.NewInMemoryExporter()
 		m, err := manager.New(manager.Options{
 			Config: c.Config, Logger: logr.FromSlogHandler(slog.DiscardHandler),
-			MetricsAddress: "127.0.0.1:0", HealthAddress: "0", MetricsScopes: -1, TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
+			MetricsAddress: "127.0.0.1:0", HealthAddress: "0", TracerProvider: sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)),
 			LeaderElection: &manager.LeaderElection{ID: "website", Namespace: "default"},
 			Webhooks:       webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1, Managed: &webhook.Managed{Namespace: "default", Service: "hooks"}},
 		})
@@ -195,6 +196,7 @@ func scrape(ctx context.Context, m *manager.Manager) (map[string]*family, error)
 			return nil, fmt.Errorf("%s is scraped but not described", name)
 		}
 		for _, sample := range f.GetMetric() {
+			all[name].sample = true
 			for _, l := range sample.GetLabel() {
 				all[name].note(l)
 			}
