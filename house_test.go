@@ -65,11 +65,11 @@ var arrows = map[string][]string{
 
 	// The rooms of the informer, from the bottom up.
 	"informer/internal/base":     {},
-	"informer/internal/encoding": {"internal/ration"},
+	"informer/internal/encoding": {"internal/jsonspan", "internal/ration"},
 	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
 	"informer/internal/gate":     {"internal/simhook"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
-		"informer/listwatch", "internal/answers", "internal/confidential", "internal/ration", "internal/textlog"},
+		"informer/listwatch", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration", "internal/textlog"},
 	"informer/internal/schemas": {"informer/internal/gate", "informer/internal/restclient", "internal/simhook", "internal/textlog"},
 	"informer/internal/store":   {"informer/internal/base", "internal/deque", "internal/vector"},
 	"informer/internal/steps":   {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate"},

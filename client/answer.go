@@ -5,6 +5,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -64,7 +66,7 @@ func open(contentType string, body []byte) (answer, error) {
 			return a, nil
 		}
 		var kind runtime.TypeMeta
-		if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &kind); err != nil {
+		if err := readKind(body, &kind); err != nil {
 			return a, fmt.Errorf("read the answer: %w", err)
 		}
 		a.kind = schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)
@@ -78,6 +80,29 @@ func open(contentType string, body []byte) (answer, error) {
 		return answer{}, fmt.Errorf("read the answer: %w", err)
 	}
 	return answer{kind: envelope.GroupVersionKind(), data: envelope.Raw, protobuf: true}, nil
+}
+
+// readKind reads the kind of an object, even if other parts of it are invalid JSON.
+func readKind(body []byte, kind *runtime.TypeMeta) error {
+	var bad error
+	read := func(value []byte, to *string) bool {
+		*to = ""
+		bad = kjson.UnmarshalCaseSensitivePreserveInts(value, to)
+		return bad == nil
+	}
+	err := jsonspan.EachMember(body, func(key []byte, start, end int) bool {
+		switch string(key) {
+		case "apiVersion":
+			return read(body[start:end], &kind.APIVersion)
+		case "kind":
+			return read(body[start:end], &kind.Kind)
+		}
+		return true
+	})
+	if err != nil {
+		return cmp.Or(kjson.UnmarshalCaseSensitivePreserveInts(body, kind), err) // the decoder says more
+	}
+	return bad
 }
 
 // is reports whether the answer holds the kind. An answer without a kind, such as an

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
@@ -55,7 +56,8 @@ func packed(t *testing.T, f func(w io.Writer, r *http.Request)) *client.Client {
 		_ = z.Close()
 	}))
 	t.Cleanup(server.Close)
-	c, err := client.New(&rest.Config{Host: server.URL}, testScheme(t), client.Options{RetryWithin: -1})
+	// Compressing and reading what is too large takes minutes on a busy machine.
+	c, err := client.New(&rest.Config{Host: server.URL}, testScheme(t), client.Options{RetryWithin: -1, Timeout: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

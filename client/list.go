@@ -6,7 +6,6 @@ package client
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -39,8 +39,11 @@ const (
 //
 // An error comes with the zero T and ends the list, except for an
 // *informer.UndecodableError, which concerns one object: the loop may continue with the
-// others. If the loop is so slow that the server has compacted the list's version, the
-// list ends with an error for which apierrors.IsResourceExpired holds.
+// others. The error has the object's key if its metadata can be read, and its text has the
+// item's place in the list, counted from 0. Invalid JSON between the items is such an error
+// too, unless its end cannot be found. If the loop is so slow that the server has compacted
+// the list's version, the list ends with an error for which apierrors.IsResourceExpired
+// holds.
 func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
@@ -67,8 +70,12 @@ func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) ite
 			}
 			for _, item := range page.items {
 				obj := empty(like)
-				if err := item.into(obj, at.kind); err != nil {
-					if !yield(none, at.wrap(undecodable(at, item, err))) {
+				err := item.into(obj, at.kind)
+				if err == nil && obj.GetName() == "" {
+					err = errors.New("the object has no name")
+				}
+				if err != nil {
+					if !yield(none, at.wrap(undecodable(at, item, fmt.Errorf("item %d of the list: %w", given, err)))) {
 						return
 					}
 				} else if !yield(obj, nil) {
@@ -166,19 +173,29 @@ func (a answer) page() (listPage, error) {
 	if a.protobuf {
 		return a.protobufPage()
 	}
-	var list struct {
-		Metadata metav1.ListMeta   `json:"metadata"`
-		Items    []json.RawMessage `json:"items"`
+	var metadata, items []byte
+	err := jsonspan.EachMember(a.data, func(key []byte, start, end int) bool {
+		switch string(key) {
+		case "metadata":
+			metadata = a.data[start:end]
+		case "items":
+			items = a.data[start:end]
+		}
+		return true
+	})
+	var meta metav1.ListMeta
+	if err == nil && metadata != nil {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(metadata, &meta)
 	}
-	if err := (&ration.Budget{Limit: ration.Page}).JSON(ration.Of(reflect.TypeOf(list)), a.data); err != nil {
-		return listPage{}, tooHeavy(err)
+	page, budget := listPage{token: meta.Continue}, ration.Budget{Limit: ration.Page}
+	if err == nil && items != nil {
+		err = jsonspan.EachElement(items, func(raw []byte) error {
+			page.items = append(page.items, answer{data: raw, discreet: a.discreet})
+			return tooHeavy(budget.Charge(ofItem))
+		})
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(a.data, &list); err != nil {
+	if err != nil {
 		return listPage{}, fmt.Errorf("read the list: %w", err)
-	}
-	page := listPage{token: list.Metadata.Continue, items: make([]answer, len(list.Items))}
-	for i, raw := range list.Items {
-		page.items[i] = answer{data: raw, discreet: a.discreet}
 	}
 	return page, nil
 }
@@ -222,11 +239,30 @@ func (a answer) protobufPage() (listPage, error) {
 	return page, nil
 }
 
-// undecodable returns an error that names the object if its metadata can be decoded.
+// undecodable returns an error that names the object if its metadata can be decoded, even
+// if the rest is invalid JSON.
 func undecodable(at *call, item answer, err error) error {
 	var named metav1.PartialObjectMetadata
 	if item.decode(&named) != nil {
 		named.ObjectMeta = metav1.ObjectMeta{}
+		if !item.protobuf {
+			named.ObjectMeta = item.metadata()
+		}
 	}
 	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Live: true, Err: err}
+}
+
+// metadata reads the metadata of an object that is invalid JSON elsewhere.
+func (a answer) metadata() (meta metav1.ObjectMeta) {
+	_ = jsonspan.EachMember(a.data, func(key []byte, start, end int) bool {
+		if string(key) != "metadata" {
+			return true
+		}
+		part := answer{data: a.data[start:end]}
+		if part.decode(&meta) != nil {
+			meta = metav1.ObjectMeta{}
+		}
+		return false
+	})
+	return meta
 }

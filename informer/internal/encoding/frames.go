@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -142,7 +143,7 @@ func (f *FrameReader) jsonText() ([]byte, error) {
 		if err := f.need(1); err != nil {
 			return nil, err
 		}
-		if f.r = skipSpace(f.Buf[:f.w], f.r); f.r < f.w {
+		if f.r = jsonspan.SkipSpace(f.Buf[:f.w], f.r); f.r < f.w {
 			break
 		}
 	}
@@ -161,7 +162,7 @@ func (f *FrameReader) jsonText() ([]byte, error) {
 		}
 		if next := nextEvent(seen); next > 0 {
 			f.r += next
-			return nil, &GarbledFrame{fmt.Errorf("the watch event does not end: %w", errNotJSON)}
+			return nil, &GarbledFrame{fmt.Errorf("the watch event does not end: %w", jsonspan.ErrNotJSON)}
 		}
 		if end > 0 {
 			f.r += end

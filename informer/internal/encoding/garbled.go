@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"fmt"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 )
 
 const (
@@ -29,7 +31,7 @@ func (g *GarbledFrame) Unwrap() error { return g.Err }
 // garbled starts to skip the rest of a line that does not begin an event.
 func (f *FrameReader) garbled() error {
 	f.skipping = true
-	return &GarbledFrame{fmt.Errorf("not a watch event: %w", errNotJSON)}
+	return &GarbledFrame{fmt.Errorf("not a watch event: %w", jsonspan.ErrNotJSON)}
 }
 
 // skip skips the rest of a garbled line.
@@ -43,7 +45,7 @@ func (f *FrameReader) skip() error {
 		skipped += f.w - f.r
 		f.r = f.w
 		if skipped > mostSkipped {
-			return fmt.Errorf("%d bytes without a watch event: %w", skipped, errNotJSON)
+			return fmt.Errorf("%d bytes without a watch event: %w", skipped, jsonspan.ErrNotJSON)
 		}
 		if err := f.need(1); err != nil {
 			return err

@@ -5,129 +5,12 @@ package encoding
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 
 	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 )
-
-// These functions find where values of a JSON text begin and end. They do not
-// allocate and do not validate the values: the decoder does.
-
-// skipSpace returns the first position from i that is not white space.
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\n' || b[i] == '\r' || b[i] == '\t') {
-		i++
-	}
-	return i
-}
-
-// skipString returns the position after the string at i, or -1 if it does not
-// end.
-func skipString(b []byte, i int) int {
-	for at := i + 1; at < len(b); {
-		n := bytes.IndexByte(b[at:], '"')
-		if n < 0 {
-			return -1
-		}
-		end := at + n
-		escapes := 0
-		for end-1-escapes >= at && b[end-1-escapes] == '\\' {
-			escapes++
-		}
-		if escapes%2 == 0 {
-			return end + 1
-		}
-		at = end + 1
-	}
-	return -1
-}
-
-// SkipValue returns the position after the value at i, or -1 if there is none
-// or it does not end.
-func SkipValue(b []byte, i int) int {
-	if i >= len(b) {
-		return -1
-	}
-	switch b[i] {
-	case '"':
-		return skipString(b, i)
-	case '{', '[':
-		return skipNested(b, i)
-	}
-	start := i
-	for i < len(b) && bytes.IndexByte([]byte(" \n\r\t,:{}[]\""), b[i]) < 0 {
-		i++
-	}
-	if i == start {
-		return -1
-	}
-	return i
-}
-
-func skipNested(b []byte, i int) int {
-	depth := 0
-	for i < len(b) {
-		switch b[i] {
-		case '"':
-			if i = skipString(b, i); i < 0 {
-				return -1
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		i++
-	}
-	return -1
-}
-
-var errNotJSON = errors.New("not the JSON text that was expected")
-
-// eachMember calls f for each member of the object at the start of b, with the
-// raw key without quotes and the bounds of its value, until f returns false.
-func eachMember(b []byte, f func(key []byte, start, end int) bool) error {
-	i := skipSpace(b, 0)
-	if i >= len(b) || b[i] != '{' {
-		return errNotJSON
-	}
-	i = skipSpace(b, i+1)
-	if i < len(b) && b[i] == '}' {
-		return nil
-	}
-	for i < len(b) && b[i] == '"' {
-		keyEnd := skipString(b, i)
-		if keyEnd < 0 {
-			return errNotJSON
-		}
-		key := b[i+1 : keyEnd-1]
-		i = skipSpace(b, keyEnd)
-		if i >= len(b) || b[i] != ':' {
-			return errNotJSON
-		}
-		start := skipSpace(b, i+1)
-		end := SkipValue(b, start)
-		if end < 0 {
-			return errNotJSON
-		}
-		if !f(key, start, end) {
-			return nil
-		}
-		i = skipSpace(b, end)
-		if i < len(b) && b[i] == '}' {
-			return nil
-		}
-		if i >= len(b) || b[i] != ',' {
-			return errNotJSON
-		}
-		i = skipSpace(b, i+1)
-	}
-	return errNotJSON
-}
 
 // jsonList is a list with undecoded objects. Its slices are parts of the input.
 type jsonList struct {
@@ -138,7 +21,7 @@ type jsonList struct {
 
 // SplitJSONList splits a list into its members.
 func SplitJSONList(body []byte) (l jsonList, err error) {
-	err = eachMember(body, func(key []byte, start, end int) bool {
+	err = jsonspan.EachMember(body, func(key []byte, start, end int) bool {
 		switch string(key) {
 		case "apiVersion":
 			l.APIVersion = bytes.Trim(body[start:end], "\"")
@@ -157,59 +40,9 @@ func SplitJSONList(body []byte) (l jsonList, err error) {
 	return l, nil
 }
 
-// EachElement calls f with each element of an array until f returns an error.
-// null has no elements.
-func EachElement(array []byte, f func(element []byte) error) error {
-	if bytes.Equal(array, []byte("null")) {
-		return nil
-	}
-	if len(array) == 0 || array[0] != '[' {
-		return errNotJSON
-	}
-	i := skipSpace(array, 1)
-	if i < len(array) && array[i] == ']' {
-		return nil
-	}
-	for {
-		end := SkipValue(array, i)
-		next := skipSpace(array, max(end, i))
-		if end < 0 || next >= len(array) || array[next] != ',' && array[next] != ']' {
-			// Invalid JSON: treat everything up to the next comma as one
-			// element.
-			if end = elementEnd(array, i); end < 0 {
-				return fmt.Errorf("after %d bytes of the list's items: %w", i, errNotJSON)
-			}
-			next = end
-		}
-		if err := f(array[i:end]); err != nil {
-			return err
-		}
-		if array[next] == ']' {
-			return nil
-		}
-		i = skipSpace(array, next+1)
-	}
-}
-
-// elementEnd returns where the element at i ends: at the next comma or bracket
-// outside strings, objects and arrays. -1: none.
-func elementEnd(array []byte, i int) int {
-	for i >= 0 && i < len(array) {
-		switch array[i] {
-		case ',', ']':
-			return i
-		case '"', '{', '[':
-			i = SkipValue(array, i)
-		default:
-			i++
-		}
-	}
-	return -1
-}
-
 // SplitJSONEvent returns the type and the object of a watch event.
 func SplitJSONEvent(frame []byte) (typ, object []byte, err error) {
-	err = eachMember(frame, func(key []byte, start, end int) bool {
+	err = jsonspan.EachMember(frame, func(key []byte, start, end int) bool {
 		switch string(key) {
 		case "type":
 			typ = bytes.Trim(frame[start:end], "\"")
@@ -251,7 +84,7 @@ func SplitCompactEvent(frame []byte) (typ, object []byte, ok bool) {
 // unchanged.
 func CutManagedFields(object []byte) []byte {
 	metaStart, metaEnd := -1, -1
-	_ = eachMember(object, func(key []byte, start, end int) bool {
+	_ = jsonspan.EachMember(object, func(key []byte, start, end int) bool {
 		if string(key) != "metadata" {
 			// Objects have their kind first and then their metadata; searching
 			// further is not worth the time.
@@ -265,7 +98,7 @@ func CutManagedFields(object []byte) []byte {
 	}
 	meta := object[metaStart:metaEnd]
 	cutStart, cutEnd := -1, -1
-	_ = eachMember(meta, func(key []byte, start, end int) bool {
+	_ = jsonspan.EachMember(meta, func(key []byte, start, end int) bool {
 		if string(key) != "managedFields" {
 			return true
 		}
@@ -298,7 +131,7 @@ func JSONKind(raw []byte) (apiVersion, kind string) {
 // GarbledIdentity reads the identity of an object that is not valid JSON, if
 // its metadata is.
 func GarbledIdentity(raw []byte) (id Identity) {
-	_ = eachMember(raw, func(key []byte, start, end int) bool {
+	_ = jsonspan.EachMember(raw, func(key []byte, start, end int) bool {
 		if string(key) != "metadata" {
 			return true
 		}

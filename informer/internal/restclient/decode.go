@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/encoding"
 	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -131,7 +132,7 @@ func (d *Decoder[T]) jsonPage(body []byte, budget *ration.Budget) (page listwatc
 	}
 	// A list whose items lack their kind must itself be of the kind.
 	named, strangers := !d.isList(apiVersion, kind), false
-	err = encoding.EachElement(list.Items, func(raw []byte) error {
+	err = jsonspan.EachElement(list.Items, func(raw []byte) error {
 		item := d.jsonItem(raw, named, budget)
 		strangers = strangers || item.Anomaly != base.Sound
 		if IsUnreadable(item) {

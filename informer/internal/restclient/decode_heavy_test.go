@@ -21,6 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 	"github.com/flyball-dev/flyball/informer/listwatch"
 	"github.com/flyball-dev/flyball/internal/hostile"
+	"github.com/flyball-dev/flyball/internal/jsonspan"
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
@@ -208,7 +209,7 @@ func corpus[T base.Object](t *testing.T) {
 }
 
 // splits says whether the end of an object can be found in its bytes.
-func splits(object []byte) bool { return encoding.SkipValue(object, 0) == len(object) }
+func splits(object []byte) bool { return jsonspan.SkipValue(object, 0) == len(object) }
 
 func report[T base.Object](t *testing.T, by, name string, items []listwatch.Item[T]) {
 	t.Helper()
