@@ -17,17 +17,17 @@ import (
 // shortestResync is client-go's lower bound of a handler's resync period.
 const shortestResync = time.Second
 
-// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a period
-// of the handler's own; 0 is none.
+// AddEventHandlerWithResyncPeriod is AddEventHandlerWithOptions with a resync
+// period for the handler; 0: none.
 func (s *SharedIndexInformer[T]) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{ResyncPeriod: &period})
 }
 
-// AddEventHandlerWithOptions has h called with every event from now on, first
-// with the present objects. A resync period is honoured whatever the informer's
-// own is, down to a second, and spread by up to a tenth. What is to be said of
-// the handler is said to the Logger of opts, else to the informer's. After the
-// informer's end it is an error.
+// AddEventHandlerWithOptions calls h with every event from now on, starting
+// with the present objects. A resync period applies regardless of the
+// informer's own; it is at least a second and has a jitter of a tenth. Messages
+// about the handler go to the Logger of opts, else to the informer's. It is an
+// error after the informer's end.
 func (s *SharedIndexInformer[T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if h == nil {
 		return nil, fmt.Errorf("add handler to the informer of %s: %w", s.informer, errNilHandler)
@@ -60,7 +60,7 @@ func (s *SharedIndexInformer[T]) stoppedError() error {
 	return fmt.Errorf("add handler to the informer of %s: it has stopped already", s.informer)
 }
 
-// loggerOf is the logger that a handler comes with, if it does.
+// loggerOf returns the logger in opts, or the zero Logger.
 func loggerOf(opts cache.HandlerOptions) logr.Logger {
 	if opts.Logger == nil {
 		return logr.Logger{}
@@ -68,8 +68,8 @@ func loggerOf(opts cache.HandlerOptions) logr.Logger {
 	return *opts.Logger
 }
 
-// resyncOf is the period in the terms of informer.HandlerOptions, where 0 is
-// the informer's own and less is never.
+// resyncOf converts period to informer.HandlerOptions, where 0 is the
+// informer's own period and a negative one is never.
 func resyncOf(period *time.Duration) time.Duration {
 	switch {
 	case period == nil:
@@ -94,13 +94,13 @@ func deliver[T informer.Object](h cache.ResourceEventHandler, e informer.Event[T
 	}
 }
 
-// registration is a handler's place in an informer.
+// registration is one handler of an informer.
 type registration struct {
-	owner    any // the SharedIndexInformer
+	owner    any
 	name     string
 	handler  *informer.Registration
 	shutdown chan struct{}
-	state    atomic.Uint32 // of calling and removed
+	state    atomic.Uint32 // calling and removed
 }
 
 const (
@@ -125,7 +125,7 @@ func (r *registration) enter() bool { return r.state.CompareAndSwap(0, calling) 
 
 func (r *registration) leave() {
 	if !r.state.CompareAndSwap(calling, 0) {
-		close(r.shutdown) // it has been removed meanwhile
+		close(r.shutdown) // removed meanwhile
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// ErrReadOnly is what the writing methods of a cache.Store return.
+// ErrReadOnly is returned by the writing methods of a cache.Store.
 var ErrReadOnly = errors.New("the store is read-only: the informer alone writes to it; write to the API server and the store follows")
 
-// indexer is the read side of an informer as a cache.Indexer.
+// indexer presents the read interface of an informer as a cache.Indexer.
 type indexer[T informer.Object] struct {
 	informer *informer.SharedInformer[T]
 	lister   informer.Lister[T]
@@ -37,7 +37,7 @@ func newIndexer[T informer.Object](i *informer.SharedInformer[T]) *indexer[T] {
 	return x
 }
 
-// keyOf is key as client-go writes it.
+// keyOf returns key in client-go's form.
 func keyOf(key informer.Key) string {
 	if key.Namespace == "" {
 		return key.Name
@@ -49,7 +49,7 @@ func (x *indexer[T]) readOnly(what string) error {
 	return fmt.Errorf("%s %s: %w", what, x.informer, ErrReadOnly)
 }
 
-// The methods that would write.
+// The writing methods.
 
 func (x *indexer[T]) Add(any) error               { return x.readOnly("add to the store of") }
 func (x *indexer[T]) Update(any) error            { return x.readOnly("update the store of") }
@@ -63,7 +63,7 @@ func (x *indexer[T]) LastStoreSyncResourceVersion() string { return x.informer.R
 func (x *indexer[T]) List() []any {
 	objects, err := x.lister.List(informer.QueryOptions{Unsynced: true})
 	if err != nil {
-		return []any{} // there is no such error without an index
+		return []any{} // no such error without an index
 	}
 	out := make([]any, len(objects))
 	for i, obj := range objects {
@@ -101,12 +101,12 @@ func (x *indexer[T]) GetByKey(key string) (item any, exists bool, err error) {
 		return nil, false, nil
 	}
 	if u, ok := errors.AsType[*informer.UndecodableError](err); ok && u.Refused && any(obj) != any(*new(T)) {
-		return obj, true, nil // as client-go, which keeps what its transform has accepted
+		return obj, true, nil // client-go too keeps what its transform accepted
 	}
 	return nil, false, err
 }
 
-// absent: client-go knows no difference between these.
+// absent reports whether client-go would treat err as a missing object.
 func absent(err error) bool {
 	_, outOfScope := errors.AsType[*informer.OutOfScopeError](err)
 	_, notSynced := errors.AsType[*informer.NotSyncedError](err)
@@ -138,7 +138,7 @@ func (x *indexer[T]) ByIndex(name, value string) ([]any, error) {
 	return x.byIndex(name, []string{value})
 }
 
-// byIndex is what is known, as client-go gives it, also before the first list.
+// byIndex returns what is known, even before the first list, as client-go does.
 func (x *indexer[T]) byIndex(name string, values []string) ([]any, error) {
 	out := make([]any, 0, 16)
 	if len(values) == 0 {
@@ -162,7 +162,7 @@ func (x *indexer[T]) byIndex(name string, values []string) ([]any, error) {
 		}
 		objects, err := x.lister.List(informer.QueryOptions{Namespace: namespace, Unsynced: true})
 		if err != nil {
-			continue // client-go knows no such reason; there is nothing
+			continue // client-go returns nothing in this case
 		}
 		for _, obj := range objects {
 			out = append(out, obj)
@@ -193,7 +193,7 @@ func (x *indexer[T]) ListIndexFuncValues(name string) []string {
 	}
 	values, err := x.lister.IndexValues(name)
 	if err != nil {
-		return nil // as client-go, for an index that is not there
+		return nil // client-go's result for a missing index
 	}
 	return values
 }
@@ -210,7 +210,7 @@ func (x *indexer[T]) GetIndexers() cache.Indexers {
 	return maps.Clone(x.mu.indexers)
 }
 
-// AddIndexers adds indexes over what is there and what comes.
+// AddIndexers adds indexes over present and future objects.
 func (x *indexer[T]) AddIndexers(indexers cache.Indexers) error {
 	if isClosed(x.informer.Ended()) {
 		return fmt.Errorf("add indexers to the informer of %s: it has stopped already", x.informer)
@@ -230,7 +230,7 @@ func (x *indexer[T]) AddIndexers(indexers cache.Indexers) error {
 		err := x.informer.AddIndex(name, indexFunc[T](indexers[name]))
 		first = cmp.Or(first, err)
 		if _, missing := x.lister.IndexValues(name); missing == nil {
-			x.remember(name, indexers[name]) // also where it panicked on an object
+			x.remember(name, indexers[name]) // even if it panicked on an object
 		}
 	}
 	return first
@@ -242,8 +242,8 @@ func (x *indexer[T]) remember(name string, f cache.IndexFunc) {
 	x.mu.indexers[name] = f
 }
 
-// indexFunc is f for flyball, where an index function has no error: it is a
-// panic, which the informer catches, counts and logs.
+// indexFunc adapts f to flyball, whose index functions return no error: an
+// error becomes a panic, which the informer recovers, counts and logs.
 func indexFunc[T informer.Object](f cache.IndexFunc) informer.IndexFunc[T] {
 	return func(obj T) []string {
 		values, err := f(obj)

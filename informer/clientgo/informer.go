@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// SharedIndexInformer is a flyball informer as a cache.SharedIndexInformer.
-// Make one with NewSharedIndexInformer.
+// SharedIndexInformer presents a flyball informer as a
+// cache.SharedIndexInformer. Make one with NewSharedIndexInformer.
 type SharedIndexInformer[T informer.Object] struct {
 	informer *informer.SharedInformer[T]
 	indexer  *indexer[T]
@@ -26,19 +26,19 @@ type SharedIndexInformer[T informer.Object] struct {
 	life     life
 }
 
-// NewSharedIndexInformer returns i as client-go's interface, and has
-// managedFields stay in the objects of i unless the Options say otherwise. After
-// i started without them they stay away, and the log says so: adapt before the
-// start where they are read, or a handle whose Scope is Deferred. One adapter is
-// enough for all who use i, and they then share its indexers.
-// Where generated code wants a type-safe one, cache.NewTypedSharedIndexInformer
-// wraps it. With a nil i, what can return an error does.
+// NewSharedIndexInformer returns i as client-go's interface, and keeps
+// managedFields in the objects of i unless the Options strip them. If i has
+// started without them, they stay dropped, which is logged: adapt i before it
+// starts, or use a handle whose Scope is Deferred. All users of i can share one
+// adapter and its indexers. cache.NewTypedSharedIndexInformer wraps it for
+// generated code that wants a type-safe one. With a nil i, methods that return
+// an error do so.
 func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], opts Options) *SharedIndexInformer[T] {
 	if i == nil {
 		i = informer.For[T](nil)
 	}
 	if opts.StripManagedFields {
-		// The kind may keep them for somebody else.
+		// Other users of the kind may keep them.
 	} else if err := i.KeepManagedFields(); err != nil && i.Err() == nil {
 		i.Logger().Info("The informer adapted for client-go has no managedFields", "reason", err.Error())
 	}
@@ -46,14 +46,15 @@ func NewSharedIndexInformer[T informer.Object](i *informer.SharedInformer[T], op
 	return &SharedIndexInformer[T]{informer: i, indexer: newIndexer(i), opts: opts}
 }
 
-// AddEventHandler is AddEventHandlerWithOptions with the informer's own resync
+// AddEventHandler is AddEventHandlerWithOptions with the informer's resync
 // period.
 func (s *SharedIndexInformer[T]) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
 	return s.AddEventHandlerWithOptions(h, cache.HandlerOptions{})
 }
 
-// RemoveEventHandler ends a handler: no call of it begins after this returns. A
-// handler that is gone already, or is of another informer, is no error.
+// RemoveEventHandler ends a handler: no call of it begins after this returns.
+// It is no error if the handler was removed before or belongs to another
+// informer.
 func (s *SharedIndexInformer[T]) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
 	r, ok := handle.(*registration)
 	if !ok {
@@ -66,14 +67,14 @@ func (s *SharedIndexInformer[T]) RemoveEventHandler(handle cache.ResourceEventHa
 	return nil
 }
 
-// GetStore is the informer's store, to be read.
+// GetStore returns the informer's store, which is read-only.
 func (s *SharedIndexInformer[T]) GetStore() cache.Store { return s.indexer }
 
-// GetIndexer is the informer's store and its indexes, to be read.
+// GetIndexer returns the informer's store with its indexes, which is read-only.
 func (s *SharedIndexInformer[T]) GetIndexer() cache.Indexer { return s.indexer }
 
-// AddIndexers adds indexes, also after the start. It is an error when a name is
-// taken; then none is added.
+// AddIndexers adds indexes, also after the start. If a name is taken it returns
+// an error and adds none.
 func (s *SharedIndexInformer[T]) AddIndexers(indexers cache.Indexers) error {
 	if s.IsStopped() {
 		return fmt.Errorf("add indexers to the informer of %s: it has stopped already", s.informer)
@@ -81,12 +82,12 @@ func (s *SharedIndexInformer[T]) AddIndexers(indexers cache.Indexers) error {
 	return s.indexer.AddIndexers(indexers)
 }
 
-// GetController is a Controller whose Run does nothing: the informer's Run is
-// what runs it.
+// GetController returns a Controller whose Run does nothing; the informer's Run
+// runs it.
 func (s *SharedIndexInformer[T]) GetController() cache.Controller { return controller{s} }
 
-// Start has an informer of a factory watched from now on, where its handle is
-// deferred. RunWithContext does it too.
+// Start starts to watch the deferred scopes of a factory's informer.
+// RunWithContext does so too.
 func (s *SharedIndexInformer[T]) Start() error { return s.informer.Start() }
 
 // Run is RunWithContext for a channel.
@@ -94,13 +95,13 @@ func (s *SharedIndexInformer[T]) Run(stop <-chan struct{}) {
 	s.RunWithContext(wait.ContextForChannel(stop))
 }
 
-// RunWithContext runs the informer until ctx ends, and returns when the calls of
-// its handlers have. Then the informer is stopped. It runs once: another call is
-// logged and returns at once. Misuse that the informer remembers is logged too.
+// RunWithContext runs the informer until ctx ends, and returns when the calls
+// of its handlers have. The informer is then stopped. A second call is logged
+// and returns at once. Misuse of the informer is logged too.
 //
-// An informer of a factory, which the factory runs, is started by it where it is
-// deferred. When ctx ends its handlers do, but what it watches is watched, and
-// can be read, until the factory ends or the handle is released.
+// A factory runs its informers itself; RunWithContext then only starts deferred
+// scopes. When ctx ends the handlers end, but the informer keeps watching, and
+// remains readable, until the factory ends or the handle is released.
 func (s *SharedIndexInformer[T]) RunWithContext(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	if !s.life.begin() {
@@ -138,9 +139,9 @@ func (s *SharedIndexInformer[T]) HasSyncedChecker() cache.DoneChecker {
 	return checker{name: s.name(), done: s.informer.Synced()}
 }
 
-// LastSyncResourceVersion is the resourceVersion that the store has reached;
-// of several scopes the lowest. It is empty before the first list, and where
-// resourceVersions are not numbers.
+// LastSyncResourceVersion returns the resourceVersion that the store has
+// reached, the lowest of several scopes. It is empty before the first list, and
+// if resourceVersions are not numbers.
 func (s *SharedIndexInformer[T]) LastSyncResourceVersion() string {
 	return s.informer.Reached().String()
 }
@@ -153,9 +154,9 @@ func (s *SharedIndexInformer[T]) SetWatchErrorHandler(h cache.WatchErrorHandler)
 	return s.SetWatchErrorHandlerWithContext(func(_ context.Context, r *cache.Reflector, err error) { h(r, err) })
 }
 
-// SetWatchErrorHandlerWithContext has h called with each error of a list or
-// watch. The Reflector that it is given only names the informer in logs. It is
-// an error after the informer started; the last call wins, and nil is none.
+// SetWatchErrorHandlerWithContext calls h with each error of a list or watch.
+// The Reflector passed to h only names the informer in logs. The last call
+// wins; nil removes h. It is an error after the informer has started.
 func (s *SharedIndexInformer[T]) SetWatchErrorHandlerWithContext(h cache.WatchErrorHandlerWithContext) error {
 	if h == nil {
 		return s.informer.SetErrorHandler(nil)
@@ -167,10 +168,11 @@ func (s *SharedIndexInformer[T]) SetWatchErrorHandlerWithContext(h cache.WatchEr
 	return s.informer.SetErrorHandler(func(ctx context.Context, err error) { h(ctx, token, err) })
 }
 
-// SetTransform has f change each object before it is stored. f must return an
-// object of the same type and key; one that it refuses is kept as undecodable.
-// It is never given a cache.DeletedFinalStateUnknown. It is an error after the
-// informer has started, be it for somebody else who shares it; nil is none.
+// SetTransform makes f modify each object before it is stored. f must return an
+// object of the same type and key; an object that f refuses becomes
+// undecodable. f never receives a cache.DeletedFinalStateUnknown. Nil removes
+// the transform. It is an error after the informer has started, even for
+// another user.
 func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 	if f == nil {
 		return s.informer.SetTransform(nil)
@@ -189,7 +191,7 @@ func (s *SharedIndexInformer[T]) SetTransform(f cache.TransformFunc) error {
 	})
 }
 
-// IsStopped reports whether RunWithContext has returned, or the informer's run
+// IsStopped reports whether RunWithContext has returned or the informer's run
 // has ended.
 func (s *SharedIndexInformer[T]) IsStopped() bool {
 	return s.life.hasEnded() || isClosed(s.informer.Ended())
@@ -199,7 +201,7 @@ func (s *SharedIndexInformer[T]) name() string {
 	return fmt.Sprintf("SharedIndexInformer %s", reflect.TypeFor[T]())
 }
 
-// checker is a closed channel with a name.
+// checker is a named channel.
 type checker struct {
 	name string
 	done <-chan struct{}
@@ -217,13 +219,11 @@ func isClosed(done <-chan struct{}) bool {
 	}
 }
 
-// controller is what GetController returns.
 type controller struct{ cache.SharedInformer }
 
 func (controller) Run(<-chan struct{})            {}
 func (controller) RunWithContext(context.Context) {}
 
-// errNilHandler is what a nil handler is refused with.
 var errNilHandler = errors.New("the handler is nil; give a cache.ResourceEventHandler")
 
 var (

@@ -5,7 +5,7 @@ package clientgo
 
 import "sync"
 
-// life is whether an adapter runs, and the handlers that end with it.
+// life tracks whether an adapter runs, and its handlers.
 type life struct {
 	mu struct {
 		sync.Mutex
@@ -14,7 +14,7 @@ type life struct {
 	}
 }
 
-// begin is false when it has been called before.
+// begin reports whether this is its first call.
 func (l *life) begin() (first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +29,7 @@ func (l *life) hasEnded() bool {
 	return l.mu.ended
 }
 
-// add has r end with the adapter. It is false when that has ended.
+// add makes r end with the adapter. It returns false if that has ended.
 func (l *life) add(r *registration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +49,7 @@ func (l *life) drop(r *registration) {
 	delete(l.mu.handlers, r)
 }
 
-// end removes the handlers and waits for the calls that are running.
+// end removes the handlers and waits for running calls.
 func (l *life) end() {
 	l.mu.Lock()
 	handlers := l.mu.handlers

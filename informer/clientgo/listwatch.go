@@ -22,18 +22,18 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// NewListerWatcher feeds informer.New from a client-go ListerWatcher, such as
-// a cache.ListWatch over a typed, dynamic or fake client. One that has a method
-// IsWatchListSemanticsUnSupported and says so, as fakes do, is asked for paged
-// lists only. What lw gives must be of type T and belongs to the informer; the
-// transform may change it. It is decoded already, so there is no quarantine:
-// what cannot be decoded fails the list or watch it is in.
+// NewListerWatcher adapts a client-go ListerWatcher, such as a cache.ListWatch
+// with a typed, dynamic or fake client, for informer.New. If it has a method
+// IsWatchListSemanticsUnSupported that returns true, as fakes do, only paged
+// lists are used. The objects of lw must be of type T and belong to the
+// informer; the transform may modify them. Since they are already decoded there
+// is no quarantine: an undecodable object fails its list or watch.
 //
-// An lw that takes no context is not waited for when its call hangs after the
-// context has ended; give one that has ListWithContext and WatchWithContext.
+// If lw takes no context, a call that hangs after the context has ended is
+// abandoned; use one with ListWithContext and WatchWithContext.
 func NewListerWatcher[T informer.Object](lw cache.ListerWatcher) informer.ListerWatcher[T] {
 	if lw == nil {
-		return nil // informer.New says what to do
+		return nil // informer.New reports the error
 	}
 	paged := false
 	if l, ok := lw.(interface{ IsWatchListSemanticsUnSupported() bool }); ok {
@@ -47,7 +47,7 @@ type listerWatcher[T informer.Object] struct {
 	paged bool
 }
 
-// IsWatchListSemanticsUnSupported is what the informer asks before it chooses
+// IsWatchListSemanticsUnSupported is called by the informer before it chooses
 // how to list.
 func (l listerWatcher[T]) IsWatchListSemanticsUnSupported() bool { return l.paged }
 
@@ -69,7 +69,7 @@ func pageOf[T informer.Object](list runtime.Object) (page listwatch.Page[T], err
 	}
 	page.ResourceVersion, page.Continue = m.GetResourceVersion(), m.GetContinue()
 	page.Items = make([]listwatch.Item[T], 0, meta.LenList(list))
-	// The whole list would stay in memory for as long as one object of it does.
+	// Otherwise each object would keep the whole list in memory.
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
 		item, err := itemOf[T](obj)
 		page.Items = append(page.Items, item)
@@ -114,7 +114,7 @@ func (l listerWatcher[T]) Watch(ctx context.Context, opts listwatch.WatchOptions
 	})}, nil
 }
 
-// stream is a watch.Interface as an listwatch.Stream.
+// stream presents a watch.Interface as a listwatch.Stream.
 type stream[T informer.Object] struct {
 	watch  watch.Interface
 	ended  <-chan struct{}
@@ -123,8 +123,8 @@ type stream[T informer.Object] struct {
 }
 
 func (s *stream[T]) Next() (listwatch.Frame[T], error) {
-	// What is there is looked at first, each channel alone: that takes no lock,
-	// where a select takes those of all three.
+	// Check each channel alone first: that takes no lock, whereas a select
+	// takes those of all three.
 	events := s.watch.ResultChan()
 	switch {
 	case over(s.ended), over(s.closed):

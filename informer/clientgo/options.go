@@ -11,29 +11,29 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Options of an adapter. With the zero value handlers are given what client-go
-// gives them.
+// Options of an adapter. With the zero value, handlers receive what client-go
+// delivers.
 type Options struct {
-	// StripManagedFields leaves managedFields out of the objects, where nobody else
-	// who shares the informer has them kept. They can be a third of an object.
+	// StripManagedFields drops managedFields from the objects, unless another
+	// user of the informer keeps them. They can be a third of an object.
 	StripManagedFields bool
-	// OnlyDifferences has a list after the first one give handlers what differs.
-	// Without it they are given each unchanged object too, as an update from a state
-	// to itself: controllers that drop a key after a failed write count on that.
+	// OnlyDifferences makes lists after the first deliver only what differs.
+	// Otherwise handlers also receive unchanged objects, as updates to the same
+	// state; controllers that drop a key after a failed write depend on that.
 	OnlyDifferences bool
-	// BacklogBytes bound what waits for a handler before consecutive updates of an
-	// object merge, as in informer.HandlerOptions. 0: 64 MiB. Negative: no bound, as
-	// in client-go.
+	// BacklogBytes bounds a handler's backlog before consecutive updates of an
+	// object merge, as in informer.HandlerOptions. 0: 64 MiB. Negative: no
+	// bound, as in client-go.
 	BacklogBytes int64
 	// Identifier under which Metrics publishes the informer, from
-	// cache.InformerName.WithResource. Zero: the informer is not published.
+	// cache.InformerName.WithResource. Zero: not published.
 	Identifier cache.InformerNameAndResource
-	// Metrics publishes the informer. Nil: it is not published. The provider of
-	// cache.SetInformerMetricsProvider cannot be read, so give it here as well.
+	// Metrics publishes the informer. Nil: not published. Set it here as well,
+	// because the provider of cache.SetInformerMetricsProvider cannot be read.
 	Metrics cache.InformerMetricsProvider
 }
 
-// publish has the informer's metrics set as it works.
+// publish sets the informer's metrics after each batch.
 func publish[T informer.Object](i *informer.SharedInformer[T], opts Options) {
 	id := opts.Identifier
 	if opts.Metrics == nil || !id.Reserved() {
@@ -56,8 +56,8 @@ func publish[T informer.Object](i *informer.SharedInformer[T], opts Options) {
 	})
 }
 
-// shownVersion is v as client-go publishes it: its last 15 digits, which a
-// float64 holds exactly.
+// shownVersion returns v as client-go publishes it: the last 15 digits, which
+// fit a float64 exactly.
 func shownVersion(v informer.Version) float64 {
 	text := strconv.FormatUint(uint64(v), 10)
 	n, _ := strconv.ParseUint(text[max(0, len(text)-15):], 10, 64)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package byresource replaces client-go's factories for kinds that are known by
-// their resource alone, dynamicinformer and metadatainformer, by ones whose
-// informers are flyball's.
+// Package byresource replaces client-go's dynamicinformer and metadatainformer
+// factories, for kinds known only by resource, with factories of flyball
+// informers.
 //
 //	informer.SharedInformerFactory ─┬─NewDynamic──▶ dynamicinformer.DynamicSharedInformerFactory
 //	                                └─NewMetadata─▶ metadatainformer.SharedInformerFactory
@@ -11,20 +11,19 @@
 //	                                                    ▼
 //	                                    flyball's informer of the resource, adapted
 //
-// It stands apart from its parent since client-go's generic informers link
-// every API group.
+// It is a separate package because client-go's generic informers link every API
+// group.
 //
 // # Promises
 //
-//	G6  a resource has one informer, and it is the one that informer.ForResource
-//	    or informer.ForResourceMetadata gives to flyball's own controllers: one
-//	    watch and one store serve both
-//	G7  what TweakListOptions selects, and nothing else, is in the informers
+//	G6  a resource has one informer, shared with informer.ForResource or
+//	    informer.ForResourceMetadata: one watch and one store serve flyball's own
+//	    controllers too
+//	G7  the informers contain exactly what TweakListOptions selects
 //
-// Who made the flyball factory runs it, or with Options.RunOnStart the first
-// Start does. As in client-go, what is asked for is watched after the next
-// Start. A resource may be
-// one that the server does not serve yet; its informer waits for it.
+// The creator of the flyball factory runs it, or with Options.RunOnStart the
+// first Start does. As in client-go, an informer is watched after the next
+// Start. The server need not serve the resource yet; its informer waits for it.
 //
 // # Concurrency
 //
@@ -32,6 +31,6 @@
 //
 // # Testing
 //
-// The parent's adapters are held by tests of client-go's documented behaviour;
-// this package by factories over the simulated server.
+// Tests of client-go's documented behaviour cover the adapters of the parent
+// package; this package is tested with factories on the simulated server.
 package byresource

@@ -20,37 +20,37 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/internal/lifecycle"
 )
 
-// Options of a factory. The zero value is fit for production.
+// Options of a factory. The zero value is suitable for production.
 type Options struct {
-	// Namespace that the informers cover. Empty: those of the flyball factory, or
-	// all if TweakListOptions selects. A kind of cluster scope is watched whole.
+	// Namespace of the informers. Empty: those of the flyball factory, or all
+	// if TweakListOptions selects. A cluster-scoped kind is watched whole.
 	Namespace string
-	// TweakListOptions selects by labels and fields, as for client-go's filtered
-	// factories. It is called once, with empty options. What else it sets is for
-	// the flyball factory to decide: a log line says what was left out. Nil: no
+	// TweakListOptions selects by labels and fields, as in client-go's filtered
+	// factories. It is called once, with empty options. Other options that it
+	// sets are ignored and logged; they belong to the flyball factory. Nil: no
 	// selection.
 	TweakListOptions func(*metav1.ListOptions)
-	// Transform of all informers, as metadatainformer.WithTransform. It is the
-	// kind's: all who share the informer see what it makes. Nil: none.
+	// Transform of all informers, as in metadatainformer.WithTransform. It
+	// belongs to the kind: all users of the informer see its results. Nil:
+	// none.
 	Transform cache.TransformFunc
-	// RunOnStart has the first Start run the flyball factory, until the channel of
-	// that Start is closed, so that nobody else is to run it. An error of the run is
-	// logged. False: who made it runs it.
+	// RunOnStart makes the first Start run the flyball factory until the
+	// channel of that Start is closed; nothing else may run it then. Its error
+	// is logged. False: the creator of the factory runs it.
 	RunOnStart bool
-	// Informers are the options of each informer, save for the Identifier, which
-	// follows from Name.
+	// Informers are the options of each informer, except the Identifier, which
+	// is derived from Name.
 	Informers clientgo.Options
-	// Name under which Informers.Metrics publishes the informers. Shutdown releases
-	// it. Nil: they are not published.
+	// Name under which Informers.Metrics publishes the informers. Shutdown
+	// releases it. Nil: not published.
 	Name *cache.InformerName
-	// Logger for what a person must know. Zero: nothing is logged.
+	// Logger for messages to operators. Zero: nothing is logged.
 	Logger logr.Logger
 }
 
 // NewDynamic returns the informers of f, of unstructured objects, as
-// client-go's dynamic factory. It starts nothing. An informer that was asked for
-// is watched after the next Start, while f runs. Their resync follows the
-// Options of f.
+// client-go's dynamic factory. It starts nothing. An informer is watched after
+// the next Start, while f runs. The Options of f determine the resync.
 func NewDynamic(f *informer.SharedInformerFactory, opts Options) dynamicinformer.DynamicSharedInformerFactory {
 	return newFactory(f, opts, informer.ForResource,
 		func(x cache.Indexer, resource schema.GroupVersionResource) cache.GenericLister {
@@ -58,8 +58,7 @@ func NewDynamic(f *informer.SharedInformerFactory, opts Options) dynamicinformer
 		})
 }
 
-// NewMetadata is NewDynamic for the metadata alone, as client-go's metadata
-// factory.
+// NewMetadata is NewDynamic for metadata, as client-go's metadata factory.
 func NewMetadata(f *informer.SharedInformerFactory, opts Options) metadatainformer.SharedInformerFactory {
 	return newFactory(f, opts, informer.ForResourceMetadata,
 		func(x cache.Indexer, resource schema.GroupVersionResource) cache.GenericLister {
@@ -96,7 +95,7 @@ func newFactory[T informer.Object](f *informer.SharedInformerFactory, opts Optio
 	return out
 }
 
-// ForResource is the informer of resource. It is made by the first call.
+// ForResource returns the informer of resource, created by the first call.
 func (f *factory[T]) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
 	i := f.Informer(resource, func() cache.SharedIndexInformer { return f.make(resource) })
 	return generic{informer: i, lister: f.listerOf(i.GetIndexer(), resource)}
@@ -114,8 +113,8 @@ func (f *factory[T]) make(resource schema.GroupVersionResource) cache.SharedInde
 	return i
 }
 
-// WaitForCacheSync blocks until every informer that was started has synced, or
-// stop is closed. WaitForSync of the flyball factory also says why one has not.
+// WaitForCacheSync blocks until every started informer has synced, or stop is
+// closed. WaitForSync of the flyball factory also returns the reasons.
 func (f *factory[T]) WaitForCacheSync(stop <-chan struct{}) map[schema.GroupVersionResource]bool {
 	waited := f.Started()
 	synced := make(map[schema.GroupVersionResource]bool, len(waited))

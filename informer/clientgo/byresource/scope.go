@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// scopeOf is what opts select, and the names of the list options that do not
-// select and that opts set nevertheless.
+// scopeOf returns what opts select, and the names of list options set by opts
+// that do not select.
 func scopeOf(opts Options) (scope informer.Scope, ignored []string) {
 	if opts.Namespace != "" {
 		scope.Namespaces = []string{opts.Namespace}

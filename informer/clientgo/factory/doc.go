@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package factory replaces client-go's generated informers.SharedInformerFactory
-// by one whose informers are flyball's: a controller that takes a generated
-// DeploymentInformer or lister runs on it unchanged.
+// Package factory replaces client-go's generated
+// informers.SharedInformerFactory with one of flyball informers: controllers
+// that take a generated DeploymentInformer or lister run on it unchanged.
 //
 //	informer.SharedInformerFactory ──New──▶ informers.SharedInformerFactory
 //	                                            │ Apps().V1().Deployments(), ForResource(…)
@@ -12,29 +12,29 @@
 //
 //	InformerFor(obj, newFunc) ──▶ client-go's own informer, from newFunc
 //
-// It stands apart from its parent since client-go's informers link every API
-// group.
+// It is a separate package because client-go's informers link every API group.
 //
 // # Promises
 //
-//   - Each kind has one informer, and it is the one that informer.For gives to
-//     flyball's own controllers: one watch and one store serve both.
-//   - Who made the flyball factory runs it. As in client-go, what is asked for is
-//     watched after the next Start.
-//   - G12: with Options.RunOnStart, Start, WaitForCacheSync and Shutdown are all
-//     that a program needs, as with client-go's factory, and Options.Transform
-//     changes each object before it is stored.
-//   - G13: each notification shows states that etcd's history has, in their order:
-//     none is invented, none comes back, an update begins where the one before
-//     ended, and the last state is the server's, whatever breaks meanwhile.
-//   - What InformerFor is given a function for, is made by that function, since
-//     nobody can see what it lists and watches: that one is client-go's own
-//     informer, and a log line says so. As in client-go, the first to ask for a
-//     type decides for all.
+//   - Each kind has one informer, shared with informer.For: one watch and one
+//     store serve flyball's own controllers too.
+//   - The creator of the flyball factory runs it. As in client-go, an informer
+//     is watched after the next Start.
+//   - G12: with Options.RunOnStart a program only needs Start, WaitForCacheSync
+//     and Shutdown, as with client-go's factory, and Options.Transform modifies
+//     each object before it is stored.
+//   - G13: notifications show states from etcd's history, in order: none is
+//     invented, none returns after a newer one, each update begins where the
+//     previous one ended, and the last state is the server's, whatever fails
+//     meanwhile.
+//   - An informer requested with a function for InformerFor is made by that
+//     function, since what it lists and watches is unknown: it is client-go's
+//     own informer, and a log line says so. As in client-go, the first request
+//     for a type decides.
 //
-// Factories that third parties have generated for their kinds have an interface
-// of their own. Their InformerFor is one line over
-// clientgo.NewSharedIndexInformer; docs/client-go.md shows it.
+// Factories that third parties generate for their kinds have their own
+// interfaces. Their InformerFor is one line with
+// clientgo.NewSharedIndexInformer; see docs/client-go.md.
 //
 // # Concurrency
 //
@@ -43,7 +43,7 @@
 //
 // # Testing
 //
-// The parent's adapters are held by tests of client-go's documented behaviour;
-// this package by a controller in client-go's style on a real control plane, and
-// by a comparison of each notification with what etcd itself tells.
+// Tests of client-go's documented behaviour cover the adapters of the parent
+// package. This package is tested with a client-go style controller on a real
+// control plane, and by comparing each notification with etcd's own events.
 package factory

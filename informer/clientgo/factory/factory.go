@@ -23,40 +23,40 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/internal/lifecycle"
 )
 
-// Options of a factory. The zero value is fit for production.
+// Options of a factory. The zero value is suitable for production.
 type Options struct {
-	// Scope of each informer; of a kind of cluster scope without the namespaces.
+	// Scope of each informer, without the namespaces for cluster-scoped kinds.
 	// Zero: the namespaces of the flyball factory, without a selector.
 	Scope informer.Scope
-	// Transform of each informer that the factory makes, as that of
-	// informers.WithTransform. It is the kind's, so a kind that has started already
-	// for somebody else cannot have it: the Logger is told. Nil: none.
+	// Transform of each informer that the factory makes, as in
+	// informers.WithTransform. It belongs to the kind, so it is not set, and a
+	// message is logged, if the kind was already started elsewhere. Nil: none.
 	Transform cache.TransformFunc
-	// RunOnStart has the first Start run the flyball factory, until the context of
-	// that Start ends, so that nobody else is to run it. An error of the run is
-	// logged. False: who made it runs it.
+	// RunOnStart makes the first Start run the flyball factory until the
+	// context of that Start ends; nothing else may run it then. Its error is
+	// logged. False: the creator of the factory runs it.
 	RunOnStart bool
-	// Informers are the options of each of flyball's informers, save for the
-	// Identifier, which follows from Name.
+	// Informers are the options of each flyball informer, except the
+	// Identifier, which is derived from Name.
 	Informers clientgo.Options
-	// Client for the functions that InformerFor is given. Nil: none; a function
-	// that uses it must not be given then.
+	// Client for the functions passed to InformerFor. Nil: none; such functions
+	// must then not use it.
 	Client kubernetes.Interface
 	// Name under which informers publish client-go's metrics: flyball's to
-	// Informers.Metrics, client-go's own, from such functions, to where they do.
-	// Shutdown releases it. Nil: they publish none. Those of flyball have metrics of
-	// their own besides, in their Snapshot.
+	// Informers.Metrics, client-go's own, from such functions, to their
+	// provider. Shutdown releases it. Nil: none are published. The Snapshot of
+	// flyball informers has further metrics.
 	Name *cache.InformerName
-	// Resync of client-go's own informers, from such functions. 0: never. Those
-	// of flyball follow the Options of their factory.
+	// Resync of client-go's own informers, from such functions. 0: never.
+	// Flyball informers use the Options of their factory.
 	Resync time.Duration
-	// Logger for what a person must know. Zero: nothing is logged.
+	// Logger for messages to operators. Zero: nothing is logged.
 	Logger logr.Logger
 }
 
 // New returns the informers of f as client-go's factory. It starts nothing. An
-// informer that was asked for is watched after the next Start, while f runs.
-// Kinds that are not in f's scheme are client-go's own informers.
+// informer is watched after the next Start, while f runs. Kinds that are not in
+// f's scheme have client-go's own informers.
 func New(f *informer.SharedInformerFactory, opts Options) informers.SharedInformerFactory {
 	return &sharedInformers{
 		Factory: lifecycle.New[reflect.Type](f, lifecycle.Options{RunOnStart: opts.RunOnStart, Name: opts.Name, Logger: opts.Logger}),
@@ -71,17 +71,17 @@ type sharedInformers struct {
 	opts    Options
 }
 
-// generated is the factory as client-go's generated accessors see it: the
-// function that they give is client-go's own, and is not needed where the kind
-// is known.
+// generated is the factory as seen by client-go's generated accessors: the
+// function that they pass makes client-go's own informer and is ignored for
+// known kinds.
 type generated struct{ *sharedInformers }
 
 func (g generated) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return g.informerFor(obj, newFunc, true)
 }
 
-// InformerFor is the informer of obj's type; if nobody has asked for the type
-// before, one that newFunc makes.
+// InformerFor returns the informer of obj's type; the first request for a type
+// makes it with newFunc.
 func (f *sharedInformers) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
 	return f.informerFor(obj, newFunc, newFunc == nil)
 }
@@ -95,7 +95,7 @@ func (f *sharedInformers) informerFor(obj runtime.Object, newFunc internalinterf
 	return f.Informer(t, func() cache.SharedIndexInformer { return f.make(t, k, known && flyball, newFunc) })
 }
 
-// make makes the informer of a type: flyball's, or else what newFunc does.
+// make makes the informer of a type: flyball's, or that of newFunc.
 func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc internalinterfaces.NewInformerFunc) (i cache.SharedIndexInformer) {
 	if flyball {
 		i = k.informer(f.flyball, f.opts.Scope, f.optionsOf(k))
@@ -114,7 +114,7 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 	return i
 }
 
-// kindOf is the kind of a type, if flyball knows it.
+// kindOf returns the kind of a type, if flyball knows it.
 func (f *sharedInformers) kindOf(t reflect.Type) (k kind, known bool) {
 	for _, k := range kinds {
 		if k.object == t {
@@ -130,10 +130,11 @@ func (f *sharedInformers) optionsOf(k kind) clientgo.Options {
 	return opts
 }
 
-// InformerName is the Name of the Options.
+// InformerName returns the Name of the Options.
 func (f *sharedInformers) InformerName() *cache.InformerName { return f.opts.Name }
 
-// ForResource is the informer of a built-in resource, with a generic lister.
+// ForResource returns the informer of a built-in resource, with a generic
+// lister.
 func (f *sharedInformers) ForResource(resource schema.GroupVersionResource) (informers.GenericInformer, error) {
 	for _, k := range kinds {
 		if k.resource != resource {
@@ -163,9 +164,8 @@ func (f *sharedInformers) WaitForCacheSync(stop <-chan struct{}) map[reflect.Typ
 	return f.WaitForCacheSyncWithContext(wait.ContextForChannel(stop)).Synced
 }
 
-// WaitForCacheSyncWithContext blocks until every informer that was started has
-// synced, or ctx ends. WaitForSync of the flyball factory also says why one has
-// not.
+// WaitForCacheSyncWithContext blocks until every started informer has synced,
+// or ctx ends. WaitForSync of the flyball factory also returns the reasons.
 func (f *sharedInformers) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
 	waited := f.Started()
 	var checkers []cache.DoneChecker

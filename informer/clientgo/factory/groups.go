@@ -27,7 +27,7 @@ import (
 	"k8s.io/client-go/informers/storagemigration"
 )
 
-// The API groups. What is asked for through them is of flyball's factory.
+// The API groups. Their informers are those of flyball's factory.
 
 func (f *sharedInformers) Admissionregistration() admissionregistration.Interface {
 	return admissionregistration.New(generated{f}, "", nil)

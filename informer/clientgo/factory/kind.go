@@ -13,20 +13,20 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo"
 )
 
-// kind is one kind that has a generated informer.
+// kind is a kind with a generated informer.
 type kind struct {
 	resource schema.GroupVersionResource
 	object   reflect.Type
-	known    func(*informer.SharedInformerFactory) bool // the type is in its scheme
+	known    func(*informer.SharedInformerFactory) bool // reports whether the type is in its scheme
 	informer func(*informer.SharedInformerFactory, informer.Scope, clientgo.Options) cache.SharedIndexInformer
 }
 
-// ofNamespace is a kind whose objects live in namespaces.
+// ofNamespace returns a namespaced kind.
 func ofNamespace[T informer.Object](resource schema.GroupVersionResource) kind {
 	return kind{resource, reflect.TypeFor[T](), isKnown[T], informerFor[T]}
 }
 
-// ofCluster is a kind whose objects live in none.
+// ofCluster returns a cluster-scoped kind.
 func ofCluster[T informer.Object](resource schema.GroupVersionResource) kind {
 	k := ofNamespace[T](resource)
 	k.informer = func(f *informer.SharedInformerFactory, s informer.Scope, opts clientgo.Options) cache.SharedIndexInformer {
@@ -36,17 +36,18 @@ func ofCluster[T informer.Object](resource schema.GroupVersionResource) kind {
 	return k
 }
 
-// isKnown: a type that is not in the scheme would be misuse, which ends f's Run.
+// isKnown reports whether T is in the scheme; if not, asking f for it would end
+// f's Run.
 func isKnown[T informer.Object](f *informer.SharedInformerFactory) bool {
 	if f == nil {
-		return true // the informer says what is wrong
+		return true // the informer reports the nil factory
 	}
 	_, err := informer.KindOf[T](f.Scheme())
 	return err == nil
 }
 
-// informerFor is an informer that Start has watched. Until then a transform may
-// be set, though the flyball factory runs.
+// informerFor returns an informer that Start watches. Until then a transform
+// can be set, even while the flyball factory runs.
 func informerFor[T informer.Object](f *informer.SharedInformerFactory, s informer.Scope, opts clientgo.Options) cache.SharedIndexInformer {
 	s.Deferred = true
 	return clientgo.NewSharedIndexInformer(informer.For[T](f, s), opts)

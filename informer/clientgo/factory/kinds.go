@@ -56,7 +56,7 @@ import (
 	storagemigrationv1beta1 "k8s.io/api/storagemigration/v1beta1"
 )
 
-// kinds are what client-go 0.37 has generated informers of.
+// kinds are the kinds with generated informers in client-go 0.37.
 var kinds = []kind{
 	ofCluster[*admissionregistrationv1.MutatingAdmissionPolicy](admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicies")),
 	ofCluster[*admissionregistrationv1.MutatingAdmissionPolicyBinding](admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingadmissionpolicybindings")),

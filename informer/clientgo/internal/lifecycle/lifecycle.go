@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle has what client-go's informer factories have in common: one
-// informer per key, Start for those that wait, Shutdown once they have ended.
+// Package lifecycle has the common parts of client-go's informer factories: one
+// informer per key, Start for those that wait, Shutdown when they have ended.
 //
 //	Informer(key, make) ──▶ waits ──Start──▶ runs until the context ends ──▶ Shutdown returns
 //
 // # Concurrency
 //
-// All methods are safe for concurrent use. Informer and Shutdown may block: the
-// one for make, called by another goroutine, the other for what Start started.
+// All methods are safe for concurrent use. Informer can block on make, called
+// by another goroutine, and Shutdown on what Start started.
 //
 // # Testing
 //
@@ -29,28 +29,27 @@ import (
 
 // Options of a factory.
 type Options struct {
-	// RunOnStart has the first Start run the flyball factory.
+	// RunOnStart makes the first Start run the flyball factory.
 	RunOnStart bool
-	// Name that Shutdown releases. Nil: none.
+	// Name is released by Shutdown. Nil: none.
 	Name *cache.InformerName
-	// Logger for the errors of that run, and of the informers where the context of
-	// Start brings none.
+	// Logger for the errors of that run, and of the informers if the context of
+	// Start has none.
 	Logger logr.Logger
 }
 
-// Starter is what flyball's informers are beside client-go's interface.
+// Starter is implemented by flyball's informers besides client-go's interface.
 type Starter interface{ Start() error }
 
-// Factory has the informers of a factory of client-go's kind, by key. Make it
-// with New.
+// Factory has the informers of a client-go factory by key. Make it with New.
 type Factory[K comparable] struct {
 	flyball *informer.SharedInformerFactory
 	opts    Options
-	running sync.WaitGroup // what Start started
+	running sync.WaitGroup // started by Start
 	mu      struct {
 		sync.Mutex
 		informers map[K]*entry
-		runs      bool // the flyball factory is run by a Start
+		runs      bool // a Start runs the flyball factory
 		ending    bool
 	}
 }
@@ -58,7 +57,7 @@ type Factory[K comparable] struct {
 // entry is the informer of a key. The factory's lock guards all but once.
 type entry struct {
 	once     sync.Once
-	informer cache.SharedIndexInformer // nil: it is being made
+	informer cache.SharedIndexInformer // nil: being made
 	started  bool
 }
 
@@ -69,8 +68,8 @@ func New[K comparable](f *informer.SharedInformerFactory, opts Options) *Factory
 	return out
 }
 
-// Informer is the informer of key, which the first call for it makes. Nil: there
-// is none, and make is nil.
+// Informer returns the informer of key, made by the first call. Nil: there is
+// none, and make is nil.
 func (f *Factory[K]) Informer(key K, make func() cache.SharedIndexInformer) cache.SharedIndexInformer {
 	e := f.entry(key, make != nil)
 	if e == nil {
@@ -82,7 +81,7 @@ func (f *Factory[K]) Informer(key K, make func() cache.SharedIndexInformer) cach
 	return f.informer(e)
 }
 
-// entry is the one of key; nil: there is none, and none is to be made.
+// entry returns the entry of key; nil: there is none, and add is false.
 func (f *Factory[K]) entry(key K, add bool) *entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,9 +108,9 @@ func (f *Factory[K]) informer(e *entry) cache.SharedIndexInformer {
 // Start is StartWithContext for a channel.
 func (f *Factory[K]) Start(stop <-chan struct{}) { f.StartWithContext(wait.ContextForChannel(stop)) }
 
-// StartWithContext starts the informers that have been asked for and have not
-// been started. They end with ctx. It does not block. As in client-go, an
-// informer that is asked for later waits for the next Start.
+// StartWithContext starts the informers that were requested but not started.
+// They end with ctx. It does not block. As in client-go, informers requested
+// later wait for the next Start.
 func (f *Factory[K]) StartWithContext(ctx context.Context) {
 	if _, err := logr.FromContext(ctx); err != nil {
 		ctx = logr.NewContext(ctx, f.opts.Logger)
@@ -123,7 +122,7 @@ func (f *Factory[K]) StartWithContext(ctx context.Context) {
 	defer f.running.Done()
 	for _, i := range waiting {
 		if own, ok := i.(Starter); ok {
-			_ = own.Start() // RunWithContext says what is wrong
+			_ = own.Start() // RunWithContext logs the error
 		}
 		f.running.Go(func() { i.RunWithContext(ctx) })
 	}
@@ -132,9 +131,8 @@ func (f *Factory[K]) StartWithContext(ctx context.Context) {
 	}
 }
 
-// begin takes the informers that are to be started, and whether the flyball
-// factory is to be run. Not ok: Shutdown has been called, which else waits until
-// running is done.
+// begin returns the informers to start, and whether to run the flyball factory.
+// It returns false after Shutdown. Otherwise Shutdown waits for running.
 func (f *Factory[K]) begin() (waiting []cache.SharedIndexInformer, run, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,8 +157,8 @@ func (f *Factory[K]) run(ctx context.Context) {
 	}
 }
 
-// Shutdown waits for what Start started, whose contexts must end for that;
-// nothing can be started any more. It releases the Name of the Options.
+// Shutdown waits for what Start started; the contexts must end for that.
+// Nothing can be started any more. It releases the Name of the Options.
 func (f *Factory[K]) Shutdown() {
 	f.mu.Lock()
 	f.mu.ending = true
@@ -169,7 +167,7 @@ func (f *Factory[K]) Shutdown() {
 	f.opts.Name.Release()
 }
 
-// Started are the informers that a Start has started.
+// Started returns the started informers.
 func (f *Factory[K]) Started() map[K]cache.SharedIndexInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
