@@ -5,25 +5,25 @@ package workqueue
 
 const (
 	arity    = 4
-	keptHeap = 2048 // deadlines whose room is never given back
+	keptHeap = 2048 // deadlines; room for these is never freed
 )
 
-// deadline says when an entry becomes due, in nanoseconds of the queue's clock.
+// deadline is when an entry becomes due, in nanoseconds of the queue's clock.
 type deadline struct {
 	due int64
 	n   number
 }
 
-// delays is a 4-ary heap of deadlines, the earliest first. Each entry knows its place in the heap, so that a deadline can be
-// moved or withdrawn. Times and numbers are in two slices: together they would be padded from 12 bytes to 16, and a search for
-// the earliest of four children reads the times alone.
+// delays is a 4-ary heap of deadlines, earliest first. Each entry has its position in the heap, so a deadline can be moved or
+// withdrawn. Times and numbers are in two slices: together they would be padded from 12 bytes to 16, and a search for the
+// earliest of four children reads only the times.
 type delays[K comparable] struct {
 	slab[K]
 	dues   []int64
-	owners []number // dues[i] is the deadline of entry owners[i]
+	owners []number // dues[i] belongs to entry owners[i]
 }
 
-// schedule gives entry n a deadline, or an earlier one than it has. It reports whether it did.
+// schedule gives entry n a deadline, or an earlier one, and reports whether it did.
 func (d *delays[K]) schedule(n number, due int64) bool {
 	e := d.at(n)
 	if e.place != 0 {
@@ -39,7 +39,7 @@ func (d *delays[K]) schedule(n number, due int64) bool {
 	return true
 }
 
-// unschedule takes the deadline of entry n away. It reports whether there was one.
+// unschedule removes the deadline of entry n, and reports whether there was one.
 func (d *delays[K]) unschedule(n number) bool {
 	e := d.at(n)
 	if e.place == 0 {
@@ -63,7 +63,7 @@ func (d *delays[K]) unschedule(n number) bool {
 // due reports whether the earliest deadline has been reached at now.
 func (d *delays[K]) due(now int64) bool { return len(d.dues) > 0 && d.dues[0] <= now }
 
-// settle puts w into the hole at i and restores the order in whichever direction it is broken.
+// settle puts w into the hole at i and restores the order in the direction in which it is violated.
 func (d *delays[K]) settle(i int, w deadline) {
 	if i > 0 && w.due < d.dues[(i-1)/arity] {
 		d.up(i, w)

@@ -5,12 +5,11 @@ package workqueue
 
 import "math"
 
-// FairBy has the flows of keys take turns: of one priority each flow that has ready keys has its turn before any has its next,
-// so that no flow waits for a flood of another's keys. flow names the flow of a key, such as its namespace, its tenant or its
-// cluster: the same key's always the same, "" for keys of no flow in particular, which are one too. It is called outside the
-// queue's lock by whoever adds a key, must not block, and should not allocate. Keys that the queue knows by then stay in no
-// flow, so call FairBy before the first is added. Up to 65,535 flows are told apart at a time; keys of more are as those of "".
-// A nil flow does nothing.
+// FairBy makes the flows of keys take turns: within a priority, each flow with ready keys has its turn before any has its
+// next, so a flood of keys in one flow does not block another. flow returns the flow of a key, such as its namespace, tenant
+// or cluster, always the same for one key; "" is a flow too. Callers that add keys call it outside the queue's lock. It must
+// not block and should not allocate. Keys that the queue already knows stay without a flow, so call FairBy before the first
+// Add. Up to 65,535 flows are distinguished at a time; keys of further ones count as those of "". A nil flow does nothing.
 func (q *Queue[K]) FairBy(flow func(key K) string) {
 	if flow != nil {
 		q.flow.Store(&flow)
@@ -24,11 +23,10 @@ func (q *Queue[K]) flowOf(key K) string {
 	return ""
 }
 
-// mostFlows is how many flows are told apart, the nameless one among them.
+// mostFlows is how many flows are distinguished, including the nameless one.
 const mostFlows = math.MaxUint16 + 1
 
-// flows numbers the flows of which the queue knows keys. Number 0 is the nameless one, which also takes the keys of those that
-// no number is left for.
+// flows numbers the flows of known keys. Number 0 is the nameless one, which also has the keys of flows without a number.
 type flows struct {
 	all    []flow
 	names  map[string]uint16
@@ -37,13 +35,13 @@ type flows struct {
 
 type flow struct {
 	name  string
-	keys  int    // entries that name it
+	keys  int    // entries in the flow
 	lines number // the first of its lines; see order
 }
 
 func newFlows() flows { return flows{all: make([]flow, 1), names: map[string]uint16{}} }
 
-// join returns the number of the flow called name and counts a key of it.
+// join returns the number of the flow called name and counts a key in it.
 func (f *flows) join(name string) uint16 {
 	n, known := f.names[name]
 	if !known {
@@ -57,7 +55,7 @@ func (f *flows) join(name string) uint16 {
 	return n
 }
 
-// vacant returns a number that no flow has, or 0 if none is left.
+// vacant returns an unused number, or 0 if there is none.
 func (f *flows) vacant() (n uint16) {
 	if last := len(f.unused) - 1; last >= 0 {
 		n, f.unused = f.unused[last], f.unused[:last]
@@ -70,7 +68,7 @@ func (f *flows) vacant() (n uint16) {
 	return uint16(len(f.all) - 1)
 }
 
-// leave says that a key of flow n is forgotten. After the last key of all flows their room is given back.
+// leave removes a forgotten key from flow n. After the last key of all flows their memory is freed.
 func (f *flows) leave(n uint16) {
 	x := &f.all[n]
 	if x.keys--; x.keys > 0 {
@@ -84,5 +82,5 @@ func (f *flows) leave(n uint16) {
 	}
 }
 
-// name of flow n.
+// name returns the name of flow n.
 func (f *flows) name(n uint16) string { return f.all[n].name }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Keys yields keys until the queue has been shut down and nothing is left. The body of the loop is the hold: the key is done
-// when the body ends, by break, return or panic too. Any number of goroutines may range over one queue, each over its own Keys.
+// Keys yields keys until the queue has been shut down and is empty. The body of the loop holds the key: the key is done when
+// the body ends, also by break, return or panic. Any number of goroutines may range over one queue, each over its own Keys.
 func (q *Queue[K]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		var h hold[K]
@@ -20,7 +20,7 @@ func (q *Queue[K]) Keys() iter.Seq[K] {
 				return
 			}
 			if q.observer != nil {
-				q.letGo(&h) // told before the wait for the next key, not after
+				q.letGo(&h) // notify before the wait for the next key, not after
 			}
 		}
 	}
@@ -43,7 +43,8 @@ func (q *Queue[K]) letGo(h *hold[K]) {
 	q.unlockWithDone(n, now)
 }
 
-// next ends the hold h, if it is one, and makes it the next key's, under one lock. It reports false when there will be none.
+// next ends the hold h, if it is one, and makes it hold the next key, under one lock. It returns false when there are no more
+// keys.
 func (q *Queue[K]) next(h *hold[K]) bool {
 	now := q.now()
 	q.mu.Lock()
@@ -55,7 +56,7 @@ func (q *Queue[K]) next(h *hold[K]) bool {
 	h.n = 0
 	spun := false
 	for {
-		added := s.promote(now, batch) // not the timer's callback alone: on a busy machine it waits for a processor
+		added := s.promote(now, batch) // the timer's callback may wait for a processor on a busy machine
 		waited, ok := s.take(h, now)
 		if ok {
 			q.announceEndLocked()
@@ -87,7 +88,7 @@ func (q *Queue[K]) observeAdded(n int) {
 	}
 }
 
-// announceEndLocked wakes those who wait for the end, once a shutdown has got so far.
+// announceEndLocked wakes those who wait for the end of the queue, once a shutdown has progressed that far.
 func (q *Queue[K]) announceEndLocked() {
 	if q.mu.state.exhausted() {
 		q.work.Broadcast()
@@ -97,9 +98,9 @@ func (q *Queue[K]) announceEndLocked() {
 	}
 }
 
-// waitLocked lets the lock go until there may be something to hand out. A worker that comes for the first time spins for a
-// moment, if no other does. Where deadlines follow closely it meets the next one by itself: a processor that sleeps until a
-// timer fires wakes up to a millisecond late.
+// waitLocked releases the lock until there may be a key to hand out. A worker first spins briefly, if no other does. If
+// deadlines follow closely, it handles the next one itself: a processor that sleeps until a timer fires wakes up to a
+// millisecond late.
 func (q *Queue[K]) waitLocked(spun bool) bool {
 	if spun || q.mu.spinning {
 		q.mu.parked++
@@ -119,9 +120,9 @@ func (q *Queue[K]) waitLocked(spun bool) bool {
 	return true
 }
 
-// unlockAndWake lets the lock go, and sees to it that a worker looks if a key is ready. One that spins will look; else at most
-// one is on its way at a time, and calls the next when it takes a key and leaves others. The operating system may have taken
-// that one's processor away: when a backlog has doubled all the same, another is called.
+// unlockAndWake releases the lock and makes sure that a worker looks if a key is ready. A spinning worker will look.
+// Otherwise at most one woken worker is on its way at a time, and wakes the next when it takes a key and leaves others. The
+// operating system may have preempted it, so another is woken when the backlog has doubled meanwhile.
 func (q *Queue[K]) unlockAndWake() {
 	backlog := q.mu.state.backlog()
 	if backlog == 0 {

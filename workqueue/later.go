@@ -10,12 +10,13 @@ import (
 
 // AddOptions of AddWith. The zero value is Add.
 type AddOptions struct {
-	// Priority of the key: higher ones are handed out first, within the bound of W8. From -128 to 127; what is beyond is taken
-	// as the nearest of these. A key that is ready or delayed keeps a higher one. controller-runtime's low priority is -100.
+	// Priority of the key: higher ones are handed out first, within the bound of W8. Values are limited to -128 to 127. A
+	// ready or delayed key keeps a higher priority. controller-runtime's low priority is -100.
 	Priority int
-	// After which the key becomes ready, never before. 0 or below: at once.
+	// After is the delay before the key becomes ready, never shorter. 0 or below: none.
 	After time.Duration
-	// RateLimited counts a failure of the key and has it wait as the RateLimiter asks for, or After if that is above 0 and shorter.
+	// RateLimited counts a failure of the key and delays it by the RateLimiter's delay, or by After if that is above 0 and
+	// shorter.
 	RateLimited bool
 }
 
@@ -29,20 +30,20 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 	q.schedule(key, q.hash(key), w, q.now(), opts.After, opts.After > 0)
 }
 
-// AddAfter makes key ready when d has passed, never before. With d of zero or below it is Add, but a key that is held or waits
-// keeps its priority: a worker that asks to see its key again sees it with the priority it was handed out with. Of two
-// deadlines the earlier one stays. After ShutDown AddAfter does nothing.
+// AddAfter makes key ready after d, never earlier. With d of zero or below it is Add, but a held or waiting key keeps its
+// priority: a worker that requeues its key gets it with the same priority. Of two deadlines the earlier stays. After ShutDown
+// AddAfter does nothing.
 func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 	q.schedule(key, q.hash(key), wish{flow: q.flowOf(key), keep: true}, q.now(), d, true)
 }
 
-// AddRateLimited counts a failure of key and makes it ready after the wait its RateLimiter asks for. A key that is held or waits
-// keeps its priority. After ShutDown AddRateLimited does nothing.
+// AddRateLimited counts a failure of key and makes it ready after the RateLimiter's delay. A held or waiting key keeps its
+// priority. After ShutDown AddRateLimited does nothing.
 func (q *Queue[K]) AddRateLimited(key K) {
 	q.retry(key, wish{flow: q.flowOf(key), keep: true}, 0)
 }
 
-// retry counts a failure and schedules key after the wait its RateLimiter asks for, or after most if that is above 0 and shorter.
+// retry counts a failure and schedules key after the RateLimiter's delay, limited to most if that is above 0.
 func (q *Queue[K]) retry(key K, w wish, most time.Duration) {
 	hash := q.hash(key)
 	now := q.now()
@@ -60,7 +61,7 @@ func (q *Queue[K]) retry(key K, w wish, most time.Duration) {
 	q.schedule(key, hash, w, now, d, true)
 }
 
-// schedule adds key when d has passed. retried says whether that counts as a retry, as a call that asks for no wait does not.
+// schedule adds key after d. retried: it counts as a retry, unlike a call without a delay.
 func (q *Queue[K]) schedule(key K, hash uint32, w wish, now int64, d time.Duration, retried bool) {
 	q.mu.Lock()
 	s := &q.mu.state
@@ -97,7 +98,7 @@ func (q *Queue[K]) schedule(key K, hash uint32, w wish, now int64, d time.Durati
 	}
 }
 
-// Forget resets the count of key's failures. Its deadline, if one waits, stays.
+// Forget resets the failures of key. A deadline stays.
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -105,7 +106,7 @@ func (q *Queue[K]) Forget(key K) {
 	q.mu.state.forget(key, hash)
 }
 
-// NumRequeues returns how often AddRateLimited has been called for key since its last Forget.
+// NumRequeues returns the number of AddRateLimited calls for key since its last Forget.
 func (q *Queue[K]) NumRequeues(key K) int {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -113,8 +114,8 @@ func (q *Queue[K]) NumRequeues(key K) int {
 	return q.mu.state.failures(key, hash)
 }
 
-// Withdraw takes the deadline of key away, and reports whether one waited. A key that is ready or held stays so, and its
-// failures stay counted.
+// Withdraw removes the deadline of key, and reports whether there was one. A ready or held key stays so, and its failures
+// stay counted.
 func (q *Queue[K]) Withdraw(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -122,7 +123,7 @@ func (q *Queue[K]) Withdraw(key K) bool {
 	return q.mu.state.withdraw(key, hash)
 }
 
-// armLocked sets the timer for the earliest deadline, unless it fires by then anyway.
+// armLocked sets the timer for the earliest deadline, unless it already fires by then.
 func (q *Queue[K]) armLocked(now int64) {
 	dues := q.mu.state.dues
 	if q.mu.state.shut || len(dues) == 0 || dues[0] >= q.mu.armed {
@@ -137,7 +138,7 @@ func (q *Queue[K]) armLocked(now int64) {
 	q.mu.timer.Reset(d)
 }
 
-// fire moves the keys that are due, a batch at a time, so that workers and producers get the lock in between.
+// fire makes due keys dirty in batches, so that workers and producers get the lock in between.
 func (q *Queue[K]) fire() {
 	for more := true; more; {
 		now := q.now()

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// RateLimiter says how long a key waits before it is tried again. The queue counts each key's failures and passes the count,
-// so a limiter keeps nothing per key. Delay is called from many goroutines and outside the queue's lock.
+// RateLimiter determines how long a key waits before a retry. The queue counts each key's failures, so a limiter keeps no
+// state per key. Delay is called concurrently, outside the queue's lock.
 type RateLimiter interface {
-	// Delay returns the wait after the failures-th AddRateLimited of a key since its last Forget; the first is 1. A delay of
-	// zero or below means at once. now is the time of the call.
+	// Delay returns the delay after the given number of AddRateLimited calls for a key since its last Forget, at least 1.
+	// Zero or below means at once. now is the time of the call.
 	Delay(now time.Time, failures int) time.Duration
 }
 
@@ -23,15 +23,15 @@ const (
 	defaultMax  = 1000 * time.Second
 )
 
-// Exponential doubles the wait with every failure. It is safe for concurrent use as long as Rand is.
+// Exponential doubles the delay with each failure. It is safe for concurrent use if Rand is.
 type Exponential struct {
-	Base time.Duration // the wait after the first failure; 0 or below: 5 ms
-	Max  time.Duration // no wait is longer; 0 or below: 1000 s
+	Base time.Duration // delay after the first failure; 0 or below: 5 ms
+	Max  time.Duration // longest delay; 0 or below: 1000 s
 
-	// Jitter shortens each wait by a random share of itself, up to this one: 0 (none) to 1. Shortening keeps Max a maximum
-	// and spreads keys out that have all reached it.
+	// Jitter shortens each delay by a random fraction of itself, up to this one: 0 (none) to 1. Max stays the maximum, and
+	// keys that have all reached it are spread.
 	Jitter float64
-	Rand   func() float64 // random numbers in [0, 1); nil: math/rand/v2
+	Rand   func() float64 // returns random numbers in [0, 1); nil: math/rand/v2
 }
 
 // Delay implements [RateLimiter].
@@ -57,7 +57,7 @@ func (e Exponential) Delay(_ time.Time, failures int) time.Duration {
 	return d
 }
 
-// FastSlow waits Fast after each of the first FastTries failures, then Slow.
+// FastSlow delays by Fast after each of the first FastTries failures, then by Slow.
 type FastSlow struct {
 	Fast, Slow time.Duration
 	FastTries  int
@@ -71,7 +71,7 @@ func (f FastSlow) Delay(_ time.Time, failures int) time.Duration {
 	return f.Slow
 }
 
-// Longest waits as long as the most patient of its limiters says. Each of them is asked, so that each can account for the try.
+// Longest returns the longest delay of its limiters. It calls each of them, so that each can account for the retry.
 type Longest []RateLimiter
 
 // Delay implements [RateLimiter].
@@ -83,8 +83,8 @@ func (l Longest) Delay(now time.Time, failures int) time.Duration {
 	return d
 }
 
-// TokenBucket lets a number of tries per second pass, over all keys. Each Delay takes one token, in advance if none is there,
-// and returns the wait until that token exists. Make it with [NewTokenBucket]. It is safe for concurrent use.
+// TokenBucket limits the retries per second of all keys together. Each Delay takes one token, in advance if there is none,
+// and returns the time until the token exists. Make it with [NewTokenBucket]. It is safe for concurrent use.
 type TokenBucket struct {
 	rate, burst float64
 
@@ -95,15 +95,15 @@ type TokenBucket struct {
 	}
 }
 
-// NewTokenBucket returns a full bucket of burst tokens to which rate are added per second. If rate is not above 0, none are
-// added: after the burst every wait is the longest there is. A burst below 1 is taken as 1.
+// NewTokenBucket returns a full bucket of burst tokens, to which rate tokens are added per second. If rate is not above 0,
+// none are added: after the burst every delay is the longest duration. A burst below 1 counts as 1.
 func NewTokenBucket(rate float64, burst int) *TokenBucket {
 	b := &TokenBucket{rate: rate, burst: float64(max(burst, 1))}
 	b.mu.tokens = b.burst
 	return b
 }
 
-// Delay implements [RateLimiter]. A now before that of an earlier call is taken as equal to it.
+// Delay implements [RateLimiter]. A now before that of an earlier call counts as equal to it.
 func (b *TokenBucket) Delay(now time.Time, _ int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -3,7 +3,7 @@
 
 package workqueue
 
-// list is a first-in first-out order of entries, linked through the entries themselves.
+// list is a FIFO list of entries, linked through the entries.
 type list struct {
 	head, tail number
 	len        int
@@ -37,7 +37,7 @@ func (s *slab[K]) remove(l *list, n number) {
 	l.len--
 }
 
-// renamed mends the list after the entry to has been moved there.
+// renamed fixes the links of the list after an entry has moved to to.
 func (s *slab[K]) renamed(l *list, to number) {
 	e := s.at(to)
 	if e.prev != 0 {

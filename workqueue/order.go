@@ -9,51 +9,51 @@ import (
 )
 
 const (
-	patience  = 8    // hand-outs that a priority with ready keys lets pass before it may come first
-	keptLines = 1024 // lines whose room is never given back
+	patience  = 8    // hand-outs that a priority with ready keys is passed over before it may go first
+	keptLines = 1024 // lines; room for these is never freed
 )
 
-// order says which ready key is next, where keys have priorities or flows. The ready keys of one priority and one flow stand in
-// a line, first in first out. Each hand-out
+// order determines the next ready key if keys have priorities or flows. The ready keys of one priority and one flow form a
+// line, first in first out. Each hand-out
 //
-//   - goes to the highest priority that has a line; but if any was passed over patience times since its last turn, to the one
-//     that has waited for the most of them, of equals the higher;
-//   - and within the priority to the line at the head of the ring, which then goes to its tail, as a new line does.
+//   - goes to the highest priority with a line; but if any was passed over patience times since its last turn, to the one
+//     passed over most often, and among equals to the highest;
+//   - and within the priority to the line at the head of the ring, which then moves to the tail, where new lines go too.
 //
-// The bound of W8 follows. Let L be the most priorities that have lines at one time, and F the most lines of a priority.
-// A priority that has been passed over patience times is overtaken only by those that have waited as long, each once, since a
-// turn makes their wait 0 and all waits grow alike: after at most patience + L - 1 hand-outs it has its turn. A line has its
-// turn after at most F of its priority's turns, since who comes later stands behind it. The p-th key of a line needs p of the
-// line's turns. So its hand-out is among the next p*F*(patience+L), and with one priority among the next p*F.
+// The bound of W8 follows. Let L be the most priorities that have lines at one time, and F the most lines of a priority. A
+// priority that has been passed over patience times is overtaken only by those that have waited as long, each once, since a
+// turn resets their wait and all waits grow alike: after at most patience + L - 1 hand-outs it has its turn. A line has its
+// turn after at most F turns of its priority, since later lines are behind it. The p-th key of a line needs p of the line's
+// turns. So its hand-out is among the next p*F*(patience+L), and with one priority among the next p*F.
 type order struct {
-	levels []level // the priorities that were ever used, highest first
+	levels []level // priorities ever used, highest first
 	lines  []line  // by number; 0 is none
 	free   number  // unused lines, linked by next
 	ready  int
-	handed uint64 // hand-outs
+	handed uint64 // hand-outs so far
 	flows  flows
 }
 
 // level is one priority.
 type level struct {
 	priority    int8
-	first, last number // the ring of its lines
+	first, last number // ring of its lines
 	ready       int
 	again       int    // held and dirty keys of this priority
-	served      uint64 // hand-outs at its last turn, or when it came to have a line
+	served      uint64 // hand-outs at its last turn, or when it got a line
 }
 
 type line struct {
 	list
 	next, prev number // in the ring
-	beside     number // the flow's next line
+	beside     number // next line of the flow
 	flow       uint16
 	priority   int8
 }
 
 func newOrder() *order { return &order{lines: make([]line, 1), flows: newFlows()} }
 
-// level returns the one of priority p. The pointer is good until a new priority is asked for.
+// level returns the level of priority p. The pointer is valid until a new priority is added.
 func (o *order) level(p int8) *level {
 	i, found := slices.BinarySearchFunc(o.levels, p, func(l level, p int8) int { return cmp.Compare(p, l.priority) })
 	if !found {
@@ -71,7 +71,7 @@ func (o *order) find(flow uint16, p int8) number {
 	return n
 }
 
-// join returns the list of a key that becomes ready and counts it.
+// join counts a key that becomes ready and returns its list.
 func (o *order) join(flow uint16, p int8) *list {
 	l := o.level(p)
 	if l.ready == 0 {
@@ -86,7 +86,7 @@ func (o *order) join(flow uint16, p int8) *list {
 	return &o.lines[n].list
 }
 
-// leave counts a key that has been taken out of its line, and closes the line if that was its last.
+// leave counts a key removed from its line, and closes the line if it is empty.
 func (o *order) leave(n number) {
 	l := o.level(o.lines[n].priority)
 	l.ready--
@@ -97,7 +97,7 @@ func (o *order) leave(n number) {
 	}
 }
 
-// next returns the line whose turn it is, or 0.
+// next returns the line with the next turn, or 0.
 func (o *order) next() number {
 	var top, longest *level
 	for i := range o.levels {
@@ -121,7 +121,7 @@ func (o *order) next() number {
 	return top.first
 }
 
-// turned notes that line n has had its turn. Its key is taken out already.
+// turned records that line n has had its turn. Its key is already removed.
 func (o *order) turned(n number) {
 	l := o.level(o.lines[n].priority)
 	o.handed++
@@ -148,7 +148,7 @@ func (o *order) open(flow uint16, p int8, l *level) number {
 	return n
 }
 
-// close gives line n back, which is empty and in no ring.
+// close frees line n, which is empty and in no ring.
 func (o *order) close(n number) {
 	at := &o.flows.all[o.lines[n].flow].lines
 	for *at != n {
@@ -194,7 +194,7 @@ func (o *order) copy() *order {
 	return &c
 }
 
-// depths returns the numbers of each priority, nil if there is but 0.
+// depths returns the numbers of each priority, nil if only priority 0 was used.
 func (o *order) depths() []PriorityStats {
 	if len(o.levels) == 0 || len(o.levels) == 1 && o.levels[0].priority == 0 {
 		return nil

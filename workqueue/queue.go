@@ -12,56 +12,56 @@ import (
 )
 
 const (
-	batch      = 256 // delayed keys made ready, or dropped, per hold of the lock
-	alarming   = 64  // ready keys, at first, that call a worker although one is on its way
+	batch      = 256 // delayed keys made ready, or dropped, per lock
+	alarming   = 64  // ready keys that wake a further worker at first
 	unarmed    = math.MaxInt64
-	spinRounds = 32 // looks of a worker without work before it parks
+	spinRounds = 32 // attempts of an idle worker before it parks
 )
 
-// Options of a queue. The zero value is fit for production.
+// Options of a queue. The zero value is suitable for production.
 type Options struct {
 	Name        string      // for metrics
 	RateLimiter RateLimiter // of AddRateLimited; nil: Exponential, 5 ms to 1000 s
-	Observer    Observer    // told of each change as it happens; nil: none. Stats counts without it.
+	Observer    Observer    // called for each change; nil: none. Stats does not need it.
 }
 
-// Observer is told what happens to keys, outside the queue's lock and on the goroutine that caused it: two calls may overlap,
-// and arrive in another order than they happened. It must not block.
+// Observer is called for each change of a key, outside the queue's lock and on the goroutine that caused the change: calls
+// may overlap and arrive out of order. It must not block.
 type Observer interface {
 	Added()                         // a key became dirty
 	Retried()                       // AddAfter or AddRateLimited was called
-	HandedOut(waited time.Duration) // a key was given to a worker, after so long in the ready order
-	Done(worked time.Duration)      // a worker has done a key, after so long in its hands
+	HandedOut(waited time.Duration) // a worker got a key that was ready for that long
+	Done(worked time.Duration)      // a worker is done with a key that it held for that long
 }
 
-// Queue holds keys to be worked on: ready ones in order, held ones, and delayed ones. Make it with [New]. All methods are safe
-// for concurrent use, and only Get, Keys and ShutDownWithDrain block.
+// Queue holds ready, held and delayed keys. Make it with [New]. All methods are safe for concurrent use; only Get, Keys and
+// ShutDownWithDrain block.
 type Queue[K comparable] struct {
 	name     string
 	limiter  RateLimiter
 	observer Observer
 	seed     maphash.Seed
 	base     time.Time
-	flow     atomic.Pointer[func(K) string] // nil: keys have no flows
+	flow     atomic.Pointer[func(K) string] // nil: no flows
 
-	work sync.Cond   // a key is ready, or nothing will be any more
-	idle sync.Cond   // nothing is ready or held, or a drain has been called off
-	look atomic.Bool // work, for the worker that spins
+	work sync.Cond   // a key is ready, or none will be
+	idle sync.Cond   // nothing is ready or held, or a drain was cancelled
+	look atomic.Bool // wakes the spinning worker
 
 	mu struct {
 		sync.Mutex
 		state    state[K]
 		timer    *time.Timer
 		armed    int64 // when the timer fires; unarmed if it does not
-		parked   int   // workers that wait for the condition
-		waking   bool  // one of them has been signalled and has not looked yet
-		spinning bool  // one worker looks again and again before it parks
-		alarm    int   // ready keys that call a worker although one is on its way
+		parked   int   // workers waiting on work
+		waking   bool  // one of them was signalled and has not looked yet
+		spinning bool  // a worker spins before it parks
+		alarm    int   // ready keys that wake a further worker
 		drain    bool
 	}
 }
 
-// New returns a queue. It starts nothing, so a queue that is no longer used need not be shut down.
+// New returns a queue. It starts nothing, so an unused queue need not be shut down.
 func New[K comparable](opts Options) *Queue[K] {
 	q := &Queue[K]{
 		name:     opts.Name,
@@ -80,11 +80,11 @@ func New[K comparable](opts Options) *Queue[K] {
 
 func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key) >> 32) }
 
-// now is the queue's clock. It is read outside the lock where that is possible.
+// now returns the queue's time. It is read outside the lock where possible.
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
-// Add makes key ready with priority 0, unless it is so already; then its priority is 0 at least. A key that is held becomes
-// ready after its Done. A deadline that waits for key stays. After ShutDown Add does nothing.
+// Add makes key ready with priority 0, unless it is ready already, with at least that priority. A held key becomes ready
+// after its Done. A deadline of key stays. After ShutDown Add does nothing.
 func (q *Queue[K]) Add(key K) {
 	hash, w := q.hash(key), wish{}
 	if q.flow.Load() != nil {
@@ -92,7 +92,7 @@ func (q *Queue[K]) Add(key K) {
 	}
 	q.mu.Lock()
 	n, added, ready := q.mu.state.add(key, hash, w)
-	if q.mu.state.unasked(n) { // so is all that has become ready
+	if q.mu.state.unasked(n) { // so is every key that became ready
 		now := q.now()
 		q.mu.state.ask(n, now)
 		if ready {
@@ -109,22 +109,23 @@ func (q *Queue[K]) Add(key K) {
 	}
 }
 
-// Get hands out the key whose turn it is, and waits if none is ready: without priorities and flows the one that has been ready
-// longest. The caller holds the key until it calls Done with it. After ShutDown, when nothing is ready and nothing held has been added again, Get returns shutdown true.
+// Get returns the next key, and blocks until one is ready: without priorities and flows the one that has been ready longest.
+// The caller holds the key until it calls Done. After ShutDown, when no key is ready and no held key was added again, Get
+// returns shutdown true.
 func (q *Queue[K]) Get() (key K, shutdown bool) {
 	var h hold[K]
 	ok := q.next(&h)
 	return h.key, !ok
 }
 
-// Done ends the hold of key. If the key was added while held it is ready again. Done of a key that is not held does nothing.
+// Done ends the hold of key. A key added while held becomes ready again. Done of a key that is not held does nothing.
 func (q *Queue[K]) Done(key K) {
 	now := q.now()
 	q.mu.Lock()
 	n, sure := q.mu.state.recent(key)
 	if !sure {
 		q.mu.Unlock()
-		hash := q.hash(key) // outside the lock: it panics if key holds what cannot be compared
+		hash := q.hash(key) // outside the lock: it panics if key is not comparable
 		q.mu.Lock()
 		n = q.mu.state.find(key, hash)
 	}
@@ -135,7 +136,7 @@ func (q *Queue[K]) Done(key K) {
 	q.unlockWithDone(n, now)
 }
 
-// unlockWithDone ends the hold of entry n, lets the lock go and tells those who wait for that.
+// unlockWithDone ends the hold of entry n, releases the lock and notifies waiters.
 func (q *Queue[K]) unlockWithDone(n number, now int64) {
 	worked := q.mu.state.done(n, now)
 	q.announceEndLocked()
@@ -152,12 +153,12 @@ func (q *Queue[K]) Len() int {
 	return q.mu.state.backlog()
 }
 
-// ShutDown makes the queue refuse all that is new and drops waiting deadlines. Keys that are ready, or held and added again,
-// are still handed out; then Get returns shutdown. A drain that waits returns. Further calls do nothing more.
+// ShutDown makes the queue ignore new keys and drops deadlines. Keys that are ready, or held and added again, are still
+// handed out; then Get returns shutdown. It ends a blocked drain. Further calls have no effect.
 func (q *Queue[K]) ShutDown() { q.shutDown(false) }
 
-// ShutDownWithDrain is ShutDown, and waits until every key that was ready or held has been done. Workers must go on taking
-// keys, else it waits for ever; ShutDown ends the wait.
+// ShutDownWithDrain is ShutDown, and blocks until every ready or held key is done. Workers must continue to take keys, or it
+// blocks for ever; ShutDown ends it.
 func (q *Queue[K]) ShutDownWithDrain() { q.shutDown(true) }
 
 func (q *Queue[K]) shutDown(drain bool) {

@@ -3,8 +3,7 @@
 
 package workqueue
 
-// arranged returns the order of the ready keys. It is made when the first priority or flow is asked for; until then one list
-// is all the order there is.
+// arranged returns the order of the ready keys, created for the first priority or flow. Until then a single list is used.
 func (s *state[K]) arranged() *order {
 	if s.order != nil {
 		return s.order
@@ -20,7 +19,7 @@ func (s *state[K]) arranged() *order {
 	return s.order
 }
 
-// backlog is the number of ready keys.
+// backlog returns the number of ready keys.
 func (s *state[K]) backlog() int {
 	if s.order != nil {
 		return s.order.ready
@@ -28,7 +27,7 @@ func (s *state[K]) backlog() int {
 	return s.ready.len
 }
 
-// line returns the list in which the ready entry n stands.
+// line returns the list of the ready entry n.
 func (s *state[K]) line(n number) *list {
 	if s.order == nil {
 		return &s.ready
@@ -46,7 +45,7 @@ func (s *state[K]) enqueue(n number) {
 	s.push(s.order.join(e.flow, e.priority), n)
 }
 
-// dequeue takes the entry out whose turn it is, and returns 0 if none is ready. There must be an order.
+// dequeue removes and returns the next entry, 0 if none is ready. There must be an order.
 func (s *state[K]) dequeue() number {
 	o := s.order
 	l := o.next()
@@ -59,7 +58,7 @@ func (s *state[K]) dequeue() number {
 	return n
 }
 
-// grant gives entry n the priority asked for, which is another than it has. A key that waits keeps a higher one.
+// grant gives entry n the requested priority, which differs from its own. A waiting key keeps a higher one.
 func (s *state[K]) grant(n number, w wish) {
 	e := s.at(n)
 	switch {
@@ -73,7 +72,7 @@ func (s *state[K]) grant(n number, w wish) {
 	}
 }
 
-// raise gives entry n, which waits, another priority. If it is ready it goes to the end of the line.
+// raise gives entry n, which waits, another priority. A ready key moves to the end of the line.
 func (s *state[K]) raise(n number, p int8) {
 	e := s.at(n)
 	switch {
@@ -100,7 +99,7 @@ func (s *state[K]) count(n number, by int) {
 	}
 }
 
-// inOrder calls yield with each ready entry, in the order in which they are handed out if nothing comes in between.
+// inOrder calls yield with each ready entry, in the order in which they are handed out if nothing else is added.
 func (s *state[K]) inOrder(yield func(n number)) {
 	if s.order == nil {
 		for n := s.ready.head; n != 0; n = s.at(n).next {

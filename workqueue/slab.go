@@ -9,16 +9,16 @@ const (
 	firstPage = 16
 )
 
-// slab keeps entries in pages, so that growing copies nothing. Freed entries are reused, last freed first. Only the first
-// page is ever copied: it starts small, for the many queues that never hold more than a few keys.
+// slab keeps entries in pages, so that it grows without copying. Freed entries are reused, last freed first. Only the first
+// page is ever copied: it starts small, for the many queues with few keys.
 type slab[K comparable] struct {
 	pages [][]entry[K]
-	high  number // every number in use is below it; 0 only while the slab has never been used
+	high  number // all used numbers are below; 0 only before the first use
 	free  number // head of the doubly linked free list
 	live  int
 }
 
-// at returns the entry n. The pointer is good until the next alloc or compact.
+// at returns the entry n. The pointer is valid until the next alloc or compact.
 func (s *slab[K]) at(n number) *entry[K] { return &s.pages[n>>pageBits][n&(pageSize-1)] }
 
 func (s *slab[K]) alloc() number {
@@ -36,7 +36,7 @@ func (s *slab[K]) alloc() number {
 	return n
 }
 
-// reserve makes room for entry n, the first one that has none.
+// reserve makes room for entry n, the first one without room.
 func (s *slab[K]) reserve(n number) {
 	p, i := int(n>>pageBits), int(n&(pageSize-1))
 	switch {
@@ -51,7 +51,7 @@ func (s *slab[K]) reserve(n number) {
 	}
 }
 
-// release gives entry n back. What it held is let go at once.
+// release frees entry n and clears it.
 func (s *slab[K]) release(n number) {
 	s.live--
 	*s.at(n) = entry[K]{next: s.free}
@@ -74,10 +74,10 @@ func (s *slab[K]) unlinkFree(n number) {
 	e.next, e.prev = 0, 0
 }
 
-// sparse reports that less than a quarter of the entries are live, beyond one page.
+// sparse reports whether less than a quarter of the entries are live, beyond one page.
 func (s *slab[K]) sparse() bool { return int(s.high) > 4*s.live+pageSize }
 
-// compact gives up the highest entry. If it is live it moves to a free place: the caller then mends what names it.
+// compact removes the highest entry. A live one moves to a free place; the caller then updates references to it.
 func (s *slab[K]) compact() (from, to number) {
 	top := s.high - 1
 	if s.at(top).is(used) {

@@ -9,51 +9,51 @@ import (
 	"time"
 )
 
-// State says where a key stands.
+// State is the state of a key.
 type State string
 
 // The states of a key.
 const (
-	Ready     State = "ready"          // waits for a worker
-	Held      State = "held"           // in a worker's hands
-	HeldDirty State = "held and dirty" // in a worker's hands, and ready again after Done
-	Delayed   State = "delayed"        // waits for its deadline
+	Ready     State = "ready"          // waiting for a worker
+	Held      State = "held"           // a worker has it
+	HeldDirty State = "held and dirty" // a worker has it, and it becomes ready again after Done
+	Delayed   State = "delayed"        // waiting for its deadline
 	Counted   State = "counted"        // only its failures are remembered, until Forget
 )
 
-// KeyState is what a queue knows of one key.
+// KeyState describes one key.
 type KeyState[K comparable] struct {
 	Key      K
 	State    State
-	Age      time.Duration // how long it has been ready, held, or delayed; 0 if counted
+	Age      time.Duration // time in this state; 0 if counted
 	Attempts int           // failures since the last Forget
-	Due      time.Time     // its deadline, which a key that is ready or held may have too; zero if none waits
-	Priority int           // of what waits for it, or that it was handed out with
-	Flow     string        // that FairBy named
+	Due      time.Time     // deadline, also of a ready or held key; zero: none
+	Priority int           // of the pending work, or with which it was handed out
+	Flow     string        // by FairBy
 }
 
-// FlowState is what a queue knows of one flow.
+// FlowState describes one flow.
 type FlowState struct {
 	Flow    string
-	Ready   int           // keys that wait for a worker
-	Held    int           // keys in workers' hands
-	Delayed int           // keys that are neither and have a deadline
-	Oldest  time.Duration // how long the one of the ready keys has waited that has waited longest
+	Ready   int           // keys waiting for a worker
+	Held    int           // keys that workers have
+	Delayed int           // other keys with a deadline
+	Oldest  time.Duration // longest wait of a ready key
 }
 
-// Snapshot is a queue at one moment.
+// Snapshot is the state of a queue at one moment.
 type Snapshot[K comparable] struct {
 	Name         string
 	Taken        time.Time
 	ShuttingDown bool
-	// Keys are all that are known: ready ones in the order in which they are handed out if nothing comes in between, held ones
-	// longest first, delayed ones by deadline, counted ones.
+	// Keys are all known keys: ready ones in the order in which they are handed out if nothing else is added, held ones
+	// longest first, delayed ones by deadline, then counted ones.
 	Keys []KeyState[K]
-	// Flows that have keys, those with the most ready ones first. Nil if FairBy was not called.
+	// Flows with keys, most ready ones first. Nil without FairBy.
 	Flows []FlowState
 }
 
-// Snapshot returns every key and where it stands. It copies all keys under the queue's lock: use Stats for numbers alone.
+// Snapshot returns the state of every key. It copies all keys under the queue's lock: for numbers alone use Stats.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
 	taken, now := time.Now(), q.now()
 	q.mu.Lock()
@@ -123,8 +123,8 @@ func flowStates[K comparable](keys []KeyState[K]) []FlowState {
 	return all
 }
 
-// copy returns the entries in use, first the ready then the held ones in their order, each with the
-// time since when it is in its state, and the deadlines.
+// copy returns the deadlines and the entries in use, first the ready, then the held ones in order, each with the start of its
+// state.
 func (s *state[K]) copy() ([]entry[K], []int64) {
 	entries := make([]entry[K], 0, s.live)
 	s.inOrder(func(n number) { entries = append(entries, *s.at(n)) })

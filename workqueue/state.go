@@ -5,27 +5,27 @@ package workqueue
 
 import "math"
 
-// recents is how many held keys Done looks at before it hashes.
+// recents is how many held keys Done checks before it hashes.
 const recents = 8
 
-// keptGrips is for how many held keys room is kept.
+// keptGrips is the number of held keys whose memory is kept.
 const keptGrips = 1024
 
-// state is the bookkeeping of a queue: which keys there are, which of them are dirty, held, delayed, and in what order. It has
-// no lock, clock or goroutine; times are nanoseconds that the caller reads.
+// state is the bookkeeping of a queue: which keys exist, which are dirty, held or delayed, and in what order. It has no lock,
+// clock or goroutine; times are arguments, in nanoseconds.
 type state[K comparable] struct {
 	delays[K]
 	index table
-	ready list    // dirty and not held, in the order they became so; empty where there is an order
-	order *order  // of the ready keys, from the first priority or flow on
-	held  list    // held, in the order they were handed out
+	ready list    // dirty and not held, in order; unused if there is an order
+	order *order  // of the ready keys, since the first priority or flow
+	held  list    // in the order in which they were handed out
 	grips []grip  // of the held entries, and free ones
-	loose []int64 // places of the free ones
-	again int     // how many are dirty and held
-	shut  bool    // nothing new is taken
+	loose []int64 // positions of the free ones
+	again int     // dirty and held keys
+	shut  bool    // new keys are ignored
 
 	adds, retries uint64
-	takenSum      int64 // sum over the held keys of the time they were handed out; it may wrap, differences stay right
+	takenSum      int64 // sum of the hand-out times of the held keys; it may wrap, differences stay correct
 	latency, work Histogram
 	answered      Histogram
 }
@@ -47,8 +47,8 @@ func (s *state[K]) find(key K, hash uint32) number {
 	}
 }
 
-// recent looks for key among those handed out last, which is cheaper than hashing it. It says whether the answer is sure: a
-// key that it does not find can still be held if more than a few are.
+// recent searches key among the keys handed out last, which is cheaper than hashing it. sure: the result is final; otherwise
+// the key can still be held.
 func (s *state[K]) recent(key K) (n number, sure bool) {
 	n = s.held.tail
 	for range recents {
@@ -60,14 +60,14 @@ func (s *state[K]) recent(key K) (n number, sure bool) {
 	return 0, n == 0
 }
 
-// wish is what an add asks for beside its key.
+// wish has the parameters of an add besides the key.
 type wish struct {
-	flow     string // of the key, which is always the same
+	flow     string // always the same for one key
 	priority int8
-	keep     bool // the priority that the key has, if it is held or waits
+	keep     bool // keep the priority of a held or waiting key
 }
 
-// ensure returns the entry of key, a new one if there is none.
+// ensure returns the entry of key, creating it if needed.
 func (s *state[K]) ensure(key K, hash uint32, flow string) number {
 	if n := s.find(key, hash); n != 0 {
 		return n
@@ -90,7 +90,7 @@ func (s *state[K]) enter(key K, hash uint32, flow string) number {
 	return n
 }
 
-// add makes key dirty. It reports whether it was not so before, and whether that made it ready: the caller then stamps it.
+// add makes key dirty. It reports whether it was not dirty before, and whether it became ready: the caller then stamps it.
 func (s *state[K]) add(key K, hash uint32, w wish) (n number, added, ready bool) {
 	if s.shut {
 		return 0, false, false
@@ -124,10 +124,10 @@ func (s *state[K]) mark(n number) (added, ready bool) {
 	return true, true
 }
 
-// stamp notes when entry n became ready.
+// stamp records when entry n became ready.
 func (s *state[K]) stamp(n number, now int64) { s.at(n).since = now }
 
-// ask notes when the first Add came that the dirty entry n is dirty for. It is called once, while n is not asked.
+// ask records the time of the first Add for the dirty entry n. It is called once, while n is not asked.
 func (s *state[K]) ask(n number, now int64) {
 	e := s.at(n)
 	e.flags |= asked
@@ -138,18 +138,18 @@ func (s *state[K]) ask(n number, now int64) {
 	e.first = now
 }
 
-// unasked reports whether the Add that returned n is to ask.
+// unasked reports whether the caller of the Add that returned n must call ask.
 func (s *state[K]) unasked(n number) bool { return n != 0 && !s.at(n).is(asked) }
 
-// hold is a key in a worker's hands. The time tells this hold of the key from a later one.
+// hold is a key held by a worker. taken distinguishes it from later holds of the key.
 type hold[K comparable] struct {
 	key   K
-	n     number // 0: nothing is held
+	n     number // 0: none
 	taken int64
 }
 
-// take hands out the key whose turn it is, without priorities and flows the one that has been ready longest, and says for how
-// long it was.
+// take hands out the next key, without priorities and flows the one that has been ready longest, and returns how long it was
+// ready.
 func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	n := s.ready.head
 	switch {
@@ -181,10 +181,10 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	return waited, true
 }
 
-// grip returns that of entry n, which must be held.
+// grip returns the grip of entry n, which must be held.
 func (s *state[K]) grip(n number) grip { return s.grips[s.at(n).first] }
 
-// seize stores g and returns its place.
+// seize stores g and returns its position.
 func (s *state[K]) seize(g grip) (place int64) {
 	if last := len(s.loose) - 1; last >= 0 {
 		place, s.loose = s.loose[last], s.loose[:last]
@@ -195,7 +195,7 @@ func (s *state[K]) seize(g grip) (place int64) {
 	return int64(len(s.grips) - 1)
 }
 
-// loosen takes the grip at place away. With the last of many their room is given back.
+// loosen frees the grip at place. After the last of many their memory is freed.
 func (s *state[K]) loosen(place int64) grip {
 	g := s.grips[place]
 	if s.held.len == 0 && cap(s.grips) > keptGrips {
@@ -206,7 +206,7 @@ func (s *state[K]) loosen(place int64) grip {
 	return g
 }
 
-// holds reports whether h is still what its worker was given. Entries move, so h may be found elsewhere.
+// holds reports whether h is still valid. Entries move, so it may update h.
 func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
 	if h.n == 0 {
 		return false
@@ -220,7 +220,7 @@ func (s *state[K]) holds(h *hold[K], hash func(K) uint32) bool {
 	return h.n != 0 && s.at(h.n).is(held) && s.grip(h.n).taken == h.taken
 }
 
-// done ends the hold of entry n, which must be held, and says how long it lasted. A key added meanwhile is ready again.
+// done ends the hold of entry n, which must be held, and returns its duration. A key added meanwhile becomes ready again.
 func (s *state[K]) done(n number, now int64) (worked int64) {
 	e := s.at(n)
 	e.flags &^= held
@@ -235,7 +235,7 @@ func (s *state[K]) done(n number, now int64) (worked int64) {
 	}
 	if e.is(dirty) {
 		s.count(n, -1)
-		e.first = e.since // of use if it is asked
+		e.first = e.since // used if it is asked
 		e.since = now
 		s.enqueue(n)
 		return worked
@@ -257,7 +257,7 @@ func (s *state[K]) delay(key K, hash uint32, w wish, due, now int64) {
 	s.schedule(n, due)
 }
 
-// promote makes up to limit keys dirty that are due, and says how many of them were not so before.
+// promote makes up to limit due keys dirty, and returns how many of them were not dirty before.
 func (s *state[K]) promote(now int64, limit int) (added int) {
 	for ; limit > 0 && s.due(now); limit-- {
 		n := s.owners[0]
@@ -273,7 +273,7 @@ func (s *state[K]) promote(now int64, limit int) (added int) {
 	return added
 }
 
-// withdraw takes the deadline of key away. It reports whether there was one.
+// withdraw removes the deadline of key, and reports whether there was one.
 func (s *state[K]) withdraw(key K, hash uint32) bool {
 	n := s.find(key, hash)
 	if n == 0 || !s.unschedule(n) {
@@ -283,9 +283,9 @@ func (s *state[K]) withdraw(key K, hash uint32) bool {
 	return true
 }
 
-// fail counts one failure more of key and returns how many there are.
+// fail counts a failure of key and returns the count.
 func (s *state[K]) fail(key K, hash uint32, flow string) int {
-	if key != key { // true for NaN: its count could never be found again
+	if key != key { // true for NaN: its count could not be found again
 		return 1
 	}
 	e := s.at(s.ensure(key, hash, flow))
@@ -309,7 +309,7 @@ func (s *state[K]) failures(key K, hash uint32) int {
 	return 0
 }
 
-// dropDelays drops up to limit deadlines, and says whether any are left.
+// dropDelays drops up to limit deadlines, and reports whether any are left.
 func (s *state[K]) dropDelays(limit int) (more bool) {
 	for last := len(s.owners) - 1; last >= 0 && limit > 0; last, limit = last-1, limit-1 {
 		n := s.owners[last]
@@ -319,17 +319,17 @@ func (s *state[K]) dropDelays(limit int) (more bool) {
 	return len(s.owners) > 0
 }
 
-// due reports whether a deadline has been reached at now. None is after the shutdown.
+// due reports whether a deadline is reached at now. After the shutdown none is.
 func (s *state[K]) due(now int64) bool { return !s.shut && s.delays.due(now) }
 
-// exhausted reports that nothing is left to hand out, and that nothing held will come back.
+// exhausted reports whether nothing is left to hand out, now or later.
 func (s *state[K]) exhausted() bool { return s.shut && s.backlog() == 0 && s.again == 0 }
 
-// drained reports that all there was has been done.
+// drained reports whether all keys are done.
 func (s *state[K]) drained() bool { return s.backlog() == 0 && s.held.len == 0 }
 
-// drop lets go of entry n if nothing is left to remember of its key. While few of the entries are live it gives up four of the
-// highest, as many as the bound has come down, so that a slab that was full is given back as it empties, with no pause.
+// drop frees entry n if there is nothing to remember about its key. While few entries are live it removes up to four of the
+// highest, so that a slab shrinks gradually as it empties, without a pause.
 func (s *state[K]) drop(n number) {
 	e := s.at(n)
 	if !e.idle() {
@@ -352,7 +352,7 @@ func (s *state[K]) drop(n number) {
 	}
 }
 
-// mend renames all that names an entry which has moved.
+// mend updates all references to an entry that has moved.
 func (s *state[K]) mend(from, to number) {
 	e := s.at(to)
 	if !e.is(strange) {

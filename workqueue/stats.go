@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Stats are the numbers of a queue at one moment. Reading them costs a lock and a copy of a few hundred bytes.
+// Stats are the numbers of a queue at one moment. Reading them takes the lock and copies a few hundred bytes.
 type Stats struct {
 	Name string
 
 	Ready   int // keys waiting for a worker
-	Held    int // keys in a worker's hands
-	Dirty   int // of the held keys, those that will be ready again after Done
-	Delayed int // deadlines that wait; their keys may be ready or held as well
-	Keys    int // keys of which the queue knows anything, including those that have only a count of failures
-	Flows   int // flows that have such keys, the nameless one not counted; 0 without FairBy
+	Held    int // keys that workers have
+	Dirty   int // held keys that become ready again after Done
+	Delayed int // deadlines; their keys may also be ready or held
+	Keys    int // known keys, including those with only a count of failures
+	Flows   int // flows with keys, without the nameless one; 0 without FairBy
 
-	Priorities []PriorityStats // highest first, 0 and all that were ever asked for; nil while that is 0 alone
+	Priorities []PriorityStats // highest first, 0 and all ever used; nil if only 0 was
 
 	Adds    uint64 // times a key became dirty
 	Retries uint64 // calls of AddAfter and AddRateLimited
@@ -28,30 +28,30 @@ type Stats struct {
 	Latency Histogram // from ready to handed out
 	Work    Histogram // from handed out to Done
 
-	// Answered is the time from an Add to the Done of the first hold that began after it: of those that one hold answers, the
-	// first Add counts. Delayed and rate-limited ones ask for nothing new, and do not count.
+	// Answered is the time from an Add to the Done of the first hold that begins after it. Of several Adds answered by one
+	// hold the first counts. Delayed and rate-limited adds do not count, since they ask for nothing new.
 	Answered Histogram
 
-	Unfinished time.Duration // sum over the held keys of the time they have been held
-	OldestHeld time.Duration // the longest any key has been held by now; 0 if none is
+	Unfinished time.Duration // sum of the present hold times
+	OldestHeld time.Duration // longest present hold; 0: none
 }
 
-// Depth is the number of dirty keys: those waiting for a worker and those waiting for their own worker's Done.
+// Depth returns the number of dirty keys: those ready, and those held that become ready after Done.
 func (s Stats) Depth() int { return s.Ready + s.Dirty }
 
 // PriorityStats are the numbers of one priority.
 type PriorityStats struct {
 	Priority int
 	Ready    int // keys waiting for a worker
-	Dirty    int // held keys that will be ready again after Done
+	Dirty    int // held keys that become ready again after Done
 }
 
-// Depth is the number of dirty keys of the priority.
+// Depth returns the number of dirty keys of the priority.
 func (s PriorityStats) Depth() int { return s.Ready + s.Dirty }
 
 const finite = 12 // 10 ns to 1000 s
 
-// Histogram counts durations in decades, from 10 ns to 1000 s and beyond: the buckets that dashboards of work queues expect.
+// Histogram counts durations in decades, from 10 ns to 1000 s and above: the buckets that workqueue dashboards expect.
 type Histogram struct {
 	Count uint64
 	Sum   time.Duration
@@ -59,7 +59,8 @@ type Histogram struct {
 	counts [finite + 1]uint64
 }
 
-// Buckets yields each finite upper bound, inclusive, with the number of observations up to it. Count stands for the infinite one.
+// Buckets yields each finite upper bound, inclusive, with the number of observations up to it. Count is the value for
+// infinity.
 func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
 	return func(yield func(time.Duration, uint64) bool) {
 		var below uint64

@@ -7,17 +7,17 @@ import "math/bits"
 
 const (
 	smallestTable = 16
-	keptTable     = 4096 // slots that are never given back: bursts of up to 3000 keys allocate nothing once warm
+	keptTable     = 4096 // slots; never freed: bursts of up to 3000 keys allocate nothing once warm
 )
 
-// slot holds an entry's number beside its hash, so that probing and rehashing need not touch the entries.
+// slot has an entry's number and hash, so that probing and rehashing do not touch the entries.
 type slot struct {
 	hash uint32
 	n    number // 0: empty
 }
 
-// table is an open-addressing index from hash to entry number, probed linearly. A hash's home is its upper bits, so that the
-// order of slots is nearly the order of hashes and a rehash runs through memory once.
+// table is an open-addressing index from hash to entry number, with linear probing. A hash's home is its upper bits, so that
+// slots are nearly sorted by hash and a rehash passes through memory once.
 type table struct {
 	slots []slot
 	shift uint8 // 32 minus the number of bits that address a slot
@@ -56,7 +56,7 @@ func (t *table) find(hash uint32, n number) uint32 {
 
 func (t *table) rename(hash uint32, from, to number) { t.slots[t.find(hash, from)].n = to }
 
-// remove takes the entry n out, and moves up those behind it that would be cut off from their home by the gap.
+// remove removes the entry n, and moves up the entries behind it that the gap would separate from their home.
 func (t *table) remove(hash uint32, n number) {
 	gap := t.find(hash, n)
 	for i := (gap + 1) & t.mask(); t.slots[i].n != 0; i = (i + 1) & t.mask() {

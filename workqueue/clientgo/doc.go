@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo joins a [workqueue.Queue] and client-go's workqueues: it publishes the numbers of ours to a client-go
-// workqueue.MetricsProvider, and lifts a queue of client-go's to what a controller of ours takes keys from.
+// Package clientgo connects [workqueue.Queue] and client-go's workqueues. It publishes the metrics of our queues to a
+// client-go workqueue.MetricsProvider, and makes a client-go queue usable by our controllers.
 //
 //	q := workqueue.New[K](workqueue.Options{Name: name, Observer: metrics})
 //
@@ -13,20 +13,20 @@
 //
 //	client-go's TypedRateLimiter ──NewLimitedQueue──▶ a Queue with its backoff
 //
-// A [workqueue.Queue] needs no adapter to be used where client-go's interfaces are asked for: it has their methods.
+// A [workqueue.Queue] needs no adapter where client-go's interfaces are required: it has their methods.
 //
 // # Promises
 //
-//   - Every change the queue counts reaches the provider's metric once; depth ends at the number of dirty keys.
+//   - Every change that the queue counts reaches the provider's metric once; depth ends at the number of dirty keys.
 //   - Run returns when its context ends, and starts no goroutine.
-//   - G8: a controller on client-go's queue runs each key that was added, one worker at most at a time, and again with that
+//   - G8: a controller on a client-go queue runs each added key, with at most one worker at a time, and retries it with that
 //     queue's backoff when it fails.
-//   - G14: a [LimitedQueue] has each key wait as its client-go rate limiter says, which alone counts the failures.
+//   - G14: in a [LimitedQueue] the client-go rate limiter alone determines each key's wait and counts its failures.
 //
 // # Concurrency
 //
-// The observations come from whichever goroutine uses the queue, so the provider's metrics must be safe for concurrent use,
-// as Prometheus's are. Two observations may arrive in another order than they happened: a depth may be off by those in flight.
+// Observations come from any goroutine that uses the queue, so the provider's metrics must be safe for concurrent use, as
+// Prometheus's are. Two observations may arrive out of order: a depth can be off by those in flight.
 //
 // # Testing
 //

@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// LimitedQueue is a queue of ours whose backoff is that of a client-go rate limiter, which counts the failures itself. Make it
-// with [NewLimitedQueue]. Safe for concurrent use.
+// LimitedQueue is our queue with the backoff of a client-go rate limiter, which counts the failures. Make it with
+// [NewLimitedQueue]. Safe for concurrent use.
 type LimitedQueue[K comparable] struct {
 	*workqueue.Queue[K]
 	limiter clientgo.TypedRateLimiter[K]
@@ -20,7 +20,7 @@ type LimitedQueue[K comparable] struct {
 
 var _ clientgo.TypedRateLimitingInterface[string] = (*LimitedQueue[string])(nil)
 
-// NewLimitedQueue makes a queue of opts, whose RateLimiter it leaves alone. A nil limiter is client-go's default.
+// NewLimitedQueue returns a queue with opts, except for the RateLimiter. A nil limiter is client-go's default.
 func NewLimitedQueue[K comparable](limiter clientgo.TypedRateLimiter[K], opts workqueue.Options) *LimitedQueue[K] {
 	if limiter == nil {
 		limiter = clientgo.DefaultTypedControllerRateLimiter[K]()
@@ -28,10 +28,10 @@ func NewLimitedQueue[K comparable](limiter clientgo.TypedRateLimiter[K], opts wo
 	return &LimitedQueue[K]{Queue: workqueue.New[K](opts), limiter: limiter}
 }
 
-// AddRateLimited makes key ready after the wait that the limiter asks for.
+// AddRateLimited makes key ready after the limiter's delay.
 func (q *LimitedQueue[K]) AddRateLimited(key K) { q.AddAfter(key, q.limiter.When(key)) }
 
-// AddWith is as that of the queue. With RateLimited the limiter is asked for the wait.
+// AddWith is Queue.AddWith. With RateLimited it uses the limiter's delay.
 func (q *LimitedQueue[K]) AddWith(key K, opts workqueue.AddOptions) {
 	if opts.RateLimited {
 		opts.RateLimited = false
@@ -40,7 +40,7 @@ func (q *LimitedQueue[K]) AddWith(key K, opts workqueue.AddOptions) {
 	q.Queue.AddWith(key, opts)
 }
 
-// shorter is wait, or most if that is above 0 and shorter.
+// shorter returns wait, limited to most if that is above 0.
 func shorter(wait, most time.Duration) time.Duration {
 	if most > 0 {
 		return min(wait, most)
@@ -48,8 +48,8 @@ func shorter(wait, most time.Duration) time.Duration {
 	return wait
 }
 
-// Forget has the limiter forget key. Its deadline, if one waits, stays.
+// Forget makes the limiter forget key. A deadline stays.
 func (q *LimitedQueue[K]) Forget(key K) { q.limiter.Forget(key) }
 
-// NumRequeues is how many failures of key the limiter counts.
+// NumRequeues returns the failures of key that the limiter counts.
 func (q *LimitedQueue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }

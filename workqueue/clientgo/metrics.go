@@ -12,10 +12,10 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// interval between two readings of the work in progress; client-go's own.
+// interval is the time between two readings of the work in progress, as in client-go.
 const interval = 500 * time.Millisecond
 
-// Metrics passes a queue's numbers on to a client-go provider. Give it to one queue as [workqueue.Options.Observer].
+// Metrics passes a queue's metrics to a client-go provider. Set it as [workqueue.Options.Observer] of one queue.
 type Metrics struct {
 	depth         clientgo.GaugeMetric
 	adds, retries clientgo.CounterMetric
@@ -26,7 +26,7 @@ type Metrics struct {
 
 var _ workqueue.Observer = (*Metrics)(nil)
 
-// NewMetrics asks provider for the metrics of the queue called name.
+// NewMetrics creates the metrics of the queue called name.
 func NewMetrics(provider clientgo.MetricsProvider, name string) *Metrics {
 	return &Metrics{
 		depth:      provider.NewDepthMetric(name),
@@ -57,7 +57,7 @@ func (m *Metrics) HandedOut(waited time.Duration) {
 // Done implements [workqueue.Observer].
 func (m *Metrics) Done(worked time.Duration) { m.work.Observe(worked.Seconds()) }
 
-// Run sets the two gauges of work in progress twice a second, until ctx ends. queue is the [workqueue.Queue] that m observes.
+// Run sets the two gauges of work in progress twice a second until ctx ends. queue is the [workqueue.Queue] that m observes.
 // It always returns nil.
 func (m *Metrics) Run(ctx context.Context, queue interface{ Stats() workqueue.Stats }) error {
 	tick := time.NewTicker(interval)
