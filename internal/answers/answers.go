@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answers bounds what is read into memory of a server's answers. It counts
-// bytes as the reader gets them, after the transport has decompressed them: 2 MB on
-// the wire can be gigabytes.
+// Package answers limits how much of a server's answers is read into memory. It
+// counts decompressed bytes: 2 MB on the wire can be gigabytes.
 //
 //	up to 1 MiB     any number of answers at once
 //	up to 16 MiB    eight
 //	up to the limit one
 //
-// An answer that passes a line waits for its place. Whoever waits for a higher place
-// holds none that a holder of that place needs, so that nobody waits for ever.
+// An answer that exceeds a threshold waits for a place. An answer that waits
+// for a higher place holds no place that the holder of that place needs, so
+// there is no deadlock.
 package answers
 
 import (
@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Limit of one answer, in bytes, where the request's context names no other.
+// Limit of one answer in bytes, if the request's context has no other.
 const Limit = 128 << 20
 
 const (
@@ -36,13 +36,14 @@ const (
 	longestWaiting = 30 * time.Second
 )
 
-// TooLargeError says that an answer is larger than what is read into memory, or that it
-// or an object in it would take more memory when decoded.
+// TooLargeError means that an answer is too large to read into memory, or that
+// it or an object in it would take too much memory when decoded.
 type TooLargeError struct {
 	Limit      int64  // in bytes, after decompression
 	Request    string // method and path
-	Compressed bool   // the server sent it compressed
-	// Decoded is what decoding would allocate at least; 0: the limit is of what is read.
+	Compressed bool
+	// Decoded is the least that decoding would allocate; 0: Limit is for
+	// reading.
 	Decoded int64
 }
 
@@ -57,28 +58,29 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the answer to %s is larger than %d bytes%s, which is more than is read into memory; ask for less at a time", e.Request, e.Limit, how)
 }
 
-// TooLarge gives the limit and what decoding takes, 0 where the limit is of what is read.
+// TooLarge returns the limit, and what decoding would take, or 0 if the limit
+// is for reading.
 func (e *TooLargeError) TooLarge() (limit, decoded int64) { return e.Limit, e.Decoded }
 
-// Budget is what the answers of one process may take. Make it with NewBudget; it is
-// safe for concurrent use.
+// Budget limits the answers of one process. Make it with NewBudget. Safe for
+// concurrent use.
 type Budget struct {
 	middle, large *semaphore.Weighted
 }
 
-// NewBudget is a budget of which nothing is taken.
+// NewBudget returns an unused budget.
 func NewBudget() *Budget {
 	return &Budget{middle: semaphore.NewWeighted(middleAtOnce), large: semaphore.NewWeighted(largeAtOnce)}
 }
 
 type limitKey struct{}
 
-// WithLimit is ctx for requests whose answers may have limit bytes.
+// WithLimit returns a context for requests whose answers may have limit bytes.
 func WithLimit(ctx context.Context, limit int64) context.Context {
 	return context.WithValue(ctx, limitKey{}, limit)
 }
 
-// LimitOf is the limit of requests with ctx.
+// LimitOf returns the limit of requests with ctx.
 func LimitOf(ctx context.Context) int64 {
 	if limit, given := ctx.Value(limitKey{}).(int64); given {
 		return limit
@@ -86,11 +88,11 @@ func LimitOf(ctx context.Context) int64 {
 	return Limit
 }
 
-// Wrap bounds the answers that come through next.
+// Wrap limits the answers that come through next.
 func (b *Budget) Wrap(next http.RoundTripper) http.RoundTripper { return bounded{next, b} }
 
-// Ensure is transport if it is bounded already, and else bounds it by a budget of its
-// own. Nil stands for the default transport.
+// Ensure returns transport if it is limited already, else limits it with a new
+// budget. Nil is the default transport.
 func Ensure(transport http.RoundTripper) http.RoundTripper {
 	for t := transport; t != nil; {
 		if _, is := t.(bounded); is {
@@ -127,11 +129,11 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper exposes the wrapped transport to client-go.
 func (b bounded) WrappedRoundTripper() http.RoundTripper { return b.next }
 
-// streams says whether the answer to a request is read as it comes, and not into
-// memory: a watch, a log, what is proxied.
+// streams reports whether the answer to a request is a stream, not read into
+// memory: a watch, a log, a proxied answer.
 func streams(req *http.Request) bool {
 	query := req.URL.Query()
 	if watch := query.Get("watch"); watch != "" && watch != "false" && watch != "0" || req.Header.Get("Upgrade") != "" {
@@ -143,7 +145,7 @@ func streams(req *http.Request) bool {
 		switch part {
 		case "watch":
 			if i >= 2 && parts[i-2] == "api" || i >= 3 && parts[i-3] == "apis" {
-				return true // the watches of old: /api/v1/watch, /apis/group/version/watch
+				return true // deprecated watches: /api/v1/watch, /apis/group/version/watch
 			}
 		case "proxy":
 			if named {
@@ -162,7 +164,7 @@ func streams(req *http.Request) bool {
 type body struct {
 	io.ReadCloser
 	budget   *Budget
-	ctx      context.Context // of the waiting for a place
+	ctx      context.Context // of the wait for a place
 	cancel   context.CancelFunc
 	tooLarge TooLargeError
 	read     int64
@@ -175,7 +177,7 @@ type body struct {
 	}
 }
 
-// Read reads on, as far as the limit and the places let it.
+// Read reads within the limit, and blocks for a place.
 func (b *body) Read(p []byte) (int, error) {
 	if b.failed != nil {
 		return 0, b.failed
@@ -202,7 +204,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// enter waits for a place.
+// enter blocks until there is a place.
 func (b *body) enter(places *semaphore.Weighted) error {
 	ctx, cancel := context.WithTimeout(b.ctx, longestWaiting)
 	defer cancel()
@@ -222,7 +224,7 @@ func (b *body) enter(places *semaphore.Weighted) error {
 	return nil
 }
 
-// leave gives the places back.
+// leave releases the places.
 func (b *body) leave() {
 	b.cancel()
 	b.mu.Lock()
@@ -234,7 +236,7 @@ func (b *body) leave() {
 	}
 }
 
-// Close ends the reading, also of whoever waits for a place.
+// Close also ends a wait for a place.
 func (b *body) Close() error {
 	b.leave()
 	return b.ReadCloser.Close()

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authority makes certificates that are valid for a year: for servers
-// on the machine itself, and for the users who log in to them.
+// Package authority makes certificates that are valid for a year, for local
+// servers and for the users who log in to them.
 package authority
 
 import (
@@ -19,7 +19,6 @@ import (
 	"time"
 )
 
-// certLife is how long certificates are valid.
 const certLife = 365 * 24 * time.Hour
 
 // Authority signs the certificates of one set of servers and of their users.
@@ -28,14 +27,14 @@ type Authority struct {
 	name string
 	key  crypto.Signer
 	cert *x509.Certificate
-	// PEM is its own certificate, which those who trust it have.
+	// PEM is its certificate, for clients that trust it.
 	PEM []byte
 }
 
-// KeyPair is a certificate and its private key, both PEM.
+// KeyPair is a certificate and its private key, PEM-encoded.
 type KeyPair struct{ Cert, Key []byte }
 
-// New makes an authority that nobody trusts yet. name is in its certificates.
+// New returns a new authority. name is in its certificates.
 func New(now time.Time, name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,8 +54,8 @@ func New(now time.Time, name string) (*Authority, error) {
 	return &Authority{name: name, key: key, cert: cert, PEM: pemBlock("CERTIFICATE", der)}, nil
 }
 
-// Server signs a certificate for a server on the machine itself, which may also
-// show it as a client. names are DNS names and IP addresses that it is good for, too.
+// Server signs a certificate for a local server, which can also use it as a
+// client. names are additional DNS names and IP addresses.
 func (a *Authority) Server(now time.Time, names ...string) (KeyPair, error) {
 	template := certTemplate(now, pkix.Name{CommonName: a.name + "-server"})
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
@@ -72,7 +71,7 @@ func (a *Authority) Server(now time.Time, names ...string) (KeyPair, error) {
 	return a.sign(template)
 }
 
-// Client signs a certificate that logs in as the user name, a member of groups.
+// Client signs a certificate for the user name in groups.
 func (a *Authority) Client(now time.Time, name string, groups ...string) (KeyPair, error) {
 	template := certTemplate(now, pkix.Name{CommonName: name, Organization: groups})
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
@@ -92,14 +91,14 @@ func (a *Authority) sign(template *x509.Certificate) (KeyPair, error) {
 	return KeyPair{Cert: pemBlock("CERTIFICATE", der), Key: keyPEM}, err
 }
 
-// Pool trusts the authority, and nobody else.
+// Pool returns a pool with only the authority.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// SigningKey is a new key that service account tokens are signed with, PEM.
+// SigningKey returns a new PEM-encoded key for service account tokens.
 func SigningKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package canary plays, for tests, a program that does with Secrets and tokens what
-// programs do, well and badly, and looks for their values in all that it says: the log
-// at V(10), klog, spans, events, metrics, probes and snapshots.
+// Package canary runs, for tests, a program that uses Secrets and tokens in
+// good and bad ways, and searches all its output for their values: the log at
+// V(10), klog, spans, events, metrics, probes and snapshots.
 package canary
 
 import (
@@ -32,13 +32,13 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// The values, and one that is a number.
+// The secret values, one of them a number.
 const (
 	value  = "canary-8213746"
 	number = 8213746550
 )
 
-// transcript is all that was said. It is safe for concurrent use.
+// transcript collects the output. Safe for concurrent use.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,9 +56,9 @@ func (t *transcript) String() string {
 	return t.text.String()
 }
 
-// Leaks runs the program in a namespace of the server of cfg, which it fills with
-// Secrets, and returns the lines that hold what must not be said. The error says
-// that the program could not do what it is for. While it runs, klog is the program's.
+// Leaks runs the program in a namespace of the server of cfg, which it fills
+// with Secrets, and returns the lines with confidential content. The error
+// means that the program failed to do its work. While it runs it controls klog.
 func Leaks(ctx context.Context, cfg *rest.Config, namespace string) (lines []string, err error) {
 	said := &transcript{}
 	defer listen(said)()
@@ -86,13 +86,13 @@ func Leaks(ctx context.Context, cfg *rest.Config, namespace string) (lines []str
 	return lines, nil
 }
 
-// listen has klog write all that it can to w, until stop is called.
+// listen makes klog write everything to w, until stop is called.
 func listen(w io.Writer) (stop func()) {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
 	set := func(values ...string) {
 		for i := 0; i < len(values); i += 2 {
-			_ = flags.Set(values[i], values[i+1]) // they are klog's own names
+			_ = flags.Set(values[i], values[i+1]) // klog's own flags
 		}
 	}
 	set("logtostderr", "false", "alsologtostderr", "false", "stderrthreshold", "FATAL", "v", "10")
@@ -104,22 +104,23 @@ func listen(w io.Writer) (stop func()) {
 	}
 }
 
-// program is the operator that is listened to.
+// program is the operator under test.
 type program struct {
 	said      *transcript
 	namespace string
 	spans     *spantest.Recorder
-	tokens    []string // that the server gave
+	tokens    []string // from the server
 	once      sync.Once
-	done      chan struct{} // closed when all steps have been gone
-	err       error         // that ended them early
+	done      chan struct{} // closed after all steps
+	err       error         // of a failed step
 }
 
-// secrets are what must not be said: the values, as they are sent, and bytes in hexadecimal.
+// secrets returns what must not appear: the values, as they are sent, and bytes
+// in hexadecimal.
 func (p *program) secrets() []string {
 	all := append([]string{value, fmt.Sprint(number), "00000000  "}, p.tokens...)
 	for _, text := range all[:2:2] {
-		for shift := range 3 { // wherever in the text it stands
+		for shift := range 3 { // at any offset in the text
 			encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", shift) + text))
 			all = append(all, encoded[4:len(encoded)-4])
 		}
@@ -127,7 +128,7 @@ func (p *program) secrets() []string {
 	return all
 }
 
-// wanted are words without which the program has not done what it should.
+// wanted returns texts that show that the program did its work.
 func (p *program) wanted() []string {
 	return []string{"Reconcile failed; retrying", "Reconcile panicked", "Quarantined objects", "flyball_reconcile_outcomes_total", "/readyz"}
 }
@@ -208,7 +209,8 @@ func (p *program) run(ctx context.Context, cfg *rest.Config) error {
 	return errors.Join(p.err, <-ended)
 }
 
-// misread has a manager of its own watch Secrets by a type that they do not fit.
+// misread runs another manager that watches Secrets as a type that does not
+// match them.
 func (p *program) misread(ctx context.Context, cfg *rest.Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -272,7 +274,7 @@ func (p *program) fetch(ctx context.Context, url string) error {
 	return err
 }
 
-// refused is an error of the server that repeats a value.
+// refused provokes an error of the server that repeats a value.
 func (p *program) refused(ctx context.Context, c *client.Client) error {
 	return c.Apply(ctx, looseSecret(p.namespace, "refused", map[string]any{"stringData": map[string]any{"password": map[string]any{"is": value}}}), client.FieldOwner("canary"))
 }

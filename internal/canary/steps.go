@@ -22,7 +22,7 @@ import (
 
 const firstSecret = "first"
 
-// dated reads a Secret's values as times, and says in its errors what they were.
+// dated decodes a Secret's values as times, and its errors contain them.
 type dated struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -39,7 +39,7 @@ func secretOf(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metaOf(namespace, name), Data: map[string][]byte{"password": []byte(value)}}
 }
 
-// looseSecret is one with fields that a typed one cannot have.
+// looseSecret returns a Secret with fields that the typed one lacks.
 func looseSecret(namespace, name string, fields map[string]any) *unstructured.Unstructured {
 	all := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": namespace, "name": name}}
 	for field, content := range fields {
@@ -48,14 +48,14 @@ func looseSecret(namespace, name string, fields map[string]any) *unstructured.Un
 	return &unstructured.Unstructured{Object: all}
 }
 
-// step is one thing that a program does.
+// step is one action of the program.
 type step struct {
 	name  string
 	fails bool
 	do    func(ctx context.Context) error
 }
 
-// steps of the program. Each may be gone again.
+// steps returns the steps of the program. Each can be repeated.
 func (p *program) steps(mgr *manager.Manager) []step {
 	c, ns := mgr.Client(), p.namespace
 	owner := client.FieldOwner("canary")
@@ -128,7 +128,7 @@ func (p *program) steps(mgr *manager.Manager) []step {
 			p.tokens = append(p.tokens, request.Status.Token)
 			return nil
 		}},
-		{"clientset", true, func(ctx context.Context) error { // somebody else's client, with the reconcile's context
+		{"clientset", true, func(ctx context.Context) error { // a different client, with the reconcile's context
 			set, err := kubernetes.NewForConfig(mgr.Config())
 			if err != nil {
 				return nil

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package confidential knows which kinds hold what nobody may read in a log, and cuts
-// it out of errors about them: those of the API server, which repeat values that they
-// do not like, and those of decoders.
+// Package confidential knows which kinds have content that must not be logged,
+// and removes it from errors of the API server, which repeat invalid values,
+// and of decoders.
 package confidential
 
 import (
@@ -26,9 +26,9 @@ import (
 
 const notShown = "the reason is not shown, since it may repeat what the object holds"
 
-// Kind reports whether objects of a kind, or what its subresource takes and gives, are
-// confidential: Secrets, also by the name of their resource, and reviews and requests
-// of tokens.
+// Kind reports whether objects of a kind, or the content of its subresource,
+// are confidential: Secrets, also by resource name, and token reviews and
+// requests.
 func Kind(kind schema.GroupKind, sub string) bool {
 	switch kind.Group {
 	case "":
@@ -39,9 +39,9 @@ func Kind(kind schema.GroupKind, sub string) bool {
 	return false
 }
 
-// Error returns err, which concerns a confidential object. If there is an answer of the API server in
-// it, what is returned is that alone: with all that tells programs what happened, and
-// with a message that holds names and fields but no values.
+// Error returns err, which concerns a confidential object. If err contains an
+// answer of the API server, only that is returned, with all fields that
+// programs evaluate, and a message with names and fields but without values.
 func Error(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -50,14 +50,15 @@ func Error(err error) error {
 	return &apierrors.StatusError{ErrStatus: cleaned(status.ErrStatus)}
 }
 
-// sized are errors that an answer is too large: they name sizes alone.
+// sized is implemented by errors about too large answers, which contain only
+// sizes.
 type sized interface {
 	error
 	TooLarge() (limit, decoded int64)
 }
 
-// Decoding returns an error that names, of err, the field and not the value. It is
-// for errors of reading an object.
+// Decoding returns an error of decoding an object with the field, but without
+// the value.
 func Decoding(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
@@ -69,7 +70,7 @@ func Decoding(err error) error {
 		return heavy
 	}
 	if wrong, ok := errors.AsType[base64.CorruptInputError](err); ok {
-		return wrong // its position
+		return wrong // it has only the position
 	}
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		if is, at := kjson.SyntaxErrorOffset(e); is {
@@ -79,8 +80,8 @@ func Decoding(err error) error {
 	return errors.New("it is malformed; " + notShown)
 }
 
-// Config returns err, of reading a kubeconfig, without the words of the file that YAML
-// takes for the name of something.
+// Config returns err, from reading a kubeconfig, without the parts of the file
+// that YAML takes for names.
 func Config(err error) error {
 	if text := err.Error(); yamlName.MatchString(text) {
 		return errors.New(yamlName.ReplaceAllString(text, "$1 (its name is not shown)"))
@@ -90,7 +91,7 @@ func Config(err error) error {
 
 var yamlName = regexp.MustCompile(`(unknown anchor|unknown tag|undefined tag handle|cannot unmarshal|cannot decode) [` + "`" + `'"!][^\n]*`)
 
-// cleaned is an answer of the API server whose texts hold no values.
+// cleaned returns an answer of the API server without values in its texts.
 func cleaned(s metav1.Status) metav1.Status {
 	message := s.Message
 	if !harmless(s) {
@@ -110,8 +111,8 @@ func cleaned(s metav1.Status) metav1.Status {
 	return s
 }
 
-// harmless reports whether the server makes the message of names alone. What a webhook or
-// a policy says, or a proxy, can be anything.
+// harmless reports whether the server's message contains only names. Messages
+// of webhooks, policies and proxies can contain anything.
 func harmless(s metav1.Status) bool {
 	if strings.Contains(s.Message, "denied the request") || strings.Contains(s.Message, "denied request") {
 		return false
@@ -125,13 +126,13 @@ func harmless(s metav1.Status) bool {
 		metav1.StatusReasonServiceUnavailable, metav1.StatusReasonMethodNotAllowed, metav1.StatusReasonNotAcceptable,
 		metav1.StatusReasonUnsupportedMediaType, metav1.StatusReasonRequestEntityTooLarge:
 		return true
-	case metav1.StatusReasonForbidden: // by rights, which the server says in its own words
+	case metav1.StatusReasonForbidden: // by RBAC, in the server's own words
 		return strings.Contains(s.Message, `is forbidden: User "`)
 	}
 	return false
 }
 
-// Where messages name fields, and the webhook that refused.
+// Field names and webhooks in messages.
 var (
 	typedField   = regexp.MustCompile(`(?m)^[^"]{0,200}?(\.[A-Za-z0-9_.\[\]-]+): expected ([a-z]+)`)
 	goField      = regexp.MustCompile(`Go struct field ([A-Za-z0-9_.-]+) of type ([A-Za-z0-9_.\[\]*]+)`)
@@ -139,8 +140,8 @@ var (
 	byWebhook    = regexp.MustCompile(`^admission webhook "([a-z0-9.-]+)" denied`)
 )
 
-// summary is what can be said of an answer without its values: who refused, why, and
-// which fields it names.
+// summary describes an answer without its values: who refused, why, and which
+// fields it names.
 func summary(s metav1.Status) string {
 	var said []string
 	say := func(text string) {

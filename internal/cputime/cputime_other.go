@@ -7,5 +7,5 @@ package cputime
 
 import "time"
 
-// Used is not known here.
+// Used returns 0: the time is unknown here.
 func Used() time.Duration { return 0 }

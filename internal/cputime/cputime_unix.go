@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Used is the processor time that this process has used so far, that of the system on
-// its behalf too. 0: it is not known.
+// Used returns the CPU time that this process has used, including system time.
+// 0: unknown.
 func Used() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

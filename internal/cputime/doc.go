@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cputime tells what a process has worked. On a machine that others use
-// too it says more than the clock.
+// Package cputime measures the CPU time of the process, which is more
+// meaningful than the clock on a shared machine.
 package cputime

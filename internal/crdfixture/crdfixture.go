@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdfixture makes CustomResourceDefinitions for tests. It knows nothing of ours.
+// Package crdfixture makes CustomResourceDefinitions for tests. It does not
+// depend on other packages of the module.
 //
 // # Testing
 //
@@ -21,14 +22,14 @@ var (
 	String  = map[string]any{"type": "string"}
 )
 
-// Object is the schema of an object with these properties, by name.
+// Object returns the schema of an object with these properties.
 func Object(properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "properties": properties}
 }
 
-// New defines a namespaced kind with one version, whose objects have these properties
-// beside their metadata. Its plural is the kind in lower case with an s.
-// subresources may be nil: none.
+// New defines a namespaced kind with one version, whose objects have these
+// properties besides their metadata. Its plural is the lower-case kind with an
+// s. subresources may be nil.
 func New(kind schema.GroupVersionKind, properties, subresources map[string]any) *unstructured.Unstructured {
 	singular := strings.ToLower(kind.Kind)
 	version := map[string]any{
@@ -51,5 +52,5 @@ func New(kind schema.GroupVersionKind, properties, subresources map[string]any) 
 			"versions": []any{version},
 		},
 	}}
-	return crd.DeepCopy() // shares no schema with others
+	return crd.DeepCopy() // shares no schema
 }

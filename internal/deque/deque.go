@@ -1,37 +1,36 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deque is a log: elements join at the back, leave at the front, and
-// are found by their number in between. It is kept in chunks, so that it never
-// copies what it holds, and gives memory back as it empties.
+// Package deque is a log: elements are appended at the back, removed at the
+// front, and accessed by number. It consists of chunks, so that it never copies
+// elements, and frees memory as it empties.
 package deque
 
 const (
 	chunk = 128
-	// spares are chunks kept for what joins next, until the log is empty.
+	// spares is how many free chunks are kept while the log is not empty.
 	spares = 8
 )
 
-// Deque is empty as its zero value. Its owner's lock guards it.
+// Deque is an empty log as its zero value. Its owner's lock guards it.
 type Deque[E any] struct {
 	chunks []*[chunk]E
 	front  uint64 // number of the first element
-	back   uint64 // number after the last
-	base   uint64 // number of the first place of chunks[0]
+	back   uint64 // number of the next element
+	base   uint64 // number of the first element of chunks[0]
 	spare  []*[chunk]E
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (d *Deque[E]) Len() int { return int(d.back - d.front) }
 
-// Front is the number of the first element, Back the one after the last. An
-// element keeps its number.
+// Front returns the number of the first element. An element keeps its number.
 func (d *Deque[E]) Front() uint64 { return d.front }
 
-// Back is the number that the next element gets.
+// Back returns the number of the next element to be pushed.
 func (d *Deque[E]) Back() uint64 { return d.back }
 
-// Push puts e at the back and returns its number.
+// Push appends e and returns its number.
 func (d *Deque[E]) Push(e E) uint64 {
 	at := d.back - d.base
 	if at == uint64(len(d.chunks))*chunk {
@@ -48,13 +47,13 @@ func (d *Deque[E]) Push(e E) uint64 {
 	return d.back - 1
 }
 
-// At is the element with number i, which must be from Front up to Back.
+// At returns the element with number i, from Front to Back-1.
 func (d *Deque[E]) At(i uint64) *E {
 	at := i - d.base
 	return &d.chunks[at/chunk][at%chunk]
 }
 
-// Pop takes the front element, of which there must be one.
+// Pop removes and returns the first element; the log must not be empty.
 func (d *Deque[E]) Pop() E {
 	p := d.At(d.front)
 	e := *p
@@ -70,7 +69,7 @@ func (d *Deque[E]) Pop() E {
 		d.base += chunk
 	}
 	if d.front == d.back && len(d.chunks) == 1 {
-		d.base, d.spare = d.front, nil // begin anew in the same chunk
+		d.base, d.spare = d.front, nil // start over in the same chunk
 	}
 	return e
 }

@@ -1,5 +1,5 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filelock has locks between processes, by files.
+// Package filelock provides locks between processes, based on files.
 package filelock

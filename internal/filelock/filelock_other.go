@@ -11,9 +11,8 @@ import (
 	"os"
 )
 
-// Try takes the lock that is the presence of the file at path, or returns nil
-// if someone else has it. A holder that is killed leaves the file; it is to be
-// removed by hand.
+// Try takes the lock, which is the existence of the file at path, or returns
+// nil if it is taken. The file of a killed process must be removed by hand.
 func Try(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
 	if errors.Is(err, fs.ErrExist) {

@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// Try takes the lock of the file at path, which is made if need be, or returns
-// nil if someone else has it. The system takes the lock back when the holder
-// dies. The file stays: who removed it would let two hold the lock of one name.
+// Try locks the file at path, creating it if needed, or returns nil if it is
+// locked. The system releases the lock when the process dies. The file stays:
+// removing it could let two processes hold the lock.
 func Try(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

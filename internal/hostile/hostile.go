@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostile makes the inputs that tests hold everything against that decodes
-// what others write: JSON that is small and becomes large, JSON at the edges of the
-// format, and what is no JSON at all. The texts are generated, to any size.
+// Package hostile generates inputs, of any size, for tests of all decoders of
+// foreign data: small JSON that decodes to much, JSON at the edges of the
+// format, and invalid JSON.
 package hostile
 
 import (
@@ -12,14 +12,14 @@ import (
 	"strings"
 )
 
-// Input is one of the corpus.
+// Input is one test input.
 type Input struct {
 	Name string
 	Text []byte
 }
 
-// Values are valid JSON values of about size bytes each, whose decoded form, depth or
-// form is out of the ordinary.
+// Values returns valid JSON values of about size bytes with an unusual decoded
+// size, depth or form.
 func Values(size int) []Input {
 	depth := min(size/2, 9000)
 	return []Input{
@@ -57,9 +57,9 @@ func Values(size int) []Input {
 	}
 }
 
-// Objects are JSON objects that begin with the members of head, such as
-// `"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}`, and have each of Values at
-// each of the paths, whose parts are separated by dots.
+// Objects returns JSON objects that start with the members of head, such as
+// `"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"}`, and have each of
+// Values at each of the dot-separated paths.
 func Objects(size int, head string, paths ...string) []Input {
 	var out []Input
 	for _, value := range Values(size) {
@@ -83,7 +83,7 @@ func Objects(size int, head string, paths ...string) []Input {
 	return out
 }
 
-// Garbage is what is no JSON. None of the texts has a line break.
+// Garbage returns invalid JSON, without line breaks.
 func Garbage() []Input {
 	return []Input{
 		{"a page of a proxy", []byte("<html><body><h1>502 Bad Gateway</h1></body></html>")},

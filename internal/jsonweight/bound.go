@@ -5,17 +5,17 @@ package jsonweight
 
 import "bytes"
 
-// rates bound what a text of a plan weighs by its bytes alone.
+// rates bound the weight of a text by its bytes alone.
 type rates struct {
-	value   int64 // each value
-	opening int64 // each object or list, besides
-	byte    int64 // each byte
-	nests   bool  // decoding reads what is in an object or list once more
+	value   int64 // per value
+	opening int64 // per object or list, in addition
+	byte    int64 // per byte
+	nests   bool  // decoding reads nested texts again
 }
 
-// Bound is at least what decoding the text takes, found by counting its commas and
-// brackets: a small part of the time of Weigh, and far too much for most texts. A plan
-// that was made by With has no bound: Unlimited.
+// Bound returns an upper bound of what decoding the text takes, by counting its
+// commas and brackets. It takes a small fraction of the time of Weigh and is
+// far too high for most texts. For a plan made by With it is Unlimited.
 func (p *Plan) Bound(text []byte) int64 {
 	if p.partly {
 		return Unlimited
@@ -29,7 +29,7 @@ func (p *Plan) Bound(text []byte) int64 {
 	return bound
 }
 
-// rate finds the rates of p from all that it leads to.
+// rate computes the rates of p from all plans it leads to.
 func (p *Plan) rate() {
 	seen := map[*Plan]bool{}
 	var element, place, once int64 = 16, 48, 0
@@ -56,12 +56,13 @@ func (p *Plan) rate() {
 		}
 	}
 	visit(p)
-	// A list that grows by a quarter is copied often, and a map begins with eight places.
+	// A list that grows by a quarter is copied often, and a map starts with
+	// eight slots.
 	p.rates.value = 9*element + 10*place + once + 256
 	p.rates.opening = element + once + 1024
 }
 
-// pointers is what is allocated for one value, of the pointers that lead to it.
+// pointers returns the allocation per value for the pointers that lead to it.
 func (p *Plan) pointers() int64 {
 	sum := p.behind
 	for q, hops := p, 0; q.shape == shapePointer && hops < 16; hops++ {

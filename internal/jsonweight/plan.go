@@ -10,39 +10,39 @@ import (
 	"strings"
 )
 
-// shape is how a type takes a JSON value.
+// shape is how a type decodes a JSON value.
 type shape uint8
 
 const (
-	shapeSkipped shape = iota // no field takes it: nothing is allocated
-	shapeAny                  // interface, decoded into maps and slices
+	shapeSkipped shape = iota // no field for it: nothing is allocated
+	shapeAny                  // an interface, decoded into maps and slices
 	shapeScalar               // string, number, boolean
 	shapeStruct
 	shapeList
-	shapeBytes // a string in base64, or a list of numbers
+	shapeBytes // a base64 string, or a list of numbers
 	shapeMap
 	shapePointer
-	shapeRaw    // the bytes are kept as they are
+	shapeRaw    // the bytes are kept
 	shapeOpaque // the type's own UnmarshalJSON
 )
 
-// Plan is how values of one type are decoded. Make it with Of or Any; nothing changes
-// it afterwards.
+// Plan describes how values of a type are decoded. Make it with Of or Any; it
+// is immutable.
 type Plan struct {
 	shape  shape
-	fields map[string]*Plan // of a struct, by their names in JSON
-	elem   *Plan            // of a list or a map, what a pointer leads to, the largest within its own decoding
-	also   *Plan            // of a raw value that is decoded later: what it is then
+	fields map[string]*Plan // of a struct, by JSON name
+	elem   *Plan            // of a list, map or pointer; for own decoding the largest type within
+	also   *Plan            // of a raw value that is decoded later
 	partly bool             // something within is decoded later
-	takes  byte             // how a scalar that it takes begins: '"', '0' or 't'
-	nests  bool             // its own decoding has others within, each of which reads the text anew
-	size   int64            // bytes that a value takes within what holds it
-	behind int64            // bytes that are allocated for a value that is not null
-	zero   empty            // what an empty value is encoded as
+	takes  byte             // first byte of the scalars it accepts: '"', '0' or 't'
+	nests  bool             // its own decoding contains others, each of which reads the text again
+	size   int64            // bytes of a value within its container
+	behind int64            // bytes allocated for a value other than null
+	zero   empty            // encoding of an empty value
 	rates  rates
 }
 
-// empty is an empty value, encoded.
+// empty is the size of an encoded empty value.
 type empty struct{ text, tree int64 }
 
 var (
@@ -51,26 +51,27 @@ var (
 	rawMessage      = reflect.TypeFor[json.RawMessage]()
 )
 
-// Any is the plan of values that are decoded into maps, slices and scalars.
+// Any returns the plan of values that are decoded into maps, slices and
+// scalars.
 func Any() *Plan {
 	p := &Plan{shape: shapeAny, size: 16}
 	p.rate()
 	return p
 }
 
-// Of compiles the plan of a type. Keep it: it depends on the type alone.
+// Of compiles the plan of a type. Cache it: it depends only on the type.
 func Of(t reflect.Type) *Plan { return (&compiler{begun: map[reflect.Type]*Plan{}}).plan(t) }
 
-// ToDecode is Of for who asks for Decoded alone. It is made in a small part of the time.
+// ToDecode is Of for callers that only need Decoded. It is much faster.
 func ToDecode(t reflect.Type) *Plan {
 	return (&compiler{begun: map[reflect.Type]*Plan{}, lean: true}).plan(t)
 }
 
-// compiler makes the plan of a type. Those of begun are being made: types may contain
-// themselves.
+// compiler makes the plan of a type. begun has the unfinished ones, since types
+// can contain themselves.
 type compiler struct {
 	begun map[reflect.Type]*Plan
-	lean  bool // what empty values are encoded as is left out
+	lean  bool // omit the encoding of empty values
 }
 
 func (c *compiler) plan(t reflect.Type) *Plan {
@@ -86,8 +87,8 @@ func (c *compiler) encoded(t reflect.Type) empty {
 	return encoded(t)
 }
 
-// With is a copy of p in which the value at the path of names, or each of a list there,
-// is kept raw and decoded later, as another plan says.
+// With returns a copy of p in which the value at the path of names, or each of
+// a list there, is kept raw and decoded later by another plan.
 func (p *Plan) With(as *Plan, path ...string) *Plan {
 	out := *p
 	out.partly = true
@@ -109,7 +110,6 @@ func (p *Plan) With(as *Plan, path ...string) *Plan {
 	return &out
 }
 
-// compile makes the plan of t.
 func (c *compiler) compile(t reflect.Type) *Plan {
 	if p := c.begun[t]; p != nil {
 		return p
@@ -157,13 +157,13 @@ func (c *compiler) compile(t reflect.Type) *Plan {
 	return p
 }
 
-// pointed is the plan of a pointer to what p is of. A type that contains itself may
-// be compiled half only by now, so that it is looked up when it is met.
+// pointed returns the plan of a pointer to target. That may be unfinished if
+// the type contains itself, so it is only evaluated later.
 func (c *compiler) pointed(target *Plan, t reflect.Type) Plan {
 	return Plan{shape: shapePointer, elem: target, size: int64(t.Size()), behind: int64(t.Elem().Size()), zero: c.encoded(t.Elem())}
 }
 
-// addFields adds the fields of a struct, also those of structs that it embeds.
+// addFields adds the fields of a struct, including those of embedded structs.
 func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -177,7 +177,8 @@ func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 			inner = inner.Elem()
 		}
 		if f.Anonymous && name == "" && inner.Kind() == reflect.Struct {
-			// An embedded struct that is a pointer is allocated with its first field.
+			// An embedded pointer to a struct is allocated with its first
+			// field.
 			embedded := map[string]*Plan{}
 			c.addFields(embedded, inner)
 			for name, p := range embedded {
@@ -201,14 +202,14 @@ func (c *compiler) addFields(fields map[string]*Plan, t reflect.Type) {
 	}
 }
 
-// ownDecoding says whether t decides itself what it makes of JSON.
+// ownDecoding reports whether t has its own JSON decoding.
 func ownDecoding(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Kind() != reflect.Interface && (p.Implements(jsonUnmarshaler) || p.Implements(textUnmarshaler))
 }
 
-// keepsBytes says whether t has its own decoding that copies the text: it has a field
-// Raw of bytes, and nothing else that JSON could be put into.
+// keepsBytes reports whether t has its own decoding that copies the text: it
+// has a field Raw of bytes, and no other fields for JSON.
 func keepsBytes(t reflect.Type) bool {
 	if t == rawMessage {
 		return true
@@ -228,9 +229,9 @@ func keepsBytes(t reflect.Type) bool {
 	return raw
 }
 
-// largest makes p as large as the largest value that t's fields lead to, and as long
-// when it is encoded. It says whether they lead to a type with its own decoding, of
-// which root is one.
+// largest makes p as large as the largest value that t's fields lead to, also
+// when encoded. It reports whether they lead to another type with its own
+// decoding than root.
 func (c *compiler) largest(p *Plan, root, t reflect.Type, seen map[reflect.Type]bool) (nests bool) {
 	if seen[t] {
 		return t == root
@@ -251,12 +252,12 @@ func (c *compiler) largest(p *Plan, root, t reflect.Type, seen map[reflect.Type]
 	return nests
 }
 
-// encoded is what an empty value of t is as JSON. A type that cannot be encoded is
-// taken for one that is small.
+// encoded returns the size of an empty value of t as JSON. A type that cannot
+// be encoded counts as small.
 func encoded(t reflect.Type) (out empty) {
 	defer func() {
 		if recover() != nil {
-			out = empty{text: 64, tree: 512} // its own encoding does not take an empty value
+			out = empty{text: 64, tree: 512} // its encoding rejects an empty value
 		}
 	}()
 	text, err := json.Marshal(reflect.New(t).Interface())

@@ -5,7 +5,7 @@ package jsonweight
 
 import "encoding/json"
 
-// scalar is what a string or a literal takes as a value of p.
+// scalar returns what a string or a literal takes as a value of p.
 func (p *Plan) scalar(t text) int64 {
 	switch p.shape {
 	case shapeSkipped:
@@ -20,29 +20,29 @@ func (p *Plan) scalar(t text) int64 {
 		}
 		return 128 + t.kept() // an error
 	}
-	return 192 + 8*t.kept() // its own decoding, or an error
+	return 192 + 8*t.kept() // own decoding, or an error
 }
 
-// text is a string without its quotes, or a literal.
+// text is a string without quotes, or a literal.
 type text struct {
 	raw     []byte
 	number  bool // or another literal
 	escapes bool
-	wide    bool  // it has bytes that may be no UTF-8
+	wide    bool  // has bytes that may be invalid UTF-8
 	longer  int64 // bytes that an encoder writes as up to six
 }
 
-// kept is what decoding the string allocates.
+// kept returns what decoding the string allocates.
 func (t text) kept() int64 {
 	n := int64(len(t.raw))
 	if t.number {
-		return 16 + 5*n // it is read more than once
+		return 16 + 5*n // it is read several times
 	}
 	return 16 + n + n/8 + t.unescaped()
 }
 
-// unescaped is what taking the escapes out allocates, and writing what is no UTF-8
-// anew.
+// unescaped returns what removing escapes and replacing invalid UTF-8
+// allocates.
 func (t text) unescaped() int64 {
 	switch {
 	case t.wide:
@@ -53,8 +53,8 @@ func (t text) unescaped() int64 {
 	return 0
 }
 
-// encoded is how long the string is at most when it is encoded again. An escape of two
-// bytes may become one of six.
+// encoded returns the maximum length of the string when encoded again. An
+// escape of two bytes can become one of six.
 func (t text) encoded() int64 {
 	n := int64(len(t.raw)) + 2 + 5*t.longer
 	if t.escapes {
@@ -63,7 +63,7 @@ func (t text) encoded() int64 {
 	return n
 }
 
-// plain is the string without escapes.
+// plain returns the string without escapes.
 func (t text) plain() string {
 	if t.escapes {
 		var out string

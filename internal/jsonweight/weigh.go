@@ -10,51 +10,51 @@ import (
 	"math"
 )
 
-// Unlimited weighs a text to its end.
+// Unlimited as a limit weighs the whole text.
 const Unlimited = math.MaxInt64
 
-// MaxDepth is how many objects and lists may stand within each other. Decoding
-// descends by calls, and objects of an API are some dozens of levels deep.
+// MaxDepth limits the nesting of objects and lists. Decoding is recursive, and
+// API objects are some dozens of levels deep.
 const MaxDepth = 1000
 
-// ofDecoder is what any text takes.
+// ofDecoder is the fixed cost of any text.
 const ofDecoder = 1024
 
-// Weight is what a text takes, in bytes that are allocated in all. Where a plan was made
-// by With, Tree, Filled and Encoded are those of what is decoded later.
+// Weight is what a text takes, in bytes allocated in all. For a plan made by
+// With, Tree, Filled and Encoded are those of the value decoded later.
 type Weight struct {
-	// Decoded into the plan's type.
+	// Decoded is for decoding into the plan's type.
 	Decoded int64
-	// Tree: decoded into maps and slices.
+	// Tree is for decoding into maps and slices.
 	Tree int64
-	// Filled: what the fields add to a tree that a typed value has and the text has
-	// not, when it is encoded and decoded again.
+	// Filled is what fields that are missing from the text add to a tree when
+	// the typed value is encoded and decoded again.
 	Filled int64
-	// Encoded is the length of the text that the typed value is encoded as.
+	// Encoded is the length of the typed value's encoding.
 	Encoded int64
-	// Depth of what stands within each other, and the number of Values.
+	// Depth of nesting, and the number of Values.
 	Depth, Values int
 }
 
-// ErrTooDeep is what Weigh returns for a text deeper than MaxDepth.
+// ErrTooDeep is returned by Weigh for a text deeper than MaxDepth.
 var ErrTooDeep = fmt.Errorf("more than %d levels of objects and lists", MaxDepth)
 
-// ErrTooHeavy is what Weigh returns when the cost passes the limit. The weight is then
-// that of the text so far.
+// ErrTooHeavy is returned by Weigh when the cost exceeds the limit. The weight
+// is then that of the text so far.
 var ErrTooHeavy = errors.New("too much memory when decoded")
 
 var errNotJSON = errors.New("not a JSON text")
 
-// level is an object or list that has begun.
+// level is an open object or list.
 type level struct {
-	plan    *Plan // of what it is decoded into
+	plan    *Plan
 	list    bool
-	copied  bool  // its bytes are kept, or given to the type's own decoding
-	started int   // where
+	copied  bool  // its bytes are kept, or passed to the type's own decoding
+	started int   // position
 	members int64 // so far
-	room    int64 // elements of the typed list or map that are allocated
-	tree    int64 // the same of the tree
-	later   bool  // it is kept raw, and decoded later
+	room    int64 // allocated elements of the typed list or map
+	tree    int64 // the same for the tree
+	later   bool  // kept raw, and decoded later
 }
 
 // scale weighs one text.
@@ -63,14 +63,13 @@ type scale struct {
 	text    []byte
 	at      int
 	levels  []level
-	nothing Plan // of what no field takes
+	nothing Plan // of values without a field
 	typed   bool // Tree, Filled and Encoded do not count here
 }
 
-// Weigh weighs the text, whose values are decoded as p says, until cost passes limit. A
-// nil cost is that of decoding. It reads the text once and allocates little. It does not
-// check the text beyond what it needs to find its values: of what it takes for JSON, some
-// is none.
+// Weigh weighs the text, decoded by p, until cost exceeds limit. A nil cost is
+// that of decoding. It reads the text once and allocates little. It validates
+// only what it needs to find the values, so it accepts some invalid JSON.
 func (p *Plan) Weigh(text []byte, limit int64, cost func(Weight) int64) (Weight, error) {
 	if cost == nil {
 		cost = func(w Weight) int64 { return w.Decoded }
@@ -82,7 +81,7 @@ func (p *Plan) Weigh(text []byte, limit int64, cost func(Weight) int64) (Weight,
 	return s.Weight, err
 }
 
-// trees counts what is not the typed value's.
+// trees counts what the typed value does not include.
 func (s *scale) trees(tree, filled, encoded int64) {
 	if !s.typed {
 		s.Tree += tree
@@ -149,7 +148,7 @@ func (s *scale) member() error {
 	return s.value(s.field(in, key))
 }
 
-// element counts the place of one more element and returns its plan.
+// element counts a further element and returns its plan.
 func (s *scale) element(in *level) *Plan {
 	s.trees(Grow(&in.tree, in.members, 16), 0, 1)
 	switch in.plan.shape {
@@ -168,7 +167,7 @@ func (s *scale) element(in *level) *Plan {
 	return &s.nothing
 }
 
-// field counts the place of one more member of an object and returns its plan.
+// field counts a further member of an object and returns its plan.
 func (s *scale) field(in *level, key text) *Plan {
 	s.trees(GrowMap(&in.tree, in.members, 32)+key.kept(), 0, key.encoded()+2)
 	switch in.plan.shape {
@@ -181,7 +180,7 @@ func (s *scale) field(in *level, key text) *Plan {
 		return in.plan
 	case shapeMap:
 		elem, slot := in.plan.elem, in.plan.elem.size
-		if slot > 128 { // a map holds what is larger by a pointer
+		if slot > 128 { // a map stores larger values as pointers
 			s.Decoded += slot
 			slot = 8
 		}
@@ -197,12 +196,12 @@ func (s *scale) field(in *level, key text) *Plan {
 	return &s.nothing
 }
 
-// fill counts the fields that an empty value of p has when it is encoded.
+// fill counts the fields of an encoded empty value of p.
 func (s *scale) fill(p *Plan) {
 	s.trees(0, p.zero.tree, p.zero.text)
 }
 
-// value reads a value, or the beginning of an object or list.
+// value reads a value, or the start of an object or list.
 func (s *scale) value(p *Plan) error {
 	c, err := s.next()
 	if err != nil {
@@ -229,7 +228,7 @@ func (s *scale) value(p *Plan) error {
 		if err != nil {
 			return err
 		}
-		// What was written as one byte may be read as an escape.
+		// One byte may be encoded as an escape.
 		s.trees(16+str.kept(), 7*str.longer, str.encoded())
 		s.Decoded += p.scalar(str)
 		return nil
@@ -242,7 +241,7 @@ func (s *scale) value(p *Plan) error {
 		return fmt.Errorf("offset %d: %w", begun, errNotJSON)
 	}
 	literal := text{raw: s.text[begun:s.at], number: true}
-	// A number may be written longer than it was.
+	// A number may be encoded longer than it was.
 	s.trees(16+literal.kept(), 0, int64(len(literal.raw))+24)
 	s.Decoded += p.scalar(literal)
 	return nil
@@ -275,7 +274,7 @@ func (s *scale) enter(p *Plan, list bool) error {
 	case shape == shapeAny:
 		s.Decoded += 48
 	case shape == shapeMap && !list:
-		s.Decoded += 48 + in.plan.elem.size // what its values are decoded into
+		s.Decoded += 48 + in.plan.elem.size // the buffer for its values
 	case shape == shapeOpaque:
 		s.fill(in.plan.elem)
 		if s.Decoded += 48 + in.plan.elem.size; in.copied {
@@ -289,7 +288,7 @@ func (s *scale) enter(p *Plan, list bool) error {
 	s.levels = append(s.levels, in)
 	if len(s.levels) > s.Depth {
 		s.Depth++
-		s.Decoded += 48 // what a decoder remembers of each level
+		s.Decoded += 48 // decoder state per level
 		s.trees(48, 0, 0)
 	}
 	return nil
@@ -306,7 +305,7 @@ func (s *scale) leave(in *level) {
 	s.levels = s.levels[:len(s.levels)-1]
 }
 
-// space passes over white space and returns where it is then.
+// space skips white space and returns the position.
 func (s *scale) space() int {
 	for s.at < len(s.text) && (s.text[s.at] == ' ' || s.text[s.at] == '\n' || s.text[s.at] == '\r' || s.text[s.at] == '\t') {
 		s.at++
@@ -314,7 +313,7 @@ func (s *scale) space() int {
 	return s.at
 }
 
-// next is the next byte that is no white space.
+// next returns the next byte that is not white space.
 func (s *scale) next() (byte, error) {
 	if s.space() == len(s.text) {
 		return 0, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
@@ -346,7 +345,8 @@ func (s *scale) quoted() (text, error) {
 	return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)
 }
 
-// Grow is what a slice allocates for its member number n, of which room are there.
+// Grow returns what a slice allocates for its n-th element, and updates its
+// capacity room.
 func Grow(room *int64, n, size int64) int64 {
 	if n <= *room {
 		return 0
@@ -362,7 +362,8 @@ func Grow(room *int64, n, size int64) int64 {
 	return *room*size + *room*size*3/8 + 16 // the allocator rounds up
 }
 
-// GrowMap is what a map allocates for its member number n, in slots of so many bytes.
+// GrowMap returns what a map with slots of that size allocates for its n-th
+// member, and updates its capacity room.
 func GrowMap(room *int64, n, slot int64) int64 {
 	if n <= *room-*room/8 {
 		return 0

@@ -14,16 +14,16 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// period is how often files are read. It is short beside the minute that a kubelet
-// may take to show a changed Secret.
+// period is how often the files are read. It is short compared with the minute
+// that a kubelet may take to show a changed Secret.
 const period = 5 * time.Second
 
-// Files keeps what Held serves as tls.crt and tls.key in Dir say.
+// Files updates Held from tls.crt and tls.key in Dir.
 type Files struct {
 	Dir  string
 	Held *Holder
-	// OwnOnly refuses a directory or a file that belongs to another user than root and
-	// this process's: what nobody has named may lie where others can put things.
+	// OwnOnly rejects a directory or file that belongs to a user other than
+	// root and the process's: a default path may be writable by others.
 	OwnOnly bool
 }
 
@@ -66,7 +66,7 @@ func (f Files) read() (*Pair, error) {
 	return found, nil
 }
 
-// readFile looks at the owner of the very file that it reads.
+// readFile checks the owner of the very file that it reads.
 func (f Files) readFile(name string) ([]byte, error) {
 	file, err := os.Open(filepath.Join(f.Dir, name))
 	if err != nil {

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// Holder has the pair that is served. The zero value has none. Safe for
+// Holder has the pair being served. The zero value has none. Safe for
 // concurrent use.
 type Holder struct {
 	mu struct {
 		sync.Mutex
 		pair    *Pair
-		problem error // why there is no newer one; nil: there is none to be had
+		problem error // why there is no newer one, if anything
 	}
 }
 
-// Offer has found served if it is better than what is. It reports whether it is, and
-// what is wrong with found, if that is news.
+// Offer serves found if it is better than the present pair. It reports whether
+// it is, and what is wrong with found if that has changed.
 func (h *Holder) Offer(found *Pair, now time.Time) (served bool, news error) {
 	problem := found.ValidAt(now)
 	h.mu.Lock()
@@ -37,7 +37,8 @@ func (h *Holder) Offer(found *Pair, now time.Time) (served bool, news error) {
 	return served, news
 }
 
-// Miss notes why there is no newer pair. It reports whether that is news.
+// Miss records why there is no newer pair, and reports whether the reason is
+// new.
 func (h *Holder) Miss(problem error) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -46,19 +47,19 @@ func (h *Holder) Miss(problem error) bool {
 	return news
 }
 
-// sameText reports whether people would take one error for the other.
+// sameText reports whether two errors have the same text.
 func sameText(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }
 
-// Get returns the pair that is served, nil: none, and why there is no newer one.
+// Get returns the pair being served, or nil, and why there is no newer one.
 func (h *Holder) Get() (*Pair, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.pair, h.mu.problem
 }
 
-// Check says why nobody can be served at a time; nil: they can.
+// Check returns why no valid certificate can be served at a time, or nil.
 func (h *Holder) Check(now time.Time) error {
 	p, problem := h.Get()
 	err := p.ValidAt(now)
@@ -68,7 +69,7 @@ func (h *Holder) Check(now time.Time) error {
 	return err
 }
 
-// Serve is what a handshake asks.
+// Serve is a tls.Config.GetCertificate function.
 func (h *Holder) Serve(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	p, problem := h.Get()
 	if p == nil {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keypair keeps the certificate that a server shows and its key, and
-// changes both while the server runs.
+// Package keypair holds a server's certificate and key, and replaces both while
+// the server runs.
 package keypair
 
 import (
@@ -14,23 +14,23 @@ import (
 	"time"
 )
 
-// Pair is a certificate and its key. It never changes.
+// Pair is a certificate and its key. It is immutable.
 type Pair struct {
 	// Certificate and Key as PEM.
 	Certificate, Key []byte
-	// TLS is what a handshake takes.
+	// TLS is for handshakes.
 	TLS tls.Certificate
 	// Leaf is the first certificate.
 	Leaf *x509.Certificate
 }
 
-// Parse reads a whole pair: a half written one is an error.
+// Parse returns a complete pair; an incomplete one is an error.
 func Parse(certificate, key []byte) (*Pair, error) {
 	served, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
 		return nil, err
 	}
-	// The key pair has been read, so its leaf can be.
+	// The key pair was parsed, so its leaf can be.
 	leaf, err := x509.ParseCertificate(served.Certificate[0])
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (p *Pair) same(other *Pair) bool {
 	return p != nil && other != nil && bytes.Equal(p.Certificate, other.Certificate) && bytes.Equal(p.Key, other.Key)
 }
 
-// ValidAt says why p, which may be nil, is of no use at a time; nil: it is.
+// ValidAt returns why p, which may be nil, is invalid at a time, or nil.
 func (p *Pair) ValidAt(now time.Time) error {
 	switch {
 	case p == nil:
@@ -56,15 +56,14 @@ func (p *Pair) ValidAt(now time.Time) error {
 	return nil
 }
 
-// Due reports whether less than a third of what p lives is left.
+// Due reports whether less than a third of p's lifetime is left.
 func (p *Pair) Due(now time.Time) bool {
 	life := p.Leaf.NotAfter.Sub(p.Leaf.NotBefore)
 	return p.Leaf.NotAfter.Sub(now) < life/3
 }
 
-// Replaces reports whether found is to be served where have was: a pair that is
-// valid always is, one that is not only in place of another such. Either may be
-// nil.
+// Replaces reports whether found should be served instead of have: a valid pair
+// always, an invalid one only instead of another invalid one. Both may be nil.
 func Replaces(have, found *Pair, now time.Time) bool {
 	if found == nil || found.same(have) {
 		return false

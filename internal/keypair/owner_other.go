@@ -7,5 +7,5 @@ package keypair
 
 import "io/fs"
 
-// strange knows of no owners here.
+// strange does not know file owners here.
 func strange(string, fs.FileInfo, int) error { return nil }

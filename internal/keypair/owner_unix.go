@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// strange says why what info tells of may come from somebody other than root and the
-// user self; nil: it does not.
+// strange returns an error if the file of info belongs to a user other than
+// root and self.
 func strange(name string, info fs.FileInfo, self int) error {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig writes files that tell kubectl how to reach a server of
-// ours.
+// Package kubeconfig writes kubeconfig files for our servers.
 package kubeconfig
 
 import (
@@ -11,8 +10,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Of says in kubectl's format what cfg says of its server, and who logs in by a
-// certificate or a token. name is that of cluster, user and context.
+// Of returns a kubeconfig with the server of cfg and its user, who logs in with
+// a certificate or a token. name is that of cluster, user and context.
 func Of(name string, cfg *rest.Config) ([]byte, error) {
 	return clientcmd.Write(clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {

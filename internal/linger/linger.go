@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package linger waits for time to pass, as long as somebody cares.
+// Package linger waits for a time or the end of a context.
 package linger
 
 import (

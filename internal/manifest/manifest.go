@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads objects from files of YAML or JSON, and finds the
+// Package manifest reads objects from YAML or JSON files, and finds the
 // addresses of webhooks in them.
 package manifest
 
@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Parse reads the objects of all documents of r, those in Lists too.
+// Parse reads the objects of all documents of r, including those in Lists.
 func Parse(r io.Reader) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	decoder := yaml.NewYAMLOrJSONDecoder(r, 4096)
@@ -30,7 +30,7 @@ func Parse(r io.Reader) ([]*unstructured.Unstructured, error) {
 			return all, nil
 		}
 		if err == nil && len(document) == 0 {
-			continue // nothing but comments between two separators
+			continue // only comments between two separators
 		}
 		object := &unstructured.Unstructured{}
 		if err == nil {
@@ -53,8 +53,8 @@ func Parse(r io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Files returns path itself, or, where it is a directory, the files in it that end in
-// .yaml, .yml or .json, not those in directories below.
+// Files returns path itself or, for a directory, the .yaml, .yml and .json
+// files directly in it.
 func Files(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -70,8 +70,8 @@ func Files(path string) ([]string, error) {
 	return files, err
 }
 
-// Read reads the objects for which wanted returns true from files and directories. A
-// path that has none is an error; what names them in it.
+// Read reads the objects for which wanted returns true from files and
+// directories. A path without any is an error, which calls them what.
 func Read(paths []string, what string, wanted func(*unstructured.Unstructured) bool) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {

@@ -8,25 +8,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kinds that say which webhooks there are.
+// Kinds that configure webhooks.
 const (
 	Mutating   = "MutatingWebhookConfiguration"
 	Validating = "ValidatingWebhookConfiguration"
 	Definition = "CustomResourceDefinition"
 )
 
-// AdmissionGroup is the group of the two kinds of configuration.
+// AdmissionGroup is the group of the two webhook configurations.
 const AdmissionGroup = "admissionregistration.k8s.io"
 
-// IsWebhookConfiguration reports whether an object names admission webhooks.
+// IsWebhookConfiguration reports whether an object configures admission
+// webhooks.
 func IsWebhookConfiguration(object *unstructured.Unstructured) bool {
 	kind := object.GroupVersionKind().GroupKind()
 	return kind == schema.GroupKind{Group: AdmissionGroup, Kind: Mutating} ||
 		kind == schema.GroupKind{Group: AdmissionGroup, Kind: Validating}
 }
 
-// Clients are the fields clientConfig of the webhooks in a configuration or a
-// CustomResourceDefinition. They are part of the object.
+// Clients returns the clientConfig fields of the webhooks in a configuration or
+// a CustomResourceDefinition. They are part of the object.
 func Clients(object *unstructured.Unstructured) (all []map[string]any) {
 	if object.GetKind() == Definition {
 		if at, ok := within(object.Object, "spec", "conversion", "webhook", "clientConfig"); ok {
@@ -48,7 +49,7 @@ func Clients(object *unstructured.Unstructured) (all []map[string]any) {
 	return all
 }
 
-// Service is the Service that a clientConfig names. False: it has a URL.
+// Service returns the Service of a clientConfig. ok is false if it has a URL.
 func Service(client map[string]any) (namespace, name, path string, ok bool) {
 	service, ok := within(client, "service")
 	if !ok {

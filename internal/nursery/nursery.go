@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nursery runs functions that may join before and during a run, and
+// Package nursery runs functions that can join before and during a run, and
 // ends only when all of them have.
 //
 //	Spawn(f) ─▶ waiting ──Run──▶ running ──▶ done
@@ -10,7 +10,7 @@
 //	              ▼                 ▼
 //	             done        its context ends
 //
-// The first error cancels the others and is what Run returns. Safe for
+// The first error cancels the others and is returned by Run. Safe for
 // concurrent use.
 package nursery
 
@@ -21,15 +21,15 @@ import (
 	"sync"
 )
 
-// ErrEnded is returned by Go and Spawn when Run has ended or is about to.
+// ErrEnded is returned by Go and Spawn when Run has ended or is ending.
 var ErrEnded = errors.New("start a function: the run has ended")
 
-// Nursery is ready for use as its zero value. It runs once.
+// Nursery is ready to use as its zero value. It runs only once.
 type Nursery struct {
 	wg sync.WaitGroup
 	mu struct {
 		sync.Mutex
-		ctx     context.Context // of the run; nil before
+		ctx     context.Context // of the run; nil before it
 		cancel  context.CancelCauseFunc
 		waiting []*Member
 		ended   bool
@@ -38,8 +38,8 @@ type Nursery struct {
 	}
 }
 
-// Member is one function that has joined. Its methods do not block and are
-// safe for concurrent use.
+// Member is one function that has joined. Its methods do not block and are safe
+// for concurrent use.
 type Member struct {
 	nursery *Nursery
 	run     func(context.Context) error
@@ -47,14 +47,14 @@ type Member struct {
 	done    chan struct{}
 }
 
-// Go has f run in a goroutine of the run: now, or when Run begins. It does not
+// Go runs f in a goroutine of the run: now, or when Run begins. It does not
 // block.
 func (n *Nursery) Go(f func(context.Context) error) error {
 	_, err := n.Spawn(f)
 	return err
 }
 
-// Spawn is Go of a function that can be ended by itself.
+// Spawn is Go for a function that can be cancelled on its own.
 func (n *Nursery) Spawn(f func(context.Context) error) (*Member, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -70,8 +70,8 @@ func (n *Nursery) Spawn(f func(context.Context) error) (*Member, error) {
 	return m, nil
 }
 
-// Cancel ends the function's context. One that has not been started never is.
-// It does not wait; calling it again does nothing.
+// Cancel ends the function's context. A function that has not started never
+// will. It does not wait; further calls have no effect.
 func (m *Member) Cancel() {
 	n := m.nursery
 	n.mu.Lock()
@@ -86,15 +86,14 @@ func (m *Member) Cancel() {
 	}
 }
 
-// Started reports whether the function has been started: the run had begun when
-// it joined, or has since.
+// Started reports whether the function was started.
 func (m *Member) Started() bool {
 	m.nursery.mu.Lock()
 	defer m.nursery.mu.Unlock()
 	return m.cancel != nil
 }
 
-// Done is closed when the function has returned, or will never be started.
+// Done is closed when the function has returned, or will never start.
 func (m *Member) Done() <-chan struct{} { return m.done }
 
 func (m *Member) dropLocked() {
@@ -106,7 +105,7 @@ func (n *Nursery) startLocked(m *Member) {
 	ctx, cancel := context.WithCancel(n.mu.ctx)
 	m.cancel = cancel
 	f := m.run
-	m.run = nil // what it holds may go before the member does
+	m.run = nil // its memory can be freed before the member's
 	n.wg.Go(func() {
 		defer close(m.done)
 		defer cancel()
@@ -125,7 +124,7 @@ func (n *Nursery) fail(err error) {
 	}
 }
 
-// End ends a nursery that is never to run: what has joined never starts, and Go
+// End ends a nursery that will never run: its functions never start, and Go
 // returns ErrEnded.
 func (n *Nursery) End() {
 	n.mu.Lock()
@@ -141,8 +140,8 @@ func (n *Nursery) endLocked() {
 	n.mu.waiting = nil
 }
 
-// Stop ends the run as the end of its context does, and does not wait for it.
-// Before Run it has Run return nil at once; begun is then false.
+// Stop ends the run like the end of its context, without waiting. Before Run it
+// makes Run return nil at once; begun is then false.
 func (n *Nursery) Stop() (begun bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -156,7 +155,7 @@ func (n *Nursery) Stop() (begun bool) {
 	return true
 }
 
-// Run starts what has joined and blocks until ctx ends, Stop is called or a
+// Run starts the functions and blocks until ctx ends, Stop is called or a
 // function returns an error, and then until every function has returned. It
 // returns that error, else nil.
 func (n *Nursery) Run(ctx context.Context) error {

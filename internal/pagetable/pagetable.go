@@ -1,27 +1,27 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package pagetable is a map from small numbers that are given out densely and
-// used again: an array in pages, of which those are there that have something.
+// Package pagetable is a map from small, densely allocated and reused numbers:
+// an array of pages, without the empty ones.
 //
 //	number 130 ──▶ page 2 ──▶ place 2 ──▶ *V
 //
-// To look a number up takes two steps and no hash, and a table of a few numbers
-// costs a few pages, however large the numbers are.
+// A lookup takes two steps and no hash, and a table of a few numbers takes a
+// few pages, however large the numbers are.
 package pagetable
 
 const (
 	shift = 6
 	width = 1 << shift
-	// kept pages stay when they become empty: it is likely that they are used
-	// again.
+	// kept is how many pages stay when they become empty, since they will
+	// probably be reused.
 	kept = 64
 )
 
 // Table is empty as its zero value. Its owner's lock guards it.
 type Table[V any] struct {
 	pages []*page[V]
-	live  int // pages that are there
+	live  int // allocated pages
 	spare *page[V]
 }
 
@@ -30,7 +30,7 @@ type page[V any] struct {
 	values [width]*V
 }
 
-// Get is what Set has put at number i; nil: nothing.
+// Get returns the value at number i, or nil.
 func (t *Table[V]) Get(i uint32) *V {
 	at := int(i >> shift)
 	if at >= len(t.pages) || t.pages[at] == nil {
@@ -39,7 +39,7 @@ func (t *Table[V]) Get(i uint32) *V {
 	return t.pages[at].values[i%width]
 }
 
-// Set puts v at number i; nil takes away what is there.
+// Set stores v at number i; nil removes the value.
 func (t *Table[V]) Set(i uint32, v *V) {
 	at := int(i >> shift)
 	for at >= len(t.pages) {

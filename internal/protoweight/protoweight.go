@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protoweight estimates how much memory decoding a protobuf message of the
-// Kubernetes API allocates, without decoding it. An empty element of a list of messages
-// is two bytes and becomes a struct of hundreds.
+// Package protoweight estimates how much memory decoding a protobuf message of
+// the Kubernetes API allocates, without decoding it. An empty element of a list
+// of messages is two bytes and becomes a struct of hundreds.
 //
-// As in jsonweight, the estimate counts what is allocated in all and errs on the high
-// side; tests hold it against what decoding allocates. Everything here is a pure
-// function of its arguments, and safe for concurrent use.
+// As in jsonweight, the estimate counts all allocations and is rather too high;
+// tests compare it with actual allocations. All functions are pure and safe for
+// concurrent use.
 package protoweight
 
 import (
@@ -22,24 +22,25 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// Plan is how messages of one type are decoded. Make it with Of; nothing changes it
-// afterwards.
+// Plan describes how messages of a type are decoded. Make it with Of; it is
+// immutable.
 type Plan struct {
 	fields []field // by number
-	opaque bool    // the type does not say what its fields are
-	size   int64   // of the largest place that a message leads to
+	opaque bool    // the type does not show its fields
+	size   int64   // of the largest type that a message leads to
 }
 
-// field is one of a message.
+// field is one field of a message.
 type field struct {
 	known    bool
 	repeated bool
 	mapped   bool
-	size     int64 // of an element, of a map's place, of what a pointer leads to
-	of       *Plan // messages; nil: bytes or a number
+	size     int64 // of an element, a map entry, or the target of a pointer
+	of       *Plan // nil: bytes or a number
 }
 
-// Of compiles the plan of a type, or of what it points to. Keep it.
+// Of compiles the plan of a type, or of its element if it is a pointer. Cache
+// it.
 func Of(t reflect.Type) *Plan {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -97,7 +98,7 @@ func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
 		f.mapped, f.size = true, int64(t.Key().Size()+t.Elem().Size())
 		t = t.Elem()
 	}
-	// A list as a type of its own is a message that has one field.
+	// A named list type is a message with one field.
 	if t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 {
 		f.of = &Plan{fields: []field{{}, fieldOf(t, plans)}}
 		return f
@@ -108,23 +109,23 @@ func fieldOf(t reflect.Type, plans map[reflect.Type]*Plan) field {
 	return f
 }
 
-// MaxDepth is how many messages may stand within each other.
+// MaxDepth limits the nesting of messages.
 const MaxDepth = jsonweight.MaxDepth
 
-// ErrTooDeep is what Weigh returns for a message deeper than MaxDepth.
+// ErrTooDeep is returned by Weigh for a message deeper than MaxDepth.
 var ErrTooDeep = fmt.Errorf("more than %d levels of messages", MaxDepth)
 
-// ErrTooHeavy is what Weigh returns when the weight passes the limit.
+// ErrTooHeavy is returned by Weigh when the weight exceeds the limit.
 var ErrTooHeavy = errors.New("too much memory when decoded")
 
-// ofDecoder is what any message takes.
+// ofDecoder is the fixed cost of any message.
 const ofDecoder = 256
 
-// Bound is at least what decoding a message of so many bytes takes.
+// Bound returns an upper bound of what decoding a message of that size takes.
 func (p *Plan) Bound(bytes int64) int64 { return ofDecoder + bytes*(5*p.size+64) }
 
-// Weigh weighs a message until its weight passes limit. What cannot be read has no
-// weight: the decoder says what is wrong with it.
+// Weigh weighs a message until the weight exceeds limit. Unreadable parts have
+// no weight: the decoder reports the error.
 func (p *Plan) Weigh(message []byte, limit int64) (int64, error) {
 	s := scale{sum: ofDecoder, limit: limit}
 	err := s.message(p, message, 0)
@@ -134,7 +135,7 @@ func (p *Plan) Weigh(message []byte, limit int64) (int64, error) {
 // scale weighs one message.
 type scale struct{ sum, limit int64 }
 
-// room is what is allocated of the lists and maps of one message.
+// room is the allocated capacity of the lists and maps of one message.
 type room struct{ n, room int64 }
 
 func (s *scale) message(p *Plan, message []byte, depth int) error {
@@ -199,7 +200,7 @@ func (s *scale) value(f *field, in *room, wire protowire.Type, value []byte, dep
 	return s.message(f.of, content, depth+1)
 }
 
-// entry counts the key and the value of one place of a map.
+// entry counts the key and the value of one map entry.
 func (s *scale) entry(f *field, entry []byte, depth int) error {
 	for len(entry) > 0 {
 		number, wire, n := protowire.ConsumeTag(entry)

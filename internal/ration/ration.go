@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ration bounds what decoding the API server's answers takes. Each object is
-// judged before it is decoded, and most by a glance: the bytes that they have, or the
-// commas and brackets, cannot become too much. Only what might is weighed.
+// Package ration limits the memory for decoding the API server's answers. Each
+// object is checked before it is decoded. Most pass at a glance: with so few
+// bytes, or commas and brackets, they cannot become too large. Only the others
+// are weighed.
 package ration
 
 import (
@@ -18,24 +19,23 @@ import (
 )
 
 const (
-	// Object is what decoding one object may allocate, in bytes. An API server stores
-	// none of more than a few MiB.
+	// Object is what decoding one object may allocate, in bytes. An API server
+	// stores no object of more than a few MiB.
 	Object = 256 << 20
 	// Page is what decoding the objects of one page of a list may allocate.
 	Page = 512 << 20
-	// ofWhole is how many times its bytes a list may take that the server does not
-	// split into pages.
+	// ofWhole is how many times its length a list without pages may allocate.
 	ofWhole = 16
-	// glanced protobuf messages are not weighed for the sake of their page: weighing
-	// takes a good part of the time of decoding.
+	// glanced is the size up to which protobuf messages are not weighed for the
+	// limit of their page: weighing takes a good part of the time of decoding.
 	glanced = 64 << 10
 )
 
-// Whole is what decoding a list of so many bytes may allocate that is not split into
-// pages.
+// Whole is what decoding a list without pages, of that many bytes, may
+// allocate.
 func Whole(bytes int64) int64 { return max(Page, ofWhole*bytes) }
 
-// TooHeavyError: decoding would allocate too much.
+// TooHeavyError means that decoding would allocate too much.
 type TooHeavyError struct {
 	Bytes int64 // at least
 	Limit int64
@@ -45,14 +45,14 @@ func (e *TooHeavyError) Error() string {
 	return fmt.Sprintf("decoding takes about %d bytes of memory or more, and %d are allowed", e.Bytes, e.Limit)
 }
 
-// Scale weighs what is decoded into one Go type. Make it with Of; it is safe for
+// Scale weighs encoded values of one Go type. Make it with Of. Safe for
 // concurrent use.
 type Scale struct {
 	json  func() *jsonweight.Plan
 	proto func() *protoweight.Plan
 }
 
-// Of is the scale of a type. It costs nothing until something is weighed.
+// Of returns the scale of a type. It costs nothing until it is used.
 func Of(t reflect.Type) *Scale {
 	return &Scale{
 		json:  sync.OnceValue(func() *jsonweight.Plan { return jsonweight.ToDecode(t) }),
@@ -60,22 +60,23 @@ func Of(t reflect.Type) *Scale {
 	}
 }
 
-// Tree is the scale of what is decoded into maps and slices.
+// Tree returns the scale of values that are decoded into maps and slices.
 func Tree() *Scale { return &Scale{json: sync.OnceValue(jsonweight.Any)} }
 
-// Budget is what the objects of one answer may take together. One goroutine uses it.
+// Budget limits the objects of one answer together. It is used by one
+// goroutine.
 type Budget struct {
 	Limit  int64
-	bound  int64 // of what was let pass by a glance
-	weight int64 // of what was weighed
+	bound  int64 // of objects passed by bound
+	weight int64 // of weighed objects
 }
 
-// Alone is a budget for one object.
+// Alone returns a budget for one object.
 func Alone() *Budget { return &Budget{Limit: math.MaxInt64} }
 
-// JSON says whether text may be decoded. A text that is too heavy alone is a
-// *TooHeavyError with the limit Object, one that is too much for b has the limit of b.
-// A text that is no JSON passes: the decoder says what is wrong with it.
+// JSON returns nil if text may be decoded. If text is too heavy by itself, the
+// error is a *TooHeavyError with the limit Object; if it is too much for b,
+// with the limit of b. Invalid JSON passes: the decoder reports the error.
 func (b *Budget) JSON(s *Scale, text []byte) error {
 	plan := s.json()
 	if bound := plan.Bound(text); b.glance(bound) {
@@ -98,11 +99,11 @@ func (b *Budget) Protobuf(s *Scale, message []byte) error {
 	return b.weighed(weight, errors.Is(err, protoweight.ErrTooHeavy), errors.Is(err, protoweight.ErrTooDeep), protoweight.ErrTooDeep)
 }
 
-// Charge counts what holds an object, besides what it is decoded into.
+// Charge counts the overhead of an object besides its decoded value.
 func (b *Budget) Charge(bytes int64) error { return b.weighed(bytes, false, false, nil) }
 
-// glance lets pass what cannot be too heavy, up to half of the budget: bounds are far
-// above weights.
+// glance passes what cannot be too heavy, up to half of the budget, since
+// bounds are far above weights.
 func (b *Budget) glance(bound int64) bool {
 	if bound > Object || b.bound+bound > b.Limit/2 {
 		return false

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spantest records spans in memory, for tests. It is no more of OpenTelemetry's
-// SDK than that: every span is recorded unless Unsampled says otherwise.
+// Package spantest records spans in memory for tests. Every span is recorded
+// unless Unsampled excludes it.
 package spantest
 
 import (
@@ -20,10 +20,11 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// Recorder is a TracerProvider. The zero Recorder is ready for use, by many goroutines.
+// Recorder is a TracerProvider. The zero value is ready to use. Safe for
+// concurrent use.
 type Recorder struct {
 	embedded.TracerProvider
-	// Unsampled has the spans of some names not recorded.
+	// Unsampled excludes spans by name.
 	Unsampled func(name string) bool
 
 	mu struct {
@@ -35,14 +36,14 @@ type Recorder struct {
 // Tracer implements trace.TracerProvider.
 func (r *Recorder) Tracer(string, ...trace.TracerOption) trace.Tracer { return tracer{recorder: r} }
 
-// Spans are those that have been started, in that order.
+// Spans returns the started spans in order.
 func (r *Recorder) Spans() []*Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.mu.spans)
 }
 
-// Named are the spans whose names begin with prefix.
+// Named returns the spans whose names begin with prefix.
 func (r *Recorder) Named(prefix string) []*Span {
 	var named []*Span
 	for _, s := range r.Spans() {
@@ -87,9 +88,8 @@ func (t tracer) Start(ctx context.Context, name string, opts ...trace.SpanStartO
 	return trace.ContextWithSpan(ctx, s), s
 }
 
-// Span is one span.
 type Span struct {
-	noop.Span // for what tests do not look at
+	noop.Span // for methods not needed in tests
 	Name      string
 	Kind      trace.SpanKind
 	Parent    trace.SpanContext
@@ -137,14 +137,14 @@ func (s *Span) SetStatus(code codes.Code, description string) {
 	s.mu.status, s.mu.description = code, description
 }
 
-// Ended is when it has ended; zero: it has not.
+// Ended returns when the span ended; zero: it has not.
 func (s *Span) Ended() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.end
 }
 
-// Attribute is the text of one; empty: there is none of that key.
+// Attribute returns the attribute of that key as text, empty if there is none.
 func (s *Span) Attribute(key string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ func (s *Span) Attribute(key string) string {
 	return value.String()
 }
 
-// Failure is the description of an error status; empty: there is none.
+// Failure returns the description of an error status, empty if there is none.
 func (s *Span) Failure() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

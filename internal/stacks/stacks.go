@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stacks finds the stack of one goroutine, such as one that hangs.
+// Package stacks finds the stack of a goroutine, such as one that hangs.
 package stacks
 
 import (
@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// most bytes of a dump.
+// most is the limit of a dump in bytes.
 const most = 64 << 20
 
-// ID is a goroutine's number, as stack dumps show it. 0: none.
+// ID is a goroutine's number in stack dumps. 0: none.
 type ID uint64
 
-// Self is the goroutine that calls it. The call takes about a microsecond.
+// Self returns the ID of the calling goroutine. It takes about a microsecond.
 func Self() ID {
 	var buf [64]byte
 	first := buf[:runtime.Stack(buf[:], false)] // goroutine 12 [running]: …
@@ -27,15 +27,15 @@ func Self() ID {
 	return ID(id)
 }
 
-// Dump is the stacks of all goroutines, of at most 64 MiB, at the first call of Of. To
-// take it halts the whole process for a moment. The zero Dump is ready for use. Safe for
-// concurrent use.
+// Dump holds the stacks of all goroutines, up to 64 MiB, taken at the first
+// call of Of, which briefly stops the whole process. The zero value is ready to
+// use. Safe for concurrent use.
 type Dump struct {
 	once sync.Once
 	text []byte
 }
 
-// Of is the stack of id.
+// Of returns the stack of id.
 func (d *Dump) Of(id ID) string {
 	d.once.Do(func() { d.text = all() })
 	return find(d.text, id)
@@ -50,7 +50,7 @@ func all() []byte {
 	}
 }
 
-// find is the part of text that is about id.
+// find returns the part of text about id.
 func find(text []byte, id ID) string {
 	header := append(strconv.AppendUint([]byte("goroutine "), uint64(id), 10), ' ')
 	for stack := range bytes.SplitSeq(text, []byte("\n\n")) {

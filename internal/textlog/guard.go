@@ -19,22 +19,23 @@ import (
 )
 
 const (
-	mostText  = 8 << 10  // bytes of a value in a throttled line
-	mostStack = 64 << 10 // bytes of a stack
-	// bodies are what client-go logs from this level on.
+	mostText  = 8 << 10  // of a value in a throttled line, in bytes
+	mostStack = 64 << 10 // of a stack, in bytes
+	// bodies is the level from which client-go logs bodies.
 	bodies = 8
 )
 
-// partKeys and keyKeys are the keys of the values that say what a line is about: which
-// part of the program, and what in it.
+// partKeys and keyKeys are the keys of the values that identify the subject of
+// a line: the part of the program, and the item in it.
 var (
 	partKeys = []string{"controller", "kind", "server", "webhook", "resource", "type", "lease"}
 	keyKeys  = []string{"key", "keys", "scope", "source", "handler", "object", "secret", "target", "dir", "group", "request", "groupVersion"}
 )
 
-// Guard returns log without the bodies of requests and answers that client-go logs at
-// V(8), which may hold Secrets and tokens. Loggers made of it share a throttle, for
-// those that Throttled returns. Guarding a guarded logger changes nothing.
+// Guard returns log without the bodies of requests and answers that client-go
+// logs at V(8), which may contain Secrets and tokens. Loggers derived from it
+// share one throttle, used by Throttled. A guarded logger is returned
+// unchanged.
 func Guard(log logr.Logger) logr.Logger {
 	switch log.GetSink().(type) {
 	case nil, guard, slogGuard:
@@ -43,7 +44,7 @@ func Guard(log logr.Logger) logr.Logger {
 	return log.WithSink(guarded(log.GetSink(), &shared{seed: maphash.MakeSeed()}))
 }
 
-// Quiet is ctx with its logger guarded, klog's own where it has none: for requests by
+// Quiet returns ctx with its logger, or klog's, guarded: for requests by
 // client-go, which logs bodies at V(8).
 func Quiet(ctx context.Context) context.Context {
 	log := klog.FromContext(ctx)
@@ -53,12 +54,12 @@ func Quiet(ctx context.Context) context.Context {
 	return logr.NewContext(ctx, Guard(log))
 }
 
-// Throttled returns a guarded log for the program's own lines: those that repeat are
-// counted, and shown ever more rarely. V(1) and beyond is not throttled.
+// Throttled returns a guarded log for the program's own lines: repeated lines
+// are counted and shown at growing intervals. V(1) and above is not throttled.
 func Throttled(log logr.Logger) logr.Logger { return throttled(log, true) }
 
-// Unthrottled returns log for what is not ours to leave out: the lines of code that
-// users write. It is the opposite of Throttled.
+// Unthrottled returns log for lines of users' code, which must not be omitted.
+// It is the opposite of Throttled.
 func Unthrottled(log logr.Logger) logr.Logger { return throttled(log, false) }
 
 func throttled(log logr.Logger, rare bool) logr.Logger {
@@ -74,7 +75,7 @@ func throttled(log logr.Logger, rare bool) logr.Logger {
 	return log
 }
 
-// shared is what all loggers of one origin have in common.
+// shared is the common state of all loggers with one origin.
 type shared struct {
 	seed maphash.Seed
 	mu   struct {
@@ -83,7 +84,7 @@ type shared struct {
 	}
 }
 
-// guard is a value: what With… adds, the copy has.
+// guard is a value: With… methods modify a copy.
 type guard struct {
 	next   logr.LogSink
 	shared *shared
@@ -93,13 +94,13 @@ type guard struct {
 	key    string // values of keyKeys
 }
 
-// slogGuard is a guard of a logger that stands on log/slog, and stays one for package slog.
+// slogGuard guards a logger based on log/slog, and supports log/slog itself.
 type slogGuard struct {
 	guard
 	handler slog.Handler
 }
 
-// guarded is a guard of next, which this guard's methods call.
+// guarded wraps next for calls from this guard's methods.
 func guarded(next logr.LogSink, s *shared) logr.LogSink {
 	g := guard{shared: s}
 	u, isSlog := next.(logr.Underlier)
@@ -112,7 +113,7 @@ func guarded(next logr.LogSink, s *shared) logr.LogSink {
 	return g
 }
 
-func (g guard) Init(logr.RuntimeInfo) {} // next has been made ready by its own logger
+func (g guard) Init(logr.RuntimeInfo) {} // next was initialized by its own logger
 
 func (g guard) Enabled(level int) bool { return g.next.Enabled(level) }
 
@@ -141,7 +142,7 @@ func (g guard) Error(err error, msg string, values ...any) {
 	g.next.Error(err, msg, values...)
 }
 
-// Warn is the function of that name for a guarded logger.
+// Warn implements the function Warn for a guarded logger.
 func (g guard) Warn(err error, msg string, values ...any) {
 	if g.rare {
 		shown, ok := g.judged(err, msg, values)
@@ -192,7 +193,7 @@ func (g slogGuard) with(changed guard) logr.LogSink {
 	return g
 }
 
-// Handle implements logr.SlogSink, as the next two do.
+// Handle implements logr.SlogSink, like the next two.
 func (g slogGuard) Handle(ctx context.Context, record slog.Record) error {
 	return g.handler.Handle(ctx, record)
 }
@@ -209,7 +210,7 @@ func (g slogGuard) on(handler slog.Handler) logr.SlogSink {
 	return again
 }
 
-// about is what values, after those of g, say a line is about.
+// about returns the subject of a line with values, in addition to those of g.
 func (g guard) about(values []any) (part, key string) {
 	part, key = g.part, g.key
 	for i := 0; i+1 < len(values); i += 2 {
@@ -225,13 +226,13 @@ func (g guard) about(values []any) (part, key string) {
 	return part, key
 }
 
-// details are what a line says beside its message.
+// details are the parts of a line besides its message.
 type details struct {
 	err    error
 	values []any
 }
 
-// judged says whether a line is shown now, and what of it.
+// judged reports whether a line is shown now, and with which details.
 func (g guard) judged(err error, msg string, values []any) (shown details, ok bool) {
 	part, key := g.about(values)
 	why := ""
@@ -246,7 +247,7 @@ func (g guard) judged(err error, msg string, values []any) (shown details, ok bo
 	}
 	now := time.Now()
 	g.shared.mu.Lock()
-	defer g.shared.mu.Unlock() // a line that is shown next says how many came before it
+	defer g.shared.mu.Unlock() // the next line shown has the number of lines before it
 	show, omitted, forgotten := g.shared.mu.throttle.judge(now, s)
 	if !show {
 		return details{}, false
@@ -286,7 +287,7 @@ func (s *shared) hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// frames is a stack without what differs from one goroutine and call to the next.
+// frames returns a stack without what differs between goroutines and calls.
 func frames(stack string) string {
 	var b strings.Builder
 	for line := range strings.Lines(stack) {
@@ -305,7 +306,7 @@ func frames(stack string) string {
 	return b.String()
 }
 
-// cut leaves of a text its first bytes, and says how many there were.
+// cut shortens a text and appends its full length.
 func cut(value string, most int) string {
 	if len(value) <= most {
 		return value

@@ -12,8 +12,8 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// asJSON is one entry as an object on one line, its fields in the order they were given:
-// time, level, msg, logger if it has a name, and the values.
+// asJSON returns an entry as a JSON object on one line: time, level, msg,
+// logger if named, and the values in order.
 func (s sink) asJSON(importance Level, msg string, values []any) []byte {
 	var line bytes.Buffer
 	field := func(key string, value any) {
@@ -45,7 +45,7 @@ func (s sink) asJSON(importance Level, msg string, values []any) []byte {
 	return visibleJSON(line.Bytes())
 }
 
-// plain is a value as JSON can show it: what has words of its own is text.
+// plain converts a value for JSON: values with their own text become text.
 func plain(value any) any {
 	switch v := value.(type) {
 	case error, fmt.Stringer:
@@ -56,7 +56,7 @@ func plain(value any) any {
 	return value
 }
 
-// encoded is value as JSON, or as text where it has none.
+// encoded returns value as JSON, or as text if it cannot be encoded.
 func encoded(value any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

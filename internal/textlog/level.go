@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// Level is how important an entry is.
+// Level is the severity of an entry.
 type Level int
 
-// The levels. V(1) to V(4) of logr are debug, what is beyond is trace, as log/slog
-// counts them.
+// The levels. V(1) to V(4) of logr are debug, higher ones trace, as in
+// log/slog.
 const (
 	Trace Level = iota - 2
 	Debug
@@ -28,7 +28,7 @@ var words = map[Level]string{Trace: "TRACE", Debug: "DEBUG", Info: "INFO", Warni
 
 func (l Level) String() string { return words[l] }
 
-// levelOf is the level of V(n).
+// levelOf returns the level of V(n).
 func levelOf(n int) Level {
 	switch {
 	case n <= 0:
@@ -39,7 +39,7 @@ func levelOf(n int) Level {
 	return Trace
 }
 
-// ParseLevel reads a level's word.
+// ParseLevel parses the name of a level.
 func ParseLevel(word string) (Level, error) {
 	for level, name := range words {
 		if strings.EqualFold(word, name) || level == Warning && strings.EqualFold(word, "warning") {

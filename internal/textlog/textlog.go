@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package textlog is a logr.Logger that writes lines for people: when, how
-// important, what, and the values as key=value. A stack follows beneath, indented; all
-// else is on one line, and what could control a terminal is escaped.
+// Package textlog is a logr.Logger that writes lines for people: time, level,
+// message, and the values as key=value. A stack follows on indented lines;
+// everything else is on one line, with control characters escaped.
 //
 //	2026-01-02T15:04:05.678Z INFO  Started the manager server=https://127.0.0.1:6443
 //	2026-01-02T15:04:05.678Z DEBUG Watching kind=Pod scope="in all namespaces"
@@ -27,21 +27,21 @@ import (
 
 const layout = "2006-01-02T15:04:05.000Z"
 
-// stackKey is the key of a value that is shown in lines of its own.
+// stackKey is the key of a value shown on separate lines.
 const stackKey = "stack"
 
-// Form says what a logger shows, and how. The zero value shows text for people, and
-// leaves out V(1) and beyond.
+// Form configures a logger. The zero value writes text without V(1) and above.
 type Form struct {
 	// Verbosity shows V(n) for n up to it.
 	Verbosity int
-	// Least level that is shown. Debug and Trace show more than Verbosity says.
+	// Least is the lowest level shown. Debug and Trace increase Verbosity.
 	Least Level
-	// JSON writes an object per entry, for programs.
+	// JSON writes one JSON object per entry.
 	JSON bool
 }
 
-// Logger writes to w, one Write per entry and one at a time. Safe for concurrent use.
+// Logger returns a logger that writes to w, one Write per entry and one at a
+// time. Safe for concurrent use.
 func (f Form) Logger(w io.Writer) logr.Logger {
 	switch f.Least {
 	case Debug:
@@ -54,7 +54,7 @@ func (f Form) Logger(w io.Writer) logr.Logger {
 	return logr.New(sink{out: &output{w: w}, form: f})
 }
 
-// New is the Logger of a Form of text with that verbosity.
+// New returns a text logger with that verbosity.
 func New(w io.Writer, verbosity int) logr.Logger { return Form{Verbosity: verbosity}.Logger(w) }
 
 type output struct {
@@ -62,7 +62,7 @@ type output struct {
 	w  io.Writer
 }
 
-// sink is a value: what With… adds, the copy has.
+// sink is a value: With… methods modify a copy.
 type sink struct {
 	out    *output
 	form   Form
@@ -78,7 +78,7 @@ func (s sink) Info(level int, msg string, values ...any) { s.write(levelOf(level
 
 func (s sink) Error(err error, msg string, values ...any) { s.write(Error, msg, with(err, values)) }
 
-// Warn is what logr has no name for; see the function.
+// Warn is missing in logr; see the function Warn.
 func (s sink) Warn(err error, msg string, values ...any) {
 	if s.form.Least <= Warning {
 		s.write(Warning, msg, with(err, values))
@@ -113,7 +113,7 @@ func (s sink) write(importance Level, msg string, values []any) {
 	entry := line(importance, msg, values)
 	s.out.mu.Lock()
 	defer s.out.mu.Unlock()
-	_, _ = s.out.w.Write(entry) // there is nobody to tell
+	_, _ = s.out.w.Write(entry) // there is nowhere to report it
 }
 
 func (s sink) asText(importance Level, msg string, values []any) []byte {
@@ -142,7 +142,7 @@ func (s sink) asText(importance Level, msg string, values []any) []byte {
 	return line.Bytes()
 }
 
-// text of a value. Package fmt catches panics of Error and String.
+// text formats a value. Package fmt recovers panics of Error and String.
 func text(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -163,7 +163,7 @@ func marshalled(v logr.Marshaler) (value any) {
 	return v.MarshalLog()
 }
 
-// quoted where the value's end would not be seen.
+// quoted quotes a value whose end would not be visible.
 func quoted(value string) string {
 	odd := func(r rune) bool { return r == '"' || r == ' ' || isHidden(r) }
 	if value == "" || !utf8.ValidString(value) || strings.ContainsFunc(value, odd) {

@@ -5,14 +5,14 @@ package textlog
 
 import "time"
 
-// pace is how often something is logged: a burst at first, then at growing intervals.
+// pace is how often a line is logged: a burst, then at growing intervals.
 type pace struct {
 	burst       int
 	first, last time.Duration // intervals after the burst
 }
 
-// The paces of one key, of one message of one controller, kind or server, and of one
-// message. A line is logged when each of the three lets it pass.
+// The paces of a key, of a message of one controller, kind or server, of a
+// message, and of a stack. A line is logged if the first three allow it.
 var (
 	ofKey   = pace{burst: 1, first: 10 * time.Second, last: time.Hour}
 	ofPart  = pace{burst: 10, first: 10 * time.Second, last: 5 * time.Minute}
@@ -20,27 +20,27 @@ var (
 	ofStack = pace{burst: 1, first: time.Hour, last: 24 * time.Hour}
 )
 
-// mostPaced is how many keys, parts, messages and stacks together are remembered.
+// mostPaced is how many keys, parts, messages and stacks are remembered in all.
 const mostPaced = 2048
 
-// subject is what a line is about, as hashes: its message; the message and the
-// controller, kind or server; both and the key; and the error's text.
+// subject identifies a line by hashes: of its message; of the message and the
+// controller, kind or server; of both and the key; and of the error's text.
 type subject struct{ text, part, key, cause uint64 }
 
-// paced is what is known of one hash.
+// paced is the state of one hash.
 type paced struct {
 	id            uint64
-	shown         int       // of the burst
-	next          time.Time // from when a line passes after the burst
+	shown         int       // number in the burst
+	next          time.Time // earliest time of a line after the burst
 	gap           time.Duration
-	at            time.Time // of the last that passed
-	cause         uint64    // its error's text
-	omitted       uint64    // lines since then; counted for parts alone
+	at            time.Time // time of the last line
+	cause         uint64    // text of its error
+	omitted       uint64    // lines omitted since then; only for parts
 	older, recent *paced    // by last use
 }
 
-// due reports whether a line passes at now. After twice the interval without any it
-// is a new beginning.
+// due reports whether a line passes at now. After twice the interval without
+// one, it starts over.
 func (e *paced) due(now time.Time, p pace) bool {
 	if e.shown > 0 && now.Sub(e.next) > 2*max(e.gap, p.first) {
 		e.shown, e.gap = 0, 0
@@ -48,7 +48,7 @@ func (e *paced) due(now time.Time, p pace) bool {
 	return e.shown < p.burst || !now.Before(e.next)
 }
 
-// pass notes that a line has passed at now.
+// pass records that a line passes at now.
 func (e *paced) pass(now time.Time, p pace) {
 	e.at = now
 	if e.shown < p.burst {
@@ -62,20 +62,20 @@ func (e *paced) pass(now time.Time, p pace) {
 	e.next = now.Add(e.gap)
 }
 
-// throttle judges what to log now. It has no lock and no clock, and remembers a
-// bounded number of things, the most recent.
+// throttle decides what to log. It has no lock and no clock, and remembers a
+// limited number of the most recent hashes.
 type throttle struct {
 	all            map[uint64]*paced
 	oldest, newest *paced
-	forgotten      uint64 // lines left out of parts that are not remembered any more
+	forgotten      uint64 // omitted lines of forgotten parts
 }
 
-// judge says whether a line about s is logged at now and, if so, how many of its
-// message and part have been left out before it, and how many of ones that have been
-// forgotten since.
+// judge reports whether a line about s is logged at now, how many lines of its
+// message and part were omitted before it, and how many of parts forgotten
+// since.
 func (t *throttle) judge(now time.Time, s subject) (show bool, omitted, forgotten uint64) {
 	part, text, key := t.of(s.part), t.of(s.text), t.of(s.key)
-	// A key that fails for another reason than before is news, though not each time.
+	// A key that fails for a new reason is logged sooner, though not each time.
 	changed := s.cause != key.cause && now.Sub(key.at) >= ofKey.first
 	if !(changed || key.due(now, ofKey)) || !part.due(now, ofPart) || !text.due(now, ofText) {
 		part.omitted++
@@ -103,7 +103,7 @@ func (t *throttle) stack(now time.Time, id uint64) bool {
 	return true
 }
 
-// of is what is known of id, as the most recently used.
+// of returns the state of id and marks it as the most recently used.
 func (t *throttle) of(id uint64) *paced {
 	e := t.all[id]
 	if e == nil {

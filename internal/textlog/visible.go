@@ -11,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible returns text with everything escaped that a terminal could act on instead of
-// showing it: control characters of C0 and C1, marks that change the direction of
-// writing, other characters without a glyph, and bytes that are not UTF-8.
+// Visible escapes everything that a terminal could interpret instead of
+// showing: C0 and C1 control characters, marks that change the direction of
+// writing, other characters without a glyph, and invalid UTF-8.
 func Visible(text string) string { return visible(text, isHidden) }
 
 // VisibleLines is Visible, but keeps line feeds and tabs.
@@ -21,7 +21,8 @@ func VisibleLines(text string) string {
 	return visible(text, func(r rune) bool { return isHidden(r) && r != '\n' && r != '\t' })
 }
 
-// isHidden reports whether r has no glyph. A space is the only one of its kind that has.
+// isHidden reports whether r has no glyph. The only space that is visible is
+// U+0020.
 func isHidden(r rune) bool { return !unicode.IsPrint(r) }
 
 func visible(text string, hidden func(rune) bool) string {
@@ -43,8 +44,8 @@ func visible(text string, hidden func(rune) bool) string {
 	return b.String()
 }
 
-// visibleJSON escapes in a JSON text what JSON may leave as it is. Outside of strings
-// there is nothing of the kind.
+// visibleJSON escapes in a JSON text what JSON permits unescaped. This occurs
+// only in strings.
 func visibleJSON(text []byte) []byte {
 	hidden := func(r rune) bool { return r >= 0x7f && isHidden(r) }
 	if !strings.ContainsFunc(string(text), hidden) {

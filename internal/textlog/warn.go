@@ -11,14 +11,14 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// warner is a logr.LogSink that has warnings, which logr itself has not.
+// warner is a logr.LogSink with warnings, which logr lacks.
 type warner interface {
 	Warn(err error, msg string, values ...any)
 }
 
-// Warn logs what somebody should look at and what may pass without anybody: as WARN
-// to a logger of this package and to one that stands on log/slog, as an error to any
-// other. A filter by level finds it either way. err may be nil.
+// Warn logs a problem that may disappear without action: as WARN to a logger of
+// this package or one based on log/slog, as an error to any other. Filters by
+// level find it either way. err may be nil.
 func Warn(log logr.Logger, err error, msg string, values ...any) {
 	if log.GetSink() != nil {
 		warn(log.GetSink(), err, msg, values)
@@ -39,7 +39,7 @@ func warn(sink logr.LogSink, err error, msg string, values []any) {
 		if err != nil {
 			record.Add("err", err)
 		}
-		_ = handler.Handle(ctx, record) // there is nobody to tell
+		_ = handler.Handle(ctx, record) // there is nowhere to report it
 	default:
 		sink.Error(err, msg, values...)
 	}

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package vector is a persistent vector: a dense array kept as a tree of small
-// nodes, of which a snapshot costs nothing.
+// Package vector is a persistent vector: a dense array as a tree of small
+// nodes, with snapshots that cost nothing.
 //
 //	root ─▶ node ─▶ node ─▶ 32 elements
 //	  └─ a snapshot keeps the root; a later write copies the nodes on its path
 //
-// One writer at a time, and no snapshot while it writes: the owner's lock sees
-// to that. Snapshots are immutable and read without any lock.
+// The owner's lock must exclude other writers and snapshots during a write.
+// Snapshots are immutable and read without a lock.
 package vector
 
 import (
@@ -25,7 +25,7 @@ const (
 // Vector is empty as its zero value.
 type Vector[E any] struct {
 	view   View[E]
-	stamp  uint64      // nodes with another stamp belong to a snapshot too
+	stamp  uint64      // nodes with another stamp may belong to a snapshot
 	shared atomic.Bool // a snapshot was taken since the stamp was set
 }
 
@@ -33,7 +33,7 @@ type Vector[E any] struct {
 type View[E any] struct {
 	root  *node[E]
 	len   int
-	depth uint // times shift: 0, the root holds elements
+	depth uint // times shift; 0: the root holds elements
 }
 
 type node[E any] struct {
@@ -42,13 +42,13 @@ type node[E any] struct {
 	items []E
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (v *Vector[E]) Len() int { return v.view.len }
 
-// At is the element at i, to be read only.
+// At returns the element at i, read-only.
 func (v *Vector[E]) At(i int) *E { return v.view.At(i) }
 
-// View takes a snapshot. Several may be taken at the same time.
+// View takes a snapshot. It may be called concurrently.
 func (v *Vector[E]) View() View[E] {
 	if !v.shared.Load() {
 		v.shared.Store(true)
@@ -56,7 +56,7 @@ func (v *Vector[E]) View() View[E] {
 	return v.view
 }
 
-// begin gives later writes a stamp of their own when a snapshot was taken.
+// begin sets a new stamp for later writes if a snapshot was taken.
 func (v *Vector[E]) begin() {
 	if v.shared.Load() {
 		v.stamp++
@@ -64,7 +64,7 @@ func (v *Vector[E]) begin() {
 	}
 }
 
-// own is n, or a copy of n that no snapshot has.
+// own returns n, or a copy of n that is in no snapshot.
 func (v *Vector[E]) own(n *node[E]) *node[E] {
 	if n.stamp == v.stamp {
 		return n
@@ -79,7 +79,8 @@ func (v *Vector[E]) own(n *node[E]) *node[E] {
 	return out
 }
 
-// leaf is the node with element i, and with it its path, owned by the vector.
+// leaf returns the node with element i; it and its path are then owned by the
+// vector.
 func (v *Vector[E]) leaf(i int) *node[E] {
 	v.view.root = v.own(v.view.root)
 	n := v.view.root
@@ -95,13 +96,13 @@ func (v *Vector[E]) leaf(i int) *node[E] {
 	return n
 }
 
-// Edit is the element at i, to be changed before the next snapshot.
+// Edit returns the element at i, to be modified before the next snapshot.
 func (v *Vector[E]) Edit(i int) *E {
 	v.begin()
 	return &v.leaf(i).items[i&mask]
 }
 
-// Append puts e at the end.
+// Append appends e.
 func (v *Vector[E]) Append(e E) {
 	v.begin()
 	switch {
@@ -113,13 +114,13 @@ func (v *Vector[E]) Append(e E) {
 	}
 	n := v.leaf(v.view.len)
 	if n.items == nil && v.view.len >= width {
-		n.items = make([]E, 0, width) // it will be full; the first may stay small
+		n.items = make([]E, 0, width) // it will be filled; the first may stay small
 	}
 	n.items = append(n.items, e)
 	v.view.len++
 }
 
-// Pop takes the last element away and returns it.
+// Pop removes and returns the last element.
 func (v *Vector[E]) Pop() E {
 	v.begin()
 	last := v.view.len - 1
@@ -141,7 +142,7 @@ func (v *Vector[E]) Pop() E {
 	return e
 }
 
-// prune cuts the branch off that ended in element last, the only one in it.
+// prune removes the branch of element last, the only one in it.
 func (v *Vector[E]) prune(n *node[E], depth uint, last int) {
 	at := last >> depth & mask
 	if last&(1<<depth-1) != 0 {
@@ -152,10 +153,10 @@ func (v *Vector[E]) prune(n *node[E], depth uint, last int) {
 	n.kids = n.kids[:at]
 }
 
-// Len is the number of elements.
+// Len returns the number of elements.
 func (s View[E]) Len() int { return s.len }
 
-// At is the element at i, to be read only.
+// At returns the element at i, read-only.
 func (s View[E]) At(i int) *E {
 	n := s.root
 	for d := s.depth; d > 0; d -= shift {
@@ -164,7 +165,7 @@ func (s View[E]) At(i int) *E {
 	return &n.items[i&mask]
 }
 
-// All yields every element, to be read only, in order.
+// All yields every element in order, read-only.
 func (s View[E]) All() iter.Seq[*E] {
 	return func(yield func(*E) bool) {
 		for i := 0; i < s.len; i += width {
