@@ -22,11 +22,12 @@ type ChannelSource[K comparable] struct {
 	keys <-chan K
 }
 
-// Channel is the source of keys that arrive from outside the cluster, such as a
-// webhook's. Each key received is added at once, so a sender never waits for a
-// reconcile. Closing the channel ends the source, without an error. What has been
-// sent but not received when the controller ends is lost: tell again after a start
-// what must not be missed. A nil channel is remembered, and Run returns it.
+// Channel returns a source of keys from outside the cluster, such as those of a
+// webhook. Each received key is added at once, so a sender never waits for a
+// reconcile. Closing the channel ends the source without an error. Keys that
+// were sent but not received when the controller ends are lost: send them again
+// after a start if they must not be missed. A nil channel is misuse, returned
+// by Run.
 func Channel[K comparable](keys <-chan K, opts ChannelOptions) *ChannelSource[K] {
 	var misuse error
 	if keys == nil {
@@ -64,7 +65,7 @@ func (s *ChannelSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	return nil
 }
 
-// causeWithout is the cause of a key that no event of an object has led to.
+// causeWithout returns the cause of a key without an event.
 func causeWithout[K comparable](name string, key K) Cause {
 	c := Cause{Source: name}
 	if object, ok := any(key).(informer.Key); ok {

@@ -15,13 +15,13 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// DebounceSource holds the keys of another source back until it falls silent about
-// them. Make it with Debounce.
+// DebounceSource delays the keys of another source until it stops naming them.
+// Make it with Debounce.
 type DebounceSource[K comparable] struct {
 	source Source[K]
-	err    error // misuse
+	err    error
 	added  atomic.Uint64
-	wake   chan struct{} // of one place: a key waits where none did
+	wake   chan struct{} // has one token if a key waits where none did
 
 	mu struct {
 		sync.Mutex
@@ -29,20 +29,19 @@ type DebounceSource[K comparable] struct {
 	}
 }
 
-// Debounce is s for a source that names a key again and again in a short time: a key
-// is added when s has not named it for as long as quiet, or when longest has passed
-// since s first did, whichever comes first. Its cause is that of all that were held
-// back: generations from the first to the last. What was there at the start (see
-// Cause.Initial) is added at once, so that the controller can start.
+// Debounce wraps a source s that adds a key repeatedly in a short time: a key
+// is added when s has not added it for quiet, or when longest has passed since
+// s first did, whichever comes first. Its cause combines those held back:
+// generations from the first to the last. Keys of the initial objects (see
+// Cause.Initial) are added at once, so that the controller can start.
 //
-// A key that another source of the controller names is not held back: watch what is
-// urgent by a source of its own.
+// Only keys of s are delayed: use another source for urgent events.
 //
 //	c.Watch(source.Debounce(source.Owned(pods, websites), time.Second, 10*time.Second))
 //
-// A longest of 0 is ten times quiet. A nil s, a quiet that is not above zero and a
-// longest below it are remembered, and Run returns them. Keys that wait when the
-// controller ends are dropped, as those in its queue are.
+// A longest of 0 is ten times quiet. A nil s, a quiet that is not above zero
+// and a longest below it are misuse, returned by Run. Keys that wait when the
+// controller ends are dropped, like those in its queue.
 func Debounce[K comparable](s Source[K], quiet, longest time.Duration) *DebounceSource[K] {
 	d := &DebounceSource[K]{source: s, wake: make(chan struct{}, 1)}
 	if longest == 0 {
@@ -60,8 +59,8 @@ func Debounce[K comparable](s Source[K], quiet, longest time.Duration) *Debounce
 	return d
 }
 
-// Run runs the source, and adds its keys when they are due, until ctx ends. When the
-// source ends before that, it returns after the last key that waits has been added.
+// Run runs the source and adds its keys when they are due, until ctx ends. If
+// the source ends first, Run returns after the last waiting key is added.
 func (d *DebounceSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := d.Err(); err != nil {
 		return err
@@ -83,7 +82,7 @@ func (d *DebounceSource[K]) Run(ctx context.Context, add func(K, Cause)) error {
 	return err
 }
 
-// say adds key at once or has it wait.
+// say adds key at once or delays it.
 func (d *DebounceSource[K]) say(key K, cause Cause, add func(K, Cause)) {
 	if cause.Initial || key != key { // a NaN could not be found again
 		d.added.Add(1)
@@ -94,7 +93,7 @@ func (d *DebounceSource[K]) say(key K, cause Cause, add func(K, Cause)) {
 	d.mu.Lock()
 	alone := d.mu.pending.say(key, cause, now)
 	d.mu.Unlock()
-	if alone { // a key that comes later falls due later, too
+	if alone { // a later key is also due later
 		select {
 		case d.wake <- struct{}{}:
 		default:
@@ -102,7 +101,7 @@ func (d *DebounceSource[K]) say(key K, cause Cause, add func(K, Cause)) {
 	}
 }
 
-// deliver adds what falls due, until ctx ends or nothing waits and ended is closed.
+// deliver adds due keys, until ctx ends or nothing waits and ended is closed.
 func (d *DebounceSource[K]) deliver(ctx context.Context, ended <-chan struct{}, add func(K, Cause)) {
 	sim := simhook.Of(ctx)
 	timer := time.NewTimer(0)
@@ -150,8 +149,7 @@ func (d *DebounceSource[K]) take() *said[K] {
 	return d.mu.pending.take(now)
 }
 
-// Synced is closed when the source is synced: what was there at its start does not
-// wait.
+// Synced is closed when the source is synced: initial keys are not delayed.
 func (d *DebounceSource[K]) Synced() <-chan struct{} {
 	if d.source == nil {
 		return nil
@@ -159,7 +157,7 @@ func (d *DebounceSource[K]) Synced() <-chan struct{} {
 	return d.source.Synced()
 }
 
-// String is the source's.
+// String returns the name of the source.
 func (d *DebounceSource[K]) String() string {
 	if d.source == nil {
 		return "debounce"
@@ -167,7 +165,7 @@ func (d *DebounceSource[K]) String() string {
 	return d.source.String()
 }
 
-// Err is the misuse that the source or its Debounce remembers, nil if there is none.
+// Err returns the misuse of the source or of its Debounce, or nil.
 func (d *DebounceSource[K]) Err() error {
 	if d.err != nil {
 		return d.err
@@ -175,8 +173,8 @@ func (d *DebounceSource[K]) Err() error {
 	return ErrOf(d.source)
 }
 
-// Snapshot says where the source stands. Its Keys are those that were added after
-// their wait.
+// Snapshot returns the state of the source. Keys counts those added after their
+// delay.
 func (d *DebounceSource[K]) Snapshot() Snapshot {
 	if d.source == nil {
 		return Snapshot{Source: d.String()}
@@ -190,20 +188,20 @@ func (d *DebounceSource[K]) Snapshot() Snapshot {
 	return s
 }
 
-// WaitingKey is a key that a Debounce holds back.
+// WaitingKey is a key that a Debounce delays.
 type WaitingKey[K comparable] struct {
 	Key K
-	// Cause that it will be added with, unless the source names it again.
+	// Cause with which it will be added, unless the source adds it again.
 	Cause Cause
-	// First and Last time that the source named it.
+	// First and Last are when the source added it.
 	First, Last time.Time
-	// Due is when it is added, unless the source names it again; then later, up to
-	// the longest wait.
+	// Due is when it will be added. If the source adds it again, Due moves, up
+	// to the longest delay.
 	Due time.Time
 }
 
-// Waiting are the keys that are held back, in the order in which they fall due. It
-// copies all of them under a lock: use Snapshot for their number.
+// Waiting returns the delayed keys, by due time. It copies all of them under a
+// lock: for their number use Snapshot.
 func (d *DebounceSource[K]) Waiting() []WaitingKey[K] {
 	d.mu.Lock()
 	p := &d.mu.pending

@@ -5,7 +5,7 @@ package source
 
 import "sync"
 
-// gate lets calls in until it is closed; close waits for those inside.
+// gate admits calls until it is closed; close waits for those inside.
 type gate struct {
 	inside sync.WaitGroup
 	mu     struct {

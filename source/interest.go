@@ -17,26 +17,26 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Interest is a Predicate that names what of an object matters. Additions, resyncs
-// and what must not be lost pass each of them.
+// Interest is a Predicate for changes of a part of an object. Additions,
+// resyncs and events that must not be lost always pass.
 type Interest uint8
 
 const (
-	// SpecChanged: metadata.generation is another. Objects that have no generation,
+	// SpecChanged: metadata.generation differs. Objects without a generation,
 	// such as ConfigMaps, pass with every change.
 	SpecChanged Interest = iota + 1
-	// StatusChanged: the status is another. Objects whose status cannot be seen
+	// StatusChanged: the status differs. Objects whose status is not accessible
 	// pass with every change.
 	StatusChanged
-	// LabelsChanged: the labels are others.
+	// LabelsChanged: the labels differ.
 	LabelsChanged
-	// AnnotationsChanged: the annotations are others.
+	// AnnotationsChanged: the annotations differ.
 	AnnotationsChanged
-	// DeletionChanged: nothing but what no predicate can drop.
+	// DeletionChanged: only events that no predicate can drop.
 	DeletionChanged
 )
 
-// String is the interest in lower case.
+// String returns the interest in lower case.
 func (i Interest) String() string {
 	switch i {
 	case SpecChanged:
@@ -78,9 +78,9 @@ func (i Interest) check(informer.Object) error {
 	return nil
 }
 
-// Changed lets an update pass when what f picks from the old and from the new
-// object differs, by the rules of Kubernetes' semantic equality. It is an interest
-// of your own: one condition, one field.
+// Changed passes an update if f returns different values for the old and the
+// new object, by Kubernetes' semantic equality. Use it as a custom interest,
+// such as one condition or field.
 func Changed[T informer.Object](f func(obj T) any) Predicate { return changed[T]{f} }
 
 type changed[T informer.Object] struct{ pick func(T) any }
@@ -98,13 +98,13 @@ func (p changed[T]) check(like informer.Object) error {
 	return checkFunc[T]("Changed", p.pick == nil, like)
 }
 
-// plainUpdate: something changed in an object that was known, and it may be
+// plainUpdate reports whether c is a change of a known object that may be
 // dropped.
 func (c change) plainUpdate() bool {
 	return !c.vital && c.Type == informer.Updated && !c.Resync
 }
 
-// vital reports that e must not be lost because of what changed.
+// vital reports whether e must not be lost because of what changed.
 func vital(e informer.Event[informer.Object]) bool {
 	if e.Type == informer.Deleted || e.Type == informer.Undecoded {
 		return true
@@ -128,7 +128,7 @@ func sameOwners(a, b []metav1.OwnerReference) bool {
 	})
 }
 
-// statusChanged also reports true where the status cannot be seen.
+// statusChanged also returns true if the status is not accessible.
 func statusChanged(before, after informer.Object) bool {
 	a, ok1 := statusOf(before)
 	b, ok2 := statusOf(after)

@@ -19,21 +19,22 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// KindSource is the source of an informer's events. Make it with Kind, Owned,
+// KindSource is a source of an informer's events. Make it with Kind, Owned,
 // OwnedByAny or Mapped.
 type KindSource[T informer.Object, K comparable] struct {
 	*record
 	informer *informer.SharedInformer[T]
 	mapper   Mapper[K]
 	filter   Predicate
-	owners   func() schema.GroupKind // whose keys they are; nil: not of owners
+	owners   func() schema.GroupKind // whose keys it adds; nil: not of owners
 }
 
-// Kind is the source of i's events: m names the keys, and every one of preds must
-// let an event pass. Versions of an object that cannot be decoded are such events
-// too, with its metadata for m; see the package comment. It registers a handler with the informer when it runs, and
-// removes it at the end; it does not run the informer. Nil arguments, predicates for
-// another type and the informer's own misuse are remembered, and Run returns them.
+// Kind returns a source of i's events: m returns the keys, and an event must
+// pass every one of preds. Undecodable versions are events too, with their
+// metadata for m; see the package comment. Run registers a handler with the
+// informer and removes it at the end; it does not run the informer. Nil
+// arguments, predicates for another type and the informer's own misuse are
+// misuse, returned by Run.
 func Kind[T informer.Object, K comparable](i *informer.SharedInformer[T], m Mapper[K], preds ...Predicate) *KindSource[T, K] {
 	var misuse error
 	if m == nil {
@@ -57,9 +58,9 @@ func newKind[T informer.Object, K comparable](i *informer.SharedInformer[T], m M
 	}
 }
 
-// Run adds the keys of the informer's events until ctx ends, and waits then for
-// the event in hand. An informer that takes no handler any more is an error, as is
-// one that is released before it has synced. When it is released later, Run
+// Run adds the keys of the informer's events until ctx ends, and then waits for
+// the event being handled. It is an error if the informer accepts no more
+// handlers, or is released before it has synced. If it is released later, Run
 // returns nil.
 func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
@@ -78,7 +79,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	return s.follow(ctx, reg, f.log)
 }
 
-// Snapshot says where the source stands.
+// Snapshot returns the state of the source.
 func (s *KindSource[T, K]) Snapshot() Snapshot {
 	snap := s.record.Snapshot()
 	if s.informer != nil {
@@ -105,21 +106,22 @@ func (s *KindSource[T, K]) follow(ctx context.Context, reg *informer.Registratio
 				log.Info("Source stopped because its informer was released")
 				return nil
 			}
-			ended = nil // it is the run that has ended
+			ended = nil // the run has ended
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// feed is one run of a KindSource. The informer calls handle from one goroutine.
+// feed is one run of a KindSource. The informer calls handle from one
+// goroutine.
 type feed[T informer.Object, K comparable] struct {
 	source *KindSource[T, K]
 	add    func(K, Cause)
-	sim    simhook.Hooks // nil: none
+	sim    simhook.Hooks
 	log    logr.Logger
 	gate   gate
-	keys   []K // of the event in hand
+	keys   []K // of the present event
 }
 
 func (f *feed[T, K]) handle(typed informer.Event[T]) {
@@ -147,7 +149,7 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 	}
 }
 
-// judged tells a simulation how many keys an event leads to.
+// judged reports to a simulation how many keys an event leads to.
 func (f *feed[T, K]) judged(key Key, keys int) {
 	if f.sim != nil {
 		f.sim.Note(simhook.Note{What: simhook.Judged, Kind: f.source.informer.Kind().Kind, Name: f.source.name, Key: key.String(), Count: keys})
@@ -160,7 +162,7 @@ func (f *feed[T, K]) passes(e informer.Event[informer.Object]) (pass bool) {
 	return passes(f.source.filter, e)
 }
 
-// collect appends the keys of obj. Those named before a panic stay.
+// collect appends the keys of obj. After a panic the keys so far stay.
 func (f *feed[T, K]) collect(key Key, obj informer.Object) {
 	defer f.caught(key, "Mapper panicked; keys of this event are lost")
 	for k := range f.source.mapper(obj) {
@@ -175,7 +177,7 @@ func (f *feed[T, K]) caught(key Key, what string) {
 	}
 }
 
-// untyped is e for those who do not know T. Absent objects become nil.
+// untyped returns e without T. Absent objects become nil.
 func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Object] {
 	var none T
 	u := informer.Event[informer.Object]{
@@ -191,9 +193,8 @@ func untyped[T informer.Object](e informer.Event[T]) informer.Event[informer.Obj
 	return u
 }
 
-// states are the objects that keys are asked of: the old and the new one, and of
-// one that cannot be decoded its metadata. An event that knows none still has its
-// key.
+// states returns the objects to map: the old and the new one, and the metadata
+// of an undecodable one. An event without any still has its key.
 func states(e informer.Event[informer.Object]) []informer.Object {
 	if e.Undecodable != nil && e.Undecodable.Metadata != nil {
 		if e.Old == nil {
@@ -231,8 +232,7 @@ func causeOf(name string, e informer.Event[informer.Object]) Cause {
 	return c
 }
 
-// distinct is keys with each key once, in the order of their first place. It
-// works in place.
+// distinct removes duplicates from keys, in place and in order.
 func distinct[K comparable](keys []K) []K {
 	const few = 32
 	if len(keys) <= few {

@@ -11,11 +11,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Mapped is Kind with a function of your own: f names the keys that one state of
-// an object matters to. It is asked for the old and the new state, so a key that
-// only the old one names is not lost. It must not block, nor change the object.
-// Of an object that cannot be decoded it is asked for the last state that could
-// be, if there was one. Lookups belong in an index of a Lister, which is cheap to ask here.
+// Mapped is Kind with a function: f returns the keys affected by one state of
+// an object. It is called for the old and the new state, so a key that only the
+// old state leads to is not lost, and for an undecodable object with the last
+// decodable state, if any. f must not block, nor modify the object. Do lookups
+// with an index of a Lister, which is cheap to read here.
 func Mapped[T informer.Object, K comparable](i *informer.SharedInformer[T], f func(obj T) []K, preds ...Predicate) *KindSource[T, K] {
 	if f == nil {
 		return newKind[T, K](i, nil, preds, errors.New("the mapping function is nil; give Mapped a func that names the keys of an object"))

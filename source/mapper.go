@@ -9,9 +9,9 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Mapper names the keys that one state of an object matters to. Kind asks it for
+// Mapper returns the keys affected by one state of an object. Kind calls it for
 // the old and for the new state, and adds each key once. It must not block, nor
-// change the object.
+// modify the object.
 type Mapper[K comparable] func(obj informer.Object) iter.Seq[K]
 
 // Self maps an object to its own key.

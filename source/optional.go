@@ -5,10 +5,10 @@ package source
 
 import "context"
 
-// Optional is s, but a controller does not wait for it to be synced before it
-// starts to work: Synced is closed from the start. Use it for a kind that may not
-// be served or permitted; a Lister of it then answers that it has not synced.
-// Snapshot shows whether s itself has synced. All else is as s does it.
+// Optional returns s with Synced closed from the start, so that a controller
+// does not wait for it before it starts to work. Use it for a kind that may not
+// be served or permitted; its Lister then returns that it has not synced.
+// Snapshot shows whether s itself has synced. Everything else is as in s.
 func Optional[K comparable](s Source[K]) Source[K] {
 	if s == nil {
 		return nil

@@ -14,25 +14,27 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Owned is the source of the events of children, as keys of their controllers: of each
-// child the one owner reference that says controller, if it is of the owners' group and
-// kind. The version in the reference does not matter. Every one of preds must let an
-// event pass. reconcile.SetControllerReference and reconcile.ChildSet set the reference.
+// Owned returns a source of the events of children, as keys of their
+// controllers: the owner reference of each child with controller set, if it has
+// the owners' group and kind. Its version does not matter. An event must pass
+// every one of preds. reconcile.SetControllerReference and reconcile.ChildSet
+// set the reference.
 //
 //	c.Watch(source.Owned(deployments, websites))
 //
-// The UID in the reference is not compared: when the child of an owner that is gone goes
-// too, a new owner of the same name can make a child of the same name, and has to learn
-// of it. Reads by owner, such as those of a ChildSet, do compare it.
+// The UID in the reference is not compared: when the child of a deleted owner
+// is deleted too, a new owner of the same name can create a child of the same
+// name, and must be notified. Reads by owner, such as those of a ChildSet, do
+// compare it.
 //
-// While discovery has not told yet whether the owners' kind lives in namespaces, both
-// keys that an owner can have are added. A nil informer is remembered, and Run returns it.
+// Until discovery reports whether the owners' kind is namespaced, both possible
+// keys of an owner are added. A nil informer is misuse, returned by Run.
 func Owned[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
 	return owned(children, owners, true, preds)
 }
 
 // OwnedByAny is Owned for every owner reference of the owners' group and kind,
-// controller or not, as reconcile.SetOwnerReference sets it.
+// controller or not, as set by reconcile.SetOwnerReference.
 func OwnedByAny[T, O informer.Object](children *informer.SharedInformer[T], owners *informer.SharedInformer[O], preds ...Predicate) *KindSource[T, Key] {
 	return owned(children, owners, false, preds)
 }
@@ -46,7 +48,7 @@ func owned[T, O informer.Object](children *informer.SharedInformer[T], owners *i
 	return s
 }
 
-// ownerKind is what is asked of the informer of the owners.
+// ownerKind is the part of the owners' informer that is used.
 type ownerKind interface {
 	Kind() schema.GroupVersionKind
 	Namespaced() (namespaced, known bool)
@@ -77,8 +79,8 @@ func refers(ref metav1.OwnerReference, want schema.GroupKind) bool {
 	return err == nil && gv.Group == want.Group && ref.Kind == want.Kind
 }
 
-// ownerKeys are the keys that an owner called name of an object in namespace can
-// have: an owner is of cluster scope or in its object's namespace.
+// ownerKeys returns the possible keys of an owner with that name of an object
+// in namespace: an owner is cluster-scoped or in its object's namespace.
 func ownerKeys(name, namespace string, namespaced, known bool) []Key {
 	cluster, local := Key{Name: name}, Key{Namespace: namespace, Name: name}
 	switch {

@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// pending holds keys back until nothing has been said of them for a while, or for
-// as long as one may wait. It has no clock and no lock; times are the caller's, and
+// pending delays keys until they have not been added for a while, or for at
+// most the longest delay. It has no clock and no lock; times are arguments, and
 // do not go back.
 type pending[K comparable] struct {
 	quiet, longest time.Duration
 	keys           map[K]*said[K]
-	peak           int // the most keys since there was none
+	peak           int // most keys since it was empty
 
-	// Every key waits in both, each in the order in which it falls due by one of
+	// Every key is in both lists, each sorted by when the key is due by one of
 	// the two times.
 	byLast, byFirst list.List
 }
 
-// said is what has been said of a key.
+// said is a delayed key.
 type said[K comparable] struct {
 	key         K
 	cause       Cause
@@ -38,7 +38,7 @@ func (s *said[K]) due(quiet, longest time.Duration) time.Time {
 	return due
 }
 
-// say notes that key was named at now. It reports whether no other key waits.
+// say records that key was added at now. It reports whether no other key waits.
 func (p *pending[K]) say(key K, cause Cause, now time.Time) (alone bool) {
 	if s := p.keys[key]; s != nil {
 		s.cause, s.last = merged(key, s.cause, cause), now
@@ -55,7 +55,7 @@ func (p *pending[K]) say(key K, cause Cause, now time.Time) (alone bool) {
 	return len(p.keys) == 1
 }
 
-// next is when the first key falls due; false: none waits.
+// next returns when the first key is due; false: none waits.
 func (p *pending[K]) next() (time.Time, bool) {
 	if len(p.keys) == 0 {
 		return time.Time{}, false
@@ -64,7 +64,7 @@ func (p *pending[K]) next() (time.Time, bool) {
 	return s.due(p.quiet, p.longest), true
 }
 
-// first is the key that falls due first.
+// first returns the key that is due first.
 func (p *pending[K]) first() *said[K] {
 	a := p.byLast.Front().Value.(*said[K])
 	b := p.byFirst.Front().Value.(*said[K])
@@ -74,7 +74,7 @@ func (p *pending[K]) first() *said[K] {
 	return a
 }
 
-// take takes a key out that is due at now; nil: none is.
+// take removes and returns a key that is due at now, or nil.
 func (p *pending[K]) take(now time.Time) *said[K] {
 	if due, some := p.next(); !some || now.Before(due) {
 		return nil
@@ -83,15 +83,15 @@ func (p *pending[K]) take(now time.Time) *said[K] {
 	p.byLast.Remove(s.inLast)
 	p.byFirst.Remove(s.inFirst)
 	delete(p.keys, s.key)
-	const kept = 1024 // keys whose room is never given back
+	const kept = 1024 // room for these keys is never freed
 	if len(p.keys) == 0 && p.peak > kept {
 		p.keys, p.peak = nil, 0
 	}
 	return s
 }
 
-// merged is the one cause of a key that was named twice: of one object, all that
-// has changed; of two, the one that says more, of equals the later.
+// merged combines the causes of a key that was added twice: for one object all
+// that has changed; for two the more informative cause, or else the later.
 func merged[K comparable](key K, before, after Cause) Cause {
 	if before.Object != after.Object {
 		if before.weight(key) > after.weight(key) {
@@ -114,8 +114,8 @@ func merged[K comparable](key K, before, after Cause) Cause {
 	return after
 }
 
-// weight of a cause: that of the key's own object above that of another, and a
-// renewed one above one that is not.
+// weight of a cause: the key's own object weighs more than another, and a
+// renewed one more than one that is not.
 func (c Cause) weight(key any) (w int) {
 	if object, ok := key.(Key); ok && object == c.Object {
 		w += 2

@@ -11,20 +11,20 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Predicate says which events matter. Interests name changes, Where names objects,
-// When and Changed are functions of your own; And, Or and Not compose them.
-// Whatever it says, a predicate cannot drop a deletion, a deletionTimestamp that
-// appears, or a change of finalizers, owner references or UID of an object that
-// Where lets in; see the package comment.
+// Predicate decides which events matter. Interests name changes, Where selects
+// objects, When and Changed take functions; And, Or and Not combine them. A
+// predicate cannot drop a deletion, a deletionTimestamp that appears, or a
+// change of finalizers, owner references or UID of an object that Where admits;
+// see the package comment.
 type Predicate interface {
-	// judge judges the change, looking at obj, which is its old or its new object.
+	// judge evaluates the change for obj, its old or its new object.
 	judge(c change, obj informer.Object) verdict
-	// check says what is wrong with the predicate for objects of like's type.
+	// check returns misuse of the predicate for objects of like's type.
 	check(like informer.Object) error
 }
 
 // verdict is one of three truth values, so that a change that must not be lost
-// passes through Not, And and Or without being taken for a yes or a no.
+// passes through Not, And and Or as neither a yes nor a no.
 type verdict uint8
 
 const (
@@ -47,13 +47,13 @@ type change struct {
 	vital bool
 }
 
-// passes reports whether p lets e pass: with the old or with the new object, and
-// only a plain no drops.
+// passes reports whether e passes p with the old or with the new object. Only
+// no drops an event.
 func passes(p Predicate, e informer.Event[informer.Object]) bool {
 	c := change{e, vital(e)}
 	known := states(e)
 	if e.Type == informer.Undecoded {
-		known = known[:1] // the last state that could be decoded speaks for it
+		known = known[:1] // use the last decodable state
 	}
 	for _, obj := range known {
 		if p.judge(c, obj) != no {
@@ -63,9 +63,9 @@ func passes(p Predicate, e informer.Event[informer.Object]) bool {
 	return false
 }
 
-// Where lets in the objects that f reports true for. An update passes when the old
-// or the new object does, so that an object that leaves is seen to leave; an object
-// that is outside before and after does not pass, not even with its deletion.
+// Where passes the objects for which f returns true. An update passes if the
+// old or the new object does, so that objects that leave are noticed. An object
+// excluded before and after does not pass, not even with its deletion.
 func Where[T informer.Object](f func(obj T) bool) Predicate { return where[T]{f} }
 
 type where[T informer.Object] struct{ match func(T) bool }
@@ -82,8 +82,8 @@ func (w where[T]) check(like informer.Object) error {
 	return checkFunc[T]("Where", w.match == nil, like)
 }
 
-// When lets pass the events that f reports true for. Events that must not be lost
-// pass without f being asked.
+// When passes the events for which f returns true. Events that must not be lost
+// pass without a call of f.
 func When(f func(e informer.Event[informer.Object]) bool) Predicate { return when(f) }
 
 type when func(e informer.Event[informer.Object]) bool
@@ -102,7 +102,7 @@ func (w when) check(informer.Object) error {
 	return nil
 }
 
-// And lets pass what all of ps let pass. Without any it lets everything pass.
+// And passes what all of ps pass. Without any it passes everything.
 func And(ps ...Predicate) Predicate { return and(slices.Clone(ps)) }
 
 type and []Predicate
@@ -119,7 +119,7 @@ func (a and) judge(c change, obj informer.Object) verdict {
 
 func (a and) check(like informer.Object) error { return checkAll(a, like) }
 
-// Or lets pass what one of ps lets pass.
+// Or passes what one of ps passes.
 func Or(ps ...Predicate) Predicate { return or(slices.Clone(ps)) }
 
 type or []Predicate
@@ -141,8 +141,8 @@ func (o or) check(like informer.Object) error {
 	return checkAll(o, like)
 }
 
-// Not lets pass what p does not. Of Where it is the objects that f reports false
-// for.
+// Not passes what p does not. Of Where it passes the objects for which f
+// returns false.
 func Not(p Predicate) Predicate { return not{p} }
 
 type not struct{ p Predicate }

@@ -15,46 +15,46 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Key names an object within its kind; it is the key of most controllers.
+// Key names an object within its kind; most controllers use it as their key.
 type Key = informer.Key
 
-// Source tells a controller which keys to look at. K is the controller's key.
+// Source provides the keys of a controller. K is the controller's key.
 type Source[K comparable] interface {
-	// Run calls add for each key until ctx ends, or until nothing can follow.
-	// It blocks, and returns after everything that it started has ended: no add
-	// begins after that. It returns nil when ctx ended it. add does not block
-	// and may be called from any goroutine.
+	// Run calls add for each key until ctx ends, or until no more keys can
+	// follow. It blocks, and returns after everything that it started has
+	// ended: no add begins after that. It returns nil if ctx ended it. add does
+	// not block and may be called from any goroutine.
 	Run(ctx context.Context, add func(K, Cause)) error
-	// Synced is closed when the keys of what was there at the start have been
-	// added. It is never closed before Run.
+	// Synced is closed when the keys of the initial objects have been added. It
+	// is never closed before Run.
 	Synced() <-chan struct{}
 	// String names the source in logs, errors and states, such as
 	// "kind Website". It does not change.
 	String() string
 }
 
-// Cause says why a key was added.
+// Cause is why a key was added.
 type Cause struct {
 	// Source is the name of the source.
 	Source string
-	// Type of the event. Zero where there was no object.
+	// Type of the event. Zero without an object.
 	Type informer.EventType
-	// Object that the event was about. It may be of another kind than the key's.
+	// Object of the event. It may be of another kind than the key's.
 	Object Key
-	// OldGeneration and Generation of the object before and after; 0 where it
-	// has none.
+	// OldGeneration and Generation of the object before and after; 0 if it has
+	// none.
 	OldGeneration, Generation int64
 	// Deleting: the object's deletionTimestamp has appeared.
 	Deleting bool
-	// Initial: the object was there when the source started.
+	// Initial: the object existed when the source started.
 	Initial bool
-	// Resync: nothing has changed, the resync period has passed.
+	// Resync: nothing changed; the resync period has passed.
 	Resync bool
 }
 
-// Renewed reports that something else is wanted of the object than before: it is new,
-// gone or to be deleted, or its generation is another. A change of its status is not
-// that, nor what was there when the source started, nor a resync.
+// Renewed reports whether the desired state of the object has changed: it is
+// new, gone or being deleted, or has another generation. A change of its
+// status, an initial object and a resync do not count.
 func (c Cause) Renewed() bool {
 	switch c.Type {
 	case informer.Added:
@@ -67,36 +67,36 @@ func (c Cause) Renewed() bool {
 	return false
 }
 
-// Snapshot says where a source stands.
+// Snapshot is the state of a source.
 type Snapshot struct {
 	// Source is its name.
 	Source string
-	// Synced: the keys of the start have been added.
+	// Synced: the keys of the initial objects have been added.
 	Synced bool
-	// Optional: its controller does not wait for that.
+	// Optional: its controller does not wait for Synced.
 	Optional bool
-	// Events that arrived: of objects, of a channel, or ticks.
+	// Events received: of objects, of a channel, or ticks.
 	Events uint64
-	// Dropped are those of the events that the predicates held back.
+	// Dropped counts the events that did not pass the predicates.
 	Dropped uint64
-	// Keys that were added.
+	// Keys added.
 	Keys uint64
 	// Panics of predicates, mappers and key functions.
 	Panics uint64
-	// Waiting are the keys that a Debounce holds back.
+	// Waiting counts the keys that a Debounce delays.
 	Waiting int
-	// NextDue is when the first of them is added; zero if none waits.
+	// NextDue is when the first of them is added; zero: none waits.
 	NextDue time.Time
-	// Kind of the objects whose events it tells. Empty: it has none.
+	// Kind of the objects whose events it uses. Empty: none.
 	Kind schema.GroupKind
 	// Owners whose keys it adds, for Owned and OwnedByAny. Empty for others.
 	Owners schema.GroupKind
 }
 
-// record is what every source of this package keeps of itself.
+// record is the common state of the sources in this package.
 type record struct {
 	name    string
-	err     error // misuse
+	err     error
 	started atomic.Bool
 	synced  chan struct{}
 
@@ -111,7 +111,7 @@ func newRecord(name string, misuse ...error) *record {
 	return r
 }
 
-// begin is the first step of every Run.
+// begin must be called first in every Run.
 func (r *record) begin() error {
 	if r.err != nil {
 		return r.err
@@ -125,14 +125,13 @@ func (r *record) begin() error {
 // String names the source.
 func (r *record) String() string { return r.name }
 
-// Synced is closed when the keys of the start have been added.
+// Synced is closed when the keys of the initial objects have been added.
 func (r *record) Synced() <-chan struct{} { return r.synced }
 
-// Err is the misuse that the source remembers, nil if there is none. Run returns
-// it too.
+// Err returns the misuse that the source remembers, or nil. Run returns it too.
 func (r *record) Err() error { return r.err }
 
-// Snapshot says where the source stands.
+// Snapshot returns the state of the source.
 func (r *record) Snapshot() Snapshot {
 	s := Snapshot{
 		Source:  r.name,
@@ -149,8 +148,7 @@ func (r *record) Snapshot() Snapshot {
 	return s
 }
 
-// ErrOf is the misuse that s remembers, if it can tell: a Source may have a method
-// Err() error.
+// ErrOf returns the misuse of s, if s has a method Err() error.
 func ErrOf[K comparable](s Source[K]) error {
 	if e, ok := s.(interface{ Err() error }); ok {
 		return e.Err()
@@ -158,8 +156,8 @@ func ErrOf[K comparable](s Source[K]) error {
 	return nil
 }
 
-// SnapshotOf says where s stands. A Source may have a method Snapshot() Snapshot; of
-// others only the name and Synced are known.
+// SnapshotOf returns the state of s. For a Source without a method Snapshot()
+// Snapshot it has only the name and Synced.
 func SnapshotOf[K comparable](s Source[K]) Snapshot {
 	if e, ok := s.(interface{ Snapshot() Snapshot }); ok {
 		return e.Snapshot()

@@ -21,12 +21,13 @@ import (
 type TickerOptions struct {
 	// Name in logs and states. Empty: "ticker".
 	Name string
-	// Jitter lengthens each period by a random share of it, up to this one, so
-	// that many processes do not tick together. 0: none. 0.1 is up to a tenth.
+	// Jitter lengthens each period by a random fraction of it, up to this one,
+	// so that many processes do not tick together. 0: none. 0.1 is up to a
+	// tenth.
 	Jitter float64
 }
 
-// TickerSource is the source of keys that come again. Make it with Ticker.
+// TickerSource is a source of recurring keys. Make it with Ticker.
 type TickerSource[K comparable] struct {
 	*record
 	every  time.Duration
@@ -34,11 +35,12 @@ type TickerSource[K comparable] struct {
 	keys   func() iter.Seq[K]
 }
 
-// Ticker adds the keys that keys names: first when it starts, then each time the
-// period every has passed since the last were added. keys is asked anew each time;
-// it may read a Lister. A panic of it costs the rest of that tick, and is counted and
-// logged. A period that is not above zero, a negative jitter and a nil function are
-// remembered, and Run returns them.
+// Ticker returns a source that adds the keys returned by keys: first when it
+// starts, then whenever the period every has passed since the last were added.
+// keys is called each time and may read a Lister. If it panics, the remaining
+// keys of that tick are lost; the panic is counted and logged. A period that is
+// not above zero, a negative jitter and a nil function are misuse, returned by
+// Run.
 func Ticker[K comparable](every time.Duration, keys func() iter.Seq[K], opts TickerOptions) *TickerSource[K] {
 	var misuse []error
 	if every <= 0 {

@@ -1,21 +1,22 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientgo gives a client-go SharedIndexInformer as a source of keys,
-// for a controller that moves to flyball before its informers do.
+// Package clientgo makes a client-go SharedIndexInformer a source of keys, for
+// a controller that moves to flyball before its informers do.
 //
 //	cache.SharedIndexInformer ──OnAdd, OnUpdate, OnDelete──▶ mapper ──K, Cause──▶ add
 //
-// The other way, flyball's informers for code that was written for client-go,
-// is package informer/clientgo.
+// For the reverse, flyball's informers in code written for client-go, see
+// package informer/clientgo.
 //
 // # Promises
 //
-//	R1  each event that the informer tells adds the keys of the old object and
-//	    those of the new one before the next event is taken
+//	R1  each event of the informer adds the keys of the old and of the new object
+//	    before the next event is taken
 //
-// The rest is client-go's: own writes are seen when its watch brings them, and
-// an informer that cannot list never syncs and does not say why.
+// Everything else is client-go's: own writes are visible when its watch
+// delivers them, and an informer that cannot list never syncs and gives no
+// reason.
 //
 // # Concurrency
 //
@@ -24,5 +25,5 @@
 //
 // # Testing
 //
-// The source is held by package sourcetest.
+// The source passes the suite of package sourcetest.
 package clientgo

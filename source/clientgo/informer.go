@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// InformerSource is the source of a client-go informer's events. Make it with
+// InformerSource is a source of a client-go informer's events. Make it with
 // Informer.
 type InformerSource[K comparable] struct {
 	name     string
@@ -30,10 +30,10 @@ type InformerSource[K comparable] struct {
 	synced   chan struct{}
 }
 
-// Informer is the source of i's events, to be watched by a controller: m names
-// the keys of the old and of the new object. It registers a handler when it
-// runs and removes it at the end; whoever made i runs it. The name is for logs
-// and states. A nil informer or mapper is remembered, and Run returns it.
+// Informer returns a source of i's events for a controller: m returns the keys
+// of the old and of the new object. Run registers a handler and removes it at
+// the end; it does not run i. The name is for logs and states. A nil informer
+// or mapper is misuse, returned by Run.
 func Informer[K comparable](name string, i cache.SharedInformer, m source.Mapper[K]) *InformerSource[K] {
 	s := &InformerSource[K]{name: "client-go informer " + name, informer: i, mapper: m, synced: make(chan struct{})}
 	switch {
@@ -54,14 +54,15 @@ func (s *InformerSource[K]) errorf(format string, args ...any) error {
 // String names the source.
 func (s *InformerSource[K]) String() string { return s.name }
 
-// Err is the misuse that the source remembers, nil if there is none.
+// Err returns the misuse that the source remembers, or nil.
 func (s *InformerSource[K]) Err() error { return s.err }
 
-// Synced is closed when the keys of the start have been added.
+// Synced is closed when the keys of the initial objects have been added.
 func (s *InformerSource[K]) Synced() <-chan struct{} { return s.synced }
 
-// Run adds the keys of the informer's events until ctx ends, and waits then for
-// the event in hand. An informer that takes no handler any more is an error.
+// Run adds the keys of the informer's events until ctx ends, and then waits for
+// the event being handled. It is an error if the informer accepts no more
+// handlers.
 func (s *InformerSource[K]) Run(ctx context.Context, add func(K, source.Cause)) error {
 	switch {
 	case s.err != nil:
@@ -86,8 +87,8 @@ func (s *InformerSource[K]) Run(ctx context.Context, add func(K, source.Cause)) 
 	return nil
 }
 
-// feed is one run of an InformerSource, as client-go's handler. What still waits
-// for the handler when the run ends is let go.
+// feed is one run of an InformerSource, as client-go's handler. Events that
+// still wait when the run ends are dropped.
 type feed[K comparable] struct {
 	source *InformerSource[K]
 	over   func() bool
@@ -105,8 +106,8 @@ func (f feed[K]) OnUpdate(before, after any) {
 
 func (f feed[K]) OnDelete(obj any) { f.tell(source.Cause{Type: informer.Deleted}, obj, nil) }
 
-// tell adds the keys of both states, each once. A panic of the mapper costs
-// the rest of this event's keys.
+// tell adds the keys of both states, each once. If the mapper panics, the
+// remaining keys of this event are lost.
 func (f feed[K]) tell(cause source.Cause, before, after any) {
 	if f.over() {
 		return
@@ -147,8 +148,8 @@ func (f feed[K]) tell(cause source.Cause, before, after any) {
 	}
 }
 
-// object is what client-go gave, as an object; nil where there is none. Of a
-// deletion whose last state nobody knows, the name remains.
+// object converts client-go's object, nil if there is none. A deletion without
+// a known last state still has its name.
 func (f feed[K]) object(obj any) informer.Object {
 	switch obj := obj.(type) {
 	case nil:

@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sourcetest holds a source.Source of your own to the contract that
+// Package sourcetest checks that a source.Source satisfies the contract that
 // controllers rely on.
 //
 //	func TestMySource(t *testing.T) {
 //		sourcetest.Run(t, func() source.Source[string] { return newMySource() })
 //	}
 //
-// Each check makes a new source inside a bubble of [testing/synctest], where time
-// costs nothing and a goroutine that outlives Run fails the test. So the source must
-// not read from real connections: give it a fake of what it listens to.
+// Each check makes a new source inside a [testing/synctest] bubble, where time
+// costs nothing and a goroutine that outlives Run fails the test. So the source
+// must not read from real connections: give it a fake.
 //
 // # Promises
 //
-//	R1  the part that a source has in it: keys are added while it runs, and Synced
-//	    says when those of the start have been
+//	R1  the part of a source: keys are added while it runs, and Synced is closed
+//	    when those of the initial objects have been
 //
 // # Concurrency
 //
@@ -23,5 +23,6 @@
 //
 // # Testing
 //
-// The suite is held by the sources of package source and by sources that break it.
+// The suite is tested with the sources of package source and with sources that
+// violate it.
 package sourcetest

@@ -13,11 +13,11 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// patience is how long a source may take, in the bubble's time, to be synced.
+// patience is how long a source may take to sync, in the bubble's time.
 const patience = time.Hour
 
-// Run checks the sources that newSource makes. Each must be able to sync by itself
-// within an hour of the bubble's time.
+// Run checks the sources that newSource makes. Each must sync on its own within
+// an hour of the bubble's time.
 func Run[K comparable](t *testing.T, newSource func() source.Source[K]) {
 	t.Helper()
 	for name, check := range map[string]func(testing.TB, source.Source[K]){
@@ -76,7 +76,7 @@ func addsNothingAfter[K comparable](t testing.TB, s source.Source[K]) {
 	synctest.Wait()
 }
 
-// during runs s for so long and returns what Run did.
+// during runs s for that long and returns the result of Run.
 func during[K comparable](t testing.TB, s source.Source[K], long time.Duration, add func(K, source.Cause)) error {
 	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
