@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// Clients of others that are made of the manager's configuration have the limit, too.
+// Third-party clients made from the manager's configuration have the limit too.
 func TestManager_EachClientOfItsConfigHasTheLimit_C12(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

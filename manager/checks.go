@@ -18,25 +18,25 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// AddReadyCheck has /readyz ask one thing more, under a name. ask may be called
-// by several requests at the same time; its context ends with the request. A
-// panic of it is a no. It is an error when the name is empty or taken, or ask
-// nil.
+// AddReadyCheck adds a check to /readyz under a name. ask may be called by several
+// requests at the same time; its context ends with the request. A panic of ask counts
+// as a failure. It is an error if the name is empty or taken, or ask is nil.
 func (m *Manager) AddReadyCheck(name string, ask func(ctx context.Context) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return health.Add(&m.mu.ready, name, ask)
 }
 
-// AddLiveCheck is AddReadyCheck for /livez and /healthz. A no there has the
-// kubelet restart the process: ask for nothing that a restart does not heal.
+// AddLiveCheck is AddReadyCheck for /livez and /healthz. If it fails, the kubelet
+// restarts the process: check only conditions that a restart fixes.
 func (m *Manager) AddLiveCheck(name string, ask func(ctx context.Context) error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return health.Add(&m.mu.live, name, ask)
 }
 
-// readyChecks are what ready means: it runs, and everything is synced.
+// readyChecks returns the checks of /readyz: the manager runs, and everything is
+// synced.
 func (m *Manager) readyChecks() []health.Check {
 	checks := []health.Check{health.Answered("ping", nil), health.Answered("shutdown", m.stopping())}
 	hooks := m.webhookServer()
@@ -82,14 +82,13 @@ func (m *Manager) stopping() error {
 	return nil
 }
 
-// waits reports whether r has not been run at all, not to stand by either.
+// waits reports whether r has not been run at all, not even as a standby.
 func (r member) waits() bool {
 	_, prepares := r.runnable.(standby)
 	return r.state == RunWaiting && !prepares
 }
 
-// syncCheck is the check of a Runnable that says when it has synced. An
-// informer has its own.
+// syncCheck returns the check of a Runnable that has Synced. Informers have their own.
 func syncCheck(r member, converted func(schema.GroupKind) bool) (health.Check, bool) {
 	s, ok := r.runnable.(syncable)
 	if _, isInformer := r.runnable.(lonelyInformer); !ok || isInformer {
@@ -124,12 +123,13 @@ func syncCheck(r member, converted func(schema.GroupKind) bool) (health.Check, b
 	return out, true
 }
 
-// behind are the sources that s waits for.
+// behind returns the sources that s waits for.
 func behind(s reconcile.Snapshot) []source.Snapshot {
 	return slices.DeleteFunc(slices.Clone(s.Sources), func(s source.Snapshot) bool { return s.Synced || s.Optional })
 }
 
-// liveChecks are what alive means: what must progress does, and no worker is lost.
+// liveChecks returns the checks of /livez: everything makes progress, and no worker is
+// lost.
 func (m *Manager) liveChecks() []health.Check {
 	checks := append([]health.Check{health.Answered("ping", nil)}, m.pulse.Checks()...)
 	m.mu.Lock()

@@ -158,7 +158,7 @@ type prepared struct {
 
 func (p prepared) Synced() <-chan struct{} { return p.synced }
 
-// A standby whose Runnable cannot stand by would never be ready.
+// A Runnable without Standby would keep a standby from ever being ready.
 func TestManager_ReadyDoesNotWaitForTheElection_M4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{

@@ -17,12 +17,12 @@ import (
 
 const (
 	configFlag = "config"
-	configSize = 1 << 20 // bytes that a file of options may have
+	configSize = 1 << 20 // limit of the size of an options file, in bytes
 )
 
-// configFile is the flag -config: it sets the other flags of fs from a file. What fs
-// says already stays, as does what an environment variable has said; what the command
-// line says later is set later.
+// configFile is the flag -config: it sets the other flags of fs from a file. Flags that
+// were set before on the command line or by an environment variable keep their values;
+// later flags override the file.
 type configFile struct {
 	o  *Options
 	fs *flag.FlagSet
@@ -35,7 +35,7 @@ func (c configFile) String() string {
 	return c.o.config
 }
 
-// Set takes all that the file says, or nothing.
+// Set applies all settings of the file, or none.
 func (c configFile) Set(name string) error {
 	switch {
 	case name == "":
@@ -58,7 +58,7 @@ func (c configFile) Set(name string) error {
 	return nil
 }
 
-// readConfig returns what the file of that name holds, if it is not too large.
+// readConfig reads the named file if it is not too large.
 func readConfig(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -82,7 +82,7 @@ type setting struct {
 	value *yaml.Node
 }
 
-// wrong is err with where it is, and with what the flag takes if there is one.
+// wrong adds the line, and the flag's usage if there is one, to err.
 func (s setting) wrong(f *flag.Flag, err error) error {
 	if f == nil {
 		return fmt.Errorf("line %d: %s: %w", s.line, s.name, err)
@@ -91,7 +91,7 @@ func (s setting) wrong(f *flag.Flag, err error) error {
 	return fmt.Errorf("line %d: %s: %w (-%s: %s)", s.line, s.name, err, s.name, usage)
 }
 
-// textFor is the value of s as the command line would give it to f.
+// textFor returns the value of s as a command-line argument for f.
 func (s setting) textFor(f *flag.Flag) (string, error) {
 	b, ok := f.Value.(interface{ IsBoolFlag() bool })
 	isBool := ok && b.IsBoolFlag()
@@ -114,7 +114,7 @@ func (s setting) textFor(f *flag.Flag) (string, error) {
 	return v.Value, nil
 }
 
-// listText is a list with commas.
+// listText joins a list with commas.
 func (s setting) listText() (string, error) {
 	var all []string
 	for _, item := range s.value.Content {
@@ -129,7 +129,7 @@ func (s setting) listText() (string, error) {
 	return strings.Join(all, ","), nil
 }
 
-// whatIs says of what kind n is.
+// whatIs describes the kind of n.
 func whatIs(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -148,7 +148,7 @@ func whatIs(n *yaml.Node) string {
 	return "text"
 }
 
-// parseConfig returns what text sets, in its order.
+// parseConfig returns the settings in text, in order.
 func parseConfig(text []byte) ([]setting, error) {
 	const form = `write lines such as "metrics-bind-address: :8080"`
 	documents := yaml.NewDecoder(strings.NewReader(string(text)))
@@ -187,8 +187,8 @@ func parseConfig(text []byte) ([]setting, error) {
 	return all, errors.Join(failed...)
 }
 
-// take sets the flags that settings name: those of others first, which are set back
-// when one of them refuses, then the fields of o at once.
+// take sets the flags in settings: first those of the program, which are reset if one
+// of them fails, then the fields of o together.
 func (c configFile) take(settings []setting) error {
 	trial, scratch := *c.o, *c.o
 	var theirs []change
@@ -226,21 +226,21 @@ func (c configFile) take(settings []setting) error {
 	return nil
 }
 
-// stays reports whether f has its value from the command line or a variable.
+// stays reports whether f was set by the command line or a variable.
 func (c configFile) stays(f *flag.Flag) bool {
 	given := c.o.decided[f.Name]
 	c.fs.Visit(func(g *flag.Flag) { given = given || g == f })
 	return given
 }
 
-// change is a flag that is to be set.
+// change is a flag to set.
 type change struct {
 	setting
 	flag *flag.Flag
 	text string
 }
 
-// setAll makes all of changes or, as far as the flags let it, none.
+// setAll makes all changes or, as far as the flags allow, none.
 func setAll(changes []change) error {
 	for i, c := range changes {
 		changes[i].text = c.flag.Value.String()
@@ -248,7 +248,7 @@ func setAll(changes []change) error {
 		if err == nil {
 			continue
 		}
-		for _, made := range slices.Backward(changes[:i+1]) { // a number that is refused is set to 0
+		for _, made := range slices.Backward(changes[:i+1]) { // a rejected number sets the flag to 0
 			_ = made.flag.Value.Set(made.text)
 		}
 		return c.wrong(c.flag, err)

@@ -21,14 +21,14 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// program is one that binds our flags and has some of its own.
+// program binds our flags and has its own.
 type program struct {
 	opts    manager.Options
 	fs      *flag.FlagSet
 	demo    bool
 	count   int
 	name    string
-	refusal error // of -strict
+	refusal error // result of -strict
 }
 
 func newProgram() *program {
@@ -50,11 +50,11 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
-// What the flags are called has other meanings in a process' environment.
+// These names have other meanings in the environment.
 var withoutVariable = []string{"kubeconfig", "context", "as", "as-group", "user-agent", "profiling", "v"}
 
-// Every flag takes the same value from a file, its variable and the command line, and
-// that is how they go before each other.
+// Every flag accepts the same value from a file, its variable and the command line, in
+// increasing precedence.
 func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 	variable := regexp.MustCompile(`or \$([A-Z_]+)\)$`)
 	var names []string
@@ -70,7 +70,7 @@ func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 	}
 	for _, name := range names {
 		value := func(p *program) string { return p.fs.Lookup(name).Value.String() }
-		// given is how a sample reads when it was the flag's.
+		// given returns a sample as the flag formats it.
 		given := func(sample string) string {
 			p := newProgram()
 			if err := p.fs.Parse([]string{"-" + name + "=" + sample}); err != nil {
@@ -78,7 +78,7 @@ func TestConfig_EachFlagFromFileVariableAndFlag(t *testing.T) {
 			}
 			return value(p)
 		}
-		var samples []string // three that the flag takes and that differ from its default
+		var samples []string // three valid values that differ from each other and the default
 		for _, try := range []string{"7", "8", "9", "a", "b", "c", "7s", "8s", "9s", "true"} {
 			if given(try) != value(newProgram()) {
 				samples = append(samples, try)
@@ -142,7 +142,7 @@ name: "yes"
 	}
 }
 
-// What is wrong is named by file and line, and then nothing of the file counts.
+// An error names file and line, and none of the file applies.
 func TestConfig_WhatIsWrongIsNamedAndNothingCounts(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "it is empty; write lines such as",
@@ -174,7 +174,7 @@ func TestConfig_WhatIsWrongIsNamedAndNothingCounts(t *testing.T) {
 		"name: x\nwatch-namespaces: [a, ~]":      "line 2: watch-namespaces: an item is nothing",
 		"name: x\nwatch-namespaces: [a, true]":   "line 2: watch-namespaces: an item is a truth value; write text, in quotes",
 		"name: x\nwatch-namespaces: [a, 'b,c']":  `line 2: watch-namespaces: the item "b,c" is not one name`,
-		"name: x\ngraceful-shutdown-timeout: 30": `line 2: graceful-shutdown-timeout: time: missing unit in duration "30" (-graceful-shutdown-timeout: time that stopping may take`,
+		"name: x\ngraceful-shutdown-timeout: 30": `line 2: graceful-shutdown-timeout: time: missing unit in duration "30" (-graceful-shutdown-timeout: time limit of a stop`,
 		"name: x\ncontext: y\ncount: many\ndemo: true": "line 3: count: parse error (-count: number of samples)",
 		"context: y\nname: x\ncount: 3\nstrict: no":    "line 4: strict: not today (-strict: word that is refused)",
 		"v: 3\nname: [a]\nx: y\nv: 4":                  "line 4: v: it stands in line 1 already",
@@ -211,7 +211,7 @@ func TestConfig_FilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// What the command line or a variable decides about is looked at all the same.
+// Values that the command line or a variable overrides are still validated.
 func TestConfig_ValuesThatDoNotCountAreStillJudged(t *testing.T) {
 	t.Setenv("WATCH_NAMESPACE", "prod")
 	p := newProgram()
@@ -242,8 +242,8 @@ func TestConfig_OfTheProgramIsItsOwn(t *testing.T) {
 	}
 }
 
-// defaults are what each flag stands at when nobody says anything: the values that a
-// manager then has, and in words what it then does.
+// defaults returns the default of each flag: the values that a manager then has, and
+// descriptions of what it then does.
 func defaults(t *testing.T) map[string]string {
 	t.Helper()
 	t.Setenv("TMPDIR", t.TempDir()) // where no certificates are mounted
@@ -266,12 +266,12 @@ func defaults(t *testing.T) map[string]string {
 	return map[string]string{
 		"kubeconfig":                  "$KUBECONFIG, then in-cluster, then ~/.kube/config",
 		"context":                     "its current one",
-		"as":                          "nobody else",
-		"as-group":                    "those the server gives it",
+		"as":                          "none",
+		"as-group":                    "those that the server assigns to the user",
 		"user-agent":                  "the program's name and version",
 		"metrics-bind-address":        o.MetricsAddress,
 		"metrics-secure":              fmt.Sprint(o.MetricsServing.Secure),
-		"metrics-cert-path":           "made in memory, trusted by nobody",
+		"metrics-cert-path":           "self-signed, in memory",
 		"metrics-guard":               fmt.Sprint(o.MetricsServing.Guard),
 		"profiling":                   fmt.Sprint(o.MetricsServing.Profiling),
 		"health-probe-bind-address":   o.HealthAddress,
@@ -281,9 +281,9 @@ func defaults(t *testing.T) map[string]string {
 		"watch-namespaces":            "all",
 		"leader-elect":                "false",
 		"leader-election-id":          "none",
-		"leader-election-namespace":   "the pod's",
+		"leader-election-namespace":   "the Pod's",
 		"leader-elect-lease-duration": elect.LeaseDuration.String(),
-		"leader-elect-renew-deadline": "two thirds of the lease's duration",
+		"leader-elect-renew-deadline": "two thirds of the lease duration",
 		"leader-elect-retry-period":   "a fifth of the renew deadline",
 		"graceful-shutdown-timeout":   o.GracePeriod.String(),
 		"stuck-after":                 newManager(t, manager.Options{}).StuckAfter().String(),

@@ -21,7 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// warner is a server of ConfigMaps that warns of each, and notes who asks.
+// warner is a server of ConfigMaps that warns about each request, and records the
+// headers.
 type warner struct{ last http.Header }
 
 func (w *warner) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -38,8 +38,8 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 })
 
-// start runs m until the returned function ends it as a SIGTERM does, and
-// proves that nothing of it is left.
+// start runs m until the returned function stops it as a SIGTERM does, and checks that
+// nothing is left.
 func start(m *manager.Manager) (stop func()) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func start(m *manager.Manager) (stop func()) {
 	return stop
 }
 
-// status asks one of the manager's probes, over the network.
+// status requests one of the manager's probes over the network.
 func status(m *manager.Manager, path string) func(g Gomega) int {
 	return func(g Gomega) int {
 		req, err := http.NewRequest(http.MethodGet, "http://"+m.HealthAddr()+path, nil)
@@ -83,7 +83,7 @@ var _ = Describe("A manager with a controller of ConfigMaps", Ordered, func() {
 		})
 		Expect(err).NotTo(HaveOccurred())
 		maps := informer.For[*corev1.ConfigMap](m.Informers(), informer.Scope{Namespaces: []string{"default"}})
-		// Each map is given a copy of its name, once.
+		// Each map gets its name as data, once.
 		var writes atomic.Int64
 		lister := maps.Lister()
 		c := reconcile.New("stamper", func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {

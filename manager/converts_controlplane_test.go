@@ -26,8 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// dialsCRD has two versions, of which the first is stored, and is converted by whoever
-// listens at ADDRESS.
+// dialsCRD has two versions and stores the first; the webhook at ADDRESS converts it.
 const dialsCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -91,7 +90,7 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 		done     = make(chan error, 1)
 	)
 	BeforeAll(func(ctx context.Context) {
-		l, err := net.Listen("tcp", "127.0.0.1:0") // nobody else listens there then
+		l, err := net.Listen("tcp", "127.0.0.1:0") // reserves the port
 		Expect(err).NotTo(HaveOccurred())
 		address := l.Addr().String()
 		Expect(l.Close()).To(Succeed())
@@ -107,7 +106,8 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 		writer, err = client.New(env.Config(), scheme, client.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(writer.Create(ctx, &turned{ObjectMeta: dialOf("stored"), Turns: 2})).To(Succeed())
-		// With an object that only this manager converts, no API server that is started later serves the kind.
+		// With an object that only this manager converts, later API servers could not
+		// serve the kind.
 		DeferCleanup(func(ctx context.Context) {
 			Expect(writer.Delete(ctx, &turned{ObjectMeta: dialOf("stored")})).To(Succeed())
 		})
@@ -152,7 +152,7 @@ var _ = Describe("A manager that watches the kind which it converts", Ordered, f
 	})
 
 	It("answers for the drain delay after a stop has begun, not ready any more, and then no more", func(ctx context.Context) {
-		asked := func() error { // what is stored is version 1
+		asked := func() error { // version 1 is stored
 			return writer.Create(ctx, &angled{ObjectMeta: dialOf("asked"), Degrees: 360}, client.DryRun{})
 		}
 		Expect(asked()).To(Succeed())

@@ -23,35 +23,35 @@ const (
 	shortestRetryPeriod  = 10 * time.Millisecond
 )
 
-// LeaderElection says by which Lease the replicas of a program agree who does the
-// work. The zero value of each field but ID is fit for production.
+// LeaderElection configures the Lease by which replicas elect a leader. The zero value
+// of each field but ID is fit for production.
 type LeaderElection struct {
-	// ID is the name of the Lease. Programs that elect one of them share it, and no
-	// other does.
+	// ID is the name of the Lease. All replicas of a program use the same, and no other
+	// program does.
 	ID string
-	// Namespace of the Lease. Empty: the pod's own, which POD_NAMESPACE or the mounted
-	// token of its service account tells; elsewhere it must be named.
+	// Namespace of the Lease. Empty: the Pod's own, from POD_NAMESPACE or the mounted
+	// token of the service account; required outside a Pod.
 	Namespace string
-	// Identity names this process in the Lease. A random part is added, so that two
-	// processes of one Identity are two. Empty: the host's name.
+	// Identity names this process in the Lease. A random suffix makes it unique. Empty:
+	// the host name.
 	Identity string
-	// LeaseDuration is how long after the leader's last sign of life another may
-	// take over: whole seconds, since the Lease has no parts of one. The gate
-	// refuses writes after nine tenths of it. 0: 15 seconds.
+	// LeaseDuration is how long after the leader's last renewal another replica may
+	// take over: whole seconds, as the Lease stores them. The gate refuses writes after
+	// nine tenths of it. 0: 15 seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader tries to renew before it gives up. It
-	// is below LeaseDuration. 0: two thirds of LeaseDuration.
+	// RenewDeadline is how long the leader tries to renew before it ends. It is less
+	// than LeaseDuration. 0: two thirds of LeaseDuration.
 	RenewDeadline time.Duration
-	// RetryPeriod between two renewals, and at least between two looks of a standby,
-	// which a watch of the Lease wakes besides. RenewDeadline is more than 1.2 times
+	// RetryPeriod is the time between renewals, and the least time between reads of a
+	// standby, which also watches the Lease. RenewDeadline must be more than 1.2 times
 	// as long. 0: a fifth of RenewDeadline.
 	RetryPeriod time.Duration
-	// Off leaves the election out: all else is named, and the flag -leader-elect
-	// decides.
+	// Off disables the election and keeps the other fields, so that the flag
+	// -leader-elect can enable it.
 	Off bool
 }
 
-// complete is a copy with the defaults filled in, and the misuse of it.
+// complete returns a copy with defaults, or an error for misuse.
 func (e LeaderElection) complete() (LeaderElection, error) {
 	var misuse []error
 	e.LeaseDuration = cmp.Or(e.LeaseDuration, defaultLeaseDuration)
@@ -86,8 +86,8 @@ func valid(field, value string, complaints []string) error {
 	return fmt.Errorf("%s %q: %s", field, value, strings.Join(complaints, "; "))
 }
 
-// checkDurations says what the elector would refuse, what the Lease cannot hold, and
-// what no server is to be asked.
+// checkDurations returns an error for durations that the elector would refuse, that the
+// Lease cannot hold, or that would load the server too much.
 func (e LeaderElection) checkDurations() error {
 	least := time.Duration(float64(e.RetryPeriod) * leaderelection.JitterFactor)
 	switch {
@@ -106,7 +106,7 @@ func (e LeaderElection) checkDurations() error {
 	return nil
 }
 
-// elector is what elects as e says.
+// elector returns the options of the elector.
 func (e LeaderElection) elector() election.Options {
 	return election.Options{
 		Lease: informer.Key{Namespace: e.Namespace, Name: e.ID}, Identity: e.Identity,
@@ -114,18 +114,18 @@ func (e LeaderElection) elector() election.Options {
 	}
 }
 
-// ErrLeadershipLost is in what Run returns when this process led and another may
-// lead now. All that the lease guards was cut off at once; the process should end
-// and be started anew, as a standby.
+// ErrLeadershipLost is wrapped by the error of Run when this process led and another
+// may lead now. All guarded work was cut off at once; the process should end and
+// restart as a standby.
 var ErrLeadershipLost = election.ErrLeadershipLost
 
-// ErrGateLost is in the error of each request of a client whose configuration came from
-// Manager.Config and has lost the gate of the leader election: WrapTransport was
-// replaced, or rest.AnonymousClientConfig left it out. Such a client could write while
-// another process leads, so it gets no connection.
+// ErrGateLost is wrapped by the error of each request of a client whose configuration
+// came from Manager.Config but has lost the gate of the leader election, because
+// WrapTransport was replaced or rest.AnonymousClientConfig dropped it. Such a client
+// could write while another process leads, so it gets no connection.
 var ErrGateLost = election.ErrGateLost
 
-// ErrNotLeading is reconcile.ErrNotLeading: with leader election, it is in the error
-// of each write that Client, or a client made of Config, was asked for while this
-// process did not lead.
+// ErrNotLeading is reconcile.ErrNotLeading. With leader election it is wrapped by the
+// error of each write through Client, or through a client made from Config, while this
+// process does not lead.
 var ErrNotLeading = reconcile.ErrNotLeading

@@ -27,8 +27,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// network dials connections that can fall silent: what they carry is lost, and
-// nobody is told.
+// network dials connections that can fall silent: their traffic is dropped without an
+// error.
 type network struct {
 	mu    sync.Mutex
 	conns []*silenceable
@@ -51,7 +51,7 @@ func (n *network) dial(ctx context.Context, net_, address string) (net.Conn, err
 	return s, nil
 }
 
-// silence has all that were dialled so far carry nothing.
+// silence drops all traffic of the connections so far.
 func (n *network) silence() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -130,7 +130,7 @@ var _ = Describe("An elector", func() {
 		Expect(err).NotTo(HaveOccurred())
 		m, err := manager.New(manager.Options{
 			Config: cfg, Logger: quiet(), HealthAddress: "127.0.0.1:0", MetricsAddress: "0",
-			// It renews so rarely that only the watch can tell it of a change.
+			// It renews so rarely that only the watch can show it a change.
 			LeaderElection: &manager.LeaderElection{ID: "modest", Namespace: "default", LeaseDuration: 10 * time.Minute, RetryPeriod: 2 * time.Minute},
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -188,12 +188,12 @@ var _ = Describe("A leader whose connections fall silent", func() {
 	})
 })
 
-// slowWire is a proxy in front of a server that holds back what clients send.
+// slowWire is a proxy in front of a server that delays what clients send.
 type slowWire struct {
 	net.Listener
 	to    string
 	delay atomic.Int64  // nanoseconds
-	got   chan struct{} // closed when the first bytes have arrived that are held back
+	got   chan struct{} // closed when the first delayed bytes have arrived
 	once  sync.Once
 	group sync.WaitGroup
 }

@@ -10,41 +10,41 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
 )
 
-// Events returns a recorder of Events (events.k8s.io/v1) that the controller of
-// that name reports: kubectl describe shows them below the object. Eventf does not
-// block, and may be called before Run and on every replica.
+// Events returns a recorder of Events (events.k8s.io/v1) reported by the named
+// controller; kubectl describe shows them for the object. Eventf does not block, and
+// may be called before Run and on every replica.
 //
-// Events that differ in their note alone are one: the same event of the same objects,
-// type, reason and action is counted up in the Event that is there, as long as it
-// comes again within six minutes, and the server lets nobody change the note, so that
-// of several the first is shown. Give what is to be told apart a reason or an action
-// of its own. flyball_events_total{result="merged"} counts those whose note was lost
-// in this way, and {result="counted"} those that were the same to the letter.
+// Events that differ only in their note are deduplicated: an event with the same
+// objects, type, reason and action increases the count of the existing Event if it is
+// repeated within six minutes. The server does not allow a change of the note, so the
+// first note is kept. Use different reasons or actions for events that must stay
+// separate. flyball_events_total{result="merged"} counts those whose note was dropped,
+// and {result="counted"} exact repetitions.
 //
-// Of one object and one controller 25 others are sent, and then one in five minutes;
-// the rest is left out, as are those that the server refuses and those of more than
-// 1000 that wait for it. What was told before the manager stops is sent before Run
+// For each object and controller 25 different events are sent, and then one every five
+// minutes. The rest is dropped, and so are events that the server refuses and those
+// beyond a backlog of 1000. Events recorded before the stop are sent before Run
 // returns, unless the server does not answer.
 //
-// A test gives its code events.NewFakeRecorder of k8s.io/client-go/tools/events in
-// place of it, with room for all that it tells: a full one blocks.
+// In tests use events.NewFakeRecorder of k8s.io/client-go/tools/events with a large
+// enough buffer: it blocks when full.
 func (m *Manager) Events(controller string) events.EventRecorder {
 	m.sendEvents()
 	return recorder.New(m.mail, m.scheme, controller)
 }
 
-// EventRecorderFor is Events for code that takes the older record.EventRecorder of
-// client-go: the Events are the same, and all that Events says holds for them. The
-// reason is their action, too. New code takes Events.
+// EventRecorderFor is Events for code that uses the older record.EventRecorder of
+// client-go. The Events are the same, with the reason as action. New code should use
+// Events.
 func (m *Manager) EventRecorderFor(controller string) record.EventRecorder {
 	m.sendEvents()
 	return recorder.NewOlder(m.mail, m.scheme, controller)
 }
 
-// sendEvents has the manager send what recorders are told.
+// sendEvents adds the recorder's sender to the manager.
 func (m *Manager) sendEvents() {
 	m.mailOnce.Do(func() {
-		// With the servers it is the last to end: all that tells has ended before.
+		// In the servers' stage it ends last, after everything that records Events.
 		if err := m.AddTo(StageServers, m.mail); err != nil {
 			m.log.Error(err, "Cannot send Events")
 		}

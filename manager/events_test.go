@@ -68,7 +68,7 @@ func (p *postbox) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer(req, http.StatusCreated, event), nil
 }
 
-// CloseIdleConnections is what client-go looks for.
+// CloseIdleConnections is called by client-go.
 func (p *postbox) CloseIdleConnections() {}
 
 func answer(req *http.Request, code int, body any) *http.Response {
@@ -82,7 +82,7 @@ func answer(req *http.Request, code int, body any) *http.Response {
 	}
 }
 
-// totals are the counts of the events that the server has, by reason.
+// totals returns the counts of the server's events, by reason.
 func (p *postbox) totals() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +128,7 @@ func posting(t *testing.T, test func(t *testing.T, p *postbox, tell func(object,
 
 func TestEvents_WhatIsToldBeforeTheStopIsSent_M7(t *testing.T) {
 	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), end func()) {
-		p.delay = 2 * time.Second // each takes that
+		p.delay = 2 * time.Second // time per request
 		for i := range 5 {
 			tell(fmt.Sprint("map-", i), fmt.Sprint("Reason", i))
 		}
@@ -149,7 +149,7 @@ func TestEvents_WhatIsToldBeforeTheStopIsSent_M7(t *testing.T) {
 	})
 }
 
-// What a controller tells while it drains is before the end of the recorder.
+// Events of a controller that drains come before the end of the recorder.
 func TestEvents_DrainingReconcileIsHeard_M7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPostbox()
@@ -285,8 +285,8 @@ func TestEvents_WhatIsNoEventIsNotSent(t *testing.T) {
 	})
 }
 
-// A server that is always behind is told how a series ended, and what is remembered
-// does not grow with what is told.
+// A server that is always behind still receives the end of a series, and the memory for
+// series is bounded.
 func TestEvents_SeriesEndWhileMoreIsToldThanIsSent(t *testing.T) {
 	posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
 		p.delay = 100 * time.Millisecond
@@ -295,7 +295,7 @@ func TestEvents_SeriesEndWhileMoreIsToldThanIsSent(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		others := 0
-		for range 12 * 60 { // 24 a second are told, and ten are sent
+		for range 12 * 60 { // 24 a second are recorded, ten are sent
 			for range 24 {
 				others++
 				tell(fmt.Sprint("map-", others), "Busy")
@@ -308,7 +308,8 @@ func TestEvents_SeriesEndWhileMoreIsToldThanIsSent(t *testing.T) {
 	})
 }
 
-// What was refused once is not counted up in a series that the server never gets.
+// An Event that was refused once is not counted in a series that the server never
+// receives.
 func TestEvents_WhatWasRefusedIsTriedWhenItComesAgain(t *testing.T) {
 	for name, fail := range map[string]func(string) (int, error){
 		"refused":     func(string) (int, error) { return 403, nil },
@@ -318,7 +319,7 @@ func TestEvents_WhatWasRefusedIsTriedWhenItComesAgain(t *testing.T) {
 			posting(t, func(t *testing.T, p *postbox, tell func(object, reason string), _ func()) {
 				p.fail = fail
 				tell("a", "Again")
-				time.Sleep(5 * time.Minute) // it is given up
+				time.Sleep(5 * time.Minute) // until it is dropped
 				p.mu.Lock()
 				p.fail = nil
 				p.mu.Unlock()

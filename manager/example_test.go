@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// The main of an operator: one controller, which says how many keys each
-// ConfigMap has.
+// The main function of an operator with one controller, which reports how many keys
+// each ConfigMap has.
 func Example() {
 	var opts manager.Options
 	opts.BindFlags(flag.CommandLine)

@@ -14,18 +14,17 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/health"
 )
 
-// HealthHandler is what the health server serves, for tests that have no
-// network.
+// HealthHandler returns the handler of the health server, for tests without a network.
 func (m *Manager) HealthHandler() http.Handler { return health.Handler(m.readyChecks, m.liveChecks) }
 
-// HealthServer is the health server without its port.
+// HealthServer returns the health server without its port.
 func (m *Manager) HealthServer() *http.Server { return m.health.HTTP(m.log) }
 
-// Transports is how many transports are known to keep connections.
+// Transports returns the number of transports known to keep connections.
 func (m *Manager) Transports() int { return m.requests.Transports() }
 
-// NewGuard is a guard before next that asks the server of cfg, and how many answers
-// it remembers.
+// NewGuard returns a guard before next that uses the server of cfg, and a function that
+// counts its cached answers.
 func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded http.Handler, remembers func() int, err error) {
 	g, err := guard.New(cfg, log, next)
 	if err != nil {
@@ -34,19 +33,19 @@ func NewGuard(cfg *rest.Config, log logr.Logger, next http.Handler) (guarded htt
 	return g, g.Remembered, nil
 }
 
-// StuckAfter is how long something may stand still before /livez fails.
+// StuckAfter returns how long a part may make no progress before /livez fails.
 func (m *Manager) StuckAfter() time.Duration { return m.pulse.After }
 
-// MetricsHandler is what the metrics server serves, unguarded.
+// MetricsHandler returns the handler of the metrics server, unguarded.
 func (m *Manager) MetricsHandler(as Serving) (http.Handler, error) { return m.metricsHandler(as) }
 
-// FindIn is FindConfig with places of the test's own.
+// FindIn is FindConfig with places for the test.
 func FindIn(environ, home string, inCluster func() (*rest.Config, error), kubeconfig, context string) (*rest.Config, error) {
 	return places{environ: environ, home: home, inCluster: inCluster}.find(kubeconfig, context)
 }
 
-// Complete fills in the defaults as New does.
+// Complete sets the defaults as New does.
 func (o *Options) Complete() error { return o.complete() }
 
-// ResourceOf is what a path of the API is about.
+// ResourceOf exports resourceOf.
 func ResourceOf(path string) string { return resourceOf(path) }

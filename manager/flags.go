@@ -17,13 +17,13 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// option is one field of Options as a flag.
+// option is the flag of one field of Options.
 type option struct {
-	name  string // of the flag, as the field's tools call it
-	env   string // variable that gives the flag's default; empty: none
+	name  string // of the flag, as in similar programs
+	env   string // environment variable with the flag's default; empty: none
 	usage string
-	bool  bool // it needs no value
-	list  bool // it takes commas
+	bool  bool // needs no value
+	list  bool // accepts commas
 	get   func(o *Options) string
 	set   func(o *Options, text string) error
 }
@@ -31,7 +31,7 @@ type option struct {
 var flags = [...]option{
 	{
 		name:  "kubeconfig",
-		usage: "`file` that says how to reach the cluster (default: $KUBECONFIG, then in-cluster, then ~/.kube/config)",
+		usage: "`file` with the connection to the cluster (default: $KUBECONFIG, then in-cluster, then ~/.kube/config)",
 		get:   func(o *Options) string { return o.Kubeconfig },
 		set:   func(o *Options, text string) error { o.Kubeconfig = text; return nil },
 	}, {
@@ -41,12 +41,12 @@ var flags = [...]option{
 		set:   func(o *Options, text string) error { o.Context = text; return nil },
 	}, {
 		name:  "as",
-		usage: "`user` to make all requests as, such as system:serviceaccount:prod:website, to see whether its rights suffice (default: nobody else)",
+		usage: "`user` to impersonate in all requests, such as system:serviceaccount:prod:website, to test its permissions (default: none)",
 		get:   func(o *Options) string { return o.Impersonate.UserName },
 		set:   func(o *Options, text string) error { o.Impersonate.UserName = text; return nil },
 	}, {
 		name:  "as-group",
-		usage: "`groups` of that user, separated by commas (default: those the server gives it)",
+		usage: "comma-separated `groups` to impersonate (default: those that the server assigns to the user)",
 		list:  true,
 		get:   func(o *Options) string { return strings.Join(o.Impersonate.Groups, ",") },
 		set: func(o *Options, text string) error {
@@ -55,7 +55,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "user-agent",
-		usage: "`text` that the server's audit log shows (default: the program's name and version)",
+		usage: "`text` shown in the server's audit log (default: the program's name and version)",
 		get:   func(o *Options) string { return o.UserAgent },
 		set:   func(o *Options, text string) error { o.UserAgent = text; return nil },
 	}, {
@@ -77,13 +77,13 @@ var flags = [...]option{
 	}, {
 		name:  "metrics-cert-path",
 		env:   "METRICS_CERT_PATH",
-		usage: "`directory` with tls.crt and tls.key of the metrics (default: made in memory, trusted by nobody)",
+		usage: "`directory` with tls.crt and tls.key for the metrics server (default: self-signed, in memory)",
 		get:   func(o *Options) string { return o.MetricsServing.CertDir },
 		set:   func(o *Options, text string) error { o.MetricsServing.CertDir = text; return nil },
 	}, {
 		name:  "metrics-guard",
 		env:   "METRICS_GUARD",
-		usage: "serve metrics only to those whom the API server lets get their path",
+		usage: "serve metrics only to users whom the API server authorizes for their path",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Guard) },
 		set: func(o *Options, text string) (err error) {
@@ -92,7 +92,7 @@ var flags = [...]option{
 		},
 	}, {
 		name:  "profiling",
-		usage: "serve profiles under /debug/pprof/ beside the metrics",
+		usage: "serve profiles under /debug/pprof/ on the metrics address",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.MetricsServing.Profiling) },
 		set: func(o *Options, text string) (err error) {
@@ -108,7 +108,7 @@ var flags = [...]option{
 	}, {
 		name:  "allowed-hosts",
 		env:   "ALLOWED_HOSTS",
-		usage: "further `hosts` that servers on loopback answer for, separated by commas; *: any (default: localhost and loopback addresses)",
+		usage: "comma-separated further `hosts` for which servers on loopback answer; *: any (default: localhost and loopback addresses)",
 		list:  true,
 		get:   func(o *Options) string { return strings.Join(o.AllowedHosts, ",") },
 		set: func(o *Options, text string) error {
@@ -124,19 +124,19 @@ var flags = [...]option{
 	}, {
 		name:  "webhook-cert-path",
 		env:   "WEBHOOK_CERT_PATH",
-		usage: "`directory` with tls.crt and tls.key of the webhooks",
+		usage: "`directory` with tls.crt and tls.key for the webhook server",
 		get:   func(o *Options) string { return cmp.Or(o.Webhooks.CertDir, webhook.DefaultCertDir()) },
 		set:   func(o *Options, text string) error { o.Webhooks.CertDir = text; return nil },
 	}, {
 		name:  "webhook-drain-delay",
 		env:   "WEBHOOK_DRAIN_DELAY",
-		usage: "`time` that webhooks go on answering after a stop has begun, below 0 for none",
+		usage: "`time` for which webhooks continue to serve after a stop has begun; negative: none",
 		get:   func(o *Options) string { return cmp.Or(o.Webhooks.DrainDelay, webhook.DefaultDrainDelay).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.Webhooks.DrainDelay, text) },
 	}, {
 		name:  "watch-namespaces",
 		env:   "WATCH_NAMESPACE",
-		usage: "`namespaces` to watch, separated by commas (default: all)",
+		usage: "comma-separated `namespaces` to watch (default: all)",
 		list:  true,
 		get:   func(o *Options) string { return strings.Join(o.Informers.Namespaces, ",") },
 		set: func(o *Options, text string) error {
@@ -146,7 +146,7 @@ var flags = [...]option{
 	}, {
 		name:  "leader-elect",
 		env:   "LEADER_ELECT",
-		usage: "have one of several replicas do the work",
+		usage: "enable leader election, so that only one of several replicas reconciles",
 		bool:  true,
 		get:   func(o *Options) string { return strconv.FormatBool(o.LeaderElection != nil && !o.LeaderElection.Off) },
 		set: func(o *Options, text string) error {
@@ -157,7 +157,7 @@ var flags = [...]option{
 	}, {
 		name:  "leader-election-id",
 		env:   "LEADER_ELECTION_ID",
-		usage: "`name` of the Lease by which replicas agree (default: none)",
+		usage: "`name` of the Lease for leader election (default: none)",
 		get:   func(o *Options) string { return o.election().ID },
 		set: func(o *Options, text string) error {
 			o.elect(func(e *LeaderElection) { e.ID = text })
@@ -166,46 +166,46 @@ var flags = [...]option{
 	}, {
 		name:  "leader-election-namespace",
 		env:   "LEADER_ELECTION_NAMESPACE",
-		usage: "`namespace` of that Lease (default: the pod's)",
+		usage: "`namespace` of that Lease (default: the Pod's)",
 		get:   func(o *Options) string { return o.election().Namespace },
 		set: func(o *Options, text string) error {
 			o.elect(func(e *LeaderElection) { e.Namespace = text })
 			return nil
 		},
 	},
-	electionTime("leader-elect-lease-duration", "LEADER_ELECT_LEASE_DURATION", "`time` after the leader's last sign of life when another replica may take over",
+	electionTime("leader-elect-lease-duration", "LEADER_ELECT_LEASE_DURATION", "`time` after the leader's last renewal when another replica may take over",
 		defaultLeaseDuration, func(e *LeaderElection) *time.Duration { return &e.LeaseDuration }),
-	electionTime("leader-elect-renew-deadline", "LEADER_ELECT_RENEW_DEADLINE", "`time` for which the leader tries to renew before it gives up (default: two thirds of the lease's duration)",
+	electionTime("leader-elect-renew-deadline", "LEADER_ELECT_RENEW_DEADLINE", "`time` for which the leader tries to renew before it ends (default: two thirds of the lease duration)",
 		0, func(e *LeaderElection) *time.Duration { return &e.RenewDeadline }),
-	electionTime("leader-elect-retry-period", "LEADER_ELECT_RETRY_PERIOD", "`time` between two renewals (default: a fifth of the renew deadline)",
+	electionTime("leader-elect-retry-period", "LEADER_ELECT_RETRY_PERIOD", "`time` between renewals (default: a fifth of the renew deadline)",
 		0, func(e *LeaderElection) *time.Duration { return &e.RetryPeriod }),
 	{
 		name:  "graceful-shutdown-timeout",
 		env:   "GRACEFUL_SHUTDOWN_TIMEOUT",
-		usage: "`time` that stopping may take",
+		usage: "`time` limit of a stop",
 		get:   func(o *Options) string { return cmp.Or(o.GracePeriod, defaultGracePeriod).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.GracePeriod, text) },
 	}, {
 		name:  "stuck-after",
 		env:   "STUCK_AFTER",
-		usage: "`time` that something may stand still while work waits for it before /livez fails, below 0 for ever",
+		usage: "`time` without progress, while work waits, before /livez fails; negative: never",
 		get:   func(o *Options) string { return cmp.Or(o.StuckAfter, health.DefaultStuckAfter).String() },
 		set:   func(o *Options, text string) error { return setTime(&o.StuckAfter, text) },
 	}, {
 		name:  "log-format",
 		env:   "LOG_FORMAT",
-		usage: "`form` of the log, text or json, unless the program has a logger of its own",
+		usage: "`format` of the log, text or json, unless the program sets its own logger",
 		get:   func(o *Options) string { return cmp.Or(o.LogFormat, "text") },
 		set:   func(o *Options, text string) error { o.LogFormat = text; return nil },
 	}, {
 		name:  "log-level",
 		env:   "LOG_LEVEL",
-		usage: "least `level` that the log shows: error, warn, info, debug or trace, unless the program has a logger of its own",
+		usage: "least `level` of the log: error, warn, info, debug or trace, unless the program sets its own logger",
 		get:   func(o *Options) string { return cmp.Or(o.LogLevel, "info") },
 		set:   func(o *Options, text string) error { o.LogLevel = text; return nil },
 	}, {
 		name:  "v",
-		usage: "`level` of detail of the log, unless the program has a logger of its own",
+		usage: "verbosity `level` of the log, unless the program sets its own logger",
 		get:   func(o *Options) string { return strconv.Itoa(o.Verbosity) },
 		set: func(o *Options, text string) (err error) {
 			o.Verbosity, err = strconv.Atoi(text)
@@ -214,8 +214,8 @@ var flags = [...]option{
 	},
 }
 
-// electionTime is one of the durations of an election. Its default is 0 where it
-// follows from another.
+// electionTime returns the flag of a duration of the election. Its default is 0 if it
+// derives from another.
 func electionTime(name, env, usage string, otherwise time.Duration, of func(*LeaderElection) *time.Duration) option {
 	return option{
 		name:  name,
@@ -240,8 +240,8 @@ func setTime(d *time.Duration, text string) (err error) {
 	return err
 }
 
-// election is what o says of leader election so far; what is named there takes part
-// only when -leader-elect says so.
+// election returns the leader election in o; one that only flags configure is off until
+// -leader-elect is set.
 func (o *Options) election() LeaderElection {
 	if o.LeaderElection == nil {
 		return LeaderElection{Off: true}
@@ -249,7 +249,7 @@ func (o *Options) election() LeaderElection {
 	return *o.LeaderElection
 }
 
-// elect changes a copy: what the program gave stays its own.
+// elect changes a copy, not the program's value.
 func (o *Options) elect(change func(e *LeaderElection)) {
 	e := o.election()
 	change(&e)
@@ -268,23 +268,23 @@ func (o *Options) elect(change func(e *LeaderElection)) {
 //	-graceful-shutdown-timeout, -stuck-after, -log-format, -log-level, -v
 //	-config, a file with values of flags
 //
-// The default of most can be given by an environment variable, which has the flag's name
-// in capitals, such as METRICS_BIND_ADDRESS; -help names it. That of -watch-namespaces is
-// WATCH_NAMESPACE. -kubeconfig, -context, -as, -as-group, -user-agent, -profiling and -v
-// have none: those names are too short, or mean something else to other programs.
+// Most flags take their default from an environment variable with the flag's name in
+// capitals, such as METRICS_BIND_ADDRESS; -help shows it. That of -watch-namespaces is
+// WATCH_NAMESPACE. -kubeconfig, -context, -as, -as-group, -user-agent, -profiling and
+// -v have none, because those names are too short or mean something else to other
+// programs.
 //
-// A flag wins over its variable, a variable over the file, the file over what o
-// says already. A flag of that name that fs has already (another library's
-// -kubeconfig) is shared: its value counts when it is not empty. A variable that
-// does not parse is remembered; New returns it. o must not be copied between
-// BindFlags and the parsing of fs.
+// A flag overrides its variable, a variable the file, and the file the value in o. A
+// flag of the same name that fs already has (another library's -kubeconfig) is shared:
+// its value applies if it is not empty. A variable that does not parse is remembered;
+// New returns the error. o must not be copied between BindFlags and the parsing of fs.
 //
-// The file of -config is a YAML mapping of the names of flags to their values; those
-// that take commas may be lists. It sets every flag that fs has when it is parsed,
-// those of the program among them (one that gathers the values of several uses gets
-// that of the file as one more). It is read where -config stands on the command line,
-// and what is wrong with it is an error of fs.Parse; then nothing of it counts. A
-// -config that fs has before BindFlags is the program's own, and no file is read.
+// The file of -config is a YAML mapping of flag names to values; flags that accept
+// commas may have lists. It can set every flag that fs has when it is parsed, including
+// those of the program (a flag that collects values gets that of the file in addition).
+// It is read where -config is on the command line. An error in it is an error of
+// fs.Parse, and then none of it applies. If fs has a -config before BindFlags, that
+// flag belongs to the program, and no file is read.
 func (o *Options) BindFlags(fs *flag.FlagSet) {
 	if fs == nil {
 		o.misuse = append(o.misuse, errors.New("bind flags: the flag set is nil; give flag.CommandLine"))
@@ -309,11 +309,11 @@ func (o *Options) BindFlags(fs *flag.FlagSet) {
 		fs.Var(flagValue{o, row}, row.name, usage)
 	}
 	if fs.Lookup(configFlag) == nil {
-		fs.Var(configFile{o, fs}, configFlag, "YAML `file` of these flags and their values, which count where neither a flag nor a variable says otherwise (default: none)")
+		fs.Var(configFile{o, fs}, configFlag, "YAML `file` with values for flags that are set neither on the command line nor by a variable (default: none)")
 	}
 }
 
-// decide has the file of -config change that flag no more.
+// decide prevents the file of -config from changing that flag.
 func (o *Options) decide(name string) {
 	if o.decided == nil {
 		o.decided = map[string]bool{}
@@ -327,7 +327,7 @@ func (o *Options) misused(where string, err error) {
 	}
 }
 
-// readBorrowed takes over the flags that somebody else has defined.
+// readBorrowed reads the flags that other packages have defined.
 func (o *Options) readBorrowed() error {
 	var failed []error
 	for _, row := range flags {
@@ -340,13 +340,13 @@ func (o *Options) readBorrowed() error {
 	return errors.Join(failed...)
 }
 
-// flagValue is one field of o for package flag.
+// flagValue implements flag.Value for one field of o.
 type flagValue struct {
 	o   *Options
 	row option
 }
 
-// String is called on the zero flagValue, too.
+// String is also called on the zero flagValue.
 func (v flagValue) String() string {
 	if v.o == nil {
 		return ""
@@ -359,5 +359,5 @@ func (v flagValue) Set(text string) error {
 	return v.row.set(v.o, text)
 }
 
-// IsBoolFlag has package flag take -name for -name=true.
+// IsBoolFlag makes package flag accept -name for -name=true.
 func (v flagValue) IsBoolFlag() bool { return v.row.bool }

@@ -24,11 +24,11 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// leaseKeeper is a server of one Lease and of ConfigMaps that are made slowly. It notes
-// what happens in its order.
+// leaseKeeper is a server of one Lease and of ConfigMaps that are created slowly. It
+// records what happens in order.
 type leaseKeeper struct {
-	takes time.Duration // to carry out the creation of a ConfigMap
-	code  int           // of the answer to that; 0: 201
+	takes time.Duration // the creation of a ConfigMap
+	code  int           // of its answer; 0: 201
 
 	mu    sync.Mutex
 	lease *coordinationv1.Lease
@@ -113,7 +113,7 @@ func TestManager_LeaseIsGivenBackAfterTheLastWrite_M11(t *testing.T) {
 		takes time.Duration // the write
 		code  int
 		limit time.Duration // of the write's own context; 0: none
-		after time.Duration // from the write's beginning to the stop
+		after time.Duration // from the begin of the write to the stop
 		want  string
 	}{
 		{"it is answered in time", 3 * time.Second, 0, 0, time.Second, "a write was carried out, " + given},

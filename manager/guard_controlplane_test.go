@@ -93,7 +93,7 @@ var _ = Describe("Metrics behind the guard", func() {
 	})
 })
 
-// lines are what a logger was told.
+// lines holds the output of a logger.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

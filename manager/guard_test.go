@@ -30,16 +30,16 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// judge is an API server that reviews, without a network.
+// judge is an API server for reviews, without a network.
 type judge struct {
 	mu      sync.Mutex
 	users   map[string]string // by token
 	may     []string          // "user verb path"
-	fails   error             // of every request
+	fails   error             // all requests
 	refuses string            // resource that may not be created
 	takes   time.Duration
 	tokens  int // reviews of tokens
-	rights  int // reviews of rights
+	rights  int // reviews of access
 	groups  []string
 }
 
@@ -107,10 +107,10 @@ func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// CloseIdleConnections has none to close.
+// CloseIdleConnections has nothing to close.
 func (j *judge) CloseIdleConnections() {}
 
-// change changes what the server will say.
+// change changes the server's answers.
 func (j *judge) change(how func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -123,8 +123,8 @@ func (j *judge) asked() (tokens, rights int) {
 	return j.tokens, j.rights
 }
 
-// guarded is a guard that asks j, before what answers "in". All that is said to log
-// anywhere is in the log.
+// guarded returns a guard that uses j, in front of a handler that answers "in". log has
+// all log output.
 func guarded(t *testing.T, j *judge) (talkative http.Handler, remembers func() int, log *lines) {
 	t.Helper()
 	log = &lines{}
@@ -142,7 +142,7 @@ func guarded(t *testing.T, j *judge) (talkative http.Handler, remembers func() i
 	}), remembers, log
 }
 
-// knock is one request with a header Authorization.
+// knock sends one request with an Authorization header.
 func knock(guard http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	if authorization != "" {

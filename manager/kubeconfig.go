@@ -22,19 +22,19 @@ import (
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
 
-// ErrNoCluster is what FindConfig and New return where nobody has said anything
-// about a cluster: no file was named, there is none in the home directory, no
-// context was asked for, and this is no pod.
+// ErrNoCluster is returned by FindConfig and New when there is no sign of a cluster: no
+// file was given, there is none in the home directory, no context was requested, and
+// the process is not in a Pod.
 var ErrNoCluster = errors.New("no configuration found")
 
-// serviceAccount is where a pod has its token.
+// serviceAccount is the directory of a Pod's token.
 const serviceAccount = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// podNamespace is the variable that names the pod's namespace where serviceAccount
-// does not: the token lies elsewhere, or the pod has none.
+// podNamespace is the variable with the Pod's namespace, for Pods whose token is
+// elsewhere or that have none.
 const podNamespace = "POD_NAMESPACE"
 
-// ownNamespace is that of the pod; empty: this is none.
+// ownNamespace returns the namespace of the Pod; empty: not in a Pod.
 func ownNamespace() string {
 	if named := os.Getenv(podNamespace); named != "" {
 		return named
@@ -46,18 +46,17 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
-// FindConfig finds out how to reach the cluster. The first of these that is
-// there decides:
+// FindConfig returns the configuration of the cluster, from the first of:
 //
 //	the given kubeconfig file
-//	the files of the variable KUBECONFIG, merged as kubectl merges them
-//	the service account of the pod, unless a context is asked for
+//	the files in the variable KUBECONFIG, merged as kubectl merges them
+//	the service account of the Pod, unless a context is requested
 //	.kube/config in the home directory
 //
-// context is the context to use; empty: the current one. A file that was named
-// and is missing or malformed is an error, which says what to do; when nothing
-// is found the error lists where it was looked for, and is ErrNoCluster if there
-// is no trace of a cluster. No request is sent.
+// context is the context to use; empty: the current one. A given file that is missing
+// or malformed is an error that says what to do. If nothing is found, the error lists
+// the places, and is ErrNoCluster if there is no sign of a cluster. FindConfig sends no
+// request.
 func FindConfig(kubeconfig, context string) (*rest.Config, error) {
 	return places{
 		environ:   os.Getenv("KUBECONFIG"),
@@ -66,8 +65,8 @@ func FindConfig(kubeconfig, context string) (*rest.Config, error) {
 	}.find(kubeconfig, context)
 }
 
-// inCluster is the configuration of the pod, rest.ErrNotInCluster only if this
-// is none.
+// inCluster returns the configuration of the Pod. The error is rest.ErrNotInCluster
+// only outside a Pod.
 func inCluster() (*rest.Config, error) {
 	cfg, err := rest.InClusterConfig()
 	if errors.Is(err, rest.ErrNotInCluster) {
@@ -78,9 +77,9 @@ func inCluster() (*rest.Config, error) {
 	return cfg, err
 }
 
-// places are where a configuration is looked for.
+// places are the sources of a configuration.
 type places struct {
-	environ   string // of KUBECONFIG
+	environ   string // value of KUBECONFIG
 	home      string
 	inCluster func() (*rest.Config, error)
 }
@@ -95,7 +94,7 @@ func (p places) find(kubeconfig, context string) (*rest.Config, error) {
 	}
 	looked = append(looked, "KUBECONFIG is not set")
 
-	trace := context != "" // of a cluster that somebody means
+	trace := context != "" // whether a cluster was configured at all
 	if context == "" {
 		cfg, err := p.inCluster()
 		if err == nil {
@@ -129,7 +128,7 @@ func (p places) find(kubeconfig, context string) (*rest.Config, error) {
 	return nil, fmt.Errorf("find the cluster: %w; give -kubeconfig a file, or set KUBECONFIG. Looked at:\n\t%s", none, strings.Join(looked, "\n\t"))
 }
 
-// load reads and merges the files that by has named.
+// load reads and merges files, which by has named.
 func load(context, by string, files ...string) (*rest.Config, error) {
 	named := fmt.Sprintf("kubeconfig %q, named by %s", strings.Join(files, string(os.PathListSeparator)), by)
 	var missing []string
@@ -144,7 +143,7 @@ func load(context, by string, files ...string) (*rest.Config, error) {
 			return nil, fmt.Errorf("read %s: %s is a directory; name the file in it", named, file)
 		}
 	}
-	// Of several files some may be missing, as for kubectl.
+	// As for kubectl, some of several files may be missing.
 	if len(missing) == len(files) {
 		return nil, fmt.Errorf("read %s: %w; check the path, or leave it out to look in the usual places", named, fs.ErrNotExist)
 	}
@@ -163,7 +162,7 @@ func load(context, by string, files ...string) (*rest.Config, error) {
 	return cfg, nil
 }
 
-// usable says what a person can do about a configuration without the context.
+// usable returns an error with advice if the context is missing or incomplete in cfg.
 func usable(cfg *api.Config, context string) error {
 	there := "it has none"
 	if len(cfg.Contexts) > 0 {
@@ -189,14 +188,14 @@ func usable(cfg *api.Config, context string) error {
 	case cluster.Server == "":
 		return fmt.Errorf("its cluster %q has no server; give it one with \"kubectl config set-cluster %s --server=https://…\"", used.Cluster, used.Cluster)
 	case used.AuthInfo != "" && user == nil:
-		// kubectl goes on as anonymous, and then is refused without a reason.
+		// kubectl continues as anonymous, and is then refused without a reason.
 		return fmt.Errorf("its context %q names user %q, which is not in it; log in to the cluster again, or name another context with -context (%s)",
 			context, used.AuthInfo, there)
 	}
 	return nil
 }
 
-// reason is why file could not be looked at.
+// reason describes why file could not be read.
 func reason(err error, file string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return file + " does not exist"

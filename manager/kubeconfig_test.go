@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// kubeconfig is the text of a file with the given contexts, each with a cluster whose host
-// is the context's name.
+// kubeconfig returns a file with the given contexts, each with a cluster whose host is
+// the context's name.
 func kubeconfig(current string, contexts ...string) string {
 	text := "apiVersion: v1\nkind: Config\ncurrent-context: " + current + "\n"
 	for _, part := range []string{"clusters", "contexts", "users"} {
@@ -137,7 +137,7 @@ func TestFindConfig_RelativePathsAreOfTheFile(t *testing.T) {
 	}
 }
 
-// The real places: the variables and the home of this process.
+// Uses the real places: the environment and the home directory of this process.
 func TestNew_FindsTheClusterAsKubectlDoes(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("HOME", dir)

@@ -20,12 +20,13 @@ import (
 
 var configMapKind = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// configMaps is a server of ConfigMaps that refuses until it is told to allow.
+// configMaps is a server of ConfigMaps that refuses requests until it is told to allow
+// them.
 type configMaps struct {
 	mu      sync.Mutex
 	allowed bool
 	items   []*corev1.ConfigMap
-	expired int // watches to come that begin too far back
+	expired int // next watches that begin too far back
 }
 
 func (s *configMaps) allow() {
@@ -65,7 +66,7 @@ func (s *configMaps) Watch(ctx context.Context, _ listwatch.WatchOptions) (listw
 	return silence{ctx: ctx, end: end}, nil
 }
 
-// silence is a stream in which nothing happens.
+// silence is a stream without events.
 type silence struct {
 	ctx context.Context
 	end context.CancelFunc

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// askAs is a GET of a page whose name resolves to this machine.
+// askAs sends a GET as a page whose name resolves to this machine would.
 func askAs(t *testing.T, host, url string) (code int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -80,7 +80,7 @@ func TestManager_LoopbackAnswersOnlyForItsOwnHosts_M9(t *testing.T) {
 	}
 }
 
-// local is an address of all interfaces as this machine reaches it.
+// local returns the loopback address for an address of all interfaces.
 func local(addr string) string {
 	if port, ok := strings.CutPrefix(addr, "[::]:"); ok {
 		return "127.0.0.1:" + port

@@ -29,24 +29,24 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// Manager holds what the controllers of a process share, and runs it all. Make
-// it with New. All methods are safe for concurrent use, and only Run blocks.
+// Manager holds what the controllers of a process share, and runs all of it. Create it
+// with New. All methods are safe for concurrent use, and only Run blocks.
 type Manager struct {
-	config    *rest.Config // of controllers: with leader election behind the gate
-	given     *rest.Config // config for the hands of users
-	standby   *rest.Config // of what runs on every replica
+	config    *rest.Config // for controllers: with leader election behind the gate
+	given     *rest.Config // config as returned to users
+	standby   *rest.Config // for what runs on every replica
 	scheme    *runtime.Scheme
 	log       logr.Logger
 	grace     time.Duration
 	informers *informer.SharedInformerFactory
-	client    *client.Client    // of config
-	ungated   *client.Client    // of standby
+	client    *client.Client    // uses config
+	ungated   *client.Client    // uses standby
 	elector   *election.Elector // nil: no election
-	mapper    *lazyMapper       // of standby
+	mapper    *lazyMapper       // uses standby
 	registry  *prometheus.Registry
 	requests  *metrics.Requests
 	traces    trace.TracerProvider // nil: none
-	groups    []*group             // as stages
+	groups    []*group             // indexed like stages
 
 	metrics, health *serving.Server // nil: none
 	hooks           webhook.Options
@@ -55,25 +55,24 @@ type Manager struct {
 	readyWhenSaturated bool
 
 	mail     *recorder.Mail
-	mailOnce sync.Once // adds it
+	mailOnce sync.Once // adds mail
 
 	mu struct {
 		sync.Mutex
 		phase       Phase
 		since       time.Time
 		misuse      []error
-		controllers map[string]bool // names that are taken
-		webhooks    *webhook.Server // nil: nobody has asked for it
-		ready, live []health.Check  // the user's
+		controllers map[string]bool // names in use
+		webhooks    *webhook.Server // nil: not requested
+		ready, live []health.Check  // added by the user
 		fail        context.CancelCauseFunc
-		faults      []error // the first is why Run ended
+		faults      []error // the first ended Run
 	}
 }
 
-// New returns a manager for the cluster that opts say, or that is found as
-// kubectl finds it. It sends no request, opens no port and starts nothing. It
-// is an error when no configuration is found or one is malformed, and when
-// opts are misused.
+// New returns a manager for the cluster in opts, or else for the one that kubectl would
+// use. It sends no request, opens no port and starts nothing. It returns an error if no
+// configuration is found, if one is malformed, or if opts are invalid.
 func New(opts Options) (*Manager, error) {
 	if err := opts.complete(); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
@@ -109,7 +108,7 @@ func New(opts Options) (*Manager, error) {
 	return m, nil
 }
 
-// connect makes what talks to the API server.
+// connect creates the clients of the API server.
 func (m *Manager) connect(opts Options) error {
 	cfg := opts.Config
 	if cfg == nil {
@@ -125,12 +124,12 @@ func (m *Manager) connect(opts Options) error {
 		cfg.Impersonate = opts.Impersonate
 	}
 	if cfg.WarningHandler == nil && cfg.WarningHandlerWithContext == nil {
-		cfg.WarningHandlerWithContext = client.NewWarningLog(opts.Client.Logger) // one for all clients
+		cfg.WarningHandlerWithContext = client.NewWarningLog(opts.Client.Logger) // shared by all clients
 	}
 	if cfg.QPS == 0 && cfg.RateLimiter == nil {
 		cfg.QPS = -1 // the server's priority and fairness sees more than one client does
 	}
-	cfg.Wrap(answers.NewBudget().Wrap) // one for all clients
+	cfg.Wrap(answers.NewBudget().Wrap) // shared by all clients
 	cfg.Wrap(m.requests.Wrap)
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
@@ -176,7 +175,7 @@ type sharedInformers struct {
 
 func (sharedInformers) Name() string { return "shared informers" }
 
-// serve makes the servers that opts ask for.
+// serve creates the servers that opts ask for.
 func (m *Manager) serve(opts Options) error {
 	if opts.HealthAddress != off {
 		m.health = serving.New(serving.Options{
@@ -204,20 +203,20 @@ func (m *Manager) serve(opts Options) error {
 	return nil
 }
 
-// Informers is the factory that informer.For takes. The manager runs it.
+// Informers returns the factory to pass to informer.For. The manager runs it.
 func (m *Manager) Informers() *informer.SharedInformerFactory { return m.informers }
 
-// Client reads from and writes to the API server, for controllers; Listers of
-// Informers show its writes at once. With leader election it writes only while this
-// process leads: otherwise a write returns an error that is ErrNotLeading.
+// Client returns the client for controllers. Listers of Informers show its writes at
+// once. With leader election it writes only while this process leads; otherwise a write
+// returns an error that wraps ErrNotLeading.
 func (m *Manager) Client() *client.Client { return m.client }
 
 // StandbyClient is Client for what runs on every replica: no gate stops its writes.
 func (m *Manager) StandbyClient() *client.Client { return m.ungated }
 
-// Webhooks is the server that webhook.Validate, Mutate and Convert take, as
-// Options.Webhooks say. The manager makes it when it is first asked for, runs it on
-// every replica, and is ready only while it can be reached.
+// Webhooks returns the server to pass to webhook.Validate, Mutate and Convert, with
+// Options.Webhooks. The first call creates it. The manager runs it on every replica,
+// and is ready only while the server can be reached.
 func (m *Manager) Webhooks() *webhook.Server {
 	fresh := webhook.New(m.StandbyConfig(), m.scheme, m.hooks)
 	m.mu.Lock()
@@ -229,33 +228,33 @@ func (m *Manager) Webhooks() *webhook.Server {
 	if have != nil {
 		return have
 	}
-	_ = m.AddTo(StageWebhooks, fresh) // Run returns what is wrong with it
+	_ = m.AddTo(StageWebhooks, fresh) // Run returns the error
 	return fresh
 }
 
-// webhookServer is that of Webhooks; nil: nobody has asked for it.
+// webhookServer returns the server of Webhooks; nil: none was requested.
 func (m *Manager) webhookServer() *webhook.Server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.mu.webhooks
 }
 
-// Scheme of the kinds that have Go types.
+// Scheme returns the scheme of kinds with Go types.
 func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
 
-// Config is a copy of the connection's configuration, for clients of other
-// kinds. Their requests are counted in the manager's metrics, and with leader
-// election their writes pass the gate as those of Client do; to it, each POST is a
-// write, also one that only asks, such as an access review. The gate is part of
-// WrapTransport: add to that by Wrap. A client whose configuration has lost it gets
-// ErrGateLost, see there.
+// Config returns a copy of the connection's configuration, for other clients. Their
+// requests count in the manager's metrics. With leader election their writes pass the
+// same gate as those of Client; every POST counts as a write, even a pure query such as
+// an access review. The gate is part of WrapTransport: extend it with Wrap. A client
+// whose configuration has lost the gate gets ErrGateLost.
 func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.given) }
 
 // StandbyConfig is Config for what runs on every replica, without the gate.
 func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.standby) }
 
-// Elected is closed when this process leads: without leader election from the start.
-// It stays closed when leadership is lost, which ends the manager.
+// Elected returns a channel that is closed when this process leads: without leader
+// election from the start. It stays closed when leadership is lost, which ends the
+// manager.
 func (m *Manager) Elected() <-chan struct{} {
 	if m.elector == nil {
 		always := make(chan struct{})
@@ -265,28 +264,28 @@ func (m *Manager) Elected() <-chan struct{} {
 	return m.elector.Started()
 }
 
-// Logger of the manager. What it runs finds it in its context.
+// Logger returns the manager's logger. What the manager runs finds it in its context.
 func (m *Manager) Logger() logr.Logger { return textlog.Unthrottled(m.log) }
 
-// Metrics is the registry that /metrics shows, for metrics of one's own.
+// Metrics returns the registry of /metrics, for your own metrics.
 func (m *Manager) Metrics() *prometheus.Registry { return m.registry }
 
-// MetricsAddr is where /metrics is or was served, such as "127.0.0.1:8080". Empty:
-// nowhere, or not yet.
+// MetricsAddr returns the address on which /metrics is or was served, such as
+// "127.0.0.1:8080". Empty: none, or not yet.
 func (m *Manager) MetricsAddr() string { return m.metrics.Addr() }
 
-// HealthAddr is where /livez, /readyz and /healthz are or were served. Empty: nowhere,
-// or not yet.
+// HealthAddr returns the address on which /livez, /readyz and /healthz are or were
+// served. Empty: none, or not yet.
 func (m *Manager) HealthAddr() string { return m.health.Addr() }
 
-// remember has Run return err, if it has not begun.
+// remember makes Run return err, if it has not begun.
 func (m *Manager) remember(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.misuse = append(m.mu.misuse, err)
 }
 
-// fault ends the run because of err.
+// fault ends the run with err.
 func (m *Manager) fault(err error) {
 	m.mu.Lock()
 	m.mu.faults = append(m.mu.faults, err)

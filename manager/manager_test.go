@@ -17,8 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// newManager returns a manager without servers, that knows no server, for a
-// bubble.
+// newManager returns a manager without servers and without an API server, for a bubble.
 func newManager(t *testing.T, opts manager.Options) *manager.Manager {
 	t.Helper()
 	if opts.Config == nil {
@@ -41,7 +40,7 @@ func newManager(t *testing.T, opts manager.Options) *manager.Manager {
 // quiet drops all lines. The zero logger would write to stderr.
 func quiet() logr.Logger { return funcr.New(func(string, string) {}, funcr.Options{}) }
 
-// run runs m in the background. wait ends it and returns what Run returned.
+// run runs m in the background. wait stops it and returns the result of Run.
 func run(t *testing.T, m *manager.Manager) (stop context.CancelFunc, wait func() error) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -54,7 +53,7 @@ func run(t *testing.T, m *manager.Manager) (stop context.CancelFunc, wait func()
 	}
 }
 
-// probe asks the manager's health handler.
+// probe requests a path of the manager's health handler.
 func probe(m *manager.Manager, path string) (code int, text string) {
 	w := httptest.NewRecorder()
 	m.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

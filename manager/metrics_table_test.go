@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// shapes are the type and the labels of each metric, by name.
+// shapes returns the type and the labels of each metric, by name.
 func shapes(t *testing.T, of prometheus.Gatherer) map[string]string {
 	t.Helper()
 	families, err := of.Gather()
@@ -33,7 +33,7 @@ func shapes(t *testing.T, of prometheus.Gatherer) map[string]string {
 	out := map[string]string{}
 	for _, f := range families {
 		words := []string{strings.ToLower(f.GetType().String())}
-		for _, l := range f.GetMetric()[0].GetLabel() { // in the order of the alphabet
+		for _, l := range f.GetMetric()[0].GetLabel() { // in alphabetical order
 			words = append(words, l.GetName())
 		}
 		out[f.GetName()] = strings.Join(words, " ")
@@ -41,8 +41,8 @@ func shapes(t *testing.T, of prometheus.Gatherer) map[string]string {
 	return out
 }
 
-// besideControllers are the shapes of what a manager exposes that takes part in an
-// election, serves webhooks with a certificate, and sends a request.
+// besideControllers returns the shapes of a manager with an election, webhooks with a
+// certificate, and a request.
 func besideControllers(t *testing.T) map[string]string {
 	t.Helper()
 	by, err := authority.New(time.Now(), "test")
@@ -69,7 +69,7 @@ func besideControllers(t *testing.T) map[string]string {
 	return out
 }
 
-// isTheTable holds docs/metrics.md against what is exposed: types and labels by name.
+// isTheTable compares docs/metrics.md with the exposed types and labels, by name.
 func isTheTable(t *testing.T, exposed map[string]string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/metrics.md")
@@ -94,7 +94,7 @@ func isTheTable(t *testing.T, exposed map[string]string) {
 	}
 }
 
-// states are the samples of flyball_informer_scopes of two ConfigMap informers.
+// states returns the samples of flyball_informer_scopes of two ConfigMap informers.
 func states(one informer.State) string {
 	var lines []string
 	for _, s := range informer.States() {

@@ -5,10 +5,9 @@ package manager
 
 import "github.com/flyball-dev/flyball/internal/textlog"
 
-// Printable is err's text for a terminal. Its lines are kept; control characters and
-// what changes the direction of writing, which an object or a webhook of somebody else
-// may have brought into it, are escaped, as the log escapes them. It is for programs
-// that print the error of Run.
+// Printable returns the text of err for a terminal. It keeps line breaks, and escapes
+// control characters and bidirectional controls, which may come from a foreign object
+// or webhook, as the log does. Use it to print the error of Run.
 func Printable(err error) string {
 	if err == nil {
 		return ""

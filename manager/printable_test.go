@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// clears is what a terminal would act on: it clears the screen, sets the title and
-// turns the direction of writing round.
+// clears has sequences that a terminal would execute: it clears the screen, sets the
+// title and reverses the text direction.
 const clears = "\x1b[2J\x1b]0;owned\x07\u009b1m\u202edesrever\r"
 
 func raw(text string) bool { return strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") }

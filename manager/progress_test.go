@@ -25,8 +25,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// stage is a manager with an informer of three ConfigMaps, and the controller
-// "copier" that watches them, if keysOf is not nil.
+// stage returns a manager with an informer of three ConfigMaps and, if keysOf is not
+// nil, the controller "copier" that watches them.
 func stage(t *testing.T, prepare func(i *informer.SharedInformer[*corev1.ConfigMap]), keysOf func(*corev1.ConfigMap) []reconcile.Key) *manager.Manager {
 	t.Helper()
 	m := newManager(t, manager.Options{})
@@ -68,7 +68,7 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 		{"an index function", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
 				must(t, i.AddIndex("x", func(*corev1.ConfigMap) []string { block(); return nil }))
-			}, nil) // who waits for the informer's lock has no virtual time
+			}, nil) // a goroutine that waits for the informer's lock stops virtual time
 		}, "it has not finished to store a batch for 2m", false},
 		{"a transform", func(t *testing.T, block func()) *manager.Manager {
 			return stage(t, func(i *informer.SharedInformer[*corev1.ConfigMap]) {
@@ -97,7 +97,8 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 						t.Errorf("%s shows %d stacks, want that of what hangs: %s", path, n, text)
 					}
 				}
-				// None of these waits for what hangs: in a bubble the test would not end.
+				// None of these waits for what hangs: in a bubble the test would not
+				// end.
 				if code, text := probe(m, "/readyz"); tc.ready != (code == http.StatusOK) {
 					t.Errorf("/readyz = %d %q, want ready: %v", code, text, tc.ready)
 				}
@@ -122,7 +123,7 @@ func TestManager_WhatBlocksAnInformerIsNotAlive_M10(t *testing.T) {
 	}
 }
 
-// The log has the stack of what hangs, and no other.
+// The log has the stack of the part that hangs, and no other.
 func TestManager_HangIsLoggedWithItsStack_M10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lines []string
@@ -163,7 +164,7 @@ func TestManager_HangIsLoggedWithItsStack_M10(t *testing.T) {
 	})
 }
 
-// A handler that does not return harms nobody while it is told nothing more.
+// A handler that does not return does not fail liveness while no event waits for it.
 func TestManager_BlockedHandlerWithoutWorkIsAlive_M10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{})
@@ -191,8 +192,8 @@ func TestManager_BlockedHandlerWithoutWorkIsAlive_M10(t *testing.T) {
 	})
 }
 
-// crowd is a manager whose controller "website" has so many workers, all of which are
-// in do, and keys that wait.
+// crowd returns a manager whose controller "website" has all its workers in do, and
+// keys that wait.
 func crowd(t *testing.T, opts manager.Options, of reconcile.Options, do func(context.Context)) (m *manager.Manager, end func()) {
 	t.Helper()
 	m = newManager(t, opts)
@@ -271,7 +272,7 @@ func TestManager_SlowWorkersAreAlive_M10(t *testing.T) {
 		opts manager.Options
 		of   reconcile.Options
 		do   func(context.Context)
-		dead bool // in the end
+		dead bool // at the end
 	}{
 		{"slower than the bound", manager.Options{}, reconcile.Options{Workers: 2}, sleeps(9 * time.Minute), true},
 		{"a reconcile ends in time", manager.Options{}, reconcile.Options{Workers: 2}, sleeps(100 * time.Second), false},
@@ -325,12 +326,12 @@ func TestManager_WorkersThatMakeRequestsAreAlive_M10(t *testing.T) {
 				t.Fatalf("/livez = %d %q, want 200: no restart heals a server that does not answer", code, text)
 			}
 		}
-		time.Sleep(2 * time.Minute) // the hard deadline ends them
+		time.Sleep(2 * time.Minute) // until the hard deadline ends them
 		end()
 	})
 }
 
-// mute is a transport that does not answer, whatever becomes of the request.
+// mute is a transport that never answers, even if the request is cancelled.
 type mute struct{ release chan struct{} }
 
 func (d mute) RoundTrip(*http.Request) (*http.Response, error) {

@@ -16,25 +16,25 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// mapperPause is how old what discovery said is at least before it is asked again for
-// something that it did not name.
+// mapperPause is the least age of discovery results before they are refreshed because
+// of a missing match.
 const mapperPause = time.Second
 
-// RESTMapper tells kinds from resources, for code that asks for a meta.RESTMapper.
-// The manager itself needs none. Discovery is asked at the first use, and again when
-// it named no match, as for a CRD that is new, once a second at most; such a call
-// blocks for the requests. It is safe for concurrent use.
+// RESTMapper maps between kinds and resources, for code that needs a meta.RESTMapper.
+// The manager itself does not. It requests discovery on first use, and again for a
+// missing match, such as a new CRD, at most once a second; such a call blocks. It is
+// safe for concurrent use.
 func (m *Manager) RESTMapper() meta.RESTMapper { return m.mapper }
 
-// lazyMapper asks discovery when it has to.
+// lazyMapper requests discovery when needed.
 type lazyMapper struct {
 	load   func() ([]*restmapper.APIGroupResources, error)
 	single singleflight.Group
 
 	mu struct {
 		sync.Mutex
-		mapper meta.RESTMapper // nil: nobody has asked yet
-		at     time.Time       // when discovery was asked
+		mapper meta.RESTMapper // nil: not requested yet
+		at     time.Time       // time of the last discovery
 	}
 }
 
@@ -52,7 +52,7 @@ func (l *lazyMapper) known() (meta.RESTMapper, time.Time) {
 	return l.mu.mapper, l.mu.at
 }
 
-// refresh asks discovery, once for all who want it at the same time.
+// refresh requests discovery, once for concurrent callers.
 func (l *lazyMapper) refresh() (meta.RESTMapper, error) {
 	mapper, err, _ := l.single.Do("", func() (any, error) {
 		at := time.Now()
@@ -72,7 +72,7 @@ func (l *lazyMapper) refresh() (meta.RESTMapper, error) {
 	return mapper.(meta.RESTMapper), nil
 }
 
-// asked is what ask says, of what is known or of what discovery says now.
+// asked returns the result of ask with the cached mapper, or else with a refreshed one.
 func asked[T any](l *lazyMapper, ask func(meta.RESTMapper) (T, error)) (T, error) {
 	mapper, at := l.known()
 	if mapper != nil {

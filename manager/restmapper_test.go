@@ -37,7 +37,7 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 			}
 		}
 		none := &meta.NoKindMatchError{GroupKind: site}
-		find(1, fault) // a server that does not answer is asked the next time, too
+		find(1, fault) // after an error the next call requests discovery again
 		fault = nil
 		find(2, none)
 		find(2, none) // not within a second
@@ -48,7 +48,7 @@ func TestRESTMapper_IsLazyAndLooksAgainForWhatIsNotThere(t *testing.T) {
 		}}
 		find(3, nil)
 		time.Sleep(time.Hour)
-		find(3, nil) // what is known is not asked for
+		find(3, nil) // cached
 		if kind, err := l.KindFor(schema.GroupVersionResource{Resource: "site"}); err != nil || kind.Kind != "Site" || asked != 3 {
 			t.Errorf("site is %v, %v after %d questions, want Site and 3", kind, err, asked)
 		}

@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// newAPI is an API server that has one ConfigMap, and whose watches are silent.
+// newAPI returns an API server that has one ConfigMap and silent watches.
 func newAPI(t *testing.T) *rest.Config {
 	t.Helper()
 	answer := func(w http.ResponseWriter, body any) {
@@ -61,7 +61,7 @@ func newAPI(t *testing.T) *rest.Config {
 	return &rest.Config{Host: server.URL}
 }
 
-// fetch is a GET without a kept connection.
+// fetch sends a GET without keeping the connection.
 func fetch(t *testing.T, url string) (code int, body string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -148,7 +148,7 @@ func TestManager_TakenAddressIsAFaultThatNamesTheFlag(t *testing.T) {
 	}
 }
 
-// pipe is a listener of one connection, in memory.
+// pipe is an in-memory listener of one connection.
 type pipe struct{ conns chan net.Conn }
 
 func (p pipe) Accept() (net.Conn, error) {
@@ -201,7 +201,7 @@ func TestServer_HalfSentRequestIsCutOff(t *testing.T) {
 	}
 }
 
-// Each client that upgrades a connection has a transport of its own.
+// Each client that upgrades connections has its own transport.
 func TestManager_TransportsAreNotKept(t *testing.T) {
 	m := newManager(t, manager.Options{})
 	before := m.Transports()

@@ -10,33 +10,33 @@ import (
 	"net"
 )
 
-// Serving says how the metrics are served. The zero value serves plain HTTP to
-// everybody who reaches the address.
+// Serving configures the metrics server. The zero value serves plain HTTP to everyone
+// who can reach the address.
 type Serving struct {
-	// Secure has them served over TLS.
+	// Secure serves the metrics over TLS.
 	Secure bool
-	// CertDir has tls.crt and tls.key, as a mounted Secret of type kubernetes.io/tls
-	// has them. They are read again while the server runs, and what is there and whole
-	// is served. Empty: a certificate made in memory, which nobody trusts, so that who
-	// scrapes must skip its verification. Needs Secure.
+	// CertDir is a directory with tls.crt and tls.key, such as a mounted Secret of type
+	// kubernetes.io/tls. They are reread while the server runs; the last valid pair is
+	// served. Empty: a self-signed certificate in memory, so that scrapers must skip
+	// verification. Requires Secure.
 	CertDir string
-	// Guard answers only requests with a bearer token whose user may make them, as the
-	// API server says by TokenReview and SubjectAccessReview of the path and of the
+	// Guard answers only requests with a bearer token whose user is authorized, as the
+	// API server decides by TokenReview and SubjectAccessReview of the path and the
 	// method in lower case: a ClusterRole with nonResourceURLs ["/metrics"] and verbs
-	// ["get"] lets scrape. The program itself needs the ClusterRole
-	// system:auth-delegator. Answers are remembered for minutes, so a right that is
-	// taken away ends within five. Needs Secure, unless the address is loopback.
+	// ["get"] allows scraping. The program itself needs the ClusterRole
+	// system:auth-delegator. Answers are cached, so a revoked permission takes effect
+	// within five minutes. Requires Secure, unless the address is loopback.
 	Guard bool
-	// Profiling serves profiles under /debug/pprof/, which show what is in the memory
-	// of the process. Needs Guard, unless the address is loopback.
+	// Profiling serves profiles under /debug/pprof/, which expose the memory of the
+	// process. Requires Guard, unless the address is loopback.
 	Profiling bool
-	// TLS may change how is served, such as the ciphers or the least version, or ask
-	// for a certificate of who scrapes. It is called once, when the server starts. Needs
-	// Secure. Nil: TLS 1.2 or newer.
+	// TLS may change the TLS configuration, such as the ciphers or the least version,
+	// or require client certificates. It is called once, when the server starts.
+	// Requires Secure. Nil: TLS 1.2 or newer.
 	TLS func(*tls.Config)
 }
 
-// misuse says what is wrong with s on an address.
+// misuse returns an error if s is invalid for an address.
 func (s Serving) misuse(address string) error {
 	if address == off {
 		return nil
@@ -59,7 +59,7 @@ func (s Serving) misuse(address string) error {
 	return errors.Join(wrong...)
 }
 
-// isLoopback reports whether only this machine, or this pod, reaches the address.
+// isLoopback reports whether only this machine, or this Pod, can reach the address.
 func isLoopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	return err == nil && (host == "localhost" || net.ParseIP(host).IsLoopback())

@@ -79,7 +79,8 @@ func serves(t *testing.T, j *judge, serving manager.Serving) (address string) {
 	return m.MetricsAddr()
 }
 
-// scrape is a request over TLS by a new connection, and the certificate it was shown.
+// scrape sends a request over a new TLS connection, and returns the certificate of the
+// server.
 func scrape(t *testing.T, url, token string) (code int, text string, shown *tls.ConnectionState, err error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true, ForceAttemptHTTP2: true}

@@ -32,14 +32,14 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// tenant is one of several managers of this process, made alike: the same scheme, the
-// same names, flags of its own.
+// tenant is one of several managers of this process with the same scheme and names, but
+// its own flags.
 type tenant struct {
 	*manager.Manager
 	namespace string
 	fs        *flag.FlagSet
 	events    events.EventRecorder
-	seen      chan string  // names of ConfigMaps that were reconciled
+	seen      chan string  // names of reconciled ConfigMaps
 	lines     atomic.Int64 // of its log
 	stop      func()
 }
@@ -75,8 +75,8 @@ func newTenant(ctx context.Context, namespace string) *tenant {
 	return t
 }
 
-// works shows that a ConfigMap of the tenant's namespace leads to a reconcile, a number
-// and an event of its own.
+// works checks that a ConfigMap in the tenant's namespace leads to its own reconcile,
+// metric and event.
 func (t *tenant) works(ctx context.Context, name string) {
 	GinkgoHelper()
 	Expect(t.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: t.namespace, Name: name}})).To(Succeed())
@@ -85,7 +85,7 @@ func (t *tenant) works(ctx context.Context, name string) {
 	Eventually(func() []string { return t.told(ctx) }).WithTimeout(30 * time.Second).Should(ContainElement(name))
 }
 
-// told are the objects of the events in the tenant's namespace.
+// told returns the objects of the events in the tenant's namespace.
 func (t *tenant) told(ctx context.Context) []string {
 	GinkgoHelper()
 	var names []string

@@ -10,12 +10,11 @@ import (
 	"syscall"
 )
 
-// SignalContext returns a context that ends at the first SIGINT or SIGTERM; its
-// cause names the signal. A second one ends the process at once with status 1:
-// it is for those who do not want to wait for a stop that hangs. Call it once,
-// in main.
+// SignalContext returns a context that ends at the first SIGINT or SIGTERM; its cause
+// names the signal. A second signal ends the process at once with status 1, in case the
+// stop hangs. Call it once, in main.
 func SignalContext() context.Context {
-	// Room for both, so that a second signal is kept that follows at once.
+	// Room for both, so that a second signal right after the first is kept.
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)

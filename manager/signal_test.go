@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// signalled is the program that the test below sends signals.
+// signalled marks the process to which the test below sends signals.
 const signalled = "FLYBALL_TEST_SIGNALLED"
 
 func TestSignalContext_FirstSignalEndsItTheSecondTheProcess(t *testing.T) {

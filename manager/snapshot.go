@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// Phase is where a manager stands in its life.
+// Phase of a manager's life.
 type Phase string
 
-// The phases, in their order.
+// The phases, in order.
 const (
 	PhaseNew      Phase = "new"
 	PhaseRunning  Phase = "running"
@@ -26,62 +26,61 @@ const (
 	PhaseStopped  Phase = "stopped"
 )
 
-// RunState is where a Runnable stands.
+// RunState is the state of a Runnable.
 type RunState string
 
-// The states of a Runnable, in their order.
+// The states of a Runnable, in order.
 const (
 	RunWaiting RunState = "waiting" // for its stage to start
 	RunRunning RunState = "running"
 	RunEnded   RunState = "ended"
 )
 
-// Snapshot is a manager at one moment.
+// Snapshot is the state of a manager at one moment.
 type Snapshot struct {
 	Phase Phase
-	// Since when the phase lasts.
+	// Since is the start of the phase.
 	Since time.Time
-	// Leadership is where this process stands in the election. Zero: there is none.
+	// Leadership of this process. Zero: there is no election.
 	Leadership LeadershipSnapshot
 	// Stages in the order of their start.
 	Stages []StageSnapshot
-	// Informers in the order they were asked for, and Controllers in the order
-	// they were added.
+	// Informers in the order of their first use, and Controllers in the order of Add.
 	Informers   []informer.Snapshot
 	Controllers []reconcile.Snapshot
-	// MetricsAddr and HealthAddr that are listened on; empty: none.
+	// MetricsAddr and HealthAddr are the listening addresses; empty: none.
 	MetricsAddr, HealthAddr string
 }
 
 // LeadershipSnapshot is an election as one process sees it.
 type LeadershipSnapshot struct {
-	// Lease by which it is decided, as namespace/name.
+	// Lease of the election, as namespace/name.
 	Lease string
 	// Identity of this process in it; empty before it takes part.
 	Identity string
-	// Leading: this process holds the lease, as far as it knows.
+	// Leading reports whether this process believes that it holds the lease.
 	Leading bool
-	// Holder that the lease was last seen to have; empty: none.
+	// Holder last seen in the lease; empty: none.
 	Holder string
 }
 
-// StageSnapshot is one stage at one moment.
+// StageSnapshot is the state of one stage.
 type StageSnapshot struct {
 	Stage     Stage
 	Runnables []RunnableSnapshot
 }
 
-// RunnableSnapshot is one Runnable at one moment.
+// RunnableSnapshot is the state of one Runnable.
 type RunnableSnapshot struct {
 	Name  string
 	State RunState
-	// Since when the state holds.
+	// Since is the start of the state.
 	Since time.Time
 	// Err that ended it; nil: none.
 	Err error
 }
 
-// Snapshot says where the manager and all that it runs stand.
+// Snapshot returns the state of the manager and of everything it runs.
 func (m *Manager) Snapshot() Snapshot {
 	s := Snapshot{
 		Informers:   m.allInformers(),
@@ -103,8 +102,7 @@ func (m *Manager) Snapshot() Snapshot {
 	return s
 }
 
-// String is the start order as a table, with each list and watch beneath the
-// stages.
+// String returns a table in start order, with each list and watch below the stages.
 func (s Snapshot) String() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -128,7 +126,7 @@ func (s Snapshot) String() string {
 	return text.String()
 }
 
-// members are the Runnables of all stages.
+// members returns the Runnables of all stages.
 func (m *Manager) members() []member {
 	var out []member
 	for _, g := range m.groups {
@@ -137,7 +135,7 @@ func (m *Manager) members() []member {
 	return out
 }
 
-// allInformers are the factory's and those that were added.
+// allInformers returns the factory's informers and those that were added.
 func (m *Manager) allInformers() []informer.Snapshot {
 	out := m.informers.Snapshot()
 	for _, r := range m.members() {
@@ -158,7 +156,7 @@ func (m *Manager) allControllers() []reconcile.Snapshot {
 	return out
 }
 
-// subjects are what must progress, of which /livez tells.
+// subjects returns what must make progress for /livez.
 func (m *Manager) subjects() health.Subjects {
 	return health.Subjects{
 		Controllers: func() []health.Controller {
@@ -184,7 +182,8 @@ func (m *Manager) subjects() health.Subjects {
 	}
 }
 
-// allProgress is that of the factory's informers and of those that were added.
+// allProgress returns the progress of the factory's informers and of those that were
+// added.
 func (m *Manager) allProgress() []informer.Progress {
 	out := m.informers.Progress()
 	for _, r := range m.members() {

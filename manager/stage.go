@@ -16,39 +16,38 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 )
 
-// Stage names a part of a manager that starts and stops as one.
+// Stage is a part of a manager that starts and stops as one.
 type Stage string
 
 // The stages that a Runnable can be added to.
 const (
-	// StageServers answer others: health and metrics.
+	// StageServers serves health and metrics.
 	StageServers Stage = "servers"
-	// StageWebhooks answer the API server. They serve on every replica.
+	// StageWebhooks serves the API server, on every replica.
 	StageWebhooks Stage = "webhooks"
-	// StageInformers keep the local copies of objects.
+	// StageInformers keeps the local copies of objects.
 	StageInformers Stage = "informers"
-	// StageStandby works on every replica, whether it leads or not.
+	// StageStandby runs on every replica, leading or not.
 	StageStandby Stage = "standby"
-	// StageLeadership has started when this process leads. Without leader election
-	// it is empty.
+	// StageLeadership has started when this process leads. It is empty without leader
+	// election.
 	StageLeadership Stage = "leadership"
-	// StageControllers do the work of the one that leads: what Add adds to.
+	// StageControllers runs on the leader. Add uses it.
 	StageControllers Stage = "controllers"
 )
 
-// stages is the life of a manager: started from the top down, each when all of
-// the one above have started, and stopped from the bottom up, each when all of
-// the one below have ended.
+// stages is the start order: each starts when all members of the one above have
+// started. They stop in reverse, each when all members of the one below have ended.
 var stages = [...]Stage{
-	StageServers,     // first, so that probes and scrapes are answered all the time
+	StageServers,     // first, so that probes and scrapes are always answered
 	StageWebhooks,    // before the informers: the server may need them to list a kind
 	StageInformers,   // not awaited: each controller waits for its own sources
-	StageStandby,     // before leadership, so that who comes to lead is warm
-	StageLeadership,  // ends when all that it guards has ended
-	StageControllers, // last, so that they stop first and drain while the rest goes on
+	StageStandby,     // before leadership, so that a new leader is warm
+	StageLeadership,  // ends when everything it guards has ended
+	StageControllers, // last, so that they stop first and drain while the rest runs
 }
 
-// group is what runs in one stage.
+// group holds the members of one stage.
 type group struct {
 	stage   Stage
 	nursery nursery.Nursery
@@ -59,8 +58,8 @@ type group struct {
 	}
 }
 
-// member is one Runnable of a group and where it stands; what changes is
-// guarded by the group's lock.
+// member is one Runnable of a group with its state; the group's lock guards the mutable
+// fields.
 type member struct {
 	runnable Runnable
 	name     string
@@ -70,8 +69,8 @@ type member struct {
 	err      error
 }
 
-// join has r run in the group: now, or when the group starts. fault is told of
-// an error or panic of r.
+// join runs r in the group: now, or when the group starts. fault receives an error or
+// panic of r.
 func (g *group) join(r Runnable, name string, fault func(error)) error {
 	m := &member{runnable: r, name: name, entered: make(chan struct{}), state: RunWaiting, since: time.Now()}
 	g.mu.Lock()
@@ -82,7 +81,7 @@ func (g *group) join(r Runnable, name string, fault func(error)) error {
 		close(m.entered)
 		err := cmp.Or(guarded(ctx, r), neverStarted(ctx, r))
 		if err != nil && ctx.Err() != nil && errors.Is(err, context.Canceled) {
-			err = nil // it was told to end, and says so
+			err = nil // the expected end
 		}
 		if err != nil {
 			err = about("run", name, err)
@@ -99,7 +98,7 @@ func (g *group) join(r Runnable, name string, fault func(error)) error {
 	return err
 }
 
-// guarded runs r; a panic of r is its error, with the stack.
+// guarded runs r and converts a panic to an error with the stack.
 func guarded(ctx context.Context, r Runnable) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -109,8 +108,8 @@ func guarded(ctx context.Context, r Runnable) (err error) {
 	return r.Run(ctx)
 }
 
-// neverStarted is the error of a Runnable that has ended while the next stage
-// still waits for it to start.
+// neverStarted returns an error for a Runnable that ended while the next stage still
+// waits for it to start.
 func neverStarted(ctx context.Context, r Runnable) error {
 	s, ok := r.(starter)
 	if !ok || ctx.Err() != nil {
@@ -138,13 +137,13 @@ func (g *group) drop(m *member) {
 
 // run runs the members until ctx ends, and returns when all have ended.
 func (g *group) run(ctx context.Context) {
-	// Members report their faults themselves, so what is left is a second run,
-	// which Manager.Run rules out.
+	// Members report their errors themselves; the only other error is a second run,
+	// which Manager.Run prevents.
 	_ = g.nursery.Run(ctx)
 }
 
-// started is what the next stage waits for: that the Run of each member has been
-// called, and what members themselves say.
+// started returns what the next stage waits for: the call of each member's Run, and its
+// Started channel.
 func (g *group) started() []<-chan struct{} {
 	var out []<-chan struct{}
 	for _, m := range g.snapshot() {
@@ -156,7 +155,7 @@ func (g *group) started() []<-chan struct{} {
 	return out
 }
 
-// running names the members that have not ended.
+// running returns the names of the members that have not ended.
 func (g *group) running() []string {
 	var out []string
 	for _, m := range g.snapshot() {

@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// requestTracer makes spans of the requests that belong to a span: those of a
-// reconcile, and not the watches of informers, which belong to none and never end.
+// requestTracer creates spans for requests whose context has a span, such as those of a
+// reconcile, but not for the watches of informers, which have none and never end.
 type requestTracer struct {
 	tracer     trace.Tracer
 	propagator propagation.TextMapPropagator // nil: none
@@ -28,7 +28,7 @@ func newRequestTracer(provider trace.TracerProvider, propagator propagation.Text
 
 func (t requestTracer) wrap(next http.RoundTripper) http.RoundTripper { return traced{next, t} }
 
-// traced is a transport that makes spans.
+// traced is a transport that creates spans.
 type traced struct {
 	next http.RoundTripper
 	requestTracer
@@ -62,21 +62,21 @@ func (t traced) RoundTrip(req *http.Request) (*http.Response, error) {
 		span.SetStatus(codes.Error, http.StatusText(resp.StatusCode))
 	}
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		span.End() // what follows is a conversation
+		span.End() // the connection is upgraded
 		return resp, nil
 	}
 	resp.Body = tracedBody{resp.Body, span}
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (t traced) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// resourceOf is what a path of the API is about, without names, such as
-// "deployments.apps/status". Empty: no resource.
+// resourceOf returns the resource in an API path, without names, such as
+// "deployments.apps/status". Empty: none.
 func resourceOf(path string) string {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
-	// A proxy may have put something before it.
+	// A proxy may add a prefix.
 	i := slices.IndexFunc(parts, func(part string) bool { return part == "api" || part == "apis" })
 	if i < 0 {
 		return ""
@@ -98,7 +98,7 @@ func resourceOf(path string) string {
 	return rest[0] + group + "/" + rest[2]
 }
 
-// tracedBody is an answer's body that ends the span of its request.
+// tracedBody is the body of an answer; closing it ends the span.
 type tracedBody struct {
 	io.ReadCloser
 	span trace.Span

@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// transport is an API server of one answer.
+// transport is an API server with one answer.
 type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -29,7 +29,7 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// A kind that this process converts cannot be listed before it is ready to be asked.
+// A kind that this process converts cannot be listed before the process is ready.
 func TestManager_ReadyDoesNotWaitForWhatItConverts_M4(t *testing.T) {
 	m := newManager(t, manager.Options{
 		Config: &rest.Config{Host: "http://127.0.0.1:1"}, Informers: informer.Options{PagedLists: true},
@@ -69,8 +69,8 @@ func TestManager_ReadyDoesNotWaitForWhatItConverts_M4(t *testing.T) {
 	must(t, wait())
 }
 
-// refusing is an API server that stores a Secret and refuses all else. It tells when
-// it was asked for a configuration.
+// refusing is an API server that stores a Secret and refuses everything else. It
+// signals requests for a configuration.
 type refusing struct {
 	asked  chan struct{}
 	secret []byte
@@ -101,7 +101,7 @@ func (f *refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(r, code, metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Code: int32(code), Reason: reason}), nil
 }
 
-// Who may not be written is named, and not waited for.
+// A target that cannot be written is reported, but does not delay readiness.
 func TestManager_ReadySaysWhoCannotBeTold_M4(t *testing.T) {
 	server := &refusing{asked: make(chan struct{}, 1)}
 	m := newManager(t, manager.Options{Config: &rest.Config{Host: "http://server", QPS: -1, Transport: server}, Webhooks: webhook.Options{
@@ -110,7 +110,7 @@ func TestManager_ReadySaysWhoCannotBeTold_M4(t *testing.T) {
 	webhook.Validate(m.Webhooks(), "", func(context.Context, *webhook.Request, *corev1.Pod, *corev1.Pod) error { return nil })
 	stop, wait := run(t, m)
 	<-server.asked
-	<-server.asked // again: the first time is over
+	<-server.asked // again: the first round is over
 	code, text := probe(m, "/readyz?verbose")
 	for _, want := range []string{"[+]webhooks ok\n", "[+]webhooks/untold does not count: the others are served: ValidatingWebhookConfiguration rules: "} {
 		if code != http.StatusOK || !strings.Contains(text, want) {
@@ -159,8 +159,8 @@ func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
 	}
 }
 
-// The drain delay counts from the beginning of the stop, not from when the webhooks'
-// turn has come.
+// The drain delay counts from the begin of the stop, not from the end of the stages
+// before the webhooks.
 func TestManager_WebhooksDrainFromTheBeginningOfTheStop_M2(t *testing.T) {
 	m := newManager(t, manager.Options{Webhooks: webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1, CertDir: t.TempDir()}})
 	hooks := m.Webhooks()
