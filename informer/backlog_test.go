@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// slotOf gives each name of these tests another slot.
+// slotOf returns a different slot for each name.
 func slotOf(name string) uint32 {
 	slot := uint32(0)
 	for _, r := range name {
@@ -23,7 +23,7 @@ func slotOf(name string) uint32 {
 	return slot % (1 << 20)
 }
 
-// became is a change of name between two states, "uid@version" or empty.
+// became returns a change of name between two states, "uid@version" or empty.
 func became(name, old, new string) store.Change {
 	c := store.Change{Key: fixture.Named(name), Slot: slotOf(name)}
 	read := func(s string) (Object, types.UID, *store.ScopeSet) {
@@ -69,8 +69,9 @@ func drain(w waiting) (events []Event[Object]) {
 	return events
 }
 
-// Whoever read the key while it could not be decoded has to look again: the update
-// that heals it says so, also where the handler was not told of the bad version.
+// A handler that read the key while it was undecodable must look again: the
+// update that heals it says so, even if the handler did not receive the bad
+// version.
 func TestBacklog_HealingIsTold_I8(t *testing.T) {
 	bad := &Undecodable{Key: fixture.Named("a"), UID: "u", Version: 2}
 	fell, rose := became("a", "u@1", "u@1"), became("a", "u@1", "u@3")
@@ -208,10 +209,10 @@ func TestBacklog_IsBoundedByTheObjects_I7(t *testing.T) {
 	}
 }
 
-// Bursts that follow each other use the entries of the one before. What the last
-// one took is given back while events go on.
+// Consecutive bursts reuse the entries. The entries of the last burst are freed
+// while events continue.
 func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
-	const keys = 4 * freeEntries // whose pages of the table are kept too
+	const keys = 4 * freeEntries // the pages of the table are kept too
 	changes := make([]store.Change, keys)
 	for i := range changes {
 		changes[i] = became("one", "u@1", "u@2")
@@ -242,7 +243,7 @@ func TestBacklog_KeepsTheEntriesOfABurstForTheNext_I7(t *testing.T) {
 
 func TestEventStream_MergesUpdatesOnlyInABacklog(t *testing.T) {
 	const below = 200
-	// Of a Object the size is not known.
+	// The size of an Object is unknown.
 	s := newEventStream(HandlerOptions{BacklogBytes: below * (store.EventBytes + store.UnknownBytes)})
 	for i := range below {
 		s.push(became("a", fmt.Sprintf("u@%d", i+1), fmt.Sprintf("u@%d", i+2)), nil, false)

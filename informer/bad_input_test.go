@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// lines keeps a log.
+// lines collects log lines.
 type lines struct {
 	mu struct {
 		sync.Mutex
@@ -46,7 +46,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// with counts the lines that have all of parts.
+// with counts the lines that contain all of parts.
 func (l *lines) with(parts ...string) (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *lines) with(parts ...string) (n int) {
 	return n
 }
 
-// An index function that panics costs one object its values in one index, and
-// says so: in the log with the key and the stack, and as a number.
+// If an index function panics, only that object lacks values, in that index.
+// The panic is logged with the key and the stack, and counted.
 func TestInformer_PanickingIndexFunctionCostsOneObjectItsValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -106,8 +106,8 @@ func TestInformer_PanickingIndexFunctionCostsOneObjectItsValues(t *testing.T) {
 	})
 }
 
-// An object that the transform panics on or refuses is named in the log, once
-// for each of its versions; a panic with its stack.
+// An object that the transform panics on or refuses is logged, once per
+// version; a panic with its stack.
 func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log lines
@@ -135,7 +135,7 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 		lists := s.Lists()
 		s.put("third", "1")
 		s.Compact()
-		s.Fail(nil) // the relist brings the same versions, which are no news
+		s.Fail(nil) // the relist has the same versions, so nothing changes
 		time.Sleep(time.Minute)
 		if s.Lists() == lists {
 			t.Error("the informer has not listed anew, so this test shows nothing of relists")
@@ -160,7 +160,7 @@ func TestInformer_ObjectThatATransformCannotTakeIsNamedInTheLog(t *testing.T) {
 	})
 }
 
-// A transform that returns nothing has refused the object, also to a resync.
+// A transform that returns nothing has refused the object, also for a resync.
 func TestInformer_TransformThatReturnsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -179,7 +179,7 @@ func TestInformer_TransformThatReturnsNothing(t *testing.T) {
 	})
 }
 
-// Misuse is an error that says what to give, and never a panic.
+// Misuse is an error with the remedy, never a panic.
 func TestInformer_MisuseSaysWhatToDo(t *testing.T) {
 	i := informer.New[cmap](newServer(), configMaps, informer.Options{})
 	_, nilHandler := i.AddHandler(nil, informer.HandlerOptions{Name: "h"})
@@ -216,8 +216,8 @@ func TestInformer_MisuseSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// A type that the scheme does not know is named with what to do about it, by
-// every way to an informer.
+// A type that is not in the scheme is an error with the remedy, for each way to
+// make an informer.
 func TestInformer_TypeThatIsNotInTheSchemeSaysWhatToDo(t *testing.T) {
 	const want = "informer for *v1.ConfigMap: the type is not in the scheme; call its package's AddToScheme(scheme) first"
 	cfg := &rest.Config{Host: "http://127.0.0.1:1"}

@@ -23,10 +23,10 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// connections are what a server has open.
+// connections are the open connections of a server.
 type connections struct {
-	changed chan struct{} // holds one token when the set has changed
-	slow    atomic.Bool   // the client's network, from now on
+	changed chan struct{} // has one token if the set has changed
+	slow    atomic.Bool   // slows the client's network
 	mu      struct {
 		sync.Mutex
 		open   map[net.Conn]http.ConnState
@@ -52,8 +52,8 @@ func (c *connections) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// allClosed waits until none is open. An idle one would stay for far longer
-// than it waits.
+// allClosed waits until no connection is open. It waits for less than an idle
+// one would live.
 func (c *connections) allClosed(t *testing.T) {
 	t.Helper()
 	late := time.After(10 * time.Second)
@@ -76,7 +76,7 @@ func (c *connections) allClosed(t *testing.T) {
 	}
 }
 
-// tlsServer serves handle over TLS on the loopback.
+// tlsServer serves handle with TLS on the loopback interface.
 func tlsServer(t *testing.T, http2 bool, handle http.HandlerFunc) (*rest.Config, *connections) {
 	t.Helper()
 	c := &connections{changed: make(chan struct{}, 1)}
@@ -95,11 +95,11 @@ func tlsServer(t *testing.T, http2 bool, handle http.HandlerFunc) (*rest.Config,
 	return cfg, c
 }
 
-// manyScopes share one connection of HTTP/2, which is idle when the last of
-// their requests is cleared.
+// manyScopes share one HTTP/2 connection, which is idle once the last of their
+// requests is cleaned up.
 const manyScopes = 20
 
-// slowConn takes its time to send, once slow is set, as a network may.
+// slowConn sends slowly once slow is set.
 type slowConn struct {
 	net.Conn
 	slow *atomic.Bool
@@ -163,8 +163,8 @@ func TestRun_LeavesNoConnection_I10(t *testing.T) {
 	}
 }
 
-// runOf is a factory's run, or that of an informer that stands alone, and how
-// many requests it has under way.
+// runOf returns the run of a factory, or of an informer made by New, and the
+// number of its requests in flight.
 func runOf(t *testing.T, cfg *rest.Config, opts informer.Options, alone bool) (run func(context.Context) error, requests int) {
 	t.Helper()
 	if alone {

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// diary notes what a handler was told, in words.
+// diary records what a handler received, as text.
 type diary struct {
 	mu struct {
 		sync.Mutex

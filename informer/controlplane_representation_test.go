@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
-// wiretap notes what is asked of a server, and in which form it answers.
+// wiretap records the requests to a server, and the forms of its answers.
 type wiretap struct {
 	mu struct {
 		sync.Mutex
@@ -39,7 +39,7 @@ func (w *wiretap) on(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// tapped is a transport with a wiretap on it.
+// tapped is a transport with a wiretap.
 type tapped struct {
 	wire *wiretap
 	next http.RoundTripper
@@ -58,7 +58,7 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// of are the requests to a resource.
+// of returns the requests for a resource.
 func (w *wiretap) of(resource string) (out []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -47,7 +47,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	api = kubernetes.NewForConfigOrDie(env.Config())
 })
 
-// gear is a custom resource, as a plain struct.
+// gear is a custom resource as a plain struct.
 type gear struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -60,7 +60,7 @@ func (g *gear) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// factoryFor runs a factory until the spec ends, and proves that it ends.
+// factoryFor runs a factory until the spec ends, and checks that it ends.
 func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInformerFactory {
 	GinkgoHelper()
 	scheme := runtime.NewScheme()
@@ -69,7 +69,7 @@ func factoryFor(cfg *rest.Config, opts informer.Options) *informer.SharedInforme
 	return factoryOf(cfg, scheme, opts)
 }
 
-// factoryOf does the same with other kinds.
+// factoryOf is factoryFor with another scheme.
 func factoryOf(cfg *rest.Config, scheme *runtime.Scheme, opts informer.Options) *informer.SharedInformerFactory {
 	GinkgoHelper()
 	opts.DetectMutations = informertest.NoMutations(func(m ...any) { Fail(fmt.Sprint(m...)) })
@@ -87,7 +87,7 @@ func factoryOf(cfg *rest.Config, scheme *runtime.Scheme, opts informer.Options) 
 
 var gearKind = schema.GroupVersionKind{Group: "test.flyball.dev", Version: "v1", Kind: "Gear"}
 
-// writeFile makes a file that goes with the spec, and returns its path.
+// writeFile writes a file that is removed after the spec, and returns its path.
 func writeFile(name, content string) string {
 	GinkgoHelper()
 	path := filepath.Join(GinkgoT().TempDir(), name)
@@ -95,7 +95,7 @@ func writeFile(name, content string) string {
 	return path
 }
 
-// contents are name=version of ConfigMaps, sorted.
+// contents returns ConfigMaps as name=version, sorted.
 func contents(l informer.Lister[*corev1.ConfigMap], namespace string) func() []string {
 	return func() []string {
 		var out []string

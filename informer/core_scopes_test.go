@@ -11,9 +11,9 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// A batch that was popped before its scope ended, and a Reflector that has not
-// heard of the end yet, bring nothing back; and no other scope is given the
-// number meanwhile.
+// A batch popped before its scope ended, and a Reflector that has not noticed
+// the end yet, bring nothing back, and no other scope gets the number
+// meanwhile.
 func TestCore_LateDeltasOfAnEndedScopeNeverComeBack_I10(t *testing.T) {
 	c := newCore(reflect.TypeFor[Object](), fixture.ThingKind, Options{}, func(WatchScope) (ListerWatcher[Object], error) { return nil, nil })
 	c.shared = true

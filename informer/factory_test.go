@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// factoryOn is a factory for s, and the number of its open connections.
+// factoryOn returns a factory for s, and the number of its open connections.
 func factoryOn(t *testing.T, s *fixture.Server, opts Options) (*SharedInformerFactory, *atomic.Int64) {
 	t.Helper()
 	open := &atomic.Int64{}
@@ -39,7 +39,7 @@ func factoryOn(t *testing.T, s *fixture.Server, opts Options) (*SharedInformerFa
 		return c, err
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
-	// The user agent has client-go wrap the transport.
+	// The user agent makes client-go wrap the transport.
 	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://memory", Transport: transport, UserAgent: "test"}, clientscheme.Scheme, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,7 @@ func TestFactory_MisuseBeforeTheRunIsReturned(t *testing.T) {
 	}
 }
 
-// A list of namespaces, as from a flag of the process, does not divide Nodes.
+// A list of namespaces, as from a command-line flag, does not limit Nodes.
 func TestFactory_ClusterScopedKindInAFactoryOfNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := func(version string) *corev1.Node {
@@ -187,7 +187,7 @@ func TestFactory_ClusterScopedKindInAFactoryOfNamespaces(t *testing.T) {
 	})
 }
 
-// The server alone converts between the versions of a kind.
+// Only the server converts between the versions of a kind.
 func TestFactory_OwnWriteOfAnotherVersionOfTheKind(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	v1, v1beta2 := For[*appsv1.Deployment](f), For[*appsv1beta2.Deployment](f)

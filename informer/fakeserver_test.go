@@ -22,10 +22,10 @@ func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: map[string]string{"v": value}}
 }
 
-// put creates or updates, and returns what the server answers.
+// put creates or updates an object and returns the server's answer.
 func (s server) put(name, value string) *corev1.ConfigMap { return s.Write(configMap(name, value)) }
 
-// remove deletes, and returns the last state.
+// remove deletes an object and returns its last state.
 func (s server) remove(name string) *corev1.ConfigMap {
 	return s.Delete(informer.Key{Namespace: "ns", Name: name})
 }

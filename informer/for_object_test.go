@@ -21,7 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
-// sitesFactory is a factory of the built-in kinds and Site. It sends nothing.
+// sitesFactory returns a factory of the built-in kinds and Site. It sends
+// nothing.
 func sitesFactory(t *testing.T) *SharedInformerFactory {
 	t.Helper()
 	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://memory", Transport: &http.Transport{}}, fixture.TestScheme(), Options{})
@@ -31,14 +32,14 @@ func sitesFactory(t *testing.T) *SharedInformerFactory {
 	return f
 }
 
-// exampleOf is an object of no content that says its kind.
+// exampleOf returns an empty object with its kind.
 func exampleOf(obj Object, kind schema.GroupVersionKind) Object {
 	obj.GetObjectKind().SetGroupVersionKind(kind)
 	return obj
 }
 
-// An informer by example is the informer of the example's type, and shows own
-// writes in whichever representation they were made.
+// ForObject returns the informer of the example's type, and shows own writes
+// made in any representation.
 func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 	f := sitesFactory(t)
 	named := metav1.ObjectMeta{Namespace: "prod", Name: "d", UID: "u"}
@@ -47,7 +48,7 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		like Object
-		same *core // the informer that the type has anyway
+		same *core // the informer of the type itself
 		obj  Object
 	}{
 		{"typed, built in", &corev1.Pod{}, For[*corev1.Pod](f).core, pod},
@@ -82,8 +83,8 @@ func TestForObject_OwnWritesAreShown_B11(t *testing.T) {
 	}
 }
 
-// What a scheme makes of a kind is an example, and the watch's objects are seen
-// as it.
+// An object made by the scheme is an example, and the watch's objects have its
+// type.
 func TestForObject_TakesWhatTheSchemeMakesOfAKind_B11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "c", UID: "u", ResourceVersion: "5"}, Data: map[string]string{"k": "v"}}

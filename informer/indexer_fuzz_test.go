@@ -20,7 +20,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// deltaOf carries o, or what can be known of it when it is spoiled.
+// deltaOf returns a delta with o, or with what is known of it if it is
+// undecodable.
 func deltaOf(o Object) store.Delta {
 	d := store.Delta{Key: KeyOf(o), UID: o.GetUID(), Version: fixture.VersionOf(o), Object: o}
 	if fixture.IsSpoiled(o) {
@@ -29,27 +30,27 @@ func deltaOf(o Object) store.Delta {
 	return d
 }
 
-// dull is the model: a server that remembers every state, watches and lists of
-// it that lag, own writes whose answers come late, and handlers that are slow.
+// dull is the model: a server that remembers every state, lagging watches and
+// lists, own writes with late answers, and slow handlers.
 type dull struct {
 	t       *testing.T
 	kind    []scopeModel
 	log     []state // by version - 1
 	uids    int
-	cursors []int // per scope, how much of the log its watch has brought
+	cursors []int // per scope, how much of the log its watch has delivered
 	answers []store.Observed
 	fifo    *store.DeltaFIFO
 	store   *store.Indexer
-	told    map[Key]Version // the newest version that the store was told of
+	told    map[Key]Version // newest version that the store received
 	readers []*slowReader
 	waits   []*wait
-	schema  int    // how often it has changed
-	behind  []bool // per scope, it has to be listed anew since
+	schema  int    // number of changes
+	behind  []bool // per scope, it must be relisted since then
 	trace   []string
 }
 
 type scopeModel struct {
-	label  string // empty: everything
+	label  string // empty: all
 	unsure bool   // the selector cannot be evaluated here
 }
 
@@ -57,7 +58,7 @@ func (s scopeModel) has(o Object) bool {
 	return o != nil && (s.label == "" || o.GetLabels()["label"] == s.label)
 }
 
-// state is what one write left of a key.
+// state is the result of one write of a key.
 type state struct {
 	key  Key
 	obj  Object // nil: deleted
@@ -69,7 +70,7 @@ type slowReader struct {
 	filter *store.ScopeSet
 	queue  waiting
 	every  bool
-	asks   bool // for what cannot be decoded
+	asks   bool // for undecodable objects
 	holds  map[Key]Object
 	bad    map[Key]*Undecodable
 	newest map[Key]Version
@@ -131,7 +132,7 @@ func (d *dull) note(format string, args ...any) {
 	d.trace = append(d.trace, fmt.Sprintf(format, args...))
 }
 
-// at is the state of key after n writes.
+// at returns the state of key after n writes.
 func (d *dull) at(key Key, n int) Object {
 	for i := n - 1; i >= 0; i-- {
 		if d.log[i].key == key {
@@ -141,7 +142,7 @@ func (d *dull) at(key Key, n int) Object {
 	return nil
 }
 
-// changeSchema changes what all objects look like, and no version.
+// changeSchema changes the content of all objects, but no version.
 func (d *dull) changeSchema() {
 	d.schema++
 	d.note("schema %d", d.schema)
@@ -158,7 +159,7 @@ func (d *dull) changeSchema() {
 	}
 }
 
-// dress gives o the look of the schema.
+// dress gives o the content of the present schema.
 func (d *dull) dress(o Object) {
 	if d.schema > 0 {
 		o.GetLabels()["schema"] = fmt.Sprint(" schema ", d.schema)
@@ -167,7 +168,7 @@ func (d *dull) dress(o Object) {
 
 func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool) {
 	now := d.at(key, len(d.log))
-	own = own && !spoil // who writes it could read the answer
+	own = own && !spoil // the writer could decode the answer
 	v := Version(len(d.log) + 1)
 	var s state
 	switch {
@@ -223,7 +224,7 @@ func (d *dull) answer(n int) {
 	d.answers = slices.Delete(d.answers, n, n+1)
 	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
-	if w.Version == 0 { // the model knows what the answer does not say
+	if w.Version == 0 { // the model knows what the answer omits
 		for i, s := range d.log {
 			if s.last != nil && s.last.GetUID() == w.UID {
 				d.told[w.Key] = max(d.told[w.Key], Version(i+1))
@@ -234,10 +235,10 @@ func (d *dull) answer(n int) {
 	d.tell(changes, err)
 }
 
-// watch brings one more write to a scope.
+// watch delivers one more write to a scope.
 func (d *dull) watch(id base.ScopeID) {
 	n := d.cursors[id]
-	if n == 0 { // it begins with a list, and that is consistent
+	if n == 0 { // it begins with a consistent list
 		d.relist(id, len(d.log), false)
 		return
 	}
@@ -269,7 +270,7 @@ func (d *dull) watch(id base.ScopeID) {
 	d.fifo.Push(delta)
 }
 
-// relist gives a scope the state after n writes; failing: half of it.
+// relist gives a scope the state after n writes; failing: only half of it.
 func (d *dull) relist(id base.ScopeID, n int, failing bool) {
 	if n = max(d.cursors[id], n); d.cursors[id] == 0 {
 		n = len(d.log)
@@ -278,7 +279,7 @@ func (d *dull) relist(id base.ScopeID, n int, failing bool) {
 		return
 	}
 	if d.behind[id] {
-		n = len(d.log) // what is compared by content is the newest state
+		n = len(d.log) // a comparison by content needs the newest state
 	}
 	d.note("scope %d: list at %d, failing %v, by content %v", id, n, failing, d.behind[id])
 	r := d.fifo.Replace(id)
@@ -312,7 +313,7 @@ func (d *dull) keys() map[Key]bool {
 	return keys
 }
 
-// dispatch applies the next batch and holds the store against the server.
+// dispatch applies the next batch and compares the store with the server.
 func (d *dull) dispatch() bool {
 	if !d.fifo.Waits() {
 		return false
@@ -348,7 +349,8 @@ func (d *dull) dispatch() bool {
 	return true
 }
 
-// stored is what the store holds of key, decodable or not, as filter sees it.
+// stored returns what the store has for key, decodable or not, as filter sees
+// it.
 func (d *dull) stored(key Key, filter *store.ScopeSet) Object {
 	obj, scopes, err := d.store.Get(key)
 	if !scopes.SeenBy(filter) {
@@ -389,7 +391,7 @@ func (d *dull) tell(changes []store.Change, err error) {
 	}
 }
 
-// read gives a handler its next events.
+// read passes the next events to a handler.
 func (d *dull) read(r *slowReader) bool {
 	events, _ := r.queue.take(nil)
 	for _, e := range events {
@@ -437,7 +439,7 @@ func (d *dull) read(r *slowReader) bool {
 	return len(events) > 0
 }
 
-// readUndecodable gives a handler that asks an object that cannot be decoded.
+// readUndecodable passes an undecodable object to a handler that wants it.
 func (d *dull) readUndecodable(r *slowReader, e Event[Object], held Object, bad *Undecodable) {
 	u := e.Undecodable
 	switch {
@@ -459,7 +461,7 @@ func (d *dull) wait(key Key) {
 	d.waits = append(d.waits, w)
 	d.store.WhenPassed(key, w.than, func() {
 		w.called++
-		// With several scopes, one may let go of a key before another holds it.
+		// With several scopes, one may release a key before another holds it.
 		if obj, _, _ := d.store.Get(key); obj != nil && fixture.VersionOf(obj) <= w.than && len(d.kind) == 1 {
 			d.failf("woken for %s above %d, but it is %s", key, w.than, fixture.Sketch(obj))
 		}
@@ -505,7 +507,7 @@ func (d *dull) step(op, arg byte) {
 	}
 }
 
-// settle lets everything arrive, and holds what is there against the server.
+// settle delivers everything, and compares the store with the server.
 func (d *dull) settle() {
 	d.note("settle")
 	for len(d.answers) > 0 {
@@ -548,8 +550,8 @@ func (d *dull) settle() {
 	}
 }
 
-// compareEnd holds what a handler has been told of key in the end against the
-// server. Of what cannot be decoded it may have the last state that could be.
+// compareEnd compares the last state of key that a handler received with the
+// server. For an undecodable one it may be the last decodable state.
 func (d *dull) compareEnd(r *slowReader, key Key, want Object) {
 	got, bad := r.holds[key], r.bad[key]
 	switch {
@@ -607,8 +609,8 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 	}
 }
 
-// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6 holds log, store and backlogs
-// together against the model.
+// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6 compares log, store and
+// backlogs together with the model.
 func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6(f *testing.F) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))

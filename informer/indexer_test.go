@@ -80,7 +80,7 @@ func TestIndexer_CountsTheBytesOfWhatItHolds(t *testing.T) {
 	}
 }
 
-// Readers must see each batch as a whole. Every batch replaces all objects.
+// Readers see each batch as a whole. Every batch replaces all objects.
 func TestIndexer_ReadersSeeWholeBatches_I3(t *testing.T) {
 	const objects, rounds = 64, 300
 	x := store.NewIndexer(fixture.ThingKind)
@@ -195,7 +195,7 @@ func TestIndexer_SeveralIndexValues(t *testing.T) {
 	want("b deleted", "[x]", "[]")
 }
 
-// toldOf is what a handler is told that does not ask for what cannot be decoded.
+// toldOf returns what a handler without Undecodable receives.
 func toldOf(changes []store.Change) []string {
 	level := newBacklog()
 	for _, c := range changes {
@@ -289,7 +289,7 @@ func BenchmarkIndexer(b *testing.B) {
 	})
 }
 
-// seenAs is a delta of named(name).
+// seenAs returns a delta of named(name).
 func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.Delta {
 	key := fixture.Named(name)
 	d := store.Delta{Type: typ, Key: key, UID: uid, Version: v}
@@ -299,7 +299,7 @@ func seenAs(typ store.DeltaType, name string, uid types.UID, v Version) store.De
 	return d
 }
 
-// sortedKeys are the keys of objects, sorted.
+// sortedKeys returns the keys of objects, sorted.
 func sortedKeys(objects []Object, err error) ([]Key, error) {
 	var keys []Key
 	for _, o := range objects {

@@ -27,8 +27,8 @@ type cmap = *corev1.ConfigMap
 
 var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// run starts an informer on s in the test's bubble, and returns it with what
-// stops it. The bubble then proves that no goroutine is left.
+// run starts an informer on s in the test's bubble. The bubble proves that no
+// goroutine is left after stop.
 func run(t *testing.T, s server, opts informer.Options) (i *informer.SharedInformer[cmap], stop func()) {
 	t.Helper()
 	opts.DetectMutations = informertest.NoMutations(t.Error)
@@ -44,7 +44,7 @@ func run(t *testing.T, s server, opts informer.Options) (i *informer.SharedInfor
 	})
 }
 
-// log collects events in words.
+// log records events as text.
 type log struct {
 	mu struct {
 		sync.Mutex
@@ -58,7 +58,7 @@ func (l *log) add(line string) {
 	l.mu.lines = append(l.mu.lines, line)
 }
 
-// take returns the lines since the last take, and forgets them.
+// take returns the lines since the last take.
 func (l *log) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +113,7 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 		defer stop()
 		lister := i.Lister()
 		<-i.Synced()
-		told := 0 // by the handler, read when all is at rest
+		told := 0 // by the handler, read when all is idle
 		join(t, i, func(e informer.Event[cmap]) {
 			told++
 			got, err := lister.Get(e.Key)
@@ -127,7 +127,7 @@ func TestInformer_StoreChangesBeforeHandlersAreTold_I2(t *testing.T) {
 		for n := range 50 {
 			s.put(fmt.Sprintf("k%d", n%5), fmt.Sprint(n))
 			if n%7 == 0 {
-				synctest.Wait() // else the store may be a deletion ahead of what is told
+				synctest.Wait() // else the store may be a deletion ahead of the handler
 				s.remove(fmt.Sprintf("k%d", n%5))
 			}
 			time.Sleep(time.Second)
@@ -277,8 +277,8 @@ func TestInformer_UnchangedObjectsAreNotDeliveredAgain_I6(t *testing.T) {
 		s.Cut(io.EOF)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		// The watch goes on from its own version; a relist happens only when
-		// that version is too old.
+		// The watch continues from its own version; it only relists if that
+		// version is too old.
 		s.Hold()
 		s.put("changed", "2")
 		s.Compact()
@@ -323,7 +323,7 @@ func TestInformer_OwnWriteIsReadAtOnceAndToldOnce_R4(t *testing.T) {
 		}
 		synctest.Wait()
 		s.Release()
-		s.Cut(io.EOF) // the watch catches up from its own version: the echoes
+		s.Cut(io.EOF) // the watch catches up from its own version: echoes
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		got := events.take()
@@ -440,7 +440,7 @@ func TestInformer_ReadsBeforeSyncSaySo(t *testing.T) {
 			t.Errorf("state = %v, want Forbidden with the server's words and the next try", state)
 		}
 		s.Fail(nil)
-		<-i.Synced() // it heals by itself
+		<-i.Synced() // it heals without help
 		synctest.Wait()
 		if got := i.Snapshot().Scopes[0]; got.State != informer.StateLive || got.Reason != "" {
 			t.Errorf("state after the right was granted = %v, want Live", got)

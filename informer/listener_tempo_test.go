@@ -69,7 +69,7 @@ func TestAgeOf_SurvivesTheWrappingClock(t *testing.T) {
 	}
 }
 
-// What a slow handler does is seen in its snapshot and said in the log.
+// A slow handler is visible in its snapshot and in the log.
 func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 	for _, every := range []bool{false, true} {
 		t.Run(fmt.Sprintf("every event %v", every), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestListener_SlowHandlerIsSeen_C1(t *testing.T) {
 				l := newListener(0, func(Event[Object]) { <-release }, HandlerOptions{Name: "mine", EveryEvent: every}, nil, log)
 				stop := listening(t, l)
 				defer stop()
-				time.Sleep(10 * time.Minute) // an idle handler costs nothing and says nothing
+				time.Sleep(10 * time.Minute) // an idle handler costs nothing and is not logged
 				l.push([]store.Change{became("a", "", "u@1")}, nil)
 				synctest.Wait()
 				time.Sleep(time.Second)

@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// listening runs l in the bubble, until the test's end.
+// listening runs l in the bubble until the test ends.
 func listening(t *testing.T, l *listener) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
@@ -97,7 +97,7 @@ func TestListener_PanicCostsOneEvent(t *testing.T) {
 	})
 }
 
-// A test's FailNow in a handler, for one.
+// For example a test's FailNow in a handler.
 func TestListener_HandlerThatEndsItsGoroutineLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newListener(0, func(Event[Object]) { runtime.Goexit() }, HandlerOptions{}, nil, logr.Discard())
@@ -120,7 +120,7 @@ func TestListener_NoCallBeginsAfterRemove(t *testing.T) {
 		var l *listener
 		l = newListener(0, func(Event[Object]) {
 			if calls++; calls == 2 {
-				r.Remove() // of itself
+				r.Remove() // itself
 				l.push([]store.Change{became("z", "", "z@9")}, nil)
 			}
 		}, HandlerOptions{}, nil, logr.Discard())

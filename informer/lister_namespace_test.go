@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// listed answers a streaming list of obj alone.
+// listed answers a streaming list with only obj.
 func listed(t *testing.T, kind string, obj Object) fixture.Answer {
 	t.Helper()
 	obj.GetObjectKind().SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
@@ -32,7 +32,7 @@ func listed(t *testing.T, kind string, obj Object) fixture.Answer {
 	return fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, obj), fixture.Wire(t, listwatch.FrameBookmark, end))
 }
 
-// refused holds that a read is a *NamespaceError whose text names the fix.
+// refused checks that a read is a *NamespaceError with the fix in its text.
 func refused(t *testing.T, what string, err error, fix string) {
 	t.Helper()
 	if _, ok := errors.AsType[*NamespaceError](err); !ok || apierrors.IsNotFound(err) || !strings.Contains(err.Error(), fix) {
@@ -83,7 +83,7 @@ func TestLister_ReadOfANamespacedKindWithoutNamespaceIsAnError_B10(t *testing.T)
 	})
 }
 
-// An informer that nobody shares knows as much, when its ListerWatcher does.
+// An informer made by New knows this too, if its ListerWatcher does.
 func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u", ResourceVersion: "5"}}
@@ -106,7 +106,8 @@ func TestLister_InformerOfItsOwnKnowsItsScope_B10(t *testing.T) {
 	})
 }
 
-// A reconciler that counts children before the first list would make them again.
+// A reconciler that counts children before the first list would create them
+// again.
 func TestLister_ReadBeforeTheFirstListIsAnError_B20(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	if err := x.AddIndex("label", byLabel); err != nil {

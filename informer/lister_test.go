@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// listerOf is a Lister of x that sees what s does.
+// listerOf returns a Lister of x with sight s.
 func listerOf(x *store.Indexer, s *sight) Lister[Object] {
 	var at atomic.Pointer[sight]
 	at.Store(s)

@@ -16,8 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
-// An informer that nobody shares, of a type that is not known at compile time,
-// shows own writes of that type and of another representation.
+// An informer made by New for a type that is not known at compile time shows
+// own writes of that type and of another representation.
 func TestNewForObject_OwnWritesAreShown_B11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := informertest.NewServer[informer.Object]()

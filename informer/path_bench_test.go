@@ -15,15 +15,15 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// What each hop costs an update, alone and warm; hack/bench has the whole path
-// beside the peers'.
+// The cost of each step for an update, alone and warm; hack/bench compares the
+// whole path with other libraries.
 
 const (
 	benchKeys  = 20_000
 	benchBatch = 256
 )
 
-// benchStore is an Indexer of benchKeys objects with an index beside the
+// benchStore returns an Indexer of benchKeys objects with an index besides the
 // namespaces, and the deltas of the next update of each.
 func benchStore(b *testing.B) (f *store.DeltaFIFO, x *store.Indexer, next func(i int, v Version) store.Delta) {
 	x = store.NewIndexer(fixture.ThingKind)
@@ -56,8 +56,8 @@ func benchStore(b *testing.B) (f *store.DeltaFIFO, x *store.Indexer, next func(i
 	return f, x, next
 }
 
-// BenchmarkPath_DeltaFIFO pushes and pops updates, as many at a time as wait for
-// a dispatch that keeps pace.
+// BenchmarkPath_DeltaFIFO pushes and pops updates, in batches of the size that
+// waits for a dispatch that keeps up.
 func BenchmarkPath_DeltaFIFO(b *testing.B) {
 	f, _, next := benchStore(b)
 	ctx := context.Background()
@@ -92,7 +92,8 @@ func BenchmarkPath_Indexer(b *testing.B) {
 	}
 }
 
-// BenchmarkPath_Waiting gives a handler changes and takes its events.
+// BenchmarkPath_Waiting passes changes to a handler's backlog and takes its
+// events.
 func BenchmarkPath_Waiting(b *testing.B) {
 	_, x, next := benchStore(b)
 	var changes []store.Change
@@ -117,7 +118,7 @@ func BenchmarkPath_Waiting(b *testing.B) {
 			n := 0
 			for b.Loop() {
 				c := &changes[n%len(changes)]
-				c.NewUID = "other" // an update to the same object is no news
+				c.NewUID = "other" // an update to the same object is ignored
 				kind.waiting.push(*c, nil, false)
 				if n++; n%benchBatch == 0 {
 					for kind.waiting.len() > 0 {

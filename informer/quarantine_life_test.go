@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// A scope with undecodable objects says so, works on, and is Live when they
-// have healed.
+// A scope with undecodable objects reports them, keeps working, and is Live
+// when they have healed.
 func TestInformer_ScopeWithUndecodableObjectsSaysSo_I9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// story is the life of key a in a store, told step by step: "u@1" is a version
-// that can be decoded, "!u@2" one that cannot, "" an end.
+// story plays the life of key a in a store: "u@1" is a decodable version,
+// "!u@2" an undecodable one, "" an end.
 func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.Change) {
 	t.Helper()
 	x = store.NewIndexer(fixture.ThingKind)
@@ -45,7 +45,7 @@ func story(t *testing.T, steps ...string) (x *store.Indexer, changes [][]store.C
 	return x, changes
 }
 
-// tellUndecodable is tell with what is known of the undecodable.
+// tellUndecodable is tell with the undecodable objects.
 func tellUndecodable(events []Event[Object]) []string {
 	out := tell(events)
 	for i, e := range events {
@@ -59,15 +59,15 @@ func tellUndecodable(events []Event[Object]) []string {
 	return out
 }
 
-// What a handler that asks is told of a key in quarantine, as things happen and
-// merged; and that another handler is told of none of it.
+// What a handler with Undecodable receives for a key in quarantine, event by
+// event and merged, and that other handlers receive none of it.
 func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 	tests := []struct {
 		name  string
 		steps []string
-		want  []string // as things happen
+		want  []string // event by event
 		level []string // merged from the end of the first step
-		deaf  []string // who does not ask, as things happen
+		deaf  []string // without Undecodable, event by event
 	}{
 		{"turns undecodable", []string{"u@1", "!u@2"},
 			[]string{"added a to u@1", "undecodable a from u@1 bad u@2"},
@@ -155,7 +155,7 @@ func TestBacklog_TellsWhoAsksOfTheUndecodable_I8(t *testing.T) {
 	}
 }
 
-// Above the bound, undecodable versions of a key merge as updates do.
+// Above the bound, undecodable versions of a key merge like updates.
 func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 	const below = 200
 	s := newEventStream(HandlerOptions{BacklogBytes: below * store.EventBytes, Undecodable: true})
@@ -178,7 +178,7 @@ func TestEventStream_MergesUndecodableVersionsInABacklog(t *testing.T) {
 	}
 }
 
-// Who looks through another filter sees the undecodable come and go by that.
+// With another filter, undecodable objects appear and disappear by that filter.
 func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 	for name, steps := range map[string][]string{
 		"known before":  {"u@1", "!u@2"},
@@ -208,7 +208,7 @@ func TestIndexer_UndecodableComesAndGoesWithTheSight_I8(t *testing.T) {
 	}
 }
 
-// A listing has what its scopes hold, sorted, and is one moment.
+// Undecodable lists what the scopes hold, sorted, at one moment.
 func TestLister_ListsTheQuarantine_I8(t *testing.T) {
 	x := store.NewIndexer(fixture.ThingKind)
 	bad := func(scope base.ScopeID, name string, v Version) store.Delta {

@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
-// moody is a transform that refuses objects while told to, after it has spoiled
-// them, and counts its calls.
+// moody is a transform that modifies and then refuses objects while enabled,
+// and counts its calls.
 type moody struct {
 	refuses, panics atomic.Bool
 	calls           atomic.Int64
@@ -60,7 +60,7 @@ func refusing(t *testing.T, s server, m *moody) *informer.SharedInformer[cmap] {
 
 func keyOf(name string) informer.Key { return informer.Key{Namespace: "ns", Name: name} }
 
-// listedAs are the objects that lists have.
+// listedAs returns the objects in lists.
 func listedAs(i *informer.SharedInformer[cmap]) (all []string) {
 	for cm := range i.Lister().All() {
 		all = append(all, cm.Name+"="+cm.Data["v"])
@@ -69,8 +69,8 @@ func listedAs(i *informer.SharedInformer[cmap]) (all []string) {
 	return all
 }
 
-// The last state that the transform has accepted stays in lists, marked, and the
-// newest follows without another version.
+// The last accepted state stays in lists, marked, and the newest follows
+// without another version.
 func TestInformer_TransformThatFailsOnceHidesNothing_B9(t *testing.T) {
 	for name, panics := range map[string]bool{"error": false, "panic": true} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +138,8 @@ func TestInformer_TransformThatFailsOnceHidesNothing_B9(t *testing.T) {
 	}
 }
 
-// What comes while an object is refused is not taken back by a later acceptance.
+// A version that arrives while an object is refused is not undone by a later
+// acceptance.
 func TestInformer_LateAcceptanceTakesNothingBack_B9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := newServer(), &moody{}
@@ -164,7 +165,7 @@ func TestInformer_LateAcceptanceTakesNothingBack_B9(t *testing.T) {
 	})
 }
 
-// Tries are bounded in number, whatever their object.
+// The number of retries is bounded.
 func TestInformer_RefusedObjectIsTriedAgainWithBackoff_B9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := newServer(), &moody{}
@@ -194,7 +195,7 @@ func TestInformer_RefusedObjectIsTriedAgainWithBackoff_B9(t *testing.T) {
 	})
 }
 
-// An own write that the transform refuses is not passed over in silence.
+// An own write that the transform refuses is reported.
 func TestInformer_OwnWriteThatTheTransformRefuses_B9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, m := newServer(), &moody{}

@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
-// Misuse of a representation names the function to use.
+// Misuse of a representation is an error with the function to use.
 func TestRepresentation_MisuseSaysWhatToDo(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	none := schema.GroupVersionKind{Group: "example.com", Version: "v1"}
@@ -45,7 +45,7 @@ func TestRepresentation_MisuseSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// One kind has one informer per representation, whoever asks by whichever name.
+// One kind has one informer per representation, however it is requested.
 func TestRepresentation_OneInformerPerKindAndRepresentation(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	if first, second := ForKind(f, fixture.SiteKind), ForKind(f, fixture.SiteKind); first.core != second.core {
@@ -66,8 +66,8 @@ func TestRepresentation_OneInformerPerKindAndRepresentation(t *testing.T) {
 	}
 }
 
-// The server is asked for the metadata alone; what refuses that is asked for
-// all, and its answer read as well.
+// Only metadata is requested; a server that rejects that gets a request for
+// whole objects, whose answer is used too.
 func TestRepresentation_ServerThatCannotGiveMetadataAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var accepts []string
@@ -97,7 +97,7 @@ func TestRepresentation_ServerThatCannotGiveMetadataAlone(t *testing.T) {
 	})
 }
 
-// An informer of a resource learns the kind by discovery.
+// An informer of a resource obtains the kind by discovery.
 func TestRepresentation_KindOfAResourceIsLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := `{"kind":"SiteList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"9"},"items":[` + fixture.JSONSite("a", "{}") + `]}`
@@ -127,8 +127,8 @@ func TestRepresentation_KindOfAResourceIsLearned(t *testing.T) {
 	})
 }
 
-// An own write in any representation is seen in all, and shares nothing with
-// the writer's object.
+// An own write in any representation is visible in all, and shares no memory
+// with the writer's object.
 func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 	f, _ := factoryOn(t, nil, Options{})
 	typed, untyped, metadata := For[*appsv1.Deployment](f), ForKind(f, fixture.DeploymentKind), ForMetadata(f, fixture.DeploymentKind)
@@ -171,7 +171,7 @@ func TestRepresentation_OwnWritesReachAll_R4(t *testing.T) {
 			t.Errorf("after %T: the spec is lost: %v", obj, b.Object)
 		}
 	}
-	// The metadata alone does not make an object; the watch will bring it.
+	// Metadata alone is not enough for an object; the watch will deliver it.
 	only := base.MetadataOf(written("7"), fixture.DeploymentKind)
 	f.Observe(Written{Kind: fixture.DeploymentKind, Effect: Stored, Key: key, UID: "u", Version: 7, Object: only})
 	if got, err := typed.Lister().Get(key); err != nil || got.ResourceVersion != "6" {

@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/crdfixture"
 )
 
-// wheelCRD is the definition of a Wheel, whose teeth have this schema.
+// wheelCRD defines a kind Wheel with teeth of this schema.
 func wheelCRD(teeth map[string]any) runtime.Object {
 	return crdfixture.New(schema.GroupVersionKind{Group: "schema.flyball.dev", Version: "v1", Kind: "Wheel"}, map[string]any{"teeth": teeth}, nil)
 }
@@ -64,7 +64,7 @@ var _ = Describe("A changed schema", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(after.ResourceVersion).To(Equal(before.ResourceVersion), "this spec is about objects that change without a version")
 		Expect(wheels.Snapshot().Scopes[0].Relists).To(Or(
-			HaveKeyWithValue("expired", 1), // the server forgets the history of a kind with its schema
+			HaveKeyWithValue("expired", 1), // the server drops the history of a kind with its schema
 			HaveKeyWithValue("schema changed", 1)))
 		Expect(maps.Snapshot().Scopes[0].Relists).To(BeEmpty(), "other kinds are not listed anew")
 	})

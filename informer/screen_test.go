@@ -25,7 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// lines are what is logged or told, in order.
+// lines are logged or received lines, in order.
 type lines struct {
 	sync.Mutex
 	all []string
@@ -55,13 +55,13 @@ func (l *lines) String() string {
 	return strings.Join(l.all, ", ")
 }
 
-// logTo is opts with a logger that writes into l.
+// logTo returns opts with a logger that writes into l.
 func logTo(l *lines, opts Options) Options {
 	opts.Logger = funcr.New(func(_, args string) { l.add(args) }, funcr.Options{})
 	return opts
 }
 
-// toldTo has a handler of i write down what it is told.
+// toldTo records what a handler of i receives.
 func toldTo[T Object](t *testing.T, i *SharedInformer[T]) *lines {
 	t.Helper()
 	l := &lines{}
@@ -72,7 +72,7 @@ func toldTo[T Object](t *testing.T, i *SharedInformer[T]) *lines {
 	return l
 }
 
-// keysOf are what a Lister yields, with versions.
+// keysOf returns what a Lister yields, with versions.
 func keysOf[T Object](i *SharedInformer[T]) string {
 	var out []string
 	for obj := range i.Lister().All() {
@@ -99,7 +99,8 @@ func jsonEvent(typ, apiVersion, kind, name, version, rest string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"apiVersion":%q,"kind":%q,"metadata":{"namespace":"prod","name":%q,"uid":%q,"resourceVersion":%q}%s}}`, typ, apiVersion, kind, name, "u-"+name, version, rest)
 }
 
-// What is of another kind or apiVersion says nothing of the object of its name.
+// An object of another kind or apiVersion does not affect the object of its
+// name.
 func TestInformer_EventOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	healthy, other := fixture.ConfigMap("a", "5"), fixture.ConfigMap("b", "8")
 	secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: *healthy.ObjectMeta.DeepCopy()}
@@ -194,8 +195,8 @@ func TestInformer_ListItemOfAnotherKindHarmsNoObject_B7(t *testing.T) {
 	})
 }
 
-// What is outside of the scope is not taken, whatever the transform makes of it,
-// and what no longer matches leaves.
+// An object outside the scope is dropped, whatever the transform makes of it,
+// and one that no longer matches leaves.
 func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		object := func(namespace, name, version, app string) *corev1.ConfigMap {
@@ -241,7 +242,7 @@ func TestInformer_ObjectOutOfScopeIsNotTaken_B8(t *testing.T) {
 	})
 }
 
-// Without selectors, the namespace alone decides.
+// Without selectors, only the namespace decides.
 func TestInformer_ObjectOfAnotherNamespaceIsNotTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		in := func(namespace, version string) *corev1.ConfigMap {
@@ -288,7 +289,7 @@ func TestInformer_ObjectWithANamespaceOfAClusterScopedKindIsNotTaken_B8(t *testi
 	})
 }
 
-// Some aggregated APIs give their objects no UID. They are objects all the same.
+// Some aggregated APIs give their objects no UID. They are accepted.
 func TestInformer_ObjectWithoutUIDIsTaken_B8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.Wire(t, listwatch.FrameAdded, fixture.ConfigMap("a", "5")), fixture.WireBookmark(t, "6", true), fixture.Wire(t, listwatch.FrameModified, fixture.ConfigMap("a", "7")))), Options{})

@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// BenchmarkStream_Relists is what a handler of every event that stands still
-// costs while its kind is listed again and again with nothing changed.
+// BenchmarkStream_Relists measures a blocked EveryEvent handler while its kind
+// is relisted repeatedly without changes.
 func BenchmarkStream_Relists(b *testing.B) {
 	const objects = 10_000
 	for _, relists := range []int{1, 10, 100} {

@@ -26,8 +26,8 @@ func updatesOf(n int) (changes []store.Change, want []string) {
 	return changes, want
 }
 
-// Handlers that see the same of a batch have its events in common, and each is
-// where it is for itself.
+// Handlers with the same view of a batch share its events, each with its own
+// position.
 func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
 	changes, want := updatesOf(3*partEvents + 1)
 	shared := share(changes, 3, 0)
@@ -35,7 +35,7 @@ func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
 	for i := range streams {
 		streams[i] = newEventStream(HandlerOptions{})
 		streams[i].clock(uint32(10 * i))
-		c := shared.events(store.ScopesOf(0), false, false) // of another handle, hence another set of the same scopes
+		c := shared.events(store.ScopesOf(0), false, false) // of another handle, hence a different set with the same scopes
 		if c == nil || !streams[i].join(c) {
 			t.Fatal("the events of a whole batch are not shared")
 		}
@@ -68,7 +68,7 @@ func TestEventStream_HandlersShareTheEventsOfABatch(t *testing.T) {
 	}
 }
 
-// Whoever sees something else, or may have to merge, has events of its own.
+// A handler with another view, or that may have to merge, has its own events.
 func TestEventStream_SharesOnlyWhatIsTheSame(t *testing.T) {
 	changes, want := updatesOf(sharedFrom)
 	shared := share(changes, 2, 0)
@@ -125,14 +125,14 @@ func TestEventStream_SharedEventsAreMadeOnceForAllHandlers(t *testing.T) {
 				}
 			}
 		})
-		// Two for a part, for which the first grows; some for all parts.
+		// Two per part, where the first grows; a few for all parts.
 		if most := float64(2*store.BatchLimit/partEvents + 16); got > most {
 			t.Errorf("%d handlers: %.0f allocations for %d events, want at most %.0f whatever the number of handlers", handlers, got, store.BatchLimit, most)
 		}
 	}
 }
 
-// A lone handler that keeps up costs no memory per event.
+// A single handler that keeps up allocates nothing per event.
 func TestEventStream_ReusesThePartOfAHandlerThatKeepsUp(t *testing.T) {
 	changes, _ := updatesOf(partEvents)
 	s := newEventStream(HandlerOptions{})
@@ -173,7 +173,7 @@ func TestListener_BacklogCountsWhatIsTakenAndNotYetGiven(t *testing.T) {
 	})
 }
 
-// Each field of an event reaches who handles it as its own type.
+// Each field of an event reaches a typed handler.
 func TestEventAs_LosesNothing(t *testing.T) {
 	var e Event[Object]
 	v := reflect.ValueOf(&e).Elem()

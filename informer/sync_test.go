@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// The wait for sync says where everything stands, whether it succeeds or not.
+// The wait for sync returns the states, whether it succeeds or not.
 func TestInformer_WaitForSyncReturnsTheStates_I9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -54,7 +54,7 @@ func TestInformer_WaitForSyncReturnsTheStates_I9(t *testing.T) {
 	})
 }
 
-// A wait that nobody would end otherwise ends with the run.
+// A wait that nothing else would end ends with the run.
 func TestInformer_WaitForSyncEndsWithTheRun_I9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

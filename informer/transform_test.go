@@ -20,8 +20,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// A transform that is given an object again is given what the server sent, in
-// either encoding and from lists and watches, though it has changed the one before.
+// A retried transform receives what the server sent, in either encoding and
+// from lists and watches, although it has modified the previous object.
 func TestInformer_TransformIsGivenWhatTheServerSent_B9(t *testing.T) {
 	in := func(name, version string) *corev1.ConfigMap {
 		cm := fixture.ConfigMap(name, version)
@@ -67,8 +67,8 @@ func TestInformer_TransformIsGivenWhatTheServerSent_B9(t *testing.T) {
 	}
 }
 
-// What a server has sent is decoded again for the next try, so that no object needs a
-// copy before the transform is called.
+// A retry decodes the server's bytes again, so that no object is copied before
+// the transform is called.
 func TestTransform_NeedsNoCopyOfWhatAServerSent_B9(t *testing.T) {
 	f, err := NewSharedInformerFactory(&rest.Config{Host: "http://127.0.0.1:1"}, clientscheme.Scheme, Options{})
 	if err != nil {

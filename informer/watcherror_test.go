@@ -74,7 +74,7 @@ func TestInformer_EndedWhenItsRunHas(t *testing.T) {
 	})
 }
 
-// A server that says that it knows no streaming lists is not asked for one.
+// A server that reports no support for streaming lists is not asked for one.
 type pagedServer struct {
 	*informertest.Server[cmap]
 	streams *int

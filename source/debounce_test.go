@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
 
-// told is a source that says what a test has it say.
+// told is a source controlled by the test.
 type told struct {
 	said   chan func(add func(string, source.Cause))
 	synced chan struct{}
@@ -46,12 +46,12 @@ func (s *told) Run(ctx context.Context, add func(string, source.Cause)) error {
 func (s *told) Synced() <-chan struct{} { return s.synced }
 func (s *told) String() string          { return "told" }
 
-// name has the source name key.
+// name makes the source add key.
 func (s *told) name(key string, cause source.Cause) {
 	s.said <- func(add func(string, source.Cause)) { add(key, cause) }
 }
 
-// clock notes when each key is added.
+// clock records when each key is added.
 type clock struct {
 	mu struct {
 		sync.Mutex
@@ -120,7 +120,8 @@ func TestDebounce_NoKeyWaitsLongerThanTheLongestWait_W10(t *testing.T) {
 			time.Sleep(500 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
-		// Named at 0, added at 3 s; named at 3 s or 3.5 s, added three seconds later; then silence.
+		// Named at 0, added at 3 s; named at 3 s or 3.5 s, added three seconds
+		// later; then silence.
 		got := at.of("noisy")
 		if len(got) != 3 || got[0] != 3*time.Second || got[1] > 6500*time.Millisecond || got[2] != 8500*time.Millisecond {
 			t.Errorf("a key that is named twice a second was added at %v, want every three seconds and a second after the end", got)
@@ -233,7 +234,7 @@ func TestDebounce_CauseIsThatOfAllThatWasHeldBack(t *testing.T) {
 	}
 }
 
-// causes is a source that names the key a, for each of the causes sent.
+// causes is a source that adds the key a for each cause sent.
 type causes chan source.Cause
 
 func (s causes) Run(ctx context.Context, add func(source.Key, source.Cause)) error {

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
 
-// collector takes what a source adds.
+// collector receives what a source adds.
 type collector struct {
 	mu struct {
 		sync.Mutex
@@ -40,8 +40,8 @@ func (c *collector) add(key string, cause source.Cause) {
 	c.mu.causes = append(c.mu.causes, cause)
 }
 
-// take returns the keys that were added since the last take, joined by blanks, and
-// the last cause.
+// take returns the keys added since the last take, separated by spaces, and the
+// last cause.
 func (c *collector) take() (string, source.Cause) {
 	synctest.Wait()
 	c.mu.Lock()
@@ -192,7 +192,8 @@ func TestOwned_AddsTheOldAndTheNewOwner(t *testing.T) {
 				d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: by, Controller: &yes}}
 			}
 		}
-		// An informer that New made has no discovery: both keys of an owner are named.
+		// An informer made by New has no discovery: both possible keys of an
+		// owner are added.
 		follow(t, source.Owned(i, i, source.SpecChanged), c.addKey)
 		s.Write(deployment("d", owned("old")))
 		if keys, _ := c.take(); !strings.Contains(keys, "old") {
@@ -277,7 +278,7 @@ func TestKind_KeepsTheContract(t *testing.T) {
 	})
 }
 
-// running is a source that runs its informer too.
+// running is a source that also runs its informer.
 type running struct {
 	source.Source[source.Key]
 	informer *informer.SharedInformer[*appsv1.Deployment]
@@ -335,8 +336,8 @@ func TestKind_ManyKeysOfOneEventAreAddedOnce(t *testing.T) {
 	})
 }
 
-// A released informer brings nothing any more: who waits for its sync is told,
-// and who has had it ends.
+// A released informer delivers nothing any more: a wait for its sync fails, and
+// a synced source ends.
 func TestKind_EndsWithTheHandleOfItsInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c collector

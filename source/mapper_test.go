@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// websites are owners as discovery knows them.
+// websites are owners as known by discovery.
 type websites struct{ namespaced, known bool }
 
 func (websites) Kind() schema.GroupVersionKind {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// FuzzPending holds pending against every word that was said, looked through from the
-// start. An operation is two bytes: how long after the one before, and which key is
-// named, or what is due taken.
+// FuzzPending compares pending with a search through all additions. An
+// operation is two bytes: the time since the previous one, and which key is
+// added, or that due keys are taken.
 func FuzzPending(f *testing.F) {
 	f.Add([]byte{0, 1, 5, 1, 5, 2, 9, 1, 200, 255})
 	f.Add([]byte{0, 1, 9, 1, 9, 1, 9, 1, 9, 1, 0, 255, 9, 1, 30, 255})

@@ -19,7 +19,7 @@ import (
 
 type event = informer.Event[informer.Object]
 
-// deployment of generation 1 with changes.
+// deployment returns a Deployment of generation 1 with changes.
 func deployment(changes ...func(*appsv1.Deployment)) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "prod", Name: "a", UID: "1", Generation: 1,
@@ -58,7 +58,7 @@ func resync() event {
 	return event{Type: informer.Updated, Old: deployment(), New: deployment(), Resync: true}
 }
 
-// healed is an update after versions that could not be decoded.
+// healed is an update after undecodable versions.
 func healed() event {
 	return event{Type: informer.Updated, Old: deployment(), New: deployment(), Healed: true}
 }
@@ -163,8 +163,8 @@ func TestPredicate_PassesWhereItCannotSee(t *testing.T) {
 	}
 }
 
-// No tree of interests, functions, And, Or and Not, however odd, drops what must not
-// be lost.
+// No combination of interests, functions, And, Or and Not drops an event that
+// must not be lost.
 func TestPredicate_NoCompositionDropsADeletion_R1(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	vital := []event{

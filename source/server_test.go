@@ -30,7 +30,7 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 	return d
 }
 
-// watch is a running informer of s; it ends with the test.
+// watch returns a running informer of s, which ends with the test.
 func watch(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
 	t.Helper()
 	i := newInformer(t, s)

@@ -15,15 +15,15 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// A version that cannot be decoded wakes whoever its object wakes, by what is
-// known of it.
+// An undecodable version adds the same keys as its object, by what is known of
+// it.
 func TestKind_AddsTheKeysOfTheUndecodable_I8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var self, owner, mapped, mine, others collector
 		s := newServer()
 		i := watch(t, s)
 		follow(t, source.Kind(i, source.Self, source.SpecChanged), self.addKey)
-		follow(t, source.Owned(i, i), owner.addKey) // both keys: where its kind lives is not known
+		follow(t, source.Owned(i, i), owner.addKey) // both keys: its kind's scope is unknown
 		follow(t, source.Mapped(i, labelKeys), mapped.add)
 		of := func(label string) source.Predicate {
 			return source.Where(func(d *appsv1.Deployment) bool { return d.Labels["for"] == label })

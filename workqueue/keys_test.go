@@ -60,7 +60,7 @@ func TestKeys_BodyIsTheHold_W2(t *testing.T) {
 	}
 }
 
-// A body that calls Done by itself gives its hold away; the loop must not end the hold that another worker has by then.
+// If a body calls Done itself it ends its hold; the loop must not end the hold of another worker.
 func TestKeys_EndsOnlyItsOwnHold_W2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue()
@@ -115,7 +115,7 @@ func TestQueue_UncomparableKeyLeavesTheQueueUsable(t *testing.T) {
 		"AddAfter": func(key any) { q.AddAfter(key, time.Hour) },
 	} {
 		func() {
-			defer func() { _ = recover() }() // as a map panics with such a key
+			defer func() { _ = recover() }() // a map too panics with such a key
 			call([]int{1})
 		}()
 		if got := q.Len(); got != 1 {
@@ -152,8 +152,8 @@ func TestQueue_StrayDoneIsIgnored(t *testing.T) {
 	})
 }
 
-// Producers raise a key's version and then add it; workers note the version they see. At the end every key must have been seen
-// at its last version, and never by two workers at once.
+// Producers increase a key's version and then add it; workers record the version they see. At the end every key must have
+// been seen at its last version, and never by two workers at once.
 func TestQueue_NothingIsLostUnderLoad_W4(t *testing.T) {
 	const keys, producers, workers, rounds = 64, 8, 8, 3000
 	q := workqueue.New[int](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Microsecond, Max: time.Millisecond}})

@@ -134,7 +134,7 @@ func TestLongest_WaitsForTheMostPatient_W7(t *testing.T) {
 	}
 }
 
-// A limiter may use the queue it limits: it is called outside the lock.
+// A limiter may use its queue: it is called outside the lock.
 func TestQueue_LimiterIsCalledOutsideTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &nosy{}

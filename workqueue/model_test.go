@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// model is the dull twin of state: maps and slices, searched from end to end.
+// model is a simple model of state: maps and slices with linear searches.
 type model struct {
 	dirty, held map[int]bool
 	failures    map[int]int
@@ -31,7 +31,7 @@ func newModel(fair bool) *model {
 	}
 }
 
-// wish is what an add of key asks for.
+// wish returns the parameters of an add of key.
 func (m *model) wish(key int, priority int8) wish {
 	w := wish{priority: priority}
 	if m.fair && key%5 > 0 {
@@ -45,7 +45,7 @@ func (m *model) waits(key int) bool {
 	return m.dirty[key] || delayed
 }
 
-// grant is told before the key is made dirty or given a deadline.
+// grant is called before the key becomes dirty or gets a deadline.
 func (m *model) grant(key int, w wish) {
 	old := m.priority[key]
 	switch {
@@ -112,7 +112,7 @@ func (m *model) delay(key int, due int64) {
 	}
 }
 
-// promoted returns the keys due at now in the order of their deadlines. Tests give each key a deadline of its own.
+// promoted returns the keys due at now, by deadline. Deadlines in tests are distinct.
 func (m *model) promote(now int64) {
 	var keys []int
 	for key, due := range m.due {
@@ -205,7 +205,7 @@ func walk(t *testing.T, s *state[int], l list) (keys []int) {
 	return keys
 }
 
-// checkMemory holds the heap to its order and the slab to its bounds (W9).
+// checkMemory checks the order of the heap and the limits of the slab (W9).
 func checkMemory(t *testing.T, s *state[int]) {
 	t.Helper()
 	for i, due := range s.dues {
@@ -243,7 +243,7 @@ var hashes = []func(int) uint32{
 	func(int) uint32 { return math.MaxUint32 },
 }
 
-// FuzzState drives state and model by the same calls. An operation is two bytes: what, and which key.
+// FuzzState applies the same calls to state and model. An operation is two bytes: the call and the key.
 func FuzzState(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 1, 0, 0, 1, 2, 0})
 	f.Add([]byte{1, 0, 1, 3, 1, 4, 9, 7, 1, 5, 0, 6, 1, 8, 0, 1, 0})
@@ -268,7 +268,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// step makes one call of both. Deadlines are multiples of 1000 and the key added, so no two keys share one.
+// step makes one call of both. Deadlines are multiples of 1000 plus the key, so no two keys share one.
 func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte, arg, burst int, now int64) {
 	key := arg % 16
 	priority := int8(arg/16%4-2) * 50
@@ -323,7 +323,7 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 		delay(s, m, hash, key, m.wish(key, priority), due, now)
 	case 14:
 		s.arranged()
-	case 15: // a worker asks to see its key again
+	case 15: // a worker requeues its key
 		w := m.wish(key, 0)
 		w.keep = true
 		delay(s, m, hash, key, w, due, now)
@@ -364,7 +364,7 @@ func take(t *testing.T, s *state[int], m *model, now int64) (int, bool) {
 	return key, ok
 }
 
-// FuzzDelays holds the heap against a sorted list.
+// FuzzDelays compares the heap with a sorted list.
 func FuzzDelays(f *testing.F) {
 	f.Add([]byte{5, 4, 3, 2, 1, 200, 9, 9, 130})
 	f.Fuzz(func(t *testing.T, ops []byte) {

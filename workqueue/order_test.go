@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// turns is the dull twin of order: maps and slices, searched from end to end. It also watches how long each key waits and holds
-// that against the bound of W8.
+// turns is a simple model of order: maps and slices with linear searches. It also compares how long each key waits with the
+// bound of W8.
 type turns struct {
 	lines  map[int8]map[string][]int
 	rings  map[int8][]string
@@ -21,7 +21,7 @@ type turns struct {
 	waits  map[int]*wait
 }
 
-// wait is what a ready key has seen since it became so, or since its priority was raised.
+// wait counts what a ready key has seen since it became ready or was raised.
 type wait struct {
 	priority int8
 	place    int // in its line
@@ -30,7 +30,7 @@ type wait struct {
 	levels   int // the most priorities
 }
 
-// bound is W8's: how many hand-outs of others may pass.
+// bound is that of W8: how many hand-outs of others may pass.
 func (w *wait) bound() int {
 	if w.levels == 1 {
 		return w.place*w.flows - 1
@@ -66,7 +66,7 @@ func (q *turns) remove(key int, flow string, p int8) {
 	delete(q.waits, key)
 }
 
-// look notes how many lines and priorities there are.
+// look records how many lines and priorities there are.
 func (q *turns) look() {
 	levels := len(q.priorities())
 	for _, w := range q.waits {
@@ -75,7 +75,7 @@ func (q *turns) look() {
 	}
 }
 
-// priorities with ready keys, highest first.
+// priorities returns the priorities with ready keys, highest first.
 func (q *turns) priorities() (all []int8) {
 	for p, ring := range q.rings {
 		if len(ring) > 0 {
@@ -101,7 +101,7 @@ func (q *turns) next() (key int, flow string, p int8, ok bool) {
 	return q.lines[p][flow][0], flow, p, true
 }
 
-// turn takes the next key out.
+// turn removes the next key.
 func (q *turns) turn() (int, bool) {
 	key, flow, p, ok := q.next()
 	if !ok {
@@ -133,7 +133,7 @@ func (q *turns) take(t *testing.T) (int, bool) {
 	return key, true
 }
 
-// inOrder are the keys as they are taken if nothing comes in between.
+// inOrder returns the keys in the order in which they are taken if nothing else is added.
 func (q *turns) inOrder() (keys []int) {
 	c := &turns{lines: map[int8]map[string][]int{}, rings: maps.Clone(q.rings), served: maps.Clone(q.served), handed: q.handed}
 	for p, lines := range q.lines {
@@ -201,7 +201,7 @@ func checkFlows(t *testing.T, s *state[int]) {
 }
 
 // TestOrder_NoKeyIsOvertakenForEver_W8 floods every priority and flow at once and never lets the queue run empty: the model
-// holds each hand-out against the bound.
+// compares each hand-out with the bound.
 func TestOrder_NoKeyIsOvertakenForEver_W8(t *testing.T) {
 	for seed := range uint64(16) {
 		random := rand.New(rand.NewPCG(seed, 8))
@@ -210,7 +210,7 @@ func TestOrder_NoKeyIsOvertakenForEver_W8(t *testing.T) {
 		rare := 0
 		for now := range int64(2000) {
 			for range 1 + random.IntN(2) {
-				// The higher the priority the more of its keys, and some are raised.
+				// Higher priorities have more keys, and some keys are raised.
 				p := int8(priorities - 1 - int(random.ExpFloat64()*2)%priorities)
 				add(s, m, hashes[0], random.IntN(1000), p, now)
 			}
@@ -227,7 +227,7 @@ func TestOrder_NoKeyIsOvertakenForEver_W8(t *testing.T) {
 	}
 }
 
-// The bound is reached: it promises no more than is kept.
+// The bound is reached: it is tight.
 func TestOrder_LowestPriorityHasItsShare_W8(t *testing.T) {
 	s, m := &state[int]{}, newModel(false)
 	add(s, m, hashes[0], 1, -100, 0)

@@ -16,13 +16,13 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// namespaceOf is the part of a key before its slash.
+// namespaceOf returns the part of a key before its slash.
 func namespaceOf(key string) string {
 	namespace, _, _ := strings.Cut(key, "/")
 	return namespace
 }
 
-// wantOrder takes and does all that is ready.
+// wantOrder takes and completes all ready keys.
 func wantOrder(t *testing.T, q *workqueue.Queue[string], want []string, meaning string) {
 	t.Helper()
 	var got []string
@@ -119,7 +119,7 @@ func TestQueue_WorkerKeepsThePriorityOfItsKey(t *testing.T) {
 			q.Add("live")
 			wantOrder(t, q, []string{"live", "low"}, name+" has changed the priority")
 			q.Forget("low")
-			again(q, "low") // nobody holds it any more
+			again(q, "low") // no worker holds it any more
 			time.Sleep(time.Second)
 			if got := q.Snapshot().Keys[0].Priority; got != 0 {
 				t.Errorf("%s: priority %d for a key that nobody holds, want 0", name, got)
@@ -201,7 +201,7 @@ func TestSnapshot_ShowsPriorityFlowAndOrder(t *testing.T) {
 	})
 }
 
-// Producers of all priorities and flows against workers: nothing is lost, and the queue runs empty.
+// Producers of all priorities and flows run against workers: nothing is lost, and the queue runs empty.
 func TestQueue_PrioritiesAndFlowsUnderLoad_W4(t *testing.T) {
 	const producers, rounds = 4, 2000
 	q := newQueue()

@@ -116,7 +116,7 @@ func TestQueue_KeyAddedWhileHeldRunsAgain_W3(t *testing.T) {
 	}
 }
 
-// All workers are parked, then each gets a key that it keeps: every wake-up counts.
+// All workers are parked, then each gets a key that it holds: every wake-up counts.
 func TestQueue_EachReadyKeyWakesAWorker_W4(t *testing.T) {
 	const n = 16
 	for name, add := range map[string]func(q *workqueue.Queue[int], i int){
@@ -176,7 +176,7 @@ func TestQueue_NothingNewAfterShutDown_W5(t *testing.T) {
 		wantGet(t, q, "ready", "ready keys are still handed out")
 		q.Done("ready")
 
-		// Another worker must not leave while the held key will come back.
+		// The other worker must not leave while the held key will return.
 		last := make(chan string)
 		var worker sync.WaitGroup
 		defer worker.Wait()
@@ -242,7 +242,7 @@ func TestQueue_ShutDownEndsADrain_W5(t *testing.T) {
 	})
 }
 
-// Deadlines are dropped a batch at a time, so a drain may begin while ShutDown is at it.
+// Deadlines are dropped in batches, so a drain can begin during ShutDown.
 func TestQueue_ShutDownWaitsForNoDrain_W5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](workqueue.Options{})
@@ -356,7 +356,7 @@ func TestQueue_NoGoroutineStays_W9(t *testing.T) {
 		key, _ := queues[i].Get()
 		queues[i].Done(key)
 	}
-	// Callbacks of the timers that have just fired may still be about to end.
+	// Callbacks of timers that have just fired may still be running.
 	for range 1000 {
 		if runtime.NumGoroutine() <= before {
 			return

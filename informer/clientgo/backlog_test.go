@@ -19,12 +19,12 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo"
 )
 
-// updates wait.
+// updates are made while the handler blocks.
 const updates = 5000
 
-// stalled has an object updated updates times while its handler does not
-// return from the first call, and gives what the handler was told, what was
-// logged to its own logger, and how full the backlog was.
+// stalled updates an object updates times while its handler blocks in its first
+// call. It returns what the handler received, what its own logger received, and
+// how full the backlog was.
 func stalled(t *testing.T, opts clientgo.Options) (told, logged []string, full informer.HandlerSnapshot) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -47,7 +47,7 @@ func stalled(t *testing.T, opts clientgo.Options) (told, logged []string, full i
 		for n := range updates {
 			s.Modify(configMap("a", strconv.Itoa(n+1)))
 			if n%50 == 0 {
-				synctest.Wait() // client-go's fake drops what its channel cannot take
+				synctest.Wait() // client-go's fake drops what exceeds its channel
 			}
 		}
 		time.Sleep(2 * time.Second)
@@ -102,8 +102,8 @@ func TestInformer_BacklogOfAHandlerIsBoundedAndReported_G10(t *testing.T) {
 	}
 }
 
-// hurried has an object updated faster than the informer stores it, whose index
-// function does not return, and gives what handlers were told.
+// hurried updates an object faster than the informer stores it, because an
+// index function blocks. It returns what handlers received.
 func hurried(t *testing.T, opts clientgo.Options) (told []string, after informer.HandlerSnapshot) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "0"))

@@ -28,8 +28,8 @@ type cmap = *corev1.ConfigMap
 
 var configMaps = corev1.SchemeGroupVersion.WithKind("ConfigMap")
 
-// server is client-go's own fake of a list and watch with resource versions.
-// It knows no streaming lists.
+// server is client-go's fake of a list and watch with resource versions. It
+// does not support streaming lists.
 type server struct{ *fcache.FakeControllerSource }
 
 func newServer(t *testing.T, objects ...cmap) server {
@@ -50,7 +50,7 @@ func configMap(name, v string) cmap {
 	}
 }
 
-// adapt is an informer on s as client-go's; it does not run yet.
+// adapt returns an informer on s as client-go's; it is not running.
 func adapt(s cache.ListerWatcher, opts informer.Options) cache.SharedIndexInformer {
 	return adaptWith(s, opts, clientgo.Options{})
 }
@@ -59,7 +59,7 @@ func adaptWith(s cache.ListerWatcher, opts informer.Options, adapted clientgo.Op
 	return clientgo.NewSharedIndexInformer(informer.New(clientgo.NewListerWatcher[cmap](s), configMaps, opts), adapted)
 }
 
-// run runs i until the test or stop ends it.
+// run runs i until the test ends or stop is called.
 func run(t *testing.T, i cache.SharedIndexInformer) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -75,7 +75,7 @@ func run(t *testing.T, i cache.SharedIndexInformer) (stop func()) {
 	return stop
 }
 
-// log is a cache.ResourceEventHandler that writes down what it is told.
+// log is a cache.ResourceEventHandler that records its calls.
 type log struct {
 	mu struct {
 		sync.Mutex
@@ -145,7 +145,7 @@ func TestInformer_HandlersAreToldEveryEventInTheOrderOfTheStream_G1(t *testing.T
 		}, cache.HandlerOptions{})
 		run(t, i)
 		synctest.Wait()
-		// All of this waits while the handler is busy, and none of it is merged.
+		// All of this waits while the handler is busy, without merging.
 		s.Modify(configMap("a", "2"))
 		s.Add(configMap("b", "1"))
 		s.Modify(configMap("a", "3"))
@@ -173,7 +173,7 @@ func TestInformer_AddsAndDeletesAreNeverDropped_G1(t *testing.T) {
 		}, cache.HandlerOptions{})
 		run(t, i)
 		synctest.Wait()
-		const many = 5000 // past the backlog from which updates are merged
+		const many = 5000 // past the backlog above which updates merge
 		for range many {
 			s.Add(configMap("a", "1"))
 			synctest.Wait()
@@ -199,7 +199,7 @@ func TestInformer_UnseenDeletionIsFinalStateUnknown_G2(t *testing.T) {
 		synctest.Wait()
 		l.take()
 		s.DeleteDropWatch(configMap("a", "1"))
-		s.ResetWatch() // the watch ends, and what it missed is forgotten
+		s.ResetWatch() // the watch ends and the events in between are lost
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, "after a relist", l.take(), "delete unseen prod/a 1", "update b 1>1")
@@ -331,7 +331,7 @@ func TestInformer_StoppedTakesNoHandlerAndNoIndexer(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); i.Run(stop) }()
 		synctest.Wait()
-		i.Run(stop) // a second time is logged, and returns
+		i.Run(stop) // a second run is logged and returns
 		close(stop)
 		<-done
 		if !i.IsStopped() {

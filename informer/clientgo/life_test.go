@@ -63,7 +63,7 @@ func TestInformer_RunsOnce_G11(t *testing.T) {
 	})
 }
 
-// unanswered is a factory on a network in which nobody answers.
+// unanswered returns a factory on a network without answers.
 func unanswered(t *testing.T) *informer.SharedInformerFactory {
 	f, err := informer.NewSharedInformerFactory(&rest.Config{Host: "http://flyball.invalid", Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -77,11 +77,11 @@ func unanswered(t *testing.T) *informer.SharedInformerFactory {
 	return f
 }
 
-// A transform and managedFields can be asked for until the informer has
-// started, though its factory runs.
+// A transform and managedFields can be set until the informer has started, even
+// while its factory runs.
 func TestInformer_MayBeSetUpWhileTheFactoryRuns_G11(t *testing.T) {
 	keep := func(obj any) (any, error) { return obj, nil }
-	for range 300 { // what depends on goroutines shows now and then
+	for range 300 { // races show only occasionally
 		synctest.Test(t, func(t *testing.T) {
 			f := unanswered(t)
 			ctx, cancel := context.WithCancel(t.Context())

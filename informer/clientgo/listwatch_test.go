@@ -27,8 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// script answers lists and watches as its fields say, and remembers what it
-// was asked for.
+// script answers lists and watches from its fields, and records the requests.
 type script struct {
 	list  func(metav1.ListOptions) (runtime.Object, error)
 	watch func(metav1.ListOptions) (watch.Interface, error)
@@ -144,7 +143,7 @@ func TestListerWatcher_WatchIsAStream(t *testing.T) {
 
 func TestListerWatcher_StreamEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		never := watch.NewFake() // Stop of it is not heard by who reads nothing
+		never := watch.NewFake() // its Stop does not reach a reader that reads nothing
 		lw := clientgo.NewListerWatcher[cmap](&script{watch: func(metav1.ListOptions) (watch.Interface, error) { return never, nil }})
 		ctx, cancel := context.WithCancel(t.Context())
 		stream, err := lw.Watch(ctx, listwatch.WatchOptions{})

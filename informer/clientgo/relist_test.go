@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo"
 )
 
-// relisted runs an informer over a server with two objects, breaks its watch and
-// returns what a handler was told of the relist: one object has changed.
+// relisted runs an informer on a server with two objects, breaks its watch and
+// returns what a handler received from the relist: one object has changed.
 func relisted(t *testing.T, opts clientgo.Options) (told []string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"), configMap("b", "1"), configMap("c", "1"))
@@ -26,7 +26,7 @@ func relisted(t *testing.T, opts clientgo.Options) (told []string) {
 		synctest.Wait()
 		expect(t, "first list", sorted(l.take()), "add a 1 initial", "add b 1 initial", "add c 1 initial")
 		s.ModifyDropWatch(configMap("b", "2"))
-		s.ResetWatch() // the watch ends, and what it missed is forgotten
+		s.ResetWatch() // the watch ends and the events in between are lost
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		told = sorted(l.take())

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// client-go's type-safe wrapper stands on the adapter: handlers, indexers added
-// during the run, and deletions whose final state nobody saw.
+// client-go's type-safe wrapper works on the adapter: handlers, indexers added
+// during the run, and deletions with an unknown final state.
 func TestInformer_TypeSafeWrapperOfClientGoStandsOnIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"), configMap("b", "2"))
@@ -63,7 +63,7 @@ func TestInformer_TypeSafeWrapperOfClientGoStandsOnIt(t *testing.T) {
 	})
 }
 
-// Of transforms and of watch error handlers the last one counts, also nil.
+// The last transform and the last watch error handler win, also nil.
 func TestInformer_LastSetterCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t, configMap("a", "1"))
@@ -84,7 +84,7 @@ func TestInformer_LastSetterCounts(t *testing.T) {
 		synctest.Wait()
 		expect(t, "watch error handlers", l.take(), "second")
 		s.ListError = nil
-		s.Add(configMap("b", "2")) // takes the lock that the next list reads ListError under
+		s.Add(configMap("b", "2")) // takes the lock under which the next list reads ListError
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, "without a transform", slices.Sorted(slices.Values(i.GetStore().ListKeys())), "prod/a", "prod/b")

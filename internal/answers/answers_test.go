@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// zeros is a body of so many bytes, of which the end comes after a pause.
+// zeros is a body of that many bytes, with a pause before the end.
 type zeros struct {
 	left  int64
 	pause func()
@@ -90,7 +90,7 @@ func TestBudget_LargeAnswersTakeTurns_C12(t *testing.T) {
 	})
 }
 
-// Whoever waits for a place ends with its context, with Close, and after a time.
+// A wait for a place ends with its context, with Close, and after a time.
 func TestBudget_WaitingEnds_C12(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := NewBudget()

@@ -72,7 +72,7 @@ func TestError_ManyFieldsAreCut(t *testing.T) {
 	}
 }
 
-// Files that are almost kubeconfigs, with a secret where YAML or the types trip over it.
+// Almost valid kubeconfigs, with a secret where YAML or the types fail.
 func TestConfig_KubeconfigsAreNotRepeated(t *testing.T) {
 	repeated := 0
 	const cluster = "apiVersion: v1\nkind: Config\nclusters:\n- name: a\n  cluster: {server: https://a}\n"

@@ -23,7 +23,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/jsonweight"
 )
 
-// schema has decoding of its own, and leads to itself, as schemas of CRDs do.
+// schema has its own decoding and contains itself, like the schemas of CRDs.
 type schema struct {
 	Name, Title, Pattern, Format, Type, Ref, Version string
 	Properties                                       map[string]schema
@@ -82,7 +82,8 @@ var kinds = []struct {
 	{"map", func() any { return &map[string]any{} }, []string{"spec"}},
 }
 
-// allocated is what f allocates, of which others in the process may be a little.
+// allocated returns what f allocates, plus a little from the rest of the
+// process.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -91,8 +92,8 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// noise is what others in the process may allocate meanwhile, and what decoding
-// allocates for any text.
+// noise allows for allocations of the rest of the process and the fixed cost of
+// decoding.
 const noise = 16 << 10
 
 func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
@@ -101,7 +102,7 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			into := kind.empty()
 			plan := jsonweight.Of(reflect.TypeOf(into))
-			_ = kjson.UnmarshalCaseSensitivePreserveInts([]byte("{"+head+"}"), kind.empty()) // reads the type's fields once
+			_ = kjson.UnmarshalCaseSensitivePreserveInts([]byte("{"+head+"}"), kind.empty()) // caches the type's fields
 			for _, input := range hostile.Objects(size, head, kind.paths...) {
 				w, err := plan.Weigh(input.Text, jsonweight.Unlimited, nil)
 				if errors.Is(err, jsonweight.ErrTooDeep) {
@@ -130,7 +131,7 @@ func TestPlan_NeverWeighsLessThanDecodingAllocates_H7(t *testing.T) {
 				}
 				text, err := json.Marshal(decoded)
 				if err != nil {
-					continue // the type itself refuses what it holds
+					continue // the type itself rejects the value
 				}
 				if int64(len(text)) > w.Encoded+noise/32 {
 					t.Errorf("%s: it is encoded in %d bytes, and %d are estimated", input.Name, len(text), w.Encoded)
@@ -196,7 +197,7 @@ func TestPlan_WhatIsNoJSONHasNoWeight(t *testing.T) {
 	}
 }
 
-// Whatever a decoder takes has a weight, of which its memory is a part.
+// Every text that the decoder accepts has a weight, which includes its memory.
 func FuzzPlan_Weighs(f *testing.F) {
 	for _, input := range append(hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array"), hostile.Garbage()...) {
 		f.Add(input.Text)
@@ -206,7 +207,7 @@ func FuzzPlan_Weighs(f *testing.F) {
 		"a tree": jsonweight.Any(), "a Pod": jsonweight.Of(reflect.TypeFor[*corev1.Pod]()), "an Ingress": jsonweight.Of(reflect.TypeFor[*networkingv1.Ingress]()),
 	}
 	for _, input := range hostile.Objects(64, head, "pods", "map", "any", "schema.items", "array", "schemas", "ports") {
-		_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &odd{}) // reads the types' fields once
+		_ = kjson.UnmarshalCaseSensitivePreserveInts(input.Text, &odd{}) // caches the types' fields
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		w, err := plan.Weigh(text, jsonweight.Unlimited, nil)

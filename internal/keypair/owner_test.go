@@ -64,7 +64,7 @@ func TestFiles_OwnOnlyServesNothingOfOtherUsers(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Chmod(filepath.Join(dir, name), 0o666); err != nil { // whatever the umask
+		if err := os.Chmod(filepath.Join(dir, name), 0o666); err != nil { // regardless of the umask
 			t.Fatal(err)
 		}
 	}

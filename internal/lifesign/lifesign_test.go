@@ -16,7 +16,7 @@ func (c *counter) Moved() { *c++ }
 
 func TestMoved_ReachesTheTakerOfTheContext(t *testing.T) {
 	var c counter
-	lifesign.Moved(t.Context()) // nobody takes it
+	lifesign.Moved(t.Context()) // without a Taker
 	lifesign.Moved(context.WithValue(t.Context(), lifesign.Key{}, &c))
 	if c != 1 {
 		t.Errorf("%d signs arrived, want 1", c)

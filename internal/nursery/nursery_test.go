@@ -22,7 +22,7 @@ func TestNursery_RunEndsWhenAllThatJoinedHasEnded(t *testing.T) {
 		member := func(ctx context.Context) error {
 			running.Add(1)
 			<-ctx.Done()
-			time.Sleep(time.Second) // it takes its time to end
+			time.Sleep(time.Second) // it ends slowly
 			running.Add(-1)
 			return nil
 		}

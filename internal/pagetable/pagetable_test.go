@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// A table is held against a map.
+// A table is compared with a map.
 func TestTable_AgreesWithAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var table Table[int]
 	model := map[uint32]*int{}
 	for step := range 200_000 {
-		// Now many numbers, now few.
+		// Alternate between many and few numbers.
 		i := uint32(random.IntN(20_000))
 		var v *int
 		if random.IntN(2+step/20_000%4*3) == 0 {
@@ -55,7 +55,7 @@ func TestTable_EmptyPagesAreGivenBack(t *testing.T) {
 	}
 }
 
-// What a number costs beside a map's key.
+// Compares the cost of a number with that of a map's key.
 func BenchmarkTable(b *testing.B) {
 	const n = 20_000
 	var table Table[int]

@@ -35,7 +35,7 @@ func field(number byte, value []byte) []byte {
 	return append(append(out, byte(n)), value...)
 }
 
-// ordinary is a Pod with something of each shape.
+// ordinary returns a Pod with a value of each shape.
 func ordinary() []byte {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "web", "tier": "front"}, CreationTimestamp: metav1.Now()}}
 	grace := int64(3)

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// half is a simulation whose every draw is a half.
+// half is a simulation that always draws 0.5.
 type half struct{ simhook.Hooks }
 
 func (half) Random(string) float64 { return 0.5 }

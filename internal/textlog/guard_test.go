@@ -88,7 +88,7 @@ func TestGuard_ShowsNoBodies(t *testing.T) {
 	}
 }
 
-// A program whose logger stands on log/slog gets its levels back from a context.
+// A program whose logger is based on log/slog keeps its levels.
 func TestGuard_LeavesSlogWhatItIs(t *testing.T) {
 	var out bytes.Buffer
 	log := textlog.Throttled(logr.FromSlogHandler(slog.NewTextHandler(&out, nil))).WithValues("k", "v")

@@ -72,7 +72,7 @@ func TestWith_CopiesShareNoValues(t *testing.T) {
 }
 
 func TestWrite_EntriesDoNotMix(t *testing.T) {
-	var text bytes.Buffer // not safe by itself: the race detector looks on
+	var text bytes.Buffer // not safe for concurrent use: checked by the race detector
 	log := textlog.New(&text, 0)
 	var all sync.WaitGroup
 	for range 8 {
@@ -127,7 +127,7 @@ func TestForm_SaysWhatIsShownAndHow(t *testing.T) {
 	}
 }
 
-// A warning is one to log/slog, and an error to a sink that knows neither.
+// A warning stays one in log/slog, and is an error in a sink without warnings.
 func TestWarn_ReachesOtherLoggers(t *testing.T) {
 	var out bytes.Buffer
 	textlog.Warn(logr.FromSlogHandler(slog.NewTextHandler(&out, nil)).WithValues("k", "v"), errors.New("no"), "odd", "a", 1)

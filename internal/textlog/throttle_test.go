@@ -11,8 +11,7 @@ import (
 
 var day = time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 
-// shown are the seconds at which a line of one subject is logged when it comes every
-// step for a time.
+// shown returns the seconds at which a line that arrives every step is logged.
 func shown(th *throttle, s subject, step, during time.Duration) (at []int, omitted uint64) {
 	for d := time.Duration(0); d < during; d += step {
 		if show, n, _ := th.judge(day.Add(d), s); show {
@@ -65,7 +64,7 @@ func TestThrottle_AfterAPauseItIsANewBeginning(t *testing.T) {
 	}
 }
 
-// Whatever happens, each line is shown or counted, and few are shown.
+// Each line is shown or counted, and few are shown.
 func FuzzThrottle_EachLineIsShownOrCounted(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 1, 1, 2, 2, 2}, uint16(10))
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13}, uint16(5000))

@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// hostile are texts that a terminal would act on.
+// hostile are texts that a terminal would interpret.
 var hostile = []string{
 	"\x1b[2J\x1b[1;1H", "\x1b]0;title\x07", "\x1b]8;;http://x\x1b\\", "over\rwritten", "back\b\b\b", "\u009b2J", "\u0085", "\x9b2J", "\x00", "\x7f",
 	"a\nERROR forged", "a\n\t\tforged", "\u202egnp.exe", "\u2066a\u2069", "\u200f", "\u2028ERROR", "\ufeff", "\U000e0041", "\ufffd\xff",
 }
 
-// dangerous reports what must not reach a terminal. Line feeds and tabs are for the
-// caller to judge.
+// dangerous reports characters that must not reach a terminal. Line feeds and
+// tabs are up to the caller.
 func dangerous(text string) bool {
 	return !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool {
 		return r != '\n' && r != '\t' && !unicode.IsPrint(r)

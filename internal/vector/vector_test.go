@@ -17,7 +17,7 @@ func values(s View[int]) []int {
 	return out
 }
 
-// A vector and all of its snapshots are held against slices.
+// A vector and its snapshots are compared with slices.
 func FuzzVector(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 3, 2, 3})
 	f.Add(slices.Repeat([]byte{0}, 1100))

@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/source/sourcetest"
 )
 
-// server is client-go's own fake, which knows no streaming lists.
+// server is client-go's fake, which does not support streaming lists.
 type server struct{ *fcache.FakeControllerSource }
 
 func (server) IsWatchListSemanticsUnSupported() bool { return true }
@@ -40,7 +40,7 @@ func configMap(name, v string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: name}, Data: map[string]string{"v": v}}
 }
 
-// running runs a client-go informer for as long as its source.
+// running runs a client-go informer together with its source.
 type running struct {
 	*clientgo.InformerSource[source.Key]
 	informer cache.SharedIndexInformer
@@ -55,7 +55,7 @@ func (r running) Run(ctx context.Context, add func(source.Key, source.Cause)) er
 	return r.InformerSource.Run(ctx, add)
 }
 
-// still is a server that has one object and no events.
+// still is a server with one object and no events.
 type still struct{}
 
 func (still) IsWatchListSemanticsUnSupported() bool { return true }

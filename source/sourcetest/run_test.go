@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// bad is a source that breaks one rule.
+// bad is a source that violates one rule.
 type bad struct {
 	synced chan struct{}
 	name   func() string
@@ -24,7 +24,7 @@ func (b bad) Run(ctx context.Context, add func(string, source.Cause)) error { re
 func (b bad) Synced() <-chan struct{}                                       { return b.synced }
 func (b bad) String() string                                                { return b.name() }
 
-// witness takes what a check complains about.
+// witness records the complaints of a check.
 type witness struct {
 	testing.TB
 	complaints int

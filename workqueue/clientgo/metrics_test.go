@@ -22,7 +22,7 @@ var (
 	_ clientgo.TypedRateLimitingInterface[string] = (*workqueue.Queue[string])(nil)
 )
 
-// provider keeps every metric as a number, a histogram as its count and sum.
+// provider stores every metric as a number, a histogram as its count and sum.
 type provider struct {
 	mu     sync.Mutex
 	values map[string]float64
@@ -68,7 +68,7 @@ func (p *provider) value(name string) float64 {
 	return p.values[name]
 }
 
-// TestMetrics_EachChangeReachesTheProvider runs one story on our queue and on client-go's own and compares what a provider saw.
+// TestMetrics_EachChangeReachesTheProvider runs one scenario on our queue and on client-go's, and compares the metrics.
 func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &provider{values: map[string]float64{}, counts: map[string]int{}}
@@ -99,7 +99,7 @@ func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 			q.Forget(key)
 		}
 		for _, kind := range []string{"depth", "adds", "retries", "latency", "work", "longest", "unfinished"} {
-			// The gauges of our queue have gone on while the story of the other was told.
+			// The gauges of our queue have advanced during the scenario of the other.
 			ours, theirs := p.value("ours/"+kind), p.value("theirs/"+kind)
 			if kind == "longest" || kind == "unfinished" {
 				ours -= 8
@@ -118,7 +118,7 @@ func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 	})
 }
 
-// TestMetrics_KeysObservesEachHold holds the loop, which merges Done and Get, to the same numbers.
+// TestMetrics_KeysObservesEachHold checks that the loop, which merges Done and Get, has the same metrics.
 func TestMetrics_KeysObservesEachHold(t *testing.T) {
 	p := &provider{values: map[string]float64{}, counts: map[string]int{}}
 	q := workqueue.New[int](workqueue.Options{Observer: adapter.NewMetrics(p, "q")})

@@ -22,7 +22,7 @@ import (
 
 var _ reconcile.Queue[string] = (*clientgo.Queue[string])(nil)
 
-// theirs is client-go's queue with a second of backoff that doubles.
+// theirs returns client-go's queue with a backoff that starts at a second and doubles.
 func theirs() clientqueue.TypedRateLimitingInterface[string] {
 	return clientqueue.NewTypedRateLimitingQueue(clientqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Hour))
 }
@@ -96,7 +96,7 @@ func TestQueue_ControllerRunsOnClientGosQueue_G8(t *testing.T) {
 	})
 }
 
-// What the documentation says is lost, is.
+// What the documentation says is lost, is lost.
 func TestQueue_WaitIsNotTakenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -38,9 +38,9 @@ func TestControlPlane(t *testing.T) {
 	RunSpecs(t, "client-go's factory on flyball's informers")
 }
 
-// noter is a controller as one writes them for client-go: it keeps a ConfigMap
-// of the name of each Deployment, with its number of replicas. It knows nothing
-// of flyball.
+// noter is a typical client-go controller: for each Deployment it keeps a
+// ConfigMap of the same name with the number of replicas. It does not use
+// flyball's API.
 type noter struct {
 	client      kubernetes.Interface
 	deployments appslisters.DeploymentLister

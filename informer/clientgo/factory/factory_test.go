@@ -37,7 +37,7 @@ func newFlyball(t *testing.T, scheme *runtime.Scheme) *informer.SharedInformerFa
 	return f
 }
 
-// isFlyball reports whether i, as generated accessors wrap it, is flyball's.
+// isFlyball reports whether i, as wrapped by generated accessors, is flyball's.
 func isFlyball[T informer.Object](i cache.SharedIndexInformer) bool {
 	inner := reflect.ValueOf(i)
 	for inner.Kind() == reflect.Pointer && inner.Elem().Kind() == reflect.Struct {

@@ -19,7 +19,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// state is one state of an object: what a notification shows of it, or etcd.
+// state is one state of an object, from a notification or from etcd.
 type state struct {
 	revision int64
 	uid      string
@@ -27,8 +27,8 @@ type state struct {
 	gone     bool // the revision deleted it
 }
 
-// etcdHistory is what etcd tells of the objects under a prefix, revision by
-// revision, as a watch of its own brings it.
+// etcdHistory is the history of the objects under a prefix, by revision, from a
+// separate watch of etcd.
 type etcdHistory struct {
 	mu struct {
 		sync.Mutex
@@ -37,8 +37,8 @@ type etcdHistory struct {
 	}
 }
 
-// watchEtcd follows the prefix from the first revision until ctx ends. It does
-// not go through the API server.
+// watchEtcd follows the prefix from the first revision until ctx ends,
+// bypassing the API server.
 func watchEtcd(ctx context.Context, base string, client *http.Client, prefix string, h *etcdHistory) error {
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 	end := prefix[:len(prefix)-1] + string(prefix[len(prefix)-1]+1)
@@ -70,7 +70,7 @@ func watchEtcd(ctx context.Context, base string, client *http.Client, prefix str
 	}
 }
 
-// frame is one answer of etcd's watch, as its HTTP gateway writes it.
+// frame is one answer of etcd's watch through its HTTP gateway.
 type frame struct {
 	Error  any
 	Result struct {
@@ -113,7 +113,7 @@ func (h *etcdHistory) take(f frame, prefix string) error {
 	return nil
 }
 
-// reached is the newest revision of the prefix.
+// reached returns the newest revision of the prefix.
 func (h *etcdHistory) reached() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -126,7 +126,7 @@ func (h *etcdHistory) of(key string) []state {
 	return slices.Clone(h.mu.keys[key])
 }
 
-// present is what there is now.
+// present returns the present objects.
 func (h *etcdHistory) present() map[string]state {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,10 +146,11 @@ type note struct {
 	unseen   bool   // old is the last known state, not the final one
 }
 
-// witness writes down what one handler is told.
+// witness records what one handler receives.
 type witness struct {
 	name string
-	// every: each event is given; again: unchanged objects are given by lists.
+	// every: the handler gets each event; again: lists redeliver unchanged
+	// objects.
 	every, again bool
 	mu           struct {
 		sync.Mutex
@@ -180,9 +181,9 @@ func (w *witness) present() map[string]state {
 	return out
 }
 
-// judge compares what w was told with the history. Up to revision calm nothing
-// disturbed the watch, so that nothing may be left out there. It gives what is
-// wrong, how many notifications there were, and how many repeated a state.
+// judge compares what w received with the history. Up to revision calm the
+// watch was undisturbed, so nothing may be missing there. It returns the
+// errors, the number of notifications, and how many repeated a state.
 func (w *witness) judge(h *etcdHistory, calm int64) (wrong []string, told, repeated int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

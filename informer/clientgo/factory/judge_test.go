@@ -28,10 +28,11 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
-// Every notification, of handlers of client-go's kind and of flyball's, is
-// compared with etcd's own history while connections are cut, the server is
-// killed and the history is compacted: no state is invented, none comes back,
-// each update begins where the one before ended, and the last is etcd's last.
+// Every notification, for handlers of client-go's kind and of flyball's, is
+// compared with etcd's history while connections break, the server is killed
+// and the history is compacted: no state is invented or returns after a newer
+// one, each update begins where the previous one ended, and the last state is
+// etcd's.
 func TestJudge_NotificationsAreEtcdsHistory_G13(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
@@ -105,7 +106,7 @@ func TestJudge_NotificationsAreEtcdsHistory_G13(t *testing.T) {
 	agree()
 	for range 2 {
 		line.close(true)
-		author.write(ctx, t, 15) // that no watch sees
+		author.write(ctx, t, 15) // no watch sees these writes
 		g.Eventually(h.reached).WithTimeout(time.Minute).Should(BeNumerically(">=", author.written()))
 		g.Expect(env.KillAPIServer()).To(Succeed())
 		g.Expect(env.Compact(ctx)).To(Succeed())
@@ -126,7 +127,7 @@ func TestJudge_NotificationsAreEtcdsHistory_G13(t *testing.T) {
 	}
 }
 
-// line is the informers' network.
+// line is the network of the informers.
 type line struct {
 	mu struct {
 		sync.Mutex
@@ -168,7 +169,7 @@ func (l *line) cut() {
 	l.mu.open = nil
 }
 
-// close keeps new connections away, until it is opened again.
+// close blocks new connections until it is called with false.
 func (l *line) close(closed bool) {
 	l.mu.Lock()
 	l.mu.closed = closed
@@ -176,7 +177,7 @@ func (l *line) close(closed bool) {
 	l.cut()
 }
 
-// author writes ConfigMaps through a way of its own.
+// author writes ConfigMaps through a separate connection.
 type author struct {
 	api    kubernetes.Interface
 	random *rand.Rand
@@ -184,7 +185,7 @@ type author struct {
 	last   int64
 }
 
-// written is the revision of the last write.
+// written returns the revision of the last write.
 func (a *author) written() int64 { return a.last }
 
 // write creates, changes and deletes ConfigMaps at random.

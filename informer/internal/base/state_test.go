@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Metrics show each state, so none may be missing.
+// Metrics have a value for each state, so none may be missing.
 func TestStates_AreAllThatAreDeclared(t *testing.T) {
 	text, err := os.ReadFile("state.go")
 	if err != nil {

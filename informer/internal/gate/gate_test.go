@@ -14,22 +14,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// at is a moment of the tests.
+// at is a time in the tests.
 func at(d time.Duration) time.Time { return time.Unix(1000, 0).Add(d) }
 
-// kindOf is kind n of an API group.
+// kindOf returns kind n of an API group.
 func kindOf(group string, n int) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Kind" + strconv.Itoa(n)}
 }
 
-// asking has tickets from first on ask about kinds, one each.
+// asking adds a request for each of kinds, with tickets from first on.
 func asking(g *gateState, first ticket, now time.Time, kinds ...schema.GroupVersionKind) {
 	for n, kind := range kinds {
 		g.arrive(first+ticket(n), Ask{Kind: kind, Rank: RankFirst, since: now})
 	}
 }
 
-// sendAll has requests about kinds be sent and answered with r.
+// sendAll sends requests for kinds and answers them with r.
 func sendAll(g *gateState, now time.Time, r reply, kinds ...schema.GroupVersionKind) {
 	r.sent = now
 	for _, kind := range kinds {
@@ -79,7 +79,7 @@ func TestGate_MostUrgentGoesFirst_A13(t *testing.T) {
 	}
 }
 
-// Who may ask now, given how requests were answered so far.
+// The requests that may be sent, depending on the answers so far.
 func TestGate_WhoMayAsk_A23(t *testing.T) {
 	kinds := func(group string, n int) (all []schema.GroupVersionKind) {
 		for k := range n {
@@ -94,7 +94,7 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 		outcome func(*gateState)
 		asks    []schema.GroupVersionKind
 		passes  int // at once
-		later   int // after a second in which nobody answers
+		later   int // after a second without answers
 	}{
 		{"nothing was asked", func(*gateState) {}, well, 30, 30},
 		{"the kind was refused", func(g *gateState) { sendAll(g, at(0), refusal, sick[0]) }, sick[:1], 0, 0},
@@ -152,7 +152,7 @@ func TestGate_WhoMayAsk_A23(t *testing.T) {
 	}
 }
 
-// However a server refuses all, it is asked less than ten times a second.
+// A server that refuses everything gets fewer than ten requests a second.
 func TestGate_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
 	for name, r := range map[string]reply{
 		"by its storages":                 {verdict: verdictRefused},
@@ -188,7 +188,7 @@ func TestGate_ServerThatRefusesAllIsAskedSlowly_A13(t *testing.T) {
 	}
 }
 
-// After a time without answers each answer makes room for more.
+// After a time without answers each answer admits more requests.
 func TestGate_ClosesAndOpens_A13(t *testing.T) {
 	g := newGateState(4)
 	sendAll(g, at(0), reply{verdict: verdictDead, why: "connection refused"}, kindOf("apps", 0))
@@ -234,8 +234,7 @@ func TestGate_RefusedKindWaitsForItsRetryAfter_A13(t *testing.T) {
 	}
 }
 
-// Answers to what was sent before the first refusal say nothing of the time
-// after it.
+// Answers to requests sent before the first refusal do not count.
 func TestGate_AnswersFromBeforeDoNotWidenTheWindow_A13(t *testing.T) {
 	g := newGateState(4)
 	for n := range 50 {
@@ -253,7 +252,7 @@ func TestGate_AnswersFromBeforeDoNotWidenTheWindow_A13(t *testing.T) {
 	}
 }
 
-// Ill kinds of which the server says nothing take no place from others.
+// Silent lists of ill kinds take no places from other kinds.
 func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
 	g := newGateState(2)
 	for n := range 5 {
@@ -266,8 +265,8 @@ func TestGate_IllKindsListBesideOthers_A23(t *testing.T) {
 	}
 }
 
-// A kind that is not asked about any more is not ill for ever, and levels have a
-// bound.
+// A kind without further requests does not stay ill for ever, and the number of
+// levels is limited.
 func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
 	g := newGateState(4)
 	for n := range 100 {
@@ -282,8 +281,8 @@ func TestGate_ForgetsIllnessesAndLevels_A23(t *testing.T) {
 	}
 }
 
-// Whatever happens: nobody passes a closed gate, no more lists than there are
-// places are under way, and in the end everybody has passed.
+// In any sequence, no request passes a closed gate, no more lists run than
+// there are places, and in the end every request has passed.
 func TestGate_RandomPrograms_A13(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -333,7 +332,7 @@ func TestGate_RandomPrograms_A13(t *testing.T) {
 			}
 			take()
 		}
-		// Nobody answers any more, and all the same nobody waits for ever.
+		// Without any more answers, no request waits for ever.
 		for steps := 0; len(g.waiting) > 0; steps++ {
 			next := g.next(now)
 			if next.IsZero() || steps > 10000 {

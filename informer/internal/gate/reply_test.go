@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What an answer says of the server's load.
+// What answers say about the server's load.
 func TestGate_JudgesAnswers_A23(t *testing.T) {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"storage is (re)initializing","reason":"TooManyRequests","code":429}`
 	for _, c := range []struct {

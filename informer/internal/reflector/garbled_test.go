@@ -24,12 +24,12 @@ import (
 	"github.com/flyball-dev/flyball/internal/hostile"
 )
 
-// textWatch is a ListerWatcher whose watches are texts. The first list has a@1; what
-// each watch hides of it is in the lists after.
+// textWatch is a ListerWatcher whose watches are texts. The first list has a@1;
+// later lists have what each watch lost.
 type textWatch struct {
 	mu      sync.Mutex
 	asked   []string
-	watches []string      // the texts; after the last, a watch is silent
+	watches []string      // after the last, a watch is silent
 	gap     time.Duration // before each line
 	decoder *restclient.Decoder[base.Object]
 }
@@ -69,8 +69,8 @@ func configMapEvent(typ, name, version string) string {
 	return fmt.Sprintf(`{"type":%q,"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":%q}}}`+"\n", typ, name, version)
 }
 
-// A frame that is no event harms no other: those before and after it count at once, and
-// a list makes up for what it may have hidden.
+// A garbled frame affects no other: those before and after it count at once,
+// and a list makes up for what it may have hidden.
 func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {
@@ -100,8 +100,8 @@ func TestReflector_GarbageInAWatchCostsNoGoodObject_B12(t *testing.T) {
 	}
 }
 
-// Garbage that comes again and again leads to a list a minute, and garbage alone to
-// another watch.
+// Repeated garbage leads to one list a minute, and garbage alone to another
+// watch.
 func TestReflector_GarbageLeadsToFewLists_B12(t *testing.T) {
 	decoder, err := restclient.NewDecoder[base.Object](reflect.TypeFor[*corev1.ConfigMap](), corev1.SchemeGroupVersion.WithKind("ConfigMap"), false)
 	if err != nil {

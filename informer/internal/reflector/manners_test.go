@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// What is too large is sent again, most likely: it is asked for slowly, by
-// lists too, and the state says what is wrong.
+// An oversized frame is probably sent again, so it is requested slowly, also by
+// lists, and the state gives the reason.
 func TestReflector_OversizedFrameIsAskedForSlowly_A15(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tooLarge := fmt.Errorf("read watch: %w", &encoding.TooLargeError{Limit: encoding.MaxFrame})
@@ -57,7 +57,7 @@ func TestReflector_OversizedPageIsAskedForInSmallerOnes_A15(t *testing.T) {
 	})
 }
 
-// limited writes down the page sizes that are asked for.
+// limited records the requested page sizes.
 type limited struct {
 	*script
 	limits []int64

@@ -30,7 +30,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// memory is a sink that keeps what it is given, as the Indexer would.
+// memory is a sink that stores its input like the Indexer.
 type memory struct {
 	sync.Mutex
 	objects map[base.Key]base.Version
@@ -70,7 +70,7 @@ func (m *memory) replace(base.ScopeID) replacement {
 	return &memoryList{m: m, objects: map[base.Key]base.Version{}}
 }
 
-// held are the names and versions of what is kept.
+// held returns the names and versions of the stored objects.
 func (m *memory) held() string {
 	m.Lock()
 	defer m.Unlock()
@@ -117,8 +117,8 @@ func (l *memoryList) Commit(v base.Version) {
 	maps.Copy(l.m.objects, l.objects)
 }
 
-// script is a ListerWatcher that does as it is told, step by step; after the
-// last it waits for its end.
+// script is a ListerWatcher that answers step by step; after the last step it
+// blocks.
 type script struct {
 	sync.Mutex
 	steps []act
@@ -245,7 +245,7 @@ func tooLargeVersion() error {
 	return err
 }
 
-// reflect runs a Reflector over lw for the given time.
+// reflectFor runs a Reflector over lw for the given time.
 func reflectFor(t *testing.T, d time.Duration, lw listwatch.ListerWatcher[base.Object], opts Options) (*memory, base.ScopeState) {
 	t.Helper()
 	m := newMemory()
@@ -366,7 +366,7 @@ func TestReflector_Scripts(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lw := &script{steps: c.steps}
 				m, state := reflectFor(t, 6*time.Minute, lw, c.opts)
-				// What a stream's timeout brings after the script is not its matter.
+				// Requests after a stream's timeout do not matter.
 				if got := lw.requests(); got != c.asked && !strings.HasPrefix(got, c.asked+", ") {
 					t.Errorf("got requests %s\n           want %s", got, c.asked)
 				}
@@ -385,7 +385,7 @@ func TestReflector_RelistFindsWhatABrokenWatchMissed_I5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := &script{steps: []act{
 			pageOf("10", "", item("stays", "1"), item("goes", "2"), item("changes", "3")),
-			frames(io.EOF, errorFrame(errGone)), // between 10 and 20 nothing was seen
+			frames(io.EOF, errorFrame(errGone)), // between 10 and 20 there were no events
 			pageOf("20", "", item("stays", "1"), item("changes", "15"), item("comes", "16")),
 			frames(nil),
 		}}
@@ -484,7 +484,7 @@ func TestReflector_BadObjectOfAWatchGoesOn_I8(t *testing.T) {
 		dead.Item.Object, dead.Item.Err = nil, errors.New("poison")
 		lw := &script{steps: []act{
 			pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, poison, nameless, dead, frame(listwatch.FrameAdded, "c", "13")),
-			pageOf("13", "", item("a", "11"), item("c", "13")), frames(nil, nameless), // the list makes up for what had no name
+			pageOf("13", "", item("a", "11"), item("c", "13")), frames(nil, nameless), // the list makes up for the frame without a name
 		}}
 		m, state := reflectFor(t, time.Minute, lw, Options{PagedLists: true})
 		if got, want := m.held(), "a@11 c@13"; got != want {

@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// listerWatcher of ConfigMaps on s.
+// listerWatcher lists and watches ConfigMaps on s.
 func listerWatcher(t *testing.T, s *fixture.Server, scope base.WatchScope) listwatch.ListerWatcher[base.Object] {
 	t.Helper()
 	transport := &http.Transport{DialContext: s.Dial}
@@ -55,7 +55,7 @@ func TestREST_Stories(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		opts    Options
-		dead    int // connections refused first
+		dead    int // connections refused at first
 		answers []fixture.Answer
 		asked   string
 		held    string
@@ -124,7 +124,8 @@ func TestREST_Stories(t *testing.T) {
 	}
 }
 
-// do runs f against a server in a bubble, which shows that nothing is left.
+// do runs f against a server in a bubble, which shows that nothing is left
+// running.
 func do(t *testing.T, f func(t *testing.T, lw listwatch.ListerWatcher[base.Object], s *fixture.Server), answers ...fixture.Answer) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

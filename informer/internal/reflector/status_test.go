@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/steps"
 )
 
-// A program with more kinds than may be listed at once starts without a warning.
+// A program with more kinds than may be listed at once starts without warnings.
 func TestReflectorStatus_WaitingForATurnIsNoWarning_A30(t *testing.T) {
 	var lines []string
 	s := &reflectorStatus{}

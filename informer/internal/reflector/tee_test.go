@@ -26,7 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// stage is a DeltaFIFO and the Indexer behind it, dispatched by hand.
+// stage is a DeltaFIFO and its Indexer, with dispatch by hand.
 type stage struct {
 	fifo  *store.DeltaFIFO
 	store *store.Indexer
@@ -37,7 +37,7 @@ func newStage() stage {
 	return stage{store.NewDeltaFIFO(x), x}
 }
 
-// dispatch applies at most n batches of what waits.
+// dispatch applies at most n waiting batches.
 func (s stage) dispatch(t *testing.T, n int) {
 	t.Helper()
 	for ; n > 0; n-- {
@@ -54,7 +54,7 @@ func (s stage) dispatch(t *testing.T, n int) {
 	}
 }
 
-// holds is what the scope 0 of the store shows: "ns/a@3".
+// holds returns what scope 0 of the store shows: "ns/a@3".
 func (s stage) holds() string {
 	var out []string
 	for key, k := range s.store.KnownIn(0) {
@@ -64,8 +64,8 @@ func (s stage) holds() string {
 	return strings.Join(out, ", ")
 }
 
-// teeProgram writes random histories through a tee whose taps come and go, with
-// dispatch on either side at random times.
+// teeProgram writes random histories through a tee whose taps join and leave,
+// with dispatch on both sides at random times.
 type teeProgram struct {
 	t       *testing.T
 	rnd     *rand.Rand
@@ -114,12 +114,12 @@ func (p *teeProgram) list() {
 		return
 	}
 	for range p.rnd.IntN(3) {
-		p.change() // what a watch would have brought, and a list brings instead
+		p.change() // a list delivers what a watch missed
 	}
 	p.fill(false)
 }
 
-// fill lists what there is; now and then the first attempt fails half way.
+// fill lists the objects; sometimes the first attempt fails halfway.
 func (p *teeProgram) fill(epoch bool) {
 	r := p.tee.replace(0)
 	if epoch {
@@ -171,7 +171,8 @@ func (p *teeProgram) step() {
 	}
 }
 
-// want is what a reader has in the end; metadata: the poison is none to it.
+// want returns the final state of a reader; metadata: undecodable content does
+// not matter.
 func (p *teeProgram) want(namespace string, metadata bool) string {
 	var out []string
 	for key, d := range p.model {
@@ -226,7 +227,7 @@ func TestTee_TapThatHasLeftIsFedNoMore(t *testing.T) {
 	}
 }
 
-// A transform of the metadata is given objects of its own.
+// A transform of the metadata receives its own objects.
 func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	main, s := newMemory(), newStage()
 	e := newTee(main)
@@ -258,8 +259,8 @@ func TestTee_TransformOfATapOwnsItsObject(t *testing.T) {
 	}
 }
 
-// When the watch that feeds it ends, a metadata scope goes on from there with
-// one of its own, and when there is one again, it comes back.
+// When the watch that feeds it ends, a metadata scope continues from there with
+// its own watch, and returns to a shared one later.
 func TestTee_ScopeGoesOnWhenTheFullWatchEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fullWatch := &script{steps: []act{pageOf("10", "", item("a", "1"), item("b", "2")), frames(nil, frame(listwatch.FrameModified, "a", "11"))}}
@@ -335,7 +336,7 @@ func (s metadataStream) Next() (listwatch.Frame[base.Object], error) {
 
 func (s metadataStream) Close() error { return s.of.Close() }
 
-// A tap that joins while the Reflector waits is not kept waiting, and does not
+// A tap that joins during the Reflector's pause does not wait, and does not
 // shorten the pause.
 func TestTee_TapJoinsDuringAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

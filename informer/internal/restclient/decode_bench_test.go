@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// benchPod is a Pod as a cluster has it: spec, status, and managedFields that
-// are a third of its bytes.
+// benchPod is a Pod as in a cluster: spec, status, and managedFields that are a
+// third of its bytes.
 func benchPod(i int) *corev1.Pod {
 	fields := `{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"0b1c5e42-3a1c-4a4b-8a4b-0d7a4c9a3f77\"}":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"web\"}":{".":{},"f:image":{},"f:imagePullPolicy":{},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{},"f:protocol":{}}},"f:resources":{},"f:terminationMessagePath":{},"f:terminationMessagePolicy":{}}},"f:dnsPolicy":{},"f:enableServiceLinks":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{}}}`
 	pod := fixture.SeedPod(fmt.Sprintf("web-5d4f8c7b9-%05d", i))
@@ -47,8 +47,9 @@ func benchPod(i int) *corev1.Pod {
 
 const benchObjects = 500
 
-// BenchmarkDecode_Watch decodes 500 frames of a watch, by us and by client-go,
-// which strips managedFields afterwards as an informer's transform does.
+// BenchmarkDecode_Watch decodes 500 frames of a watch, with our decoder and
+// with client-go, which strips managedFields afterwards like an informer's
+// transform.
 func BenchmarkDecode_Watch(b *testing.B) {
 	s := fixture.TestScheme()
 	for _, form := range []struct {

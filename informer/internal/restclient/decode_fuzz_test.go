@@ -20,8 +20,8 @@ import (
 
 var tContext = context.Background()
 
-// FuzzDecode_Page: no page makes the decoder panic, and what it gives is
-// complete: each item has a name, and an object or an error.
+// FuzzDecode_Page checks that no page makes the decoder panic, and that each
+// item has a name, and an object or an error.
 func FuzzDecode_Page(f *testing.F) {
 	s := fixture.TestScheme()
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.Pod{*fixture.SeedPod("a"), *fixture.SeedPod("b")}}
@@ -52,8 +52,8 @@ func FuzzDecode_Page(f *testing.F) {
 	})
 }
 
-// FuzzDecode_Stream: no stream makes the decoder panic or hold more than a
-// little over what has arrived, and it always ends.
+// FuzzDecode_Stream checks that no stream makes the decoder panic or hold much
+// more than has arrived, and that it always ends.
 func FuzzDecode_Stream(f *testing.F) {
 	s := fixture.TestScheme()
 	for _, p := range []fixture.Peer{fixture.ProtobufPeer(s), fixture.JSONPeer(s)} {

@@ -27,7 +27,7 @@ import (
 
 const emptyContainers = 3 << 20 // bytes
 
-// bombs are Pods that are small and would become large.
+// bombs are small Pods that would become large.
 func bombs() map[string]string {
 	list := "[{}" + strings.Repeat(",{}", emptyContainers/3) + "]"
 	return map[string]string{
@@ -44,7 +44,8 @@ func allocates(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// An object that would take too much memory costs itself alone, in a list and in a watch.
+// An object that would take too much memory affects only itself, in a list and
+// in a watch.
 func TestDecode_HeavyObjectIsSetApartAndNotDecoded_B13(t *testing.T) {
 	d := decoderOf[*corev1.Pod](t, fixture.PodKind)
 	check := func(name string, item listwatch.Item[*corev1.Pod]) {
@@ -77,7 +78,7 @@ func TestDecode_HeavyObjectIsSetApartAndNotDecoded_B13(t *testing.T) {
 	}
 	meta := &metav1.ObjectMeta{Name: "b", ResourceVersion: "3"}
 	metadata, _ := meta.Marshal()
-	spec := bytes.Repeat([]byte{0x12, 0x00}, emptyContainers/2) // field 2, containers, without content
+	spec := bytes.Repeat([]byte{0x12, 0x00}, emptyContainers/2) // field 2, empty containers
 	message := appendField(appendField(nil, 1, metadata), 2, spec)
 	took := allocates(func() { check("protobuf", d.protobufItem(message, ration.Alone())) })
 	if took > 64<<20 {
@@ -94,8 +95,8 @@ func appendField(to []byte, number byte, value []byte) []byte {
 	return append(append(to, byte(N)), value...)
 }
 
-// A page whose objects would take too much memory together is refused, so that smaller
-// pages are asked for.
+// A page whose objects together would take too much memory is refused, so that
+// smaller pages are requested.
 func TestDecode_HeavyPageIsRefused_B14(t *testing.T) {
 	const page = 32 << 20
 	item := `{"metadata":{"name":"a"}}`
@@ -115,7 +116,8 @@ func TestDecode_HeavyPageIsRefused_B14(t *testing.T) {
 	}
 }
 
-// Garbage among the items of a list costs itself alone, where its end can be found.
+// Garbage among the items of a list affects only itself, if its end can be
+// found.
 func TestDecode_GarbageInAListCostsOneItem_B15(t *testing.T) {
 	endless := map[string]bool{ // which take the end of the list along
 		"an end": true, "an object that does not end": true, "a string that does not end": true, "bytes of all values": true,
@@ -153,8 +155,8 @@ func TestDecode_GarbageInAListCostsOneItem_B15(t *testing.T) {
 	}
 }
 
-// What is out of the ordinary in one object harms no other and makes nothing panic, in
-// any representation, by lists and by watches.
+// An unusual object affects no other and causes no panic, in any
+// representation, in lists and watches.
 func TestDecode_CorpusHarmsNoOtherObject(t *testing.T) {
 	corpus[*corev1.Pod](t)
 	corpus[*unstructured.Unstructured](t)
@@ -208,7 +210,7 @@ func corpus[T base.Object](t *testing.T) {
 	}
 }
 
-// splits says whether the end of an object can be found in its bytes.
+// splits reports whether the end of an object can be found in its bytes.
 func splits(object []byte) bool { return jsonspan.SkipValue(object, 0) == len(object) }
 
 func report[T base.Object](t *testing.T, by, name string, items []listwatch.Item[T]) {

@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/fixture"
 )
 
-// benchPage decodes body as a page of T, each time.
+// benchPage decodes body as a page of T.
 func benchPage[T base.Object](b *testing.B, media string, body []byte) {
 	d := decoderOf[T](b, fixture.PodKind)
 	scratch := make([]byte, len(body))
@@ -30,7 +30,7 @@ func benchPage[T base.Object](b *testing.B, media string, body []byte) {
 }
 
 // BenchmarkDecode_Unstructured decodes a page of 500 objects without their Go
-// type, by us and by apimachinery.
+// type, with our decoder and with apimachinery.
 func BenchmarkDecode_Unstructured(b *testing.B) {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}}
 	for i := range benchObjects {

@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/ration"
 )
 
-// FuzzDecode_Unstructured: an object without a Go type is what apimachinery
-// makes of the same text, or an error where it has one.
+// FuzzDecode_Unstructured checks that an object without a Go type equals
+// apimachinery's result for the same text, or is an error where that is.
 func FuzzDecode_Unstructured(f *testing.F) {
 	for _, seed := range []string{
 		fixture.JSONSite("a", `{"replicas":1,"share":0.5,"big":9007199254740993,"minus":-0,"exp":1e3,"none":null,"list":[1,"a",{}]}`),
@@ -40,7 +40,7 @@ func FuzzDecode_Unstructured(f *testing.F) {
 			t.Fatalf("%q: got error %v, want valid %v (apimachinery: %v)", raw, item.Err, valid, err)
 		}
 		if valid {
-			want.Object["apiVersion"] = "example.com/v1" // of the list or watch that it is in
+			want.Object["apiVersion"] = "example.com/v1" // of its list or watch
 			if !reflect.DeepEqual(item.Object, want) {
 				t.Fatalf("%q:\ngot  %#v\nwant %#v", raw, item.Object, want)
 			}

@@ -45,8 +45,8 @@ func stream[T base.Object](d *Decoder[T], p fixture.Peer, src io.Reader) (frames
 	}
 }
 
-// roundTrips decodes random objects of one kind in each form, and compares
-// them with what client-go makes of the same bytes.
+// roundTrips decodes random objects of one kind in each form, and compares them
+// with client-go's results for the same bytes.
 func roundTrips[T base.Object, L runtime.Object](t *testing.T, kind schema.GroupVersionKind, fill func(T), list func([]T) L, peers ...fixture.Peer) {
 	for _, p := range peers {
 		for _, keep := range []bool{true, false} {
@@ -109,12 +109,13 @@ func roundTrips[T base.Object, L runtime.Object](t *testing.T, kind schema.Group
 	}
 }
 
-// sizedAs is how long the objects are in p's form, without the frame around them.
+// sizedAs returns the sizes of the objects in p's form, without the frame
+// around them.
 func sizedAs[T base.Object](t *testing.T, p fixture.Peer, objects []T) (sizes []int) {
 	for _, obj := range objects {
-		size := len(p.Encode(t, obj)) - 1 // the end of a line
+		size := len(p.Encode(t, obj)) - 1 // the newline
 		if p.Media == ContentProtobuf {
-			size -= 60 // of the envelope, at most
+			size -= 60 // at most, of the envelope
 		}
 		sizes = append(sizes, size)
 	}
@@ -213,7 +214,7 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), ration.Alone()) // a spec that ends too early
+	item := d.protobufItem(append(raw, 0x12, 0x02, 0x0a, 0x7f), ration.Alone()) // a truncated spec
 	if item.Err == nil || item.Key != (base.Key{Namespace: "prod", Name: "poison"}) || item.UID != "u" || item.ResourceVersion != "7" {
 		t.Errorf("got %+v, want prod/poison at 7 with an error", item)
 	}
@@ -227,8 +228,7 @@ func TestDecode_BadProtobufObjectKeepsItsName_I8(t *testing.T) {
 	}
 }
 
-// What a watch brings of another kind is an error with that kind's name, never
-// an object.
+// An object of another kind in a watch is an error with that kind's name.
 func TestDecode_AnotherKindInAFrameIsNoObject_I8(t *testing.T) {
 	d, _ := NewDecoder[*fixture.Site](reflect.TypeFor[*fixture.Site](), fixture.SiteKind, false)
 	for name, tc := range map[string]struct{ object, want string }{
@@ -242,7 +242,7 @@ func TestDecode_AnotherKindInAFrameIsNoObject_I8(t *testing.T) {
 	}
 }
 
-// panicky panics on some JSON, as a user's own UnmarshalJSON may.
+// panicky panics on some JSON, as a custom UnmarshalJSON may.
 type panicky struct{ fixture.Site }
 
 func (p *panicky) UnmarshalJSON([]byte) error { panic("mine") }
@@ -312,7 +312,7 @@ func TestDecode_EndsOfAStream(t *testing.T) {
 }
 
 func TestDecode_LyingLengthAllocatesNothing(t *testing.T) {
-	lie := append([]byte{0x07, 0xff, 0xff, 0xff}, "short"...) // 128 MiB less one are announced
+	lie := append([]byte{0x07, 0xff, 0xff, 0xff}, "short"...) // announces 128 MiB minus one
 	f := encoding.NewFrameReader(bytes.NewReader(lie), true, encoding.MaxFrame)
 	if _, err := f.Next(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want an unexpected EOF", err)
@@ -365,7 +365,8 @@ func decoderOf[T base.Object](t testing.TB, kind schema.GroupVersionKind) *Decod
 	return d
 }
 
-// Each decodes what servers send for it, alone, and gives it its real kind.
+// Each representation is decoded from what servers send for it, separately,
+// with its real kind.
 func TestRepresentation_Decoding(t *testing.T) {
 	s := fixture.TestScheme()
 	pod := fixture.SeedPod("a")
@@ -399,7 +400,7 @@ func TestRepresentation_Decoding(t *testing.T) {
 		}
 	}
 
-	// A list of a built-in kind leaves out what kind its items are.
+	// A list of a built-in kind omits the kind of its items.
 	page, err := decoderOf[fixture.Loose](t, fixture.PodKind).page(ContentJSON, fixture.JSONPeer(s).Encode(t, full))
 	if err != nil || len(page.Items) != 1 || page.Items[0].Err != nil {
 		t.Fatalf("unstructured list: got %+v and %v", page, err)
@@ -413,7 +414,7 @@ func TestRepresentation_Decoding(t *testing.T) {
 	}
 }
 
-// What is of another kind, or no object at all, is quarantined as in any form.
+// An object of another kind, or invalid data, is quarantined in every form.
 func TestRepresentation_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 	items := []string{
 		fixture.JSONSite("good", `{"replicas":9007199254740993,"share":0.5}`),
@@ -441,7 +442,7 @@ func TestRepresentation_BadObjectHarmsOnlyItself_I8(t *testing.T) {
 	}
 }
 
-// What cannot be decoded as its type still has its metadata, where that can.
+// An undecodable object still has its metadata, if that is decodable.
 func TestRepresentation_MetadataOfWhatCannotBeDecoded_I8(t *testing.T) {
 	raw := `{"apiVersion":"example.com/v1","kind":"Site","metadata":{"name":"p","resourceVersion":"7","labels":%s,"managedFields":[{"manager":"m"}]},"spec":{"replicas":"many"}}`
 	d := decoderOf[*fixture.Site](t, fixture.SiteKind)
@@ -465,7 +466,7 @@ func TestRepresentation_MetadataOfWhatCannotBeDecoded_I8(t *testing.T) {
 	}
 }
 
-// counts is a decoder whose pages are counted.
+// counts is a decoder that counts pages.
 type counts[T base.Object] struct{ d *Decoder[T] }
 
 func (c counts[T]) count(text string) (int, error) {
@@ -473,7 +474,8 @@ func (c counts[T]) count(text string) (int, error) {
 	return len(p.Items), err
 }
 
-// A list of another kind is no list, even an empty one: it would delete all.
+// A list of another kind is not a list, even if empty: it would delete
+// everything.
 func TestDecode_ListOfAnotherKindIsRefused_B7(t *testing.T) {
 	builtIn, custom, metadata := decoderOf[*corev1.ConfigMap](t, fixture.ConfigMapKind), decoderOf[*fixture.Site](t, fixture.SiteKind), decoderOf[fixture.Partial](t, fixture.SiteKind)
 	const empty = `"metadata":{"resourceVersion":"9"},"items":[]}`

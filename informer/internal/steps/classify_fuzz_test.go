@@ -16,8 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 )
 
-// FuzzStatus: whatever the body of an error, an error of the right code comes
-// out.
+// FuzzStatus checks that any error body results in an error of the right code.
 func FuzzStatus(f *testing.F) {
 	s := fixture.TestScheme()
 	status := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: "Failure", Code: 403, Reason: metav1.StatusReasonForbidden, Details: &metav1.StatusDetails{RetryAfterSeconds: 3}}

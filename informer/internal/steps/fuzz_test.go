@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// unusedWatches are outcomes of watches that bring nothing.
+// unusedWatches are outcomes of watches without events.
 var unusedWatches = []Outcome{
 	{Result: ResultEnded, Early: true},
 	{Result: ResultEnded, Early: true, Lived: 2 * time.Second},
@@ -40,7 +40,7 @@ var unusedWatches = []Outcome{
 	{Result: resultOversized, Lived: 3 * time.Minute},
 }
 
-// listOutcomes are what may come of lists and streaming lists.
+// listOutcomes are the outcomes of lists and streaming lists.
 var listOutcomes = []Outcome{
 	{Result: ResultCompleted}, {Result: ResultEnded}, {Result: ResultEnded, Spoke: true}, {Result: ResultCut, Continued: true},
 	{Result: ResultSilent}, {Result: ResultUnreachable}, {Result: resultGarbled}, {Result: resultBusy}, {Result: resultFailing},
@@ -49,9 +49,9 @@ var listOutcomes = []Outcome{
 	{Result: resultSlow}, {Result: ResultEndless}, {Result: resultStuck, Continued: true}, {Result: resultOlder},
 }
 
-// listsCome plays script: what watches come to, in a row, where none is of use,
-// and lists between them. It fails the test when the time between two lists, or a
-// pause, has no bound.
+// listsCome plays script, a sequence of outcomes of watches that are of no use,
+// with lists between them. It fails the test if the time between two lists, or
+// a pause, is unbounded.
 func listsCome(t *testing.T, script []byte) {
 	now := time.Unix(1e9, 0)
 	p, asked := Progress{Phase: PhaseWatch, Last: "1"}, now
@@ -98,7 +98,7 @@ func TestPhase_ListsComeWhereNoWatchIsOfUse_A17(t *testing.T) {
 	random := rand.New(rand.NewPCG(17, 17))
 	for range 300 {
 		script := make([]byte, 1000)
-		few := 1 + random.IntN(len(unusedWatches)) // all, or the same again and again
+		few := 1 + random.IntN(len(unusedWatches)) // all, or the same ones repeatedly
 		for i := range script {
 			script[i] = byte(random.IntN(few))
 		}
@@ -106,7 +106,7 @@ func TestPhase_ListsComeWhereNoWatchIsOfUse_A17(t *testing.T) {
 	}
 }
 
-// However fast watches fail, a list is asked for before long.
+// However fast watches fail, a list is soon requested.
 func TestPhase_FailuresAtOneInstantLeadToLists_A17(t *testing.T) {
 	for _, r := range []result{ResultEnded, ResultCut, resultGarbled, resultFailing} {
 		p, lists := Progress{Phase: PhaseWatch, Last: "1"}, 0
@@ -124,7 +124,8 @@ func TestPhase_FailuresAtOneInstantLeadToLists_A17(t *testing.T) {
 	}
 }
 
-// FuzzPhase_ListsComeWhereNoWatchIsOfUse is the same for any order of outcomes.
+// FuzzPhase_ListsComeWhereNoWatchIsOfUse does the same for any order of
+// outcomes.
 func FuzzPhase_ListsComeWhereNoWatchIsOfUse(f *testing.F) {
 	f.Add([]byte{3, 3, 4, 2, 0, 12, 8, 21, 22})
 	f.Fuzz(listsCome)

@@ -42,7 +42,7 @@ func TestPhase_Next(t *testing.T) {
 		o    Outcome
 		want string // phase, version of the next list or watch, pace, state, relist
 	}{
-		// A watch that ends, in every way.
+		// All ways in which a watch ends.
 		{"clean end at the timeout", watching, Outcome{Result: ResultEnded, Lived: 7 * time.Minute, Spoke: true}, "watch 100 none - -"},
 		{"clean end, early, once", watching, Outcome{Result: ResultEnded, Lived: time.Second}, "watch 100 none - -"},
 		{"clean end, early, again", with(watching, func(p *Progress) { p.briefs = 1 }), Outcome{Result: ResultEnded, Lived: time.Second, Spoke: true}, "watch 100 backoff Stale -"},
@@ -67,7 +67,7 @@ func TestPhase_Next(t *testing.T) {
 		{"silence twice, nothing between", with(watching, func(p *Progress) { p.silences = 1 }), Outcome{Result: ResultSilent}, "list newest backoff Stale silent"},
 		{"opened", watching, Outcome{Result: ResultOpened}, "watch 100 none Live -"},
 
-		// Lists that stand in for watches of no use.
+		// Lists that replace useless watches.
 		{"garbage for long", unused(failingFor), Outcome{Result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
 		{"garbage for long, and a list since", listed(failingFor / 2), Outcome{Result: resultGarbled}, "watch 100 backoff Stale -"},
 		{"garbage for long, and a list long ago", listed(failingFor), Outcome{Result: resultGarbled}, "list 100/NotOlderThan none Stale watches of no use"},
@@ -152,7 +152,7 @@ func TestPhase_Next(t *testing.T) {
 	}
 }
 
-// describe is a decision in a line.
+// describe returns a decision as one line.
 func describe(d Decision) string {
 	p := d.Next
 	version, match := p.Last, ""
@@ -307,14 +307,14 @@ func TestPhase_OutageIsTriedOftenerTheYoungerItIs_A13(t *testing.T) {
 		{time.Second, 400 * time.Millisecond}, {3 * time.Second, 400 * time.Millisecond}, {8 * time.Second, time.Second},
 		{time.Minute, 7500 * time.Millisecond}, {time.Hour, 30 * time.Second},
 	} {
-		// The failures before the outage say nothing of it.
+		// Failures before the outage do not count.
 		p := Progress{Phase: PhaseWatch, Last: "1", failures: 9, watching: watchRecord{useless: 9}}
 		began := time.Unix(1e9, 0)
 		now, tries := began, 0
 		var wait time.Duration
 		for now.Before(began.Add(c.outage)) {
 			d := Next(p, Outcome{Result: ResultUnreachable, Now: now})
-			if p = d.Next; p.Phase == PhaseList { // in place of the watch, at once
+			if p = d.Next; p.Phase == PhaseList { // instead of the watch, at once
 				tries++
 				d = Next(p, Outcome{Result: ResultUnreachable, Now: now})
 				p = d.Next
@@ -334,7 +334,7 @@ func TestPhase_OutageIsTriedOftenerTheYoungerItIs_A13(t *testing.T) {
 		if d := Next(p, Outcome{Result: resultExpired, Now: now}); !d.Next.away.IsZero() || d.Next.expiries != 1 || d.pace != paceAnew {
 			t.Errorf("a 410 after %v: got %+v, want the first pause of a relist: the server answers", c.outage, d)
 		}
-		// What it answers while it starts does not add up either.
+		// Errors while it starts do not accumulate either.
 		began = now
 		for now.Before(began.Add(6 * time.Second)) {
 			d := Next(p, Outcome{Result: resultFailing, Now: now})
@@ -346,8 +346,8 @@ func TestPhase_OutageIsTriedOftenerTheYoungerItIs_A13(t *testing.T) {
 	}
 }
 
-// FuzzPhase_Next: whatever happens, the Reflector never waits without a bound,
-// never runs without a pause for long, and never forgets what it has seen.
+// FuzzPhase_Next checks that the Reflector never waits without a bound, never
+// runs long without a pause, and never forgets what it has seen.
 func FuzzPhase_Next(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
 	f.Fuzz(func(t *testing.T, script []byte) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Watches that end cleanly soon after they were opened, one after the other for
-// an hour: how often they are opened, and how long there is none.
+// For an hour watches end cleanly soon after they open: how many are opened,
+// and how long there is none.
 func TestPhase_ShortWatchesAreOpenedAgainAtOnce_A24(t *testing.T) {
 	for name, c := range map[string]struct {
 		o     Outcome

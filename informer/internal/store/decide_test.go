@@ -28,7 +28,7 @@ func (h holding) String() string {
 	return s
 }
 
-// The rules of own writes (a) to (e), and of the newest version.
+// The rules of own writes (a) to (e), and that the newest version wins.
 func TestDecide_NewestVersionWins_I1(t *testing.T) {
 	zero, one := ScopesOf(0), ScopesOf(0, 1)
 	at5 := holding{scopes: zero, uid: "u", version: 5}
@@ -115,7 +115,7 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 	}
 }
 
-// also is what is noted beside the entry.
+// also returns what is recorded besides the entry.
 func (f fate) also() (s string) {
 	add := func(format string, args ...any) {
 		if s != "" {

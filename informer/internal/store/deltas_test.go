@@ -65,7 +65,7 @@ func popBatch(t *testing.T, f *DeltaFIFO) Batch {
 	return b
 }
 
-// applyBatch does what dispatch does, until it waits again.
+// applyBatch does the work of dispatch until it would block.
 func applyBatch(t *testing.T, f *DeltaFIFO, x *Indexer) {
 	t.Helper()
 	if _, err := x.Apply(popBatch(t, f)); err != nil {
@@ -76,7 +76,7 @@ func applyBatch(t *testing.T, f *DeltaFIFO, x *Indexer) {
 	f.mu.log.release()
 }
 
-// list gives a scope a whole list.
+// list delivers a whole list to a scope.
 func list(f *DeltaFIFO, scope base.ScopeID, v base.Version, items ...Delta) {
 	r := f.Replace(scope)
 	for _, d := range items {
@@ -184,8 +184,8 @@ func TestDeltaFIFO_KeepsUpdatesThatAHandlerAsksFor(t *testing.T) {
 	}
 }
 
-// A list that is newer than what is known of an object, and has it in an older
-// version, cannot be of the same history.
+// A list that is newer than the known state of an object, but has it in an
+// older version, must be of another history.
 func TestReplacement_FindsWhatWasUndone(t *testing.T) {
 	f, x := newStore(t)
 	f.Push(delta(Added, "a", "u", 5))
@@ -215,7 +215,7 @@ func TestReplacement_FindsWhatWasUndone(t *testing.T) {
 	}
 }
 
-// A watch's DELETED whose object cannot be decoded comes without a final state.
+// A watch's DELETED with an undecodable object has no final state.
 func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
 	f, x := newStore(t)
 	f.Push(delta(Added, "a", "u", 11))
@@ -328,7 +328,7 @@ func TestDeltaFIFO_WhatIsBeingAppliedStillWaits(t *testing.T) {
 	list(f, 0, 5, delta(Added, "a", "u", 1))
 	applyBatch(t, f, x)
 	f.Push(delta(Deleted, "a", "u", 6))
-	popBatch(t, f) // and not applied yet
+	popBatch(t, f) // not applied yet
 	list(f, 0, 7, delta(Added, "a", "u", 1))
 	wantDeltas(t, "a list that has what is just being deleted", popBatch(t, f).Deltas, "Replaced a u@1")
 }
@@ -383,7 +383,7 @@ func TestDeltaFIFO_ResyncOfEachHandler(t *testing.T) {
 	}
 }
 
-// A streaming list may tell of the end of an object that it has just shown.
+// A streaming list may report the end of an object that it has just shown.
 func TestDeltaFIFO_ObjectThatEndsInsideAListIsNeverHeld_I3(t *testing.T) {
 	f, x := newStore(t)
 	list(f, 0, 5, delta(Added, "old", "u", 1))
@@ -488,8 +488,8 @@ func TestDeltaFIFO_GivesMemoryBack(t *testing.T) {
 	}
 }
 
-// What waits of an ended scope is dropped; what waits of the others comes by key
-// and in order, whether the log was indexed before or is so after.
+// The deltas of an ended scope are dropped; those of the others stay by key and
+// in order, whether the log is indexed before or after.
 func TestDeltaLog_EndOfAScopeKeepsTheOthers_I10(t *testing.T) {
 	for _, indexed := range []bool{false, true} {
 		f := NewDeltaFIFO(NewIndexer(fixture.ThingKind))

@@ -99,7 +99,7 @@ func TestReplacement_ComparesContentWhereAsked_A9(t *testing.T) {
 	}
 }
 
-// guarded has a field that only its package can read.
+// guarded has an unexported field.
 type guarded struct {
 	corev1.ConfigMap
 	hidden func()
