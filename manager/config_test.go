@@ -162,7 +162,7 @@ func TestConfig_WhatIsWrongIsNamedAndNothingCounts(t *testing.T) {
 		"name: x\nconfig: other.yaml":            "line 2: config: no flag of this name",
 		"name: x\n? [a]\n: 3":                    "line 2: this names no flag",
 		"name: x\n<<: {v: 3}":                    "line 2: this names no flag",
-		"name: x\nv: much":                       `line 2: v: strconv.Atoi: parsing "much": invalid syntax (-v: level of detail of the log`,
+		"name: x\nv: much":                       `line 2: v: strconv.Atoi: parsing "much": invalid syntax (-v: verbosity level of the log`,
 		"name: x\nv:":                            "line 2: v: it has no value; write one, or leave the line out",
 		"name: x\nv: [3]":                        "line 2: v: this is a list; write one value",
 		"name: x\nv: {a: 3}":                     "line 2: v: this is a mapping; write one value",
