@@ -108,8 +108,9 @@
 //	    it is never in memory as a whole
 //	S30 the Service default/kubernetes, by which Pods reach a server, exists from the
 //	    start, and again after a restart
-//	S31 common parts of the objects of a list are encoded once, and the cache of
-//	    encoded forms is bounded, however long lists are
+//	S31 common parts of the objects of a list are encoded once, a long list in
+//	    protobuf encodes each object once, and the cache of encoded forms is
+//	    bounded, however long lists are
 //
 // # What it is not
 //

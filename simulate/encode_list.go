@@ -4,14 +4,18 @@
 package simulate
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -117,7 +121,8 @@ func (e encoder) listKind() (kind, version string) {
 }
 
 // messages has send called with a page in protobuf. The length of the list comes first: what each item takes is known
-// before the first is sent. None of them is copied into a whole, and of many not even the items are kept until then.
+// before the first is sent. None of them is copied into a whole. A long list does not keep its items until then: those that
+// had to be encoded for their size are held compressed.
 func (e encoder) messages(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
@@ -126,9 +131,16 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object.Object, send fun
 	head = appendField(nil, 1, head)
 	contents, sizes, size := make([][]byte, len(items)), make([]int, len(items)), len(head)
 	var scratch []byte
+	var held heldContents
 	for i, obj := range items {
-		if scratch, contents[i], err = e.measured(scratch, obj, &sizes[i]); err != nil {
+		var anew bool
+		if scratch, contents[i], anew, err = e.measured(scratch, obj, &sizes[i]); err != nil {
 			return err
+		}
+		if anew {
+			if err := held.add(i, scratch); err != nil {
+				return err
+			}
 		}
 		size += fieldSize(sizes[i])
 	}
@@ -144,7 +156,7 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object.Object, send fun
 		if contents[i] != nil {
 			part = append(part, contents[i]...)
 			contents[i] = nil
-		} else if part, err = e.appendContent(part, obj); err != nil {
+		} else if part, err = e.appendHeld(part, &held, i, obj, sizes[i]); err != nil {
 			return err
 		}
 		if len(part) >= answerAtOnce {
@@ -158,21 +170,77 @@ func (e encoder) messages(meta metav1.ListMeta, items []*object.Object, send fun
 }
 
 // measured says how long the content of an object is, and returns it unless there are too many to hold them all. Then it is
-// written into scratch only if its size is not known.
-func (e encoder) measured(scratch []byte, obj *object.Object, size *int) (_, content []byte, err error) {
+// encoded into scratch only if its size is not known; anew reports that.
+func (e encoder) measured(scratch []byte, obj *object.Object, size *int) (_, content []byte, anew bool, err error) {
 	if cache := e.keeps(); e.passing && cache != nil {
 		if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil {
 			*size = known.Size
-			return scratch, nil, nil
+			return scratch, nil, false, nil
 		}
 		scratch, err = e.appendAnew(scratch[:0], obj)
 		*size = len(scratch)
 		cache.measured(obj, e.kind, e.form(), *size)
-		return scratch, nil, err
+		return scratch, nil, true, err
 	}
 	content, err = e.content(obj)
 	*size = len(content)
-	return scratch, content, err
+	return scratch, content, false, err
+}
+
+// appendHeld appends the content of the item at an index, held or encoded.
+func (e encoder) appendHeld(to []byte, held *heldContents, item int, obj *object.Object, size int) ([]byte, error) {
+	if to, ok, err := held.next(to, item, size); ok || err != nil {
+		return to, err
+	}
+	return e.appendContent(to, obj)
+}
+
+const (
+	// heldAtMost bounds the compressed bytes that a list in protobuf holds until its length is known.
+	heldAtMost = 64 << 20
+	heldBlock  = 256 << 10
+)
+
+// heldContents holds the encoded objects of a list while their lengths are measured, and returns them in the same order.
+// They are compressed, because objects of one kind resemble each other: this costs a tenth of encoding an object again,
+// which reads maps and strings all over the memory. Objects beyond the bound are encoded twice.
+type heldContents struct {
+	atMost int // bytes; 0: heldAtMost
+	items  []int
+	text   bytes.Buffer
+	in     *s2.Writer
+	out    *s2.Reader
+}
+
+// add holds the content of the list's item at an index, if there is room.
+func (h *heldContents) add(item int, content []byte) error {
+	if h.text.Len() >= cmp.Or(h.atMost, heldAtMost) {
+		return nil
+	}
+	if h.in == nil {
+		h.in = s2.NewWriter(&h.text, s2.WriterConcurrency(1), s2.WriterBlockSize(heldBlock))
+	}
+	h.items = append(h.items, item)
+	_, err := h.in.Write(content)
+	return err
+}
+
+// next appends the content of the item at an index, which has a known size. It is not ok if that is not held.
+func (h *heldContents) next(to []byte, item, size int) (_ []byte, ok bool, err error) {
+	if len(h.items) == 0 || h.items[0] != item {
+		return to, false, nil
+	}
+	if h.out == nil {
+		if err := h.in.Close(); err != nil {
+			return to, false, err
+		}
+		h.out = s2.NewReader(&h.text, s2.ReaderMaxBlockSize(heldBlock))
+	}
+	h.items = h.items[1:]
+	from := len(to)
+	to = slices.Grow(to, size)[:from+size]
+	_, err = io.ReadFull(h.out, to[from:])
+	return to, true, err
 }
 
 // parts sends an answer, at once while it is small.
