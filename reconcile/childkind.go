@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// controllerIndex has each object under the UID of its controller.
+// controllerIndex indexes objects by the UID of their controller.
 const controllerIndex = "reconcile.flyball.dev/controller"
 
-// ChildKind is a kind of children, and where a ChildSet reads them. Make it with
+// ChildKind is a kind of children, and where a ChildSet reads them. Create it with
 // Children.
 type ChildKind struct {
 	kind     schema.GroupVersionKind
@@ -27,10 +27,10 @@ type ChildKind struct {
 	misuse   error
 }
 
-// Children is the kind of the informer's objects, as children of a ChildSet, which
-// reads them from its cache by an index over their controllers that Children adds.
-// Watch the informer with source.Owned as well, so that what happens to a child has
-// its parent reconciled.
+// Children returns the kind of the informer's objects as a ChildKind. The ChildSet
+// reads them from the informer's cache by controller; Children adds the index for that.
+// Also watch the informer with source.Owned, so that changes of a child reconcile its
+// parent.
 func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind {
 	if objects == nil {
 		return ChildKind{misuse: errors.New("an informer of children is nil; give one from informer.For")}
@@ -46,7 +46,7 @@ func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind 
 	if _, missing := lister.IndexValues(controllerIndex); missing != nil {
 		k.misuse = fmt.Errorf("children of kind %s: %w", k.kind.Kind, err)
 		return k
-	} // else it is there, from another set perhaps
+	} // else it exists, perhaps from another set
 	k.get = func(key Key) (informer.Object, error) { return lister.Get(key) }
 	k.children = func(parent types.UID) (children []informer.Object, err error) {
 		found, err := lister.ByIndex(controllerIndex, string(parent))
@@ -61,34 +61,34 @@ func Children[T informer.Object](objects *informer.SharedInformer[T]) ChildKind 
 	return k
 }
 
-// Child names an object of a ChildSet.
+// Child identifies an object of a ChildSet.
 type Child struct {
 	Kind schema.GroupVersionKind
 	Key  Key
 }
 
-// String is kind and name, such as "Service prod/web".
+// String returns kind and name, such as "Service prod/web".
 func (c Child) String() string { return c.Kind.Kind + " " + keyText(c.Key) }
 
-// unversioned is c as one object has it under all versions of its kind.
+// unversioned returns c without the version of its kind, the same for all versions.
 func (c Child) unversioned() Child {
 	c.Kind.Version = ""
 	return c
 }
 
-// ChildReport is what a ChildSet has done, each in the order in which it was.
+// ChildReport lists the changes of a ChildSet, each list in the order of the changes.
 type ChildReport struct {
-	// Created were not there, Updated have another resourceVersion than before,
-	// Unchanged the same.
+	// Created did not exist, Updated have a new resourceVersion, Unchanged the same as
+	// before.
 	Created, Updated, Unchanged []Child
 	// Pruned have been deleted, or will be when their finalizers are gone.
 	Pruned []Child
 }
 
-// Changed reports whether anything was written that made a difference.
+// Changed reports whether anything was changed.
 func (r ChildReport) Changed() bool { return len(r.Created)+len(r.Updated)+len(r.Pruned) > 0 }
 
-// String tells what has changed, such as "created Service prod/web; 2 unchanged".
+// String describes the changes, such as "created Service prod/web; 2 unchanged".
 func (r ChildReport) String() string {
 	var parts []string
 	for _, group := range []struct {

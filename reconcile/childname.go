@@ -12,30 +12,30 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ChildName names a child of parent: ChildName("blog", "config") is "blog-config",
-// and ChildName("blog", "shard", "0") is "blog-shard--0". It is a DNS subdomain of at
-// most 253 characters, the name that most kinds ask for, whatever it is given.
+// ChildName returns the name of a child of parent: ChildName("blog", "config") is
+// "blog-config", and ChildName("blog", "shard", "0") is "blog-shard--0". The result is
+// always a DNS subdomain of at most 253 characters, the name that most kinds require.
 //
-// Different arguments give different names, within the strength of 100 bits of
-// SHA-256. A name that would be too long or not valid is cut and ends in such a hash
-// of all arguments; so is one that other arguments could give as it stands, because a
-// part has a hyphen or looks like a hash: ChildName("a-b", "c") is "a-b-c", and
-// ChildName("a", "b-c") is "a-b-c-" with a hash. Hyphens in parent are fine. The same
-// arguments give the same name in every version.
+// Different arguments give different names, within the strength of 100 bits of SHA-256.
+// A name that would be too long or invalid is cut and ends in such a hash of all
+// arguments. So does a name that other arguments could give too, because a part has a
+// hyphen or looks like a hash: ChildName("a-b", "c") is "a-b-c", and ChildName("a",
+// "b-c") is "a-b-c-" with a hash. Hyphens in parent are fine. The same arguments give
+// the same name in every version.
 func ChildName(parent, part string, more ...string) string {
 	return childName(subdomainRule, parent, part, more)
 }
 
-// ChildDNSLabel is ChildName for kinds whose names are DNS labels: Services,
-// Namespaces, and whatever becomes a hostname or a label's value. It has at most 63
-// characters, begins with a letter, and has hyphens in place of dots.
+// ChildDNSLabel is ChildName for kinds whose names are DNS labels, such as Services and
+// Namespaces, and for names used as a hostname or a label's value. It returns at most
+// 63 characters, begins with a letter, and replaces dots with hyphens.
 func ChildDNSLabel(parent, part string, more ...string) string {
 	return childName(dnsLabelRule, parent, part, more)
 }
 
-// LabelValue is text as the value of a label, such as the name of an owner: text
-// itself if it is valid, as each name of up to 63 characters is, or else what of it is
-// valid, an underscore and a hash. Different texts give different values, as with
+// LabelValue returns text as the value of a label, such as the name of an owner: text
+// itself if it is valid, as names of up to 63 characters are, or else the valid part of
+// it, an underscore and a hash. Different texts give different values, as with
 // ChildName.
 func LabelValue(text string) string {
 	r := labelValueRule
@@ -45,12 +45,12 @@ func LabelValue(text string) string {
 	return r.cut(text, text)
 }
 
-// nameRule is what a kind of name may look like.
+// nameRule describes the valid names of a kind of name.
 type nameRule struct {
 	limit   int
 	problem func(string) []string
-	also    string // valid beside lower-case letters, digits and hyphens
-	letter  bool   // the first character is one
+	also    string // valid besides lower-case letters, digits and hyphens
+	letter  bool   // the first character must be one
 	mark    byte   // before the hash
 }
 
@@ -62,9 +62,9 @@ var (
 
 func (r nameRule) valid(name string) bool { return len(name) <= r.limit && len(r.problem(name)) == 0 }
 
-// childName joins parent and parts. The join is taken as it stands if it can be read
-// back in one way only: from its end, parts have no hyphen, two hyphens lead to
-// another part and one to the parent, and the last part is not a hash.
+// childName joins parent and parts. It returns the plain join if that is unambiguous:
+// read from its end, parts have no hyphen, two hyphens separate parts and one the
+// parent, and the last part is not a hash.
 func childName(r nameRule, parent, part string, more []string) string {
 	plain := parent != "" && !strings.HasSuffix(parent, "-")
 	name, whole := parent+"-"+part, lengthFirst(parent)+lengthFirst(part)
@@ -82,10 +82,10 @@ func childName(r nameRule, parent, part string, more []string) string {
 
 func isPart(text string) bool { return text != "" && !strings.Contains(text, "-") }
 
-// lengthFirst is text as no text before or after it can be mistaken for.
+// lengthFirst prefixes text with its length, so that concatenations are unambiguous.
 func lengthFirst(text string) string { return strconv.Itoa(len(text)) + ":" + text }
 
-// cut is what of name is valid and has room, and the hash of whole.
+// cut returns the valid part of name that fits, and the hash of whole.
 func (r nameRule) cut(name, whole string) string {
 	room := r.limit - hashLength - 1
 	out := make([]byte, 0, r.limit)
@@ -119,8 +119,8 @@ func isAlphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// The hash is 100 bits in digits and letters, without most vowels, so that it spells
-// nothing.
+// The hash is 100 bits in digits and letters, without most vowels, so that it does not
+// form words.
 const (
 	hashLength   = 20
 	hashAlphabet = "0123456789abcdfghjklmnpqrstvwxyz"

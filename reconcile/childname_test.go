@@ -14,8 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// The names are stable for ever: objects on servers have them. A change of this
-// table breaks every user.
+// The names must never change: objects on servers have them. A change of this table
+// breaks every user.
 func TestChildName_IsStable_B5(t *testing.T) {
 	long := strings.Repeat("long.", 50) + "abc"
 	for _, test := range []struct {
@@ -62,8 +62,8 @@ func TestChildName_IsStable_B5(t *testing.T) {
 	}
 }
 
-// Whatever looks alike stays apart: the same text cut into parts elsewhere, and names
-// made to look like those that others are given.
+// Similar arguments give different names: the same text split elsewhere, and names that
+// imitate others.
 func TestChildName_KeepsLookAlikesApart_B5(t *testing.T) {
 	for name, f := range childNames {
 		var all [][]string
@@ -101,8 +101,8 @@ var childNames = map[string]func(parts []string) string{
 	"ChildDNSLabel": func(p []string) string { return reconcile.ChildDNSLabel(p[0], p[1], p[2:]...) },
 }
 
-// FuzzChildName: each name is valid, two are the same only for the same arguments,
-// and a name is not changed where it need not be.
+// FuzzChildName: each name is valid, two are equal only for equal arguments, and a name
+// is not changed without need.
 func FuzzChildName(f *testing.F) {
 	f.Add("a-b", "c", "a", "b-c")
 	f.Add("a", "b\x00c", "a", "b\x00\x00c")

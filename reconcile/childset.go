@@ -19,41 +19,41 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// ErrNothingWanted is what Apply returns where it would have to prune all that there
-// is. If that is meant, call PruneAll.
+// ErrNothingWanted is returned by Apply when no child is wanted and it would prune all
+// of them. If that is intended, call PruneAll.
 var ErrNothingWanted = errors.New("no child is wanted although there are some; call PruneAll to delete them all")
 
-// ChildWriter writes children. A client of package client is one.
+// ChildWriter writes children. *client.Client implements it.
 type ChildWriter interface {
-	// ReadChild returns the metadata of the object on the server that has child's
-	// kind, namespace and name. For the error apierrors.IsNotFound holds if there is
-	// none. child is not changed.
+	// ReadChild returns the metadata of the object on the server with child's kind,
+	// namespace and name. If there is none, apierrors.IsNotFound holds for the error.
+	// It does not modify child.
 	ReadChild(ctx context.Context, child informer.Object) (informer.Object, error)
-	// ApplyChild applies child on the server as fieldOwner, empty: the writer's
-	// own, taking over fields of others. child becomes what the server stored.
+	// ApplyChild applies child on the server as fieldOwner, empty: the writer's own,
+	// and takes over fields of others. It sets child to the stored object.
 	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error
 	// DeleteChild deletes child if the object on the server still has its UID and
-	// resourceVersion; otherwise that is a conflict. child may be a Lister's.
+	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
 	DeleteChild(ctx context.Context, child informer.Object) error
 }
 
 // ChildSetOptions of a ChildSet. The zero value is fit for production.
 type ChildSetOptions struct {
-	// FieldOwner of what is applied; empty: the writer's own. A child whose
-	// managedFields the cache shows, and that this owner has never applied, is not
-	// pruned.
+	// FieldOwner of applied children; empty: the writer's own. A child whose cached
+	// managedFields show that this owner has never applied it is not pruned.
 	FieldOwner string
-	// Labels that each child gets, and without which nothing is pruned. They keep
-	// the sets of one parent apart, if it has several. Empty: all that the parent
-	// controls, of the set's kinds, is the set's.
+	// Labels that each child gets, and that are required for pruning. They separate the
+	// sets of one parent, if it has several. Empty: the set includes all objects of its
+	// kinds that the parent controls.
 	Labels map[string]string
-	// Adopt has Apply take over objects of the wanted names that nobody controls.
-	// Otherwise they are an error: they are somebody's, made by hand perhaps.
+	// Adopt makes Apply take over existing objects with wanted names that have no
+	// controller. Otherwise they are an error, because someone else may have created
+	// them.
 	Adopt bool
 }
 
-// ChildSet makes the children of a parent what they should be: those that are wanted
-// are applied, others are pruned. One set serves all parents of a controller. Make it
+// ChildSet brings the children of a parent to the desired state: it applies the wanted
+// ones and prunes the others. One set serves all parents of a controller. Create it
 // with NewChildSet; it is safe for concurrent use.
 type ChildSet struct {
 	writer ChildWriter
@@ -63,9 +63,9 @@ type ChildSet struct {
 	misuse error
 }
 
-// NewChildSet returns a set of children of the kinds, written by w. Kinds of children
-// and parents are looked up in scheme. What cannot be is a terminal error of each
-// call.
+// NewChildSet returns a set of children of the given kinds, written by w. Kinds of
+// children and parents are looked up in scheme. Invalid arguments are a terminal error
+// of each call.
 //
 //	children := reconcile.NewChildSet(mgr.Client(), mgr.Scheme(), []reconcile.ChildKind{
 //		reconcile.Children(deployments), reconcile.Children(services),
@@ -98,24 +98,24 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 	return s
 }
 
-// Apply makes wanted the children of parent. It makes parent their controller and
-// gives them the set's labels, applies them in their order, and, when all of them
-// have been, prunes: it deletes what the parent controls, of the set's kinds and with
-// its labels, that is not wanted. Nothing else is ever deleted, and each only at the
-// version that the cache has shown.
+// Apply makes wanted the children of parent. It sets parent as their controller, adds
+// the set's labels, and applies them in order. If all succeed, it prunes: it deletes
+// the objects of the set's kinds and with its labels that the parent controls and that
+// are not wanted. It never deletes anything else, and deletes each only at the version
+// in the cache.
 //
-// A wanted child that another controls is an *AlreadyControlledError, and one that
-// is there without a controller is an error unless Options.Adopt is set. Where the
-// cache shows no object of a wanted name the server is asked: an informer may select,
-// and a cache is late. What it never shows is never pruned, so let the informer of a
-// kind show all that the set applies. An
-// error of one child is no reason not to apply the others, but one not to prune.
-// Where nothing is wanted and something would be pruned the error is
-// ErrNothingWanted. A child that cannot be in the set, such as one of a kind that it
-// was not made with, is a terminal error, and nothing is written.
+// A wanted child with another controller is an *AlreadyControlledError, and an existing
+// one without a controller is an error unless Options.Adopt is set. If the cache has no
+// object with a wanted name, Apply asks the server, because an informer may select
+// objects and its cache may lag. Objects that the cache never has are never pruned, so
+// the informer of a kind must include everything that the set applies. An error of one
+// child does not prevent applying the others, but prevents pruning. If nothing is
+// wanted and something would be pruned, the error is ErrNothingWanted. A child that
+// cannot be in the set, such as one of another kind, is a terminal error, and nothing
+// is written.
 //
-// The wanted objects are the caller's own, and become what the server stored. parent
-// is read and never written. The report tells what was done, also beside an error.
+// The wanted objects belong to the caller, and are set to the stored objects. parent is
+// not modified. The report describes what was done, also with an error.
 func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...informer.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, wanted)
@@ -137,9 +137,9 @@ func (s *ChildSet) Apply(ctx context.Context, parent informer.Object, wanted ...
 	return report, s.prune(ctx, plan.surplus, &report)
 }
 
-// PruneAll deletes all children of parent, as Apply would if none was wanted and that
-// was meant. It returns when the server has taken the deletions; the report is empty
-// when there was nothing left to delete.
+// PruneAll deletes all children of parent, as Apply would if none was wanted. It
+// returns when the server has accepted the deletions; the report is empty if there was
+// nothing left to delete.
 func (s *ChildSet) PruneAll(ctx context.Context, parent informer.Object) (ChildReport, error) {
 	var report ChildReport
 	plan, err := s.plan(parent, nil)
@@ -156,10 +156,10 @@ type child struct {
 	kind   ChildKind
 }
 
-// childPlan is what is to be done, in order.
+// childPlan lists what to apply and to delete, in order.
 type childPlan struct{ wanted, surplus []child }
 
-// plan decides from what is wanted and what the cache shows.
+// plan compares wanted with the cache.
 func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan childPlan, err error) {
 	if s.misuse != nil {
 		return plan, s.misuse
@@ -194,7 +194,7 @@ func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan 
 	return plan, nil
 }
 
-// childOf is obj as a child of the set, with its owner and labels.
+// childOf returns obj as a child of the set, with its owner and labels.
 func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 	if isNil(obj) {
 		return c, errors.New("it is nil")
@@ -222,7 +222,8 @@ func (s *ChildSet) childOf(parent, obj informer.Object) (c child, err error) {
 	return c, nil
 }
 
-// prunable: the parent controls obj, it is the set's, and it is not going already.
+// prunable reports whether the parent controls obj, obj belongs to the set, and it is
+// not being deleted.
 func (s *ChildSet) prunable(parent, obj informer.Object) bool {
 	if !metav1.IsControlledBy(obj, parent) || obj.GetDeletionTimestamp() != nil {
 		return false
@@ -288,8 +289,8 @@ func (s *ChildSet) prune(ctx context.Context, surplus []child, report *ChildRepo
 	return errors.Join(failed...)
 }
 
-// inOrder are the kinds in the order of their names, so that equal states lead to
-// equal requests.
+// inOrder returns the kinds sorted by name, so that equal states lead to equal
+// requests.
 func (s *ChildSet) inOrder() []ChildKind {
 	return slices.SortedFunc(maps.Values(s.kinds), func(a, b ChildKind) int {
 		return cmp.Compare(a.kind.GroupKind().String(), b.kind.GroupKind().String())

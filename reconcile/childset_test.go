@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// nursery writes children as a client does, and notes what it was asked for.
+// nursery writes children as a client does, and records the calls.
 type nursery struct {
 	server server
 	asked  []string
@@ -67,7 +67,7 @@ func (n *nursery) take() []string {
 	return asked
 }
 
-// family is a set over a running informer, and a parent.
+// family returns a set over a running informer, and a parent.
 func family(t *testing.T, opts reconcile.ChildSetOptions) (*reconcile.ChildSet, *nursery, *corev1.ConfigMap) {
 	s := newServer()
 	n := &nursery{server: s}
@@ -168,7 +168,7 @@ func TestChildSet_PrunesAtTheVersionThatWasRead_R9(t *testing.T) {
 		set, n, parent := family(t, reconcile.ChildSetOptions{})
 		n.server.Write(owned("old", parent))
 		synctest.Wait()
-		n.server.Hold() // the cache falls behind
+		n.server.Hold() // the cache lags
 		n.server.Write(deployment("old"))
 		_, err := set.Apply(t.Context(), parent, deployment("new"))
 		if n.server.get("old") == nil || !apierrors.IsConflict(err) {
@@ -224,7 +224,7 @@ func TestChildSet_TakesNothingFromOthers_R9(t *testing.T) {
 	})
 }
 
-// An informer may select, and a cache is late: what it does not show may be there.
+// An informer may select objects, and a cache may lag: objects that it lacks may exist.
 func TestChildSet_TakesNothingThatTheCacheDoesNotShow_R9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, adopt := range []bool{false, true} {

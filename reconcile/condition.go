@@ -14,30 +14,30 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// maxConditionMessage is how long the API lets a condition's message be.
+// maxConditionMessage is the API's limit for a condition's message.
 const maxConditionMessage = 32768
 
-// Conditions are those of one object, as one reconcile finds them. They are kept as
-// the API conventions have it: one of each type, each with the generation that it was
-// observed at, and with the time at which its status, and not just its reason, last
-// became another. What says the same as before stays as it is, in its place, so that
-// a status in which nothing has changed is equal to the one that was read and need
-// not be written.
+// Conditions are the conditions of one object in one reconcile. They follow the API
+// conventions: one of each type, each with the generation at which it was observed, and
+// with the time at which its status, not just its reason, last changed. A condition
+// that is set to what it was is unchanged and keeps its place, so that an unchanged
+// status equals the one that was read and need not be written.
 //
 //	site := informer.Copy(site)
 //	conditions := reconcile.ConditionsOf(site, &site.Status.Conditions, time.Now())
 //	conditions.True("Ready", "Serving", "2 of 2 replicas serve the page")
 //
-// Conditions change the list they were made with and are not safe for concurrent use.
+// Conditions modify the list they were created with and are not safe for concurrent
+// use.
 type Conditions struct {
 	list       *[]metav1.Condition
 	generation int64
 	now        metav1.Time
 }
 
-// ConditionsOf makes Conditions of the list, which is a part of obj's status. obj is
-// the reconcile's own copy: a Lister's is shared. now is the time of transitions, cut
-// to the seconds that the API keeps.
+// ConditionsOf returns Conditions for the list, which is a part of obj's status. obj
+// must be a copy: an object from a Lister is shared. now is the time of transitions,
+// truncated to seconds as in the API.
 func ConditionsOf(obj informer.Object, list *[]metav1.Condition, now time.Time) Conditions {
 	if list == nil {
 		list = new([]metav1.Condition)
@@ -45,25 +45,24 @@ func ConditionsOf(obj informer.Object, list *[]metav1.Condition, now time.Time) 
 	return Conditions{list: list, generation: obj.GetGeneration(), now: metav1.NewTime(now.Truncate(time.Second))}
 }
 
-// True says that the condition of that type holds. reason is one word in CamelCase,
-// for programs; message is for people, and cut where the API would refuse it. It
-// reports whether that is news.
+// True sets the condition of that type to True. reason is one CamelCase word, for
+// programs; message is for people, and is cut if it is too long for the API. It reports
+// whether that changed the condition.
 func (c Conditions) True(kind, reason, message string) (changed bool) {
 	return c.Set(metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason, Message: message})
 }
 
-// False says that the condition does not hold.
+// False sets the condition to False.
 func (c Conditions) False(kind, reason, message string) (changed bool) {
 	return c.Set(metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
-// Unknown says that it cannot be told whether the condition holds.
+// Unknown sets the condition to Unknown.
 func (c Conditions) Unknown(kind, reason, message string) (changed bool) {
 	return c.Set(metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reason, Message: message})
 }
 
-// Set is True, False or Unknown by the condition's own status. Its generation and its
-// time are not looked at.
+// Set sets a condition with the status in to. It ignores the generation and time in to.
 func (c Conditions) Set(to metav1.Condition) (changed bool) {
 	to.ObservedGeneration = c.generation
 	to.LastTransitionTime = c.now
@@ -83,12 +82,12 @@ func (c Conditions) Set(to metav1.Condition) (changed bool) {
 	return true
 }
 
-// Get is the condition of that type; nil: there is none.
+// Get returns the condition of that type; nil: there is none.
 func (c Conditions) Get(kind string) *metav1.Condition {
 	return meta.FindStatusCondition(*c.list, kind)
 }
 
-// Remove takes the condition of that type out, and reports whether there was one.
+// Remove removes the condition of that type, and reports whether there was one.
 func (c Conditions) Remove(kind string) (changed bool) {
 	return meta.RemoveStatusCondition(c.list, kind)
 }

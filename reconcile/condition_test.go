@@ -87,8 +87,8 @@ func TestConditions_MessageIsOneThatTheAPITakes_R7(t *testing.T) {
 	}
 }
 
-// FuzzConditions_R7 holds them against what the words say: one of each type, in the
-// order of their first mention, and a time that moves with the status alone.
+// FuzzConditions_SetTwiceIsSetOnce_R7 compares them with the definition: one of each type, in the order
+// of first use, and a time that changes only with the status.
 func FuzzConditions_SetTwiceIsSetOnce_R7(f *testing.F) {
 	f.Add("ABA", "TFU", "xyx")
 	f.Fuzz(func(t *testing.T, types, statuses, reasons string) {

@@ -13,26 +13,26 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// watchdog wakes the watch. It sleeps while no reconcile runs, and else until the
-// first of those that run can pass a deadline: so they need no timers of their own.
+// watchdog wakes the watch. The watch sleeps while no reconcile runs, and otherwise
+// until the first deadline of the running ones, so that reconciles need no timers.
 type watchdog struct {
 	asleep atomic.Bool
-	wake   chan struct{} // of one place
+	wake   chan struct{} // with a buffer of one
 }
 
-// expect is called after a reconcile has been noted and before it begins.
+// expect is called after a reconcile has been recorded and before it begins.
 func (d *watchdog) expect() {
 	if d.asleep.Load() {
 		select {
 		case d.wake <- struct{}{}:
-		default: // on its way
+		default: // already woken
 		}
 	}
 }
 
-// watch reports the reconciles that pass the soft deadline and cancels those that
-// pass the hard one. When ctx has ended it cuts off those that still run after the
-// time for draining. It returns when idle is closed.
+// watch reports the reconciles that pass the soft deadline and cancels those that pass
+// the hard one. After the end of ctx it cuts off those that still run after the drain
+// timeout. It returns when idle is closed.
 func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFunc, idle <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -57,15 +57,15 @@ func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFun
 	}
 }
 
-// inspect looks at all that runs, and says when to look again unless nothing runs.
+// inspect checks all running reconciles, and returns when to check again, if any runs.
 func (c *Controller[K]) inspect() (next time.Time, waits bool) {
 	first := c.firstLimit()
 	if first < 0 {
 		return next, false
 	}
-	c.watchdog.asleep.Store(true) // before the look: what begins after it wakes the watch
+	c.watchdog.asleep.Store(true) // before the check: a reconcile that begins later wakes the watch
 	now := time.Now()
-	next = now.Add(first) // what begins from now on has no earlier deadline
+	next = now.Add(first) // later reconciles have no earlier deadline
 	for i := range c.workers {
 		due, more := c.check(&c.workers[i], now)
 		if more && due.Before(next) {
@@ -79,7 +79,7 @@ func (c *Controller[K]) inspect() (next time.Time, waits bool) {
 	return next, waits
 }
 
-// firstLimit is the limit that a reconcile can pass first. Negative: there is none.
+// firstLimit returns the shorter of the two deadlines. Negative: there is none.
 func (c *Controller[K]) firstLimit() time.Duration {
 	if c.soft < 0 || c.hard < 0 {
 		return max(c.soft, c.hard)
@@ -87,8 +87,8 @@ func (c *Controller[K]) firstLimit() time.Duration {
 	return min(c.soft, c.hard)
 }
 
-// check does what w's reconcile has come to by now, and says when its next deadline
-// is, if there is one.
+// check reports or cancels w's reconcile if a deadline has passed, and returns its next
+// deadline, if any.
 func (c *Controller[K]) check(w *worker[K], now time.Time) (next time.Time, more bool) {
 	r, stack := c.overrun(w, now)
 	if r == nil {
@@ -112,8 +112,8 @@ func (c *Controller[K]) check(w *worker[K], now time.Time) (next time.Time, more
 	return next, more
 }
 
-// overrun is w's reconcile, and its stack if it has just passed the soft deadline.
-// The stack is read under the lock, so that the worker cannot go on to another key.
+// overrun returns w's reconcile, and its stack if it has just passed the soft deadline.
+// It reads the stack under the lock, so that the worker cannot move on to another key.
 func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -124,9 +124,9 @@ func (c *Controller[K]) overrun(w *worker[K], now time.Time) (r *run[K], stack s
 	return r, stack
 }
 
-// Stacks returns the stacks of the reconciles that run since before a time, by their
-// ID. If there are any it halts the whole process for a moment, so ask when something
-// is wrong.
+// Stacks returns the stacks of the reconciles that have been running since before a
+// time, by ID. If there are any, it briefly stops the whole process, so call it only to
+// diagnose a problem.
 func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 	type lost struct {
 		worker *worker[K]
@@ -149,14 +149,14 @@ func (c *Controller[K]) Stacks(before time.Time) map[string]string {
 	out := map[string]string{}
 	for _, l := range all {
 		stack := dump.Of(l.id)
-		if l.worker.held() == l.run { // else the worker was let go meanwhile
+		if l.worker.held() == l.run { // else the worker has moved on meanwhile
 			out[l.run.id()] = stack
 		}
 	}
 	return out
 }
 
-// drainTime is how long reconciles in flight may go on after ctx has ended.
+// drainTime returns how long reconciles in flight may continue after the end of ctx.
 func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
 	if errors.Is(context.Cause(ctx), ErrCutOff) {
 		return 0
@@ -164,7 +164,7 @@ func (c *Controller[K]) drainTime(ctx context.Context) time.Duration {
 	return max(c.drain, 0)
 }
 
-// reportLate names the reconciles that the time for draining was too short for.
+// reportLate names the reconciles that did not end within the drain timeout.
 func (c *Controller[K]) reportLate(ctx context.Context) {
 	for _, r := range c.running() {
 		textlog.Warn(c.own, nil, "Reconcile still runs at the end of the drain timeout; cancelling it",

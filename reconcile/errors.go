@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Terminal marks err as one that no retry can heal, such as a spec that makes no
-// sense: the key waits for its next event. It is counted and logged as an error.
-// An *informer.UndecodableError that a Lister has returned is terminal by itself: a
-// source of its kind brings the event that heals it.
-// Terminal(nil) is nil. Where errors are joined, one that can be retried wins.
+// Terminal marks err as one that no retry can fix, such as an invalid spec: the key
+// waits for its next event. It is counted and logged as an error. An
+// *informer.UndecodableError from a Lister is terminal without it: a source of its kind
+// delivers the event when the object is fixed. Terminal(nil) is nil. Among joined
+// errors one that can be retried wins.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -34,7 +34,7 @@ type terminalError struct{ err error }
 func (e *terminalError) Error() string { return e.err.Error() }
 func (e *terminalError) Unwrap() error { return e.err }
 
-// IgnoreNotFound is nil when err says that an object is not found, and err
+// IgnoreNotFound returns nil if err says that an object is not found, and err
 // otherwise. Of joined errors all must say so.
 func IgnoreNotFound(err error) error {
 	if every(err, isNotFound) {
@@ -43,25 +43,25 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// ConflictWaiter is a stale-resourceVersion conflict that knows when trying again
-// makes sense. Errors of package client have it; it is found by errors.As.
+// ConflictWaiter is a stale-resourceVersion conflict that can signal when a retry makes
+// sense. Errors of package client implement it; it is found with errors.As.
 type ConflictWaiter interface {
 	error
-	// WhenPassed calls do once, when the cache holds a version newer than the one
-	// that failed, or the object is gone; at once if it is so already. It does not
-	// block. stop ends the waiting.
+	// WhenPassed calls do once, when the cache holds a version newer than the one that
+	// failed, or the object is gone; at once if that is already so. It does not block.
+	// stop cancels the wait.
 	WhenPassed(do func()) (stop func())
 }
 
 // PanicError is the error of a reconcile that panicked, or ended its goroutine.
 type PanicError struct {
-	// Value of the panic; nil if the goroutine was ended by runtime.Goexit.
+	// Value of the panic; nil if runtime.Goexit ended the goroutine.
 	Value any
 	// Stack of the goroutine where it panicked.
 	Stack string
 }
 
-// Error says what the panic's value was.
+// Error includes the value of the panic.
 func (e *PanicError) Error() string {
 	if e.Value == nil {
 		return "reconcile ended its goroutine with runtime.Goexit"
@@ -69,14 +69,14 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("reconcile panicked: %v", e.Value)
 }
 
-// Unwrap is the panic's value if it is an error.
+// Unwrap returns the panic's value if it is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err
 }
 
-// DeadlineError is the cause of the context of a reconcile that was cancelled at
-// its hard deadline.
+// DeadlineError is the cause of the context of a reconcile that was cancelled at its
+// hard deadline.
 type DeadlineError struct {
 	// Limit is the hard deadline.
 	Limit time.Duration
@@ -87,22 +87,22 @@ func (e *DeadlineError) Error() string {
 	return fmt.Sprintf("hard deadline of %s passed", e.Limit)
 }
 
-// ErrStopped is the cause of the context of a reconcile that was still running when
-// its controller had stopped and the time for draining had passed.
+// ErrStopped is the cause of the context of a reconcile that still ran when the drain
+// timeout of its stopped controller had passed.
 var ErrStopped = errors.New("the controller has stopped and the time for draining has passed")
 
-// ErrCutOff as the cause with which the context of a controller's Run ends has the
-// reconciles in flight cancelled at once: what they work on is no longer this
-// process's.
+// ErrCutOff, as the cause of the end of Run's context, cancels the reconciles in flight
+// at once, because another process may now own their objects.
 var ErrCutOff = errors.New("requests in flight must not continue")
 
-// ErrNotLeading is in the error of a write that was refused because this process does
-// not lead, or no longer. Nothing was sent, unless the error says that it is not known.
-// A reconcile that returns it counts as stopped, and is tried again with backoff.
+// ErrNotLeading is wrapped by the error of a write that was refused because this
+// process does not lead, or no longer. Nothing was sent, unless the error says that the
+// outcome is unknown. A reconcile that returns it counts as stopped, and is retried
+// with backoff.
 var ErrNotLeading = errors.New("this process is not the leader")
 
-// every reports whether err says what is holds of: err itself or what it wraps, and
-// of joined errors each.
+// every reports whether is holds for err or an error that it wraps, and of joined
+// errors for each.
 func every(err error, is func(error) bool) bool {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if is(err) {
@@ -116,8 +116,8 @@ func every(err error, is func(error) bool) bool {
 	return false
 }
 
-// isTerminal: marked so, or an informer holds an object that cannot be decoded.
-// Its next version is an event of each source of its kind.
+// isTerminal reports whether err is marked Terminal, or is about an undecodable object,
+// whose next version is an event of each source of its kind.
 func isTerminal(err error) bool {
 	if u, ok := err.(*informer.UndecodableError); ok {
 		return !u.Live
@@ -133,9 +133,9 @@ func isNotFound(err error) bool {
 	return ok && apierrors.IsNotFound(err)
 }
 
-// isStaleConflict: the write was based on an old resourceVersion. The server
-// answers 409 Conflict also where another field manager owns a field and where the
-// UID is not the one asked for; reading again does not heal those.
+// isStaleConflict reports whether the write was based on an old resourceVersion. The
+// server also answers 409 Conflict if another field manager owns a field or the UID
+// differs; reading again does not fix those.
 func isStaleConflict(err error) bool {
 	if _, ok := err.(ConflictWaiter); ok {
 		return true
@@ -146,7 +146,7 @@ func isStaleConflict(err error) bool {
 		!strings.Contains(err.Error(), "UID in precondition")
 }
 
-// guarded calls f and returns its panic. Of runtime.Goexit it knows nothing.
+// guarded calls f and returns its panic. It does not detect runtime.Goexit.
 func guarded(f func()) (p *PanicError) {
 	defer func() {
 		if v := recover(); v != nil {

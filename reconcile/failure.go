@@ -13,7 +13,7 @@ import (
 // longestFailure is how many bytes of an error's text are kept.
 const longestFailure = 512
 
-// Failure is why a key is tried again with backoff.
+// Failure is why a key is retried with backoff.
 type Failure[K comparable] struct {
 	Key K
 	// Outcome of its last reconcile: conflict, error, panic, timeout or stopped.
@@ -26,14 +26,14 @@ type Failure[K comparable] struct {
 
 // failures by their keys.
 type failures[K comparable] struct {
-	some atomic.Bool // there are, so that success costs no lock
+	some atomic.Bool // any exist, so that success takes no lock
 	mu   struct {
 		sync.Mutex
 		of map[K]Failure[K]
 	}
 }
 
-// note keeps what a, with err, says of key.
+// note records the result of a reconcile of key.
 func (f *failures[K]) note(key K, a action, err error) {
 	failed := a.backoff && err != nil
 	if !failed && !f.some.Load() {
@@ -45,7 +45,7 @@ func (f *failures[K]) note(key K, a action, err error) {
 			text = p.Error()
 		}
 		if len(text) > longestFailure {
-			text = strings.Clone(strings.ToValidUTF8(text[:longestFailure], "")) // the rest is not held
+			text = strings.Clone(strings.ToValidUTF8(text[:longestFailure], "")) // does not retain the rest
 		}
 	}
 	f.mu.Lock()

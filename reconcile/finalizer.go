@@ -15,13 +15,13 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// FinalizerWriter writes the finalizers of an object and nothing else, and only onto
-// the version of obj: another one is a conflict. A client of package client is one.
+// FinalizerWriter writes only the finalizers of an object, and only to the version of
+// obj: another version is a conflict. *client.Client implements it.
 type FinalizerWriter interface {
 	SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error
 }
 
-// checkFinalizer is what is wrong with the arguments of Finalize.
+// checkFinalizer returns an error for invalid arguments of Finalize.
 func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
 	var problems []error
 	if msgs := validation.IsQualifiedName(name); len(msgs) > 0 {
@@ -41,7 +41,8 @@ func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
 	return fmt.Errorf("finalizer %q: %w", name, errors.Join(problems...))
 }
 
-// finalizer is what ObjectController.Finalize was given, and what it wraps.
+// finalizer holds the arguments of ObjectController.Finalize, and the function that it
+// wraps.
 type finalizer[T informer.Object] struct {
 	name      string
 	lister    informer.Lister[T]
@@ -63,8 +64,8 @@ func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
 	return Result{}, nil
 }
 
-// add goes on with the object as it is after the write, if the cache shows it
-// already. Otherwise the change of finalizers is an event, and that goes on.
+// add continues with the object as it is after the write, if the cache already has it.
+// Otherwise the event of the changed finalizers continues.
 func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	key := informer.KeyOf(obj)
 	if err := h.writer.SetFinalizers(ctx, obj, append(slices.Clone(obj.GetFinalizers()), h.name)); err != nil {

@@ -26,7 +26,7 @@ const ours = "example.com/test"
 type writer struct {
 	server server
 	crash  func(point string)
-	show   func(*appsv1.Deployment) // to the informer; nil: the watch does
+	show   func(*appsv1.Deployment) // to the informer; nil: only the watch does
 }
 
 func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers []string) error {
@@ -51,7 +51,7 @@ func (w writer) SetFinalizers(_ context.Context, obj informer.Object, finalizers
 	return nil
 }
 
-// outside is a thing outside the cluster that body makes and cleanup frees.
+// outside is something outside the cluster that body creates and cleanup frees.
 type outside struct {
 	t      *testing.T
 	server server
@@ -60,7 +60,7 @@ type outside struct {
 	there   atomic.Bool
 	bodies  atomic.Int32
 	freed   atomic.Int32
-	waiting atomic.Int32 // times that freeing is not done yet
+	waiting atomic.Int32 // how often freeing is not done yet
 }
 
 func (o *outside) body(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
@@ -142,14 +142,14 @@ func TestFinalize_SurvivesACrashBetweenAnyTwoSteps(t *testing.T) {
 	}
 }
 
-// With a client that shows its writes, the body need not wait for the watch.
+// With a client that reports its writes, the body need not wait for the watch.
 func TestFinalize_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
 		o := &outside{t: t, server: s, crash: crashAt("")}
 		w := &remembering{writer: writer{s, o.crash, func(d *appsv1.Deployment) { observe(i, d) }}}
-		var same []bool // the context of the run that has written the finalizer, for each body
+		var same []bool // whether each body runs in the context of the run that wrote the finalizer
 		c := reconcile.For(i, func(ctx context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
 			same = append(same, ctx == w.written)
 			return o.body(ctx, d)
@@ -222,7 +222,7 @@ func TestFinalize_LeavesOthersFinalizersAlone(t *testing.T) {
 			t.Errorf("object %v after %d cleanups, want it waiting for theirs after 1", got, o.freed.Load())
 		}
 		bodies := o.bodies.Load()
-		s.Write(s.get("a")) // another change while it is deleted
+		s.Write(s.get("a")) // another change during the deletion
 		time.Sleep(time.Minute)
 		if o.bodies.Load() != bodies || o.freed.Load() != 1 {
 			t.Error("the body or cleanup ran again for an object that only others hold")

@@ -16,45 +16,45 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// ObjectController is a Controller of the objects of one kind. Make it with For.
+// ObjectController is a Controller of the objects of one kind. Create it with For.
 type ObjectController[T informer.Object] struct {
 	*Controller[Key]
-	kind      func() schema.GroupVersionKind // nil: the informer is
+	kind      func() schema.GroupVersionKind // nil: the informer is nil
 	lister    informer.Lister[T]
 	f         func(ctx context.Context, obj T) (Result, error)
-	finalizer *finalizer[T] // nil: none; does not change once the run has begun
+	finalizer *finalizer[T] // nil: none; immutable once the run has begun
 }
 
 // For returns a controller that calls f with each object of an informer: when the
-// controller starts, when the object changes, when a source of Watch names it, and
-// when a Result asks for it. What the results mean is explained at Func.
+// controller starts, when the object changes, when a source of Watch adds its key, and
+// when a Result asks for it. Func explains the results.
 //
 //	c := reconcile.For(websites, r.reconcile, reconcile.Options{})
 //	c.Finalize("example.com/website", mgr.Client(), r.cleanUp)
 //	c.Watch(source.Owned(deployments, websites))
 //	return mgr.Add(c)
 //
-// Logs, metrics and errors call it by its kind in lower case, such as "website", unless
-// Options.Name gives another name. It watches objects itself, so they need no Watch;
-// Options.Predicate says which of their events matter.
+// Logs, metrics and errors name it by its kind in lower case, such as "website", unless
+// Options.Name is set. It watches the objects itself, so they need no Watch;
+// Options.Predicate filters their events.
 //
-// f gets the object from the cache: shared, so that informer.Copy comes before any
-// change, and never older than an own write. It is not called for a key without an
+// f gets the object from the cache: it is shared, so call informer.Copy before any
+// change, and it is never older than an own write. f is not called for a key without an
 // object:
 //
-//	NotFound                             done; owned objects go by their owner references,
-//	                                     the rest by Finalize
+//	NotFound                             done; owner references delete owned objects, Finalize
+//	                                     handles the rest
 //	*informer.UndecodableError           a terminal error; the next version is an event
-//	*informer.OutOfScopeError,           a terminal error: a source has named a key that
+//	*informer.OutOfScopeError,           a terminal error: a source has added a key that
 //	*informer.NamespaceError             the informer cannot have
-//	*informer.NotSyncedError             a Retry; only a scope that has joined since
+//	*informer.NotSyncedError             a Retry; only for a scope that has joined since
 //	*informer.ReleasedError              a terminal error
 //
-// f is called for objects that are being deleted, too, unless Finalize is used: their
-// deletionTimestamp is set. If f makes children it should return then.
+// f is also called for objects that are being deleted, unless Finalize is used: their
+// deletionTimestamp is set. If f creates children, it should return then.
 //
-// A nil informer or f is remembered as by New. A controller of other keys, or one that
-// has to act when its object is gone, is made by New.
+// A nil informer or f is remembered as by New. For other keys, or a controller that
+// must act when its object is gone, use New.
 func For[T informer.Object](objects *informer.SharedInformer[T], f func(ctx context.Context, obj T) (Result, error), opts Options) *ObjectController[T] {
 	o := &ObjectController[T]{f: f}
 	name := "unknown"
@@ -70,7 +70,7 @@ func For[T informer.Object](objects *informer.SharedInformer[T], f func(ctx cont
 	opts.Name, opts.Predicate = "", nil
 	run := o.run
 	if f == nil {
-		run = nil // New says so
+		run = nil // New reports it
 	}
 	o.Controller = New(name, run, opts)
 	o.Controller.Watch(source.Kind(objects, source.Self, preds...))
@@ -89,37 +89,38 @@ func (o *ObjectController[T]) Watch(sources ...source.Source[Key]) {
 	}
 }
 
-// checkOwners is what is wrong with s, which may name keys of another kind.
+// checkOwners returns an error if s adds keys of another kind.
 func (o *ObjectController[T]) checkOwners(s source.Source[Key]) error {
 	if isNil(s) || o.kind == nil {
-		return nil // Controller.Watch says so
+		return nil // Controller.Watch reports it
 	}
 	owners, own := source.SnapshotOf(s).Owners, o.kind().GroupKind()
 	if owners == own || owners.Kind == "" {
 		return nil
 	}
 	if owners.Kind == strings.ToLower(owners.Kind) || own.Kind == strings.ToLower(own.Kind) {
-		return nil // resources, whose kinds discovery has not told yet
+		return nil // resources, whose kinds are not discovered yet
 	}
 	return fmt.Errorf("watch %s: it names keys of owners of kind %s, and the controller is for kind %s; write source.Owned(children, owners)", s, owners.Kind, own.Kind)
 }
 
-// Finalize has deletion of the objects wait for cleanup, by a finalizer of that name,
-// which w writes: a client of package client, such as mgr.Client().
+// Finalize makes the deletion of objects wait for cleanup, with a finalizer of that
+// name. w writes the finalizers: a client of package client, such as mgr.Client().
 //
 //	no deletionTimestamp, finalizer missing  ──▶ add it, then f
 //	no deletionTimestamp, finalizer there    ──▶ f
 //	deletionTimestamp, finalizer there       ──▶ cleanup; when done, remove it
 //	deletionTimestamp, finalizer missing     ──▶ nothing: others hold the object
 //
-// f never gets an object that lacks the finalizer or is being deleted, so whatever f
-// makes outside the cluster is cleaned up. Each step follows from what the object shows,
-// so the process may end between any two. cleanup runs at least once and must accept
-// that its work is done already. It is done when it returns the zero Result and no error;
-// anything else, such as After while a cloud is still deleting, keeps the object waiting.
+// f never gets an object that lacks the finalizer or is being deleted, so everything
+// that f creates outside the cluster is cleaned up. Each step depends only on the
+// object, so the process may end between any two. cleanup runs at least once and must
+// accept that its work is already done. It is done when it returns the zero Result and
+// no error; any other result, such as After while a cloud is still deleting, keeps the
+// object waiting.
 //
-// The name is a qualified one, such as "example.com/website". A bad name, nil arguments,
-// a second call and a call after the run has begun are remembered: Err returns them, and
+// The name is qualified, such as "example.com/website". A bad name, nil arguments, a
+// second call and a call after the run has begun are remembered: Err returns them, and
 // Run if it has not begun.
 func (o *ObjectController[T]) Finalize(name string, w FinalizerWriter, cleanup func(ctx context.Context, obj T) (Result, error)) {
 	err := checkFinalizer(name, w, cleanup != nil)
@@ -156,7 +157,7 @@ func (o *ObjectController[T]) run(ctx context.Context, key Key) (Result, error) 
 	return o.f(ctx, obj)
 }
 
-// unreadable is what follows when a Lister has no object to give.
+// unreadable returns the result for a key whose object the Lister cannot return.
 func unreadable(err error) (Result, error) {
 	if e, ok := errors.AsType[*informer.NotSyncedError](err); ok {
 		return Retry("the cache of " + e.Kind.Kind + " has not synced"), nil

@@ -104,8 +104,8 @@ func TestFor_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	})
 }
 
-// A Reconcile that returns what Get said is run once for each undecodable version,
-// not again and again, and once more when the object heals.
+// A Reconcile that returns the error of Get runs once for each undecodable version, not
+// repeatedly, and once more when the object is fixed.
 func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -174,8 +174,8 @@ func TestFor_MisuseIsRemembered(t *testing.T) {
 	}
 }
 
-// The child of an owner that is gone stands in the way of the new owner's: its end wakes
-// the new owner, although the UID is another's.
+// The child of a former owner blocks the child of the new owner: its deletion
+// reconciles the new owner, although the UID differs.
 func TestFor_EndOfAFormerOwnersChildWakesTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -14,43 +14,43 @@ type Outcome string
 const (
 	// OutcomeDone: nothing to do until the next event.
 	OutcomeDone Outcome = "done"
-	// OutcomeAfter: runs again when a time has passed.
+	// OutcomeAfter: runs again after a time.
 	OutcomeAfter Outcome = "after"
-	// OutcomeRetry: not there yet, runs again with backoff.
+	// OutcomeRetry: not ready yet, runs again with backoff.
 	OutcomeRetry Outcome = "retry"
-	// OutcomeConflict: a write met a newer version, runs again with backoff or
-	// when the cache has it.
+	// OutcomeConflict: a write lost to a newer version, runs again with backoff or when
+	// the cache has that version.
 	OutcomeConflict Outcome = "conflict"
 	// OutcomeError: runs again with backoff.
 	OutcomeError Outcome = "error"
-	// OutcomeTerminal: an error that only an event can heal.
+	// OutcomeTerminal: an error that only an event can fix.
 	OutcomeTerminal Outcome = "terminal"
 	// OutcomePanic: runs again with backoff.
 	OutcomePanic Outcome = "panic"
 	// OutcomeTimeout: an error after the hard deadline, runs again with backoff.
 	OutcomeTimeout Outcome = "timeout"
-	// OutcomeStopped: an error after the controller's end cut the reconcile off, or
-	// because this process does not lead any more.
+	// OutcomeStopped: an error after the reconcile was cut off at the controller's end,
+	// or because this process no longer leads.
 	OutcomeStopped Outcome = "stopped"
 )
 
-// action is what is done with a key after its reconcile.
+// action is what happens to a key after its reconcile.
 type action struct {
 	outcome Outcome
 	// forget resets the backoff.
 	forget bool
-	// after which the key runs again; 0: not by time.
+	// after is the time until the next run; 0: none is scheduled.
 	after time.Duration
-	// backoff: the key runs again with backoff.
+	// backoff makes the key run again with backoff.
 	backoff bool
 	// priority of the next run; nil: that of this one.
 	priority *int
-	// early, if not nil, tells when the key may run before its backoff ends.
+	// early, if not nil, signals when the key may run before its backoff ends.
 	early ConflictWaiter
 }
 
-// decide is the only judgement about what follows a reconcile. err wins over res;
-// cause is why the reconcile's context was cancelled, nil if it was not.
+// decide derives the action from the result of a reconcile. err wins over res; cause is
+// why the reconcile's context was cancelled, nil if it was not.
 func decide(res Result, err, cause error) action {
 	if err == nil {
 		return decideResult(res)

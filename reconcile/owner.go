@@ -16,12 +16,12 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// AlreadyControlledError: an object has a controller already, and there can be but
-// one.
+// AlreadyControlledError reports that an object already has a controller; it can have
+// only one.
 type AlreadyControlledError struct {
-	// Object that was to be controlled.
+	// Object whose controller was to be set.
 	Object Key
-	// Controller that it has.
+	// Controller of the object.
 	Controller metav1.OwnerReference
 }
 
@@ -29,15 +29,15 @@ func (e *AlreadyControlledError) Error() string {
 	return fmt.Sprintf("object %s is already controlled by %s %s of UID %s", keyText(e.Object), e.Controller.Kind, e.Controller.Name, e.Controller.UID)
 }
 
-// SetControllerReference makes owner the controller of object: events of object lead
-// to owner by source.Owned, and the garbage collector deletes object after owner.
-// owner must have been read from the server, for the reference holds its UID; its
-// kind is looked up in scheme, save for unstructured ones.
+// SetControllerReference makes owner the controller of object: source.Owned maps events
+// of object to owner, and the garbage collector deletes object after owner. owner must
+// have been read from the server, because the reference holds its UID; its kind is
+// looked up in scheme, except for unstructured objects.
 //
-// What the garbage collector would take for an owner that does not exist, and delete
-// object, is an error: an owner in another namespace, and one in a namespace for an
-// object in none. So is a second controller, an *AlreadyControlledError. object is
-// then as it was.
+// Owners that the garbage collector would consider missing, and therefore delete
+// object, are an error: an owner in another namespace, and a namespaced owner of a
+// cluster-scoped object. A second controller is an *AlreadyControlledError. On an error
+// object is unchanged.
 func SetControllerReference(owner, object informer.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, object, scheme)
 	if err != nil {
@@ -51,10 +51,10 @@ func SetControllerReference(owner, object informer.Object, scheme *runtime.Schem
 	return nil
 }
 
-// SetOwnerReference makes owner one of the owners of object, of which there can be
-// several: the garbage collector deletes object when all are gone. source.OwnedByAny
-// leads to all of them. Errors are those of SetControllerReference. If owner is the
-// controller already, it stays that.
+// SetOwnerReference makes owner one of the owners of object, which can have several:
+// the garbage collector deletes object when all are gone. source.OwnedByAny maps events
+// to all of them. Errors are those of SetControllerReference. If owner is already the
+// controller, it stays the controller.
 func SetOwnerReference(owner, object informer.Object, scheme *runtime.Scheme) error {
 	ref, err := ownerReference(owner, object, scheme)
 	if err != nil {
@@ -68,8 +68,8 @@ func SetOwnerReference(owner, object informer.Object, scheme *runtime.Scheme) er
 	return nil
 }
 
-// RemoveOwnerReference takes owner, known by its UID, from the owners of object, and
-// reports whether it was one. An object without owners stays for ever.
+// RemoveOwnerReference removes owner, identified by its UID, from the owners of object,
+// and reports whether it was one. An object without owners is never garbage-collected.
 func RemoveOwnerReference(owner, object informer.Object) (changed bool) {
 	refs := object.GetOwnerReferences()
 	i := ownerIndex(refs, owner.GetUID())
@@ -104,7 +104,7 @@ func ownerReference(owner, object informer.Object, scheme *runtime.Scheme) (ref 
 	return metav1.OwnerReference{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Name: owner.GetName(), UID: owner.GetUID()}, nil
 }
 
-// putOwnerReference leaves the list that object has had to who else may hold it.
+// putOwnerReference copies the list, because others may share it.
 func putOwnerReference(object informer.Object, ref metav1.OwnerReference) {
 	refs := slices.Clone(object.GetOwnerReferences())
 	if i := ownerIndex(refs, ref.UID); i >= 0 {
@@ -119,8 +119,8 @@ func ownerIndex(refs []metav1.OwnerReference, uid types.UID) int {
 	return slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == uid })
 }
 
-// kindOf is the kind of obj: what the scheme says of its type, or of a type that the
-// scheme does not know, as unstructured ones, what it says itself.
+// kindOf returns the kind of obj: the one in the scheme or, for types that it does not
+// know such as unstructured ones, the one in the object.
 func kindOf(obj informer.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	own := obj.GetObjectKind().GroupVersionKind()
 	if scheme == nil {

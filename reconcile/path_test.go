@@ -26,8 +26,8 @@ func generation(n int64) func(*appsv1.Deployment) {
 	return func(d *appsv1.Deployment) { d.Generation = n }
 }
 
-// Whatever the timing of writes and the length of reconciles: once all is quiet, the
-// last reconcile of each key has begun with the last state of its object.
+// Whatever the timing of writes and the length of reconciles: at rest, the last
+// reconcile of each key has begun with the last state of its object.
 func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 			run(t, i)
 			start(t, c)
 
-			var last [3]int64 // generation; -1: deleted; 0: never there
+			var last [3]int64 // generation; -1: deleted; 0: never existed
 			for n := range int64(200) {
 				k := random.IntN(3)
 				name := string(rune('a' + k))
@@ -74,8 +74,8 @@ func TestController_LastReconcileSeesTheLastState_R1(t *testing.T) {
 	}
 }
 
-// The watch may lag as it likes: what this process has written, and shown to the
-// informer as a client does, the next reconcile reads.
+// However far the watch lags, the next reconcile reads the own write that was shown to
+// the informer as a client does.
 func TestController_OwnWriteIsVisibleToTheNextReconcile_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
@@ -114,8 +114,8 @@ func observe(i *informer.SharedInformer[*appsv1.Deployment], d *appsv1.Deploymen
 	})
 }
 
-// cacheConflict is what a client answers for a write from an old version: it knows
-// when the informer has passed it.
+// cacheConflict is a client's error for a write from an old version: it knows when the
+// informer has passed it.
 type cacheConflict struct {
 	error
 	informer *informer.SharedInformer[*appsv1.Deployment]
@@ -137,8 +137,8 @@ func (c *cacheConflict) WhenPassed(do func()) func() {
 	return reg.Remove
 }
 
-// A write that another one has overtaken is tried again with what the other has
-// written, as soon as the cache shows it.
+// A write that lost a race is retried with the state that won it, as soon as the cache
+// shows that.
 func TestController_RunAfterAConflictReadsWhatItMissed_R4(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

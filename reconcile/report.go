@@ -9,11 +9,11 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// report logs how a reconcile ended: what a person must see at level 0, the rest at
-// V(1). An error's own method that panics costs only its text.
+// report logs the result of a reconcile: outcomes that need attention at level 0, the
+// rest at V(1). If a method of the error panics, only its text is lost.
 func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 	if level := a.outcome.verbosity(); level > 0 && !c.log.V(level).Enabled() {
-		return // without asking for the run's logger
+		return // without creating the run's logger
 	}
 	log, key := textlog.Throttled(r.logger()).V(a.outcome.verbosity()), r.key
 	failure := guarded(func() {

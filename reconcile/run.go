@@ -17,9 +17,9 @@ import (
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// run is one reconcile, and its context. What most reconciles never ask for is made
-// when it is first asked for: the logger, and the text of the ID. Making it takes
-// longer than all else that the controller does for a reconcile.
+// run is one reconcile, and its context. Values that most reconciles do not need are
+// created on demand: the logger, and the text of the ID. Creating them takes longer
+// than all other work of the controller for a reconcile.
 type run[K comparable] struct {
 	context.Context
 	cancel     context.CancelCauseFunc
@@ -27,7 +27,7 @@ type run[K comparable] struct {
 	key        K
 	number     uint64
 	since      time.Time
-	overdue    bool // only the watch knows
+	overdue    bool // used only by the watch
 	priority   int8 // of its key, if there are traces
 
 	named sync.Once
@@ -40,7 +40,7 @@ func (c *Controller[K]) newRun(ctx context.Context, key K) *run[K] {
 	return r
 }
 
-// id is 16 random hexadecimal digits, the first not below 8.
+// id returns 16 random hexadecimal digits, the first not below 8.
 func (r *run[K]) id() string { return strconv.FormatUint(r.number, 16) }
 
 func (r *run[K]) logger() logr.Logger {
@@ -53,7 +53,7 @@ func (r *run[K]) logger() logr.Logger {
 	return r.log
 }
 
-// Deadline is the hard one.
+// Deadline returns the hard deadline.
 func (r *run[K]) Deadline() (time.Time, bool) {
 	if r.controller.hard < 0 {
 		return time.Time{}, false
@@ -61,7 +61,7 @@ func (r *run[K]) Deadline() (time.Time, bool) {
 	return r.since.Add(r.controller.hard), true
 }
 
-// Err is context.DeadlineExceeded after the hard deadline.
+// Err returns context.DeadlineExceeded after the hard deadline.
 func (r *run[K]) Err() error {
 	err := r.Context.Err()
 	if err == nil {
@@ -73,8 +73,8 @@ func (r *run[K]) Err() error {
 	return err
 }
 
-// Value answers for the logger and for who sees the reconcile move, and tells a
-// simulation which reconcile this is.
+// Value returns the logger and the taker of life signs, and identifies the reconcile to
+// a simulation.
 func (r *run[K]) Value(key any) any {
 	if key == (lifesign.Key{}) {
 		return &r.controller.counters
@@ -88,14 +88,14 @@ func (r *run[K]) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// loggerKey is the key by which logr looks for the logger of a context.
+// loggerKey returns the key by which logr looks up the logger of a context.
 func loggerKey() any {
 	var asked keyCatcher
 	_ = logr.FromContextOrDiscard(&asked)
 	return asked.key
 }
 
-// keyCatcher is a context that keeps the key it is asked for.
+// keyCatcher is a context that records the requested key.
 type keyCatcher struct {
 	context.Context
 	key any

@@ -23,13 +23,13 @@ type server struct {
 
 func newServer() server { return server{informertest.NewServer[*appsv1.Deployment]()} }
 
-// get is the object as the server has it, nil if it is not there.
+// get returns the object on the server, nil if it does not exist.
 func (s server) get(name string) *appsv1.Deployment {
 	d, _ := s.Get(informer.Key{Namespace: "prod", Name: name})
 	return d
 }
 
-// remove asks for deletion, as kubectl delete does.
+// remove requests deletion, as kubectl delete does.
 func (s server) remove(name string) {
 	d := s.get(name)
 	d.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -44,7 +44,7 @@ func deployment(name string, changes ...func(*appsv1.Deployment)) *appsv1.Deploy
 	return d
 }
 
-// watch is a running informer of s; it ends with the test.
+// watch returns a running informer of s; it ends with the test.
 func watch(t *testing.T, s server) *informer.SharedInformer[*appsv1.Deployment] {
 	t.Helper()
 	i := newInformer(t, s)

@@ -11,21 +11,21 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// earlyRetries in a row may run before their backoff ends, as the cache has passed the
-// version that failed. Who still conflicts then does not write from what the cache
-// shows, and would go on as fast as the server answers.
+// earlyRetries is how many consecutive retries may run before their backoff ends,
+// because the cache has passed the version that failed. A key that still conflicts does
+// not write from the cache, and would retry as fast as the server answers.
 const earlyRetries = 10
 
-// settle carries out what decide says: the only place that tells the queue about
-// another run. It is called while the key is held.
+// settle carries out the result of decide. Only settle requeues keys after a reconcile.
+// It is called while the key is held.
 func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 	key := r.key
 	a := action{outcome: OutcomePanic, backoff: true}
 	failure := guarded(func() { a = decide(res, err, context.Cause(r)) })
 	if failure != nil {
-		err = failure // a method of the error itself panicked
+		err = failure // a method of the error panicked
 	}
-	// An event may have overtaken an earlier delay: this run decides anew.
+	// An event may have overtaken an earlier delay: this run decides again.
 	c.queue.Withdraw(key)
 	if a.forget {
 		c.queue.Forget(key)
@@ -50,8 +50,8 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 	c.report(r, a, res, err)
 }
 
-// retry adds key with backoff. A RateLimiter that panics is taken to say the longest
-// wait that is usual.
+// retry adds key with backoff. If the RateLimiter panics, the longest usual delay
+// applies.
 func (c *Controller[K]) retry(key K, priority *int) {
 	const longest = 1000 * time.Second
 	if err := guarded(func() { c.again(key, workqueue.AddOptions{RateLimited: true}, priority) }); err != nil {
@@ -60,12 +60,12 @@ func (c *Controller[K]) retry(key K, priority *int) {
 	}
 }
 
-// awaitCache has key added as soon as the cache has passed the version that
-// failed. The next run of key ends the waiting.
+// awaitCache adds key as soon as the cache has passed the version that failed. The next
+// run of key ends the wait.
 func (c *Controller[K]) awaitCache(key K, w ConflictWaiter) {
 	var stop func()
 	if err := guarded(func() { stop = w.WhenPassed(func() { c.add(key, source.Cause{Source: cachePassed}) }) }); err != nil || stop == nil {
-		return // the backoff stands
+		return // the backoff remains
 	}
 	c.mu.Lock()
 	c.mu.waits[key] = stop

@@ -14,7 +14,7 @@ import (
 // cachePassed is the source of a key that waited for the cache after a conflict.
 const cachePassed = "cache"
 
-// draw is the number of a reconcile.
+// draw returns the number of a reconcile.
 func (c *Controller[K]) draw(key K) uint64 {
 	const top = 1 << 63
 	if c.sim != nil {
@@ -23,10 +23,10 @@ func (c *Controller[K]) draw(key K) uint64 {
 	return top | rand.Uint64()
 }
 
-// random is what jitter is drawn from.
+// random returns a number for jitter.
 func (c *Controller[K]) random() float64 { return simhook.Float64(c.sim, "backoff "+c.name) }
 
-// keyed is limiter with the jitter that it leaves to chance drawn from random.
+// keyed returns limiter with its jitter drawn from random.
 func keyed(limiter workqueue.RateLimiter, random func() float64) workqueue.RateLimiter {
 	switch l := limiter.(type) {
 	case workqueue.Exponential:

@@ -16,11 +16,11 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// maxLinks is how many events of one reconcile its span links to, beside its parent.
+// maxLinks bounds the links of a reconcile's span, besides its parent.
 const maxLinks = 16
 
-// traces makes the spans of a controller. It remembers of each key that waits why it
-// does.
+// traces creates the spans of a controller. It remembers why each waiting key was
+// added.
 type traces[K comparable] struct {
 	controller string
 	tracer     trace.Tracer
@@ -31,13 +31,13 @@ type traces[K comparable] struct {
 	}
 }
 
-// origin is why a key is to run.
+// origin is why a key runs.
 type origin struct {
-	event    trace.SpanContext // the first that has named it; not valid: none has
+	event    trace.SpanContext // the first event; invalid: none
 	since    time.Time         // of the event
 	links    []trace.Link
 	events   int
-	priority int8 // as the queue knows it
+	priority int8 // as in the queue
 }
 
 func newTraces[K comparable](controller string, provider trace.TracerProvider) *traces[K] {
@@ -46,8 +46,8 @@ func newTraces[K comparable](controller string, provider trace.TracerProvider) *
 	return t
 }
 
-// heard makes a span of an event. It is called before the key is added, so that the run
-// that follows finds it.
+// heard creates the span of an event. It is called before the key is added, so that the
+// run finds it.
 func (t *traces[K]) heard(key K, cause source.Cause, priority int) {
 	if key != key { // a NaN could not be found again
 		return
@@ -76,18 +76,17 @@ func (t *traces[K]) heard(key K, cause source.Cause, priority int) {
 	t.mu.origins[key] = o
 }
 
-// inQueue is the priority that the queue makes of p.
+// inQueue converts a priority to the range of the queue.
 func inQueue(p int) int8 { return int8(min(max(p, math.MinInt8), math.MaxInt8)) }
 
-// link notes another span that the run goes back to. One that is not recorded leads
-// nowhere.
+// link adds a link to another span, if that is sampled.
 func (o *origin) link(to trace.SpanContext, what string) {
 	if to.IsSampled() && len(o.links) < maxLinks {
 		o.links = append(o.links, trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{attribute.String("flyball.link", what)}})
 	}
 }
 
-// take is why key runs now, and forgets it.
+// take returns the origin of key, and removes it.
 func (t *traces[K]) take(key K) origin {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -96,9 +95,8 @@ func (t *traces[K]) take(key K) origin {
 	return o
 }
 
-// begin has the run of key that ctx is of, begun at since, be a span, which the context
-// that it returns carries. attempt is 1 where none has failed before. The priority is
-// what end needs.
+// begin starts the span of a run of key that began at since, and returns a context with
+// it. attempt is 1 without earlier failures. The priority is for end.
 func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time, attempt int) (traced context.Context, priority int8) {
 	o := t.take(key)
 	parent, first := ctx, trace.WithNewRoot()
@@ -118,14 +116,14 @@ func (t *traces[K]) begin(ctx context.Context, key K, id string, since time.Time
 	return traced, o.priority
 }
 
-// end ends the span that begin has made, and has the run that follows link to it.
+// end ends the span of begin, and makes the next run link to it.
 func (t *traces[K]) end(traced context.Context, key K, priority int8, a action, err error) {
 	span := trace.SpanFromContext(traced)
 	span.SetAttributes(attribute.String("flyball.outcome", string(a.outcome)))
 	if a.after > 0 {
 		span.SetAttributes(attribute.Float64("flyball.after_seconds", a.after.Seconds()))
 	}
-	if a.outcome.verbosity() == 0 { // what a person must see
+	if a.outcome.verbosity() == 0 { // outcomes that need attention
 		_ = guarded(func() { // a method of the error may panic
 			span.SetStatus(codes.Error, err.Error())
 			span.RecordError(err)

@@ -7,21 +7,21 @@ import (
 	"fmt"
 )
 
-// Witness is told of each reconcile: who begins, and, by a call of end, that it has
-// ended. The mutation detector of package informer is one: it names the reconcilers
-// that ran when somebody changed a shared object. Both calls come from the worker and
-// delay it.
+// Witness is notified of each reconcile: when it begins and, by a call of end, when it
+// has ended. The mutation detector of package informer implements it: it names the
+// reconcilers that ran when a shared object was modified. The worker makes both calls,
+// which delay it.
 type Witness interface {
 	Begin(who fmt.Stringer) (end func())
 }
 
-// runName is what a Witness shows.
+// runName is the name that a Witness shows.
 type runName struct {
 	controller string
 	key        any
 }
 
-// String names controller and key.
+// String returns controller and key.
 func (r runName) String() string {
 	return fmt.Sprintf("reconciler %q for %s", r.controller, keyText(r.key))
 }

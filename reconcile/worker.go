@@ -34,7 +34,7 @@ func (w *worker[K]) held() *run[K] {
 }
 
 // work waits for the sources, then starts the workers and, when ctx ends, waits for
-// the reconciles that they hold.
+// their reconciles.
 func (c *Controller[K]) work(ctx context.Context) {
 	defer c.queue.ShutDown()
 	select {
@@ -58,8 +58,8 @@ func (c *Controller[K]) work(ctx context.Context) {
 	watch.Wait()
 }
 
-// serve is a worker's life. Should a reconcile end the worker's goroutine, by
-// runtime.Goexit as a test's FailNow does, another takes its place.
+// serve is the loop of a worker. If a reconcile ends the goroutine with runtime.Goexit,
+// as a test's FailNow does, a new one replaces it.
 func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], workers *sync.WaitGroup) {
 	ended := false
 	defer func() {
@@ -76,14 +76,14 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 			c.sim.Step(ctx, "pick up", c.name+" "+keyText(key))
 		}
 		if ctx.Err() != nil {
-			break // what waits at the end comes again after the next start
+			break // waiting keys come again after the next start
 		}
 		c.handle(drained, key, w)
 	}
 	ended = true
 }
 
-// handle reconciles key once and settles what follows.
+// handle reconciles key once and settles the result.
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.endWait(key)
 	r := c.newRun(ctx, key)
@@ -91,7 +91,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 		r.Context, r.priority = c.traces.begin(r.Context, key, r.id(), r.since, c.queue.NumRequeues(key)+1)
 	}
 	if c.witness != nil {
-		defer c.witness.Begin(runName{c.name, key})() // after all else
+		defer c.witness.Begin(runName{c.name, key})() // last
 	}
 	w.hold(r)
 	c.counters.Moved()
