@@ -151,7 +151,6 @@ func (c *core) hearLocked(key Key) {
 	}
 }
 
-// compare compares a scope with the list of version v.
 func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d reflector.Finding, err error) {
 	c.critical.Lock()
 	same := int(w.id) < len(c.critical.byID) && c.critical.byID[w.id] == w

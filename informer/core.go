@@ -194,7 +194,6 @@ func (c *core) setTransform(f func(Object) (Object, error)) error {
 	return nil
 }
 
-// begun records the start of the run.
 func (c *core) begun() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -413,5 +412,4 @@ func (c *core) progress() Progress {
 	return p
 }
 
-// over is closed when the run has ended.
 func (c *core) over() <-chan struct{} { return c.ended }

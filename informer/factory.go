@@ -131,7 +131,6 @@ func NewListerWatcher[T Object](cfg *rest.Config, scheme *runtime.Scheme, scope 
 	return listerWatcherAs[T, Object]{lw, as[T]}, nil
 }
 
-// core returns the core of id.
 func (f *SharedInformerFactory) core(id coreID) *core {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,6 @@ func newHand(name string) *hand { return &hand{name: name, made: time.Now()} }
 // takenUp records that the calling goroutine runs the task from now on.
 func (h *hand) takenUp() { h.by.Store(uint64(stacks.Self())) }
 
-// begin and end record the start and end of a task.
 func (h *hand) begin() {
 	h.begun.Add(1)
 	h.since.Store(max(1, int64(time.Since(h.made))))

@@ -36,7 +36,6 @@ type roster struct {
 	}
 }
 
-// seat is a watched scope.
 type seat struct {
 	*watched
 	reflector *reflector.Reflector

@@ -139,7 +139,6 @@ func (f *SharedInformerFactory) kindOf(resource schema.GroupVersionResource) (sc
 	return schema.GroupVersionKind{}, false
 }
 
-// target returns what an informer of id requests from the server.
 func (id coreID) target() restclient.Target {
 	return restclient.Target{Kind: id.kind, Resource: id.resource}
 }

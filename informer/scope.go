@@ -32,7 +32,6 @@ type Scope struct {
 	Deferred bool
 }
 
-// deferredAlone reports whether only Deferred is set.
 func (s Scope) deferredAlone() bool {
 	return s.Deferred && len(s.Namespaces) == 0 && s.NamespaceSelector == "" && s.LabelSelector == "" && s.FieldSelector == ""
 }

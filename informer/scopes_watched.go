@@ -66,7 +66,6 @@ func (c *core) findLocked(scopes []WatchScope) ([]*watched, error) {
 	return out, nil
 }
 
-// openLocked starts a Reflector for w.
 func (c *core) openLocked(w *watched) {
 	c.hasOpened() // the transform cannot change after this
 	w.id = c.freeLocked()
@@ -151,7 +150,6 @@ func (c *core) livingLocked(b store.Batch) store.Batch {
 	return b
 }
 
-// watchedNow returns the present scopes.
 func (c *core) watchedNow() []*watched {
 	c.critical.Lock()
 	defer c.critical.Unlock()

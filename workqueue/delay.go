@@ -60,7 +60,6 @@ func (d *delays[K]) unschedule(n number) bool {
 	return true
 }
 
-// due reports whether the earliest deadline has been reached at now.
 func (d *delays[K]) due(now int64) bool { return len(d.dues) > 0 && d.dues[0] <= now }
 
 // settle puts w into the hole at i and restores the order in the direction in which it is violated.

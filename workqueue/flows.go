@@ -82,5 +82,4 @@ func (f *flows) leave(n uint16) {
 	}
 }
 
-// name returns the name of flow n.
 func (f *flows) name(n uint16) string { return f.all[n].name }

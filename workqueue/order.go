@@ -34,7 +34,6 @@ type order struct {
 	flows  flows
 }
 
-// level is one priority.
 type level struct {
 	priority    int8
 	first, last number // ring of its lines

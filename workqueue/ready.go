@@ -27,7 +27,6 @@ func (s *state[K]) backlog() int {
 	return s.ready.len
 }
 
-// line returns the list of the ready entry n.
 func (s *state[K]) line(n number) *list {
 	if s.order == nil {
 		return &s.ready

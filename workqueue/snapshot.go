@@ -141,7 +141,6 @@ func (s *state[K]) copy() ([]entry[K], []int64) {
 	return entries, slices.Clone(s.dues)
 }
 
-// flowNames returns the names of the flows by number.
 func (s *state[K]) flowNames() []string {
 	if s.order == nil {
 		return nil

@@ -60,7 +60,6 @@ func (s *SharedIndexInformer[T]) stoppedError() error {
 	return fmt.Errorf("add handler to the informer of %s: it has stopped already", s.informer)
 }
 
-// loggerOf returns the logger in opts, or the zero Logger.
 func loggerOf(opts cache.HandlerOptions) logr.Logger {
 	if opts.Logger == nil {
 		return logr.Logger{}

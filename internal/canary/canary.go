@@ -104,7 +104,6 @@ func listen(w io.Writer) (stop func()) {
 	}
 }
 
-// program is the operator under test.
 type program struct {
 	said      *transcript
 	namespace string

@@ -48,7 +48,6 @@ func looseSecret(namespace, name string, fields map[string]any) *unstructured.Un
 	return &unstructured.Unstructured{Object: all}
 }
 
-// step is one action of the program.
 type step struct {
 	name  string
 	fails bool

@@ -201,7 +201,6 @@ func (s *scale) fill(p *Plan) {
 	s.trees(0, p.zero.tree, p.zero.text)
 }
 
-// value reads a value, or the start of an object or list.
 func (s *scale) value(p *Plan) error {
 	c, err := s.next()
 	if err != nil {
@@ -247,7 +246,6 @@ func (s *scale) value(p *Plan) error {
 	return nil
 }
 
-// enter begins an object or list.
 func (s *scale) enter(p *Plan, list bool) error {
 	if len(s.levels) == MaxDepth {
 		return fmt.Errorf("offset %d: %w", s.at, ErrTooDeep)
@@ -294,7 +292,6 @@ func (s *scale) enter(p *Plan, list bool) error {
 	return nil
 }
 
-// leave ends the innermost object or list.
 func (s *scale) leave(in *level) {
 	if in.copied {
 		s.Decoded += int64(s.at - in.started)
@@ -321,7 +318,6 @@ func (s *scale) next() (byte, error) {
 	return s.text[s.at], nil
 }
 
-// quoted reads a string.
 func (s *scale) quoted() (text, error) {
 	if s.text[s.at] != '"' {
 		return text{}, fmt.Errorf("offset %d: %w", s.at, errNotJSON)

@@ -47,7 +47,6 @@ func (h *Holder) Miss(problem error) bool {
 	return news
 }
 
-// sameText reports whether two errors have the same text.
 func sameText(a, b error) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Error() == b.Error()
 }

@@ -30,7 +30,6 @@ type Plan struct {
 	size   int64   // of the largest type that a message leads to
 }
 
-// field is one field of a message.
 type field struct {
 	known    bool
 	repeated bool
@@ -172,7 +171,6 @@ func (s *scale) message(p *Plan, message []byte, depth int) error {
 	return s.over()
 }
 
-// value counts one value of a field.
 func (s *scale) value(f *field, in *room, wire protowire.Type, value []byte, depth int) error {
 	in.n++
 	switch {

@@ -28,7 +28,6 @@ var words = map[Level]string{Trace: "TRACE", Debug: "DEBUG", Info: "INFO", Warni
 
 func (l Level) String() string { return words[l] }
 
-// levelOf returns the level of V(n).
 func levelOf(n int) Level {
 	switch {
 	case n <= 0:

@@ -21,12 +21,10 @@ type kind struct {
 	informer func(*informer.SharedInformerFactory, informer.Scope, clientgo.Options) cache.SharedIndexInformer
 }
 
-// ofNamespace returns a namespaced kind.
 func ofNamespace[T informer.Object](resource schema.GroupVersionResource) kind {
 	return kind{resource, reflect.TypeFor[T](), isKnown[T], informerFor[T]}
 }
 
-// ofCluster returns a cluster-scoped kind.
 func ofCluster[T informer.Object](resource schema.GroupVersionResource) kind {
 	k := ofNamespace[T](resource)
 	k.informer = func(f *informer.SharedInformerFactory, s informer.Scope, opts clientgo.Options) cache.SharedIndexInformer {

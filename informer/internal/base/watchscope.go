@@ -33,7 +33,6 @@ func (s WatchScope) String() string {
 	return where
 }
 
-// membership is whether an object belongs to a scope.
 type membership uint8
 
 const (

@@ -118,7 +118,6 @@ func (g *gateState) arrive(t ticket, a Ask) {
 	g.waiting = append(g.waiting, queued{t, a, g.of(a.Kind)})
 }
 
-// of returns the state of kind.
 func (g *gateState) of(kind schema.GroupVersionKind) *asked {
 	k := g.kinds[kind]
 	if k == nil {

@@ -93,7 +93,6 @@ func (b *turns) narrow(now time.Time) {
 	}
 }
 
-// take removes n turns.
 func (b *turns) take(n int, now time.Time) {
 	b.narrow(now)
 	b.refill(now)
@@ -213,7 +212,6 @@ func (d *domain) take(c class, n int, why string, now time.Time) {
 	}
 }
 
-// drain removes all turns.
 func (d *domain) drain(why string, now time.Time) {
 	for c := range d.turns {
 		d.take(class(c), d.turns[c].burst, why, now)

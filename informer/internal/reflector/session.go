@@ -15,7 +15,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// session is one open stream.
 type session struct {
 	listwatch.Stream[base.Object]
 	ctx    context.Context

@@ -106,7 +106,6 @@ func (s *reflectorStatus) enter(phase steps.Phase) {
 	}
 }
 
-// read records how many objects of a list have arrived.
 func (s *reflectorStatus) read(objects int) { s.objects.Store(int64(objects)) }
 
 // follows records that another informer's watch feeds the scope.
@@ -126,10 +125,8 @@ func (s *reflectorStatus) demanded(reason string, phase steps.Phase) {
 	s.log.V(1).Info("Relisting", "reason", reason)
 }
 
-// lastContact is when the server last sent anything.
 func (s *reflectorStatus) lastContact() time.Time { return time.Unix(0, s.contact.Load()) }
 
-// heard records that the server sent something.
 func (s *reflectorStatus) heard() { s.contact.Store(time.Now().UnixNano()) }
 
 // reached records that the watch has brought the scope to v.
@@ -245,7 +242,6 @@ func (s *reflectorStatus) undone(keys []base.Key, proved bool) {
 	s.mu.state.Audits.Rewinds++
 }
 
-// namesOf returns the first keys, for the log.
 func namesOf(keys []base.Key) []string {
 	names := make([]string, 0, auditNames)
 	for _, key := range keys[:min(len(keys), auditNames)] {
@@ -254,7 +250,6 @@ func namesOf(keys []base.Key) []string {
 	return names
 }
 
-// repaired records that a list has repaired the differences found.
 func (s *reflectorStatus) repaired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -345,7 +340,6 @@ func (s *reflectorStatus) setIf(holdsLocked func() bool, state base.State, reaso
 	}
 }
 
-// isTrouble reports whether a state means that something is wrong.
 func isTrouble(s base.State) bool {
 	switch s {
 	case base.StateLive, base.StateListing, base.StateStreaming, base.StateStopped:
@@ -391,5 +385,4 @@ type Finding struct {
 	Rewound []base.Key
 }
 
-// isListing reports whether a list is being read.
 func isListing(s base.State) bool { return s == base.StateListing || s == base.StateStreaming }

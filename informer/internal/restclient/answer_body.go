@@ -147,7 +147,6 @@ func (u *usedConns) add(conn net.Conn) {
 	}
 }
 
-// open reports whether one of them is open.
 func (u *usedConns) open() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

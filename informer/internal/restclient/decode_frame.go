@@ -102,7 +102,6 @@ func (d *Decoder[T]) bookmark(protobuf bool, object []byte) (frame listwatch.Fra
 	}, nil
 }
 
-// wireStream is a watch over HTTP.
 type wireStream[T base.Object] struct {
 	ctx     context.Context
 	body    io.ReadCloser

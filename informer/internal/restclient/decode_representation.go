@@ -26,7 +26,6 @@ func (d *Decoder[T]) isKind(apiVersion, kind string) bool {
 	return kind == d.kind.Kind && d.isVersion(apiVersion) || kind == metadataKind && d.metadataOnly
 }
 
-// isList is isKind for a list.
 func (d *Decoder[T]) isList(apiVersion, kind string) bool {
 	return kind == d.kind.Kind+"List" && d.isVersion(apiVersion) || kind == metadataKind+"List" && d.metadataOnly
 }
@@ -68,7 +67,6 @@ func kindIn[T base.Object](obj T) (apiVersion, kind string) {
 	return obj.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 }
 
-// dropManagedFields removes metadata.managedFields.
 func dropManagedFields[T base.Object](obj T) {
 	if u, ok := any(obj).(*unstructured.Unstructured); ok {
 		// Also if it is null, as after CutManagedFields.

@@ -202,7 +202,6 @@ func (lw *restListerWatcher[T]) List(ctx context.Context, opts listwatch.ListOpt
 	return page, nil
 }
 
-// errorf adds the verb, the kind and the scope to err.
 func (lw *restListerWatcher[T]) errorf(verb string, err error) error {
 	return fmt.Errorf("%s %s %s: %w", verb, lw.of.named().Kind, lw.scope, discreet(lw.of.named(), err))
 }

@@ -219,7 +219,6 @@ func (g *discovered) learn(s served) {
 	}
 }
 
-// resources fetches the resources of one group and version.
 func (s *Server) resources(ctx context.Context, gv schema.GroupVersion) (served, error) {
 	ctx, cancel := context.WithTimeout(ctx, DiscoveryTimeout)
 	defer cancel()

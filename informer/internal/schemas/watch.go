@@ -107,7 +107,6 @@ func (s *Scope) Complete(began time.Time, byContent bool) {
 	})
 }
 
-// planLocked plans the first check.
 func (w *Watch) planLocked() {
 	if w.mu.first.IsZero() {
 		w.mu.first = time.Now().Add(lookFirst)

@@ -19,7 +19,6 @@ const (
 	PhaseWatch                   // a watch from Progress.Last
 )
 
-// result is the outcome of a step.
 type result uint8
 
 const (

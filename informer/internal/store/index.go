@@ -217,7 +217,6 @@ func (x *Indexer) shelveInLocked(at uint32, i int, values []string) {
 	}
 }
 
-// unshelveInLocked removes the row from index i.
 func (x *Indexer) unshelveInLocked(at uint32, i int) {
 	r := x.mu.rows.Edit(int(at))
 	kept := r.shelves[:0]

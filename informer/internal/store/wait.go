@@ -13,7 +13,6 @@ import (
 // oldest goes first.
 const awaitLimit = 1000
 
-// waiter waits for a key to pass a version.
 type waiter struct {
 	than base.Version
 	do   func()
