@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package informer keeps a local copy of the objects of a kind, always some
-// real state of the server or newer, and tells handlers what changes.
+// real state of the server or newer, and notifies handlers of changes.
 //
 //	API server
 //	   │  list, watch                               listwatch, internal/restclient, gate
@@ -60,8 +60,8 @@
 //
 // # Handles
 //
-// Handles are counted. Release gives one up: its handlers end, and so does each
-// scope that no other handle holds, with its watch and its objects. The last
+// Handles are counted. Release ends the handlers of a handle, and each scope
+// that no other handle holds, with its watch and its objects. The last
 // release ends the informer; the factory keeps running. SetScopes changes what a
 // handle covers at any time: Listers see it at once, and handlers get deletions
 // for objects that leave and additions for those that come. A scope with a
@@ -74,7 +74,7 @@
 // its Retry-After; other kinds do not wait with it. When the server names a
 // priority level in the refusal, the kinds of that level are paced. When several
 // kinds are refused and none is served, or there is no connection, all requests
-// are paced to fewer than ten a second until answers come. Watches go first, then
+// are paced to fewer than ten a second until answers arrive. Watches go first, then
 // relists, then first lists. Options.ConcurrentLists bounds the lists in flight;
 // the smallest relist goes first, and a list without an answer for a second holds
 // up no other. Kinds whose last request failed have separate places. A request
@@ -83,9 +83,9 @@
 //
 // # Watches without progress
 //
-// A watch that ends cleanly and has brought something new, or has lived for two
+// A watch that ends cleanly and has delivered something new, or has lived for two
 // seconds, is reopened at once from its last version, up to ten times in a row and
-// then once a second. A watch that brings nothing is reopened with backoff, and
+// then once a second. A watch that delivers nothing is reopened with backoff, and
 // after a while lists alternate with it: the cache then follows by lists alone,
 // and the ScopeState says why. A list older than the version asked for is refused.
 // Every list ends: its deadline moves with the objects that arrive, not with the
@@ -137,8 +137,8 @@
 // # Own writes
 //
 // Observe gives the informer the server's answer to a write of this process. It is
-// applied like a delta: the next read has it, each handler is told once, and the
-// watch's event at the same version is no news. An object that this process has
+// applied like a delta: the next read has it, each handler receives it once, and
+// the watch's event at the same version is ignored. An object that this process has
 // deleted stays hidden, by its UID, until the watch confirms the deletion.
 //
 // # Changes of shared objects
