@@ -28,32 +28,31 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// ErrLeadershipLost is in what Run returns when this process led and another may
-// lead now.
+// ErrLeadershipLost is wrapped by the error of Run when this process led and another
+// may lead now.
 var ErrLeadershipLost = errors.New("leadership lost")
 
-// ErrAbandoned ends the contexts of stages when the grace period has passed: what a
-// lease guards may go on, so the lease is not given back.
+// ErrAbandoned ends the contexts of stages when the grace period has passed: guarded
+// work may continue, so the lease is not released.
 var ErrAbandoned = errors.New("the grace period has passed")
 
-// Options say by which Lease an elector elects. All fields but Identity are
-// set and have been checked.
+// Options of an Elector. All fields but Identity are set and valid.
 type Options struct {
 	// Lease by its namespace and name.
 	Lease informer.Key
-	// Identity of this process in it, to which a random part is added. Empty: the
-	// host's name.
+	// Identity of this process, to which a random suffix is added. Empty: the host
+	// name.
 	Identity string
 
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// trusted is how long after a renewal was sent the lease is trusted. The rest is for
-// requests on their way, and for clocks of which one goes faster.
+// trusted returns how long after a renewal was sent the lease is trusted. The rest
+// allows for requests on their way, and for clock drift.
 func (o Options) trusted() time.Duration { return o.LeaseDuration * 9 / 10 }
 
-// State is an election as one process sees it. Lease is namespace/name; Identity
-// is empty before the process takes part, and Holder when nobody was seen to hold it.
+// State is an election as one process sees it. Lease is namespace/name; Identity is
+// empty before the process takes part, Holder if none was seen.
 type State struct {
 	Lease    string
 	Identity string
@@ -61,35 +60,35 @@ type State struct {
 	Holder   string
 }
 
-// Progress is how an elector moves.
+// Progress shows whether an elector makes progress.
 type Progress struct {
 	Lease       string
-	Tries       uint64 // requests for the lease that were begun or have ended
+	Tries       uint64 // requests for the lease begun or ended
 	Campaigning bool
 	Watch       []informer.Progress // of the Lease
 
 	LeaseDuration time.Duration
 }
 
-// Elector takes part in the election: it has started when this process leads, and
-// when its context ends it gives the lease back.
+// Elector takes part in the election. It has started when this process leads, and
+// releases the lease when its context ends.
 type Elector struct {
 	opts    Options
 	lease   *lease
-	watched *informer.SharedInformerFactory // nothing but the Lease
+	watched *informer.SharedInformerFactory // only the Lease
 	started chan struct{}
 	once    sync.Once     // closes started
-	sim     simhook.Hooks // from Run on; nil: none
+	sim     simhook.Hooks // set by Run; nil: none
 
 	campaigning atomic.Bool
 }
 
-// New sends nothing yet. cfg is a connection that no gate guards.
+// New sends nothing. cfg must not be gated.
 func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	e := &Elector{opts: opts, started: make(chan struct{})}
 	renewing, reconnect := ownConnection(cfg)
 	renewing.UserAgent += "/leader-election"
-	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // so that one request that hangs leaves time for another
+	renewing.Timeout = max(opts.RenewDeadline/3, time.Second) // one request that hangs leaves time for another
 	client, err := leases.NewForConfig(renewing)
 	if err != nil {
 		return nil, err
@@ -111,10 +110,10 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 	return e, err
 }
 
-// ownConnection is cfg with a connection that nothing else uses, so that a renewal
-// waits behind no list. reconnect has the next request make another: one over HTTP/2
-// that has fallen silent would be kept for longer than a lease lasts. A transport that
-// the program brings is left as it is.
+// ownConnection returns cfg with its own connection, so that a renewal does not wait
+// for a list. reconnect makes the next request open a new one: a silent HTTP/2
+// connection would be kept for longer than a lease lasts. A transport given by the
+// program is used as it is.
 func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 	own = rest.CopyConfig(cfg)
 	if own.Transport != nil {
@@ -129,7 +128,7 @@ func ownConnection(cfg *rest.Config) (own *rest.Config, reconnect func()) {
 	return own, connections.CloseAll
 }
 
-// saw is told what the watch of the Lease shows.
+// saw handles an event of the Lease's watch.
 func (e *Elector) saw(event informer.Event[*coordinationv1.Lease]) {
 	if event.Type == informer.Deleted {
 		e.lease.gone(event.Old)
@@ -140,25 +139,25 @@ func (e *Elector) saw(event informer.Event[*coordinationv1.Lease]) {
 
 func (e *Elector) Name() string { return "leader election" }
 
-// Given is cfg for the hands of users: a client whose configuration has lost the gate
-// gets no connection.
+// Given returns cfg for users: a client whose configuration has lost the gate gets no
+// connection.
 func (e *Elector) Given(cfg *rest.Config) *rest.Config { return e.lease.gate.given(cfg) }
 
-// Gated is a copy of cfg whose writes pass the gate.
+// Gated returns a copy of cfg whose writes pass the gate.
 func (e *Elector) Gated(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.Wrap(e.lease.gate.wrap)
 	return cfg
 }
 
-// State says where this process stands.
+// State returns the election as this process sees it.
 func (e *Elector) State() State { return e.lease.state() }
 
-// Refused is how many writes were refused or given up because the lease could not be
+// Refused returns how many writes were refused or aborted because the lease was not
 // trusted.
 func (e *Elector) Refused() uint64 { return e.lease.gate.refused.Load() }
 
-// Progress says how the elector and its watch of the Lease move.
+// Progress returns the progress of the elector and its watch of the Lease.
 func (e *Elector) Progress() Progress {
 	return Progress{
 		Lease: e.lease.key.String(), Tries: e.lease.tries.Load(), Campaigning: e.campaigning.Load(),
@@ -169,8 +168,8 @@ func (e *Elector) Progress() Progress {
 // Started is closed when this process leads.
 func (e *Elector) Started() <-chan struct{} { return e.started }
 
-// Run takes part in the election until ctx ends, then gives the lease back if it
-// holds it. It returns errLeadershipLost as soon as the lease is lost.
+// Run takes part in the election until ctx ends, then releases the lease if it holds
+// it. It returns ErrLeadershipLost as soon as the lease is lost.
 func (e *Elector) Run(ctx context.Context) error {
 	log := textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("lease", e.lease.key.String())
 	e.prepare(simhook.Of(ctx))
@@ -199,14 +198,14 @@ func (e *Elector) Run(ctx context.Context) error {
 	})
 	defer watch.Wait()
 	defer stop()
-	// What client-go has to say of its rounds is detail.
+	// client-go's log lines about its rounds are detail.
 	if err := e.campaign(logr.NewContext(ctx, log.V(1)), le); err != nil {
 		return err
 	}
 	return e.retire(ctx, log)
 }
 
-// prepare gives this process its name, and the gate its clock.
+// prepare sets the identity of this process, and the clock of the gate.
 func (e *Elector) prepare(sim simhook.Hooks) {
 	e.sim = sim
 	name, chance := e.opts.Identity, ""
@@ -225,8 +224,8 @@ func (e *Elector) prepare(sim simhook.Hooks) {
 	e.lease.setIdentity(name + "_" + chance)
 }
 
-// campaign runs le, again and again where the watch has woken it, until ctx ends or
-// the lease is lost.
+// campaign runs le, and again when the watch has woken it, until ctx ends or the lease
+// is lost.
 func (e *Elector) campaign(ctx context.Context, le *leaderelection.LeaderElector) error {
 	e.campaigning.Store(true)
 	defer e.campaigning.Store(false)
@@ -250,9 +249,9 @@ func (e *Elector) campaign(ctx context.Context, le *leaderelection.LeaderElector
 	}
 }
 
-// alarm has a simulation decide when a standby looks again, for as long as the round
-// lasts: a claim that is under way when it rings is not disturbed, and may fail after
-// that. client-go leaves the time to chance, and waits longer.
+// alarm lets a simulation decide when a standby tries again in this round. It does not
+// interrupt a claim in flight, which may fail later. client-go uses a random, longer
+// time.
 func (e *Elector) alarm(round context.Context) {
 	if e.sim == nil {
 		return
@@ -268,8 +267,8 @@ func (e *Elector) alarm(round context.Context) {
 	})
 }
 
-// retire gives the lease back, unless what it guards may go on: after the last write
-// under way has been answered, and not at all when it is not known what became of one.
+// retire releases the lease after the last write in flight has been answered, and not
+// if guarded work may continue or the outcome of a write is unknown.
 func (e *Elector) retire(ctx context.Context, log logr.Logger) error {
 	if !e.lease.drop("this process has stopped leading") {
 		return nil

@@ -10,37 +10,37 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// moment is one reading of two clocks. One only runs, but stands still while the
-// machine sleeps; the other follows the world, but somebody may set it.
+// moment is one reading of two clocks. The monotonic clock never jumps, but stops while
+// the machine sleeps; the wall clock does not stop, but can be set.
 type moment struct {
 	running time.Time // its monotonic reading
 	wall    time.Time
 }
 
-// since is how long ago earlier was, by the clock that says more.
+// since returns the time since earlier, by the clock that shows more.
 func (m moment) since(earlier moment) time.Duration {
 	return max(m.running.Sub(earlier.running), m.wall.Round(0).Sub(earlier.wall.Round(0)))
 }
 
-// term is what this process knows of the lease that it holds. The zero term is
-// of one that it does not hold.
+// term is what this process knows about the lease that it holds. The zero term means
+// that it does not hold it.
 type term struct {
 	held bool
-	sent moment        // when the last renewal that succeeded was sent
-	span time.Duration // for which it may be trusted from then on
-	why  string        // it is not held
+	sent moment        // when the last successful renewal was sent
+	span time.Duration // how long it is trusted from then on
+	why  string        // why it is not held
 }
 
-// renewed is the term after a renewal that was sent at sent has succeeded.
+// renewed returns the term after a successful renewal that was sent at sent.
 func renewed(sent moment, span time.Duration) term {
 	return term{held: true, sent: sent, span: span}
 }
 
-// lost is the term after it was learnt that the lease is not held.
+// lost returns the term once the lease is known not to be held.
 func lost(why string) term { return term{why: why} }
 
-// mayWrite says how long a write that begins at now may take, or, by an error,
-// why none may begin.
+// mayWrite returns how long a write that begins at now may take, or an error if none
+// may begin.
 func (t term) mayWrite(now moment) (time.Duration, error) {
 	if !t.held {
 		return 0, fmt.Errorf("%w: %s", reconcile.ErrNotLeading, t.why)

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// scribe is an API server that takes each ConfigMap and notes what reaches it.
+// scribe is an API server that accepts each ConfigMap and records the requests.
 type scribe struct {
 	*httptest.Server
 	mu struct {
@@ -62,7 +62,7 @@ func (s *scribe) seen() (reads, writes int) {
 	return s.mu.reads, s.mu.writes
 }
 
-// Each way of changing a configuration before a client is made of it.
+// Covers each way of changing a configuration before a client is created from it.
 func TestConfig_NoCopyOfItWritesPastTheGate_M8(t *testing.T) {
 	plain := func(rt http.RoundTripper) http.RoundTripper { return rt }
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestConfig_NoCopyOfItWritesPastTheGate_M8(t *testing.T) {
 				want = ErrGateLost
 			}
 			gate := e.lease.gate
-			for range 2 { // before it leads, and after it has
+			for range 2 { // before and after it has led
 				for how, err := range write(t.Context()) {
 					if !errors.Is(err, want) {
 						t.Errorf("%s (HTTP/2: %v): a write of the %s client: %v, want %v", name, http2, how, err, want)
@@ -132,7 +132,7 @@ func TestConfig_NoCopyOfItWritesPastTheGate_M8(t *testing.T) {
 	}
 }
 
-// clients write and read by the kinds of clients that people make.
+// clients returns writes and reads with the usual kinds of clients.
 func clients(t *testing.T, cfg *rest.Config) (write, read func(context.Context) map[string]error) {
 	typed, err := kubernetes.NewForConfig(cfg)
 	if err != nil {

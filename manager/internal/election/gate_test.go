@@ -54,7 +54,7 @@ func TestGate_WritesPassOnlyWhileTheLeaseIsTrusted_M3(t *testing.T) {
 	}
 }
 
-// wire is a transport that notes what has been sent whole.
+// wire is a transport that records complete requests.
 type wire struct {
 	delay time.Duration // before the body is read
 	hangs bool          // until the request's context ends
@@ -141,8 +141,8 @@ func TestGate_WithoutTheLeaseNothingButReadsIsSent_M3(t *testing.T) {
 	})
 }
 
-// A process that stands still between its look at the gate and the sending: the
-// request is not ended.
+// A process that is frozen between the check of the gate and the sending does not
+// complete the request.
 func TestGate_WriteThatWasFrozenIsNotSent_M3(t *testing.T) {
 	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
 		for _, method := range allWrites {
@@ -189,7 +189,8 @@ func TestGate_WriteEndsWithTheLease_M3(t *testing.T) {
 	})
 }
 
-// A slow answer, as of a webhook, costs a leader nothing that goes on renewing.
+// A slow answer, for example because of a webhook, does not affect a leader that keeps
+// renewing.
 func TestGate_WriteLastsAsLongAsTheLeaseIsRenewed(t *testing.T) {
 	gated(t, func(t *testing.T, g *gate, w *wire, send func(string) error) {
 		g.open(g.now())
@@ -207,7 +208,7 @@ func TestGate_WriteLastsAsLongAsTheLeaseIsRenewed(t *testing.T) {
 	})
 }
 
-// A request that the caller gives up is the caller's.
+// A request cancelled by the caller is not a lost lease.
 func TestGate_OwnEndOfAWriteIsNoLostLease(t *testing.T) {
 	gated(t, func(t *testing.T, g *gate, w *wire, _ func(string) error) {
 		g.open(g.now())
@@ -235,7 +236,7 @@ func TestGate_WallClockOfASimulationCounts_M3(t *testing.T) {
 	})
 }
 
-// The server has stored a renewal at some time between its sending and its answer.
+// The server stores a renewal at some time between its sending and its answer.
 func TestLease_TermCountsFromTheSending_M3(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reconnected := 0

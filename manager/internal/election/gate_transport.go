@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// gate refuses writes while this process does not hold the lease. It stands in
-// the transport of what controllers are given.
+// gate refuses writes while this process does not hold the lease. It is in the
+// transport of the clients of controllers.
 type gate struct {
 	span    time.Duration // of a term
-	refused atomic.Uint64 // writes
+	refused atomic.Uint64 // number of writes
 	writes  writes
 
 	mu struct {
@@ -51,7 +51,7 @@ func (g *gate) setWall(wall func() time.Time) {
 	g.mu.wall = wall
 }
 
-// open lets writes pass, from now on and as long as a renewal sent at sent says.
+// open allows writes for the term of a renewal that was sent at sent.
 func (g *gate) open(sent moment) { g.set(renewed(sent, g.span)) }
 
 // shut refuses writes from now on.
@@ -63,7 +63,7 @@ func (g *gate) set(t term) {
 	g.mu.term = t
 }
 
-// ask is mayWrite now.
+// ask returns mayWrite for now.
 func (g *gate) ask() (time.Duration, error) {
 	g.mu.Lock()
 	t := g.mu.term
@@ -71,8 +71,8 @@ func (g *gate) ask() (time.Duration, error) {
 	return t.mayWrite(g.now())
 }
 
-// begin has a write be under way. Its context ends when end is called, or the gate is
-// shut when it is looked at.
+// begin registers a write. Its context ends when end is called, or when the gate is
+// found shut.
 func (g *gate) begin(ctx context.Context) (context.Context, *watched) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &watched{gate: g, cancel: cancel}
@@ -80,7 +80,7 @@ func (g *gate) begin(ctx context.Context) (context.Context, *watched) {
 	return ctx, w
 }
 
-// watched is a write that is under way.
+// watched is a write in flight.
 type watched struct {
 	gate   *gate
 	cancel context.CancelCauseFunc
@@ -91,8 +91,8 @@ type watched struct {
 	}
 }
 
-// bound has the write be looked at after left, the rest of the term, and again as long
-// as that was renewed.
+// bound checks the gate again after left, the rest of the term, and repeatedly while
+// that is renewed.
 func (w *watched) bound(left time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,10 +112,10 @@ func (w *watched) look() {
 	}
 }
 
-// left has the write be under way no more; see writes.end.
+// left removes the write from those in flight; see writes.end.
 func (w *watched) left(sure bool) { w.gate.writes.end(w, sure) }
 
-// end gives the context back.
+// end releases the context.
 func (w *watched) end() {
 	w.mu.Lock()
 	w.mu.ended = true
@@ -137,12 +137,12 @@ func (g *gate) wrapMarked(next http.RoundTripper) http.RoundTripper {
 type fenced struct {
 	next  http.RoundTripper
 	gate  *gate
-	marks bool // requests, for the gate's Dial
+	marks bool // marks requests for the gate's Dial
 }
 
-// RoundTrip implements http.RoundTripper. A write that may pass is given up when the
-// term ends without having been renewed, and is looked at once more when the last of
-// its body is read: a server acts on no write before it has the whole.
+// RoundTrip implements http.RoundTripper. An allowed write is aborted when the term
+// ends without a renewal, and checked again when the end of its body is read: a server
+// acts on no write before it has the whole body.
 func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if f.marks {
 		req = req.WithContext(context.WithValue(req.Context(), passedKey{}, f.gate))
@@ -165,7 +165,7 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Upgrade") != "" {
 		w.left(true)
 		w.end()
-		return f.next.RoundTrip(req) // a conversation, such as exec: it has no end that could be bounded
+		return f.next.RoundTrip(req) // an upgraded connection, such as exec, which cannot be bounded
 	}
 	w.bound(left)
 	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
@@ -182,10 +182,10 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (f fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// held has the body of req end only while the gate is open.
+// held lets the body of req end only while the gate is open.
 func (f fenced) held(req *http.Request) *http.Request {
 	if req.Body == nil || req.Body == http.NoBody {
 		return req
@@ -200,14 +200,14 @@ func (f fenced) held(req *http.Request) *http.Request {
 	return req
 }
 
-// heldBody is a request's body that fails as soon as the gate is shut.
+// heldBody is the body of a request that fails once the gate is shut.
 type heldBody struct {
 	io.ReadCloser
 	gate *gate
 }
 
-// Read implements io.Reader. The gate is asked after the reading, as the last
-// thing before the bytes are sent.
+// Read implements io.Reader. It checks the gate after the read, right before the bytes
+// are sent.
 func (b heldBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if _, late := b.gate.ask(); late != nil {
@@ -216,7 +216,7 @@ func (b heldBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// answerBody is an answer's body that gives the request's context back.
+// answerBody is the body of an answer; closing it releases the request's context.
 type answerBody struct {
 	io.ReadCloser
 	end func()

@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	// writesTime is how long writes under way may take once the gate is shut for good.
+	// writesTime is how long writes in flight may take once the gate is shut for good.
 	// After that they are cut off.
 	writesTime = 5 * time.Second
-	// cutOffTime is how long a transport may take to give up a write that was cut off.
+	// cutOffTime is how long a transport may take to abort a write that was cut off.
 	cutOffTime = time.Second
 )
 
-// writes are those that are under way through a gate, and when one last ended without
-// an answer: whether such a write is carried out, and when, nobody knows.
+// writes tracks the writes in flight through a gate, and when one last ended without an
+// answer, so that its outcome is unknown.
 type writes struct {
 	mu struct {
 		sync.Mutex
 		under  map[*watched]struct{}
-		none   chan struct{} // closed when the last ends; nil: nobody waits
+		none   chan struct{} // closed when the last ends; nil: no waiter
 		unsure time.Time     // zero: each was answered
 	}
 }
 
-// begin has w be under way. It comes before the gate is asked, so that a gate which
-// was shut before knows of each write that it has let pass.
+// begin adds w. It comes before the gate is checked, so that a gate that was shut knows
+// every write that it has let pass.
 func (s *writes) begin(w *watched) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,7 +41,7 @@ func (s *writes) begin(w *watched) {
 	s.mu.under[w] = struct{}{}
 }
 
-// end has w be under way no more. sure: it is known what became of it.
+// end removes w. sure means that its outcome is known.
 func (s *writes) end(w *watched, sure bool) {
 	now := time.Now()
 	s.mu.Lock()
@@ -56,7 +56,7 @@ func (s *writes) end(w *watched, sure bool) {
 	}
 }
 
-// ended is closed when nothing is under way.
+// ended returns a channel that is closed when no write is in flight.
 func (s *writes) ended() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +81,9 @@ func (s *writes) all() []*watched {
 	return all
 }
 
-// settle waits until no write is under way; after limit it cuts off those that are.
-// The gate is shut for good. It reports whether it is known of each that ended within
-// the last window what became of it.
+// settle waits until no write is in flight; after limit it cuts off the rest. The gate
+// is shut for good. It reports whether the outcome is known of every write that ended
+// within the last window.
 func (s *writes) settle(limit, window time.Duration) (sure bool) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
@@ -114,9 +114,8 @@ func (s *writes) sure(window time.Duration) bool {
 // errLate is why a write is cut off at the end.
 var errLate = errors.New("this process has stopped leading and is about to release the lease")
 
-// answeredSurely reports whether it is known what became of a write: the server has
-// answered, or it was never connected to. A proxy that gave up waiting for the server
-// knows no more than we do.
+// answeredSurely reports whether the outcome of a write is known: the server has
+// answered, or was never reached. A proxy's timeout leaves the outcome unknown.
 func answeredSurely(resp *http.Response, err error) bool {
 	if err != nil {
 		op, ok := errors.AsType[*net.OpError](err)

@@ -23,31 +23,31 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// releaseTime is how long giving the lease back may take. After that it expires.
+// releaseTime bounds the release of the lease. If it fails, the lease expires.
 const releaseTime = 5 * time.Second
 
-// errWoken ends a round of the election, so that the next one asks at once.
+// errWoken ends a round of the election, so that the next one begins at once.
 var errWoken = errors.New("the lease may be free")
 
-// lease is what the elector of client-go reads and writes the Lease through. It
-// opens and shuts the gate, and knows what a watch of the Lease says of it.
+// lease is the resource lock of client-go's elector. It opens and shuts the gate, and
+// tracks what a watch of the Lease shows.
 type lease struct {
 	client    leases.LeaseInterface
-	reconnect func() // has the next request make a connection of its own
+	reconnect func() // makes the next request use a new connection
 	key       informer.Key
 	gate      *gate
-	tries     atomic.Uint64 // requests that were begun or have ended
+	tries     atomic.Uint64 // requests begun or ended
 	mu        struct {
 		sync.Mutex
 		identity string                  // empty: the elector does not run yet
-		base     *coordinationv1.Lease   // what the elector has last read or written
-		seen     *coordinationv1.Lease   // the newest that anybody has
+		base     *coordinationv1.Lease   // last read or written by the elector
+		seen     *coordinationv1.Lease   // the newest known
 		version  informer.Version        // of seen
-		deleted  types.UID               // of the last that was deleted; empty: none
+		deleted  types.UID               // the last deleted one; empty: none
 		held     bool                    // by this process, as far as it knows
-		claiming bool                    // a write that takes it is under way
-		claimed  bool                    // such a write was ever sent
-		end      context.CancelCauseFunc // of the round
+		claiming bool                    // a write that takes it is in flight
+		claimed  bool                    // such a write was sent at some time
+		end      context.CancelCauseFunc // ends the round
 	}
 }
 
@@ -72,15 +72,15 @@ func (l *lease) setIdentity(identity string) {
 // RecordEvent implements resourcelock.Interface.
 func (l *lease) RecordEvent(string) {}
 
-// begin notes how the round that begins can be ended.
+// begin records how to end the round that begins.
 func (l *lease) begin(end context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.end = end
 }
 
-// Get implements resourcelock.Interface. A Lease that was deleted while another
-// held it counts as one that is no longer renewed: who held it may still write.
+// Get implements resourcelock.Interface. A Lease that was deleted while another process
+// held it counts as one that is no longer renewed: the holder may still write.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.tries.Add(1)
 	got, err := l.client.Get(ctx, l.key.Name, metav1.GetOptions{})
@@ -100,7 +100,7 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// missing is what another held when the Lease disappeared; nil: nobody did.
+// missing returns the Lease that another process held when it was deleted; nil: none.
 func (l *lease) missing() *coordinationv1.Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,8 +118,8 @@ func holderOf(got *coordinationv1.Lease) string {
 	return *got.Spec.HolderIdentity
 }
 
-// learn takes in what the server says. own: the elector has asked for it. A lease
-// that was held and has another's name in it, or nobody's, is lost.
+// learn records a Lease from the server; own means that the elector requested it. A
+// held lease with another identity, or none, is lost.
 func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 	version := informer.ParseVersion(got.ResourceVersion)
 	holder := holderOf(got)
@@ -129,7 +129,7 @@ func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 		l.mu.base = got
 	}
 	if !own && version <= l.mu.version {
-		return // late news: what was asked for or written since is newer
+		return // outdated: what was read or written since is newer
 	}
 	l.mu.seen, l.mu.version = got, version
 	switch {
@@ -147,8 +147,8 @@ func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 	}
 }
 
-// gone takes in that a Lease has been deleted; nil: nothing more is known of it. If
-// another has been made since, that is late news.
+// gone records the deletion of a Lease; nil: nothing more is known about it. If another
+// was created since, the event is outdated.
 func (l *lease) gone(was *coordinationv1.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *lease) gone(was *coordinationv1.Lease) {
 	}
 }
 
-// wake has the elector look at once, unless it is past looking.
+// wake makes the elector retry at once, if it still can.
 func (l *lease) wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -190,8 +190,8 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	})
 }
 
-// Update implements resourcelock.Interface. It writes only over what Get or the
-// last write has returned.
+// Update implements resourcelock.Interface. It overwrites only the version that Get or
+// the last write returned.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	base := l.mu.base
@@ -206,7 +206,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	})
 }
 
-// claim writes this process's name into the Lease. The gate counts from before the
+// claim writes this process's identity into the Lease. The gate counts from before the
 // request was sent.
 func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, error)) error {
 	if err := l.beginClaim(ctx); err != nil {
@@ -230,7 +230,7 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 		return fmt.Errorf("%q has the lease since", holder) // the watch was faster than the answer
 	}
 	if got.UID != "" && got.UID == l.mu.deleted {
-		return errors.New("the lease has been deleted since") // so it was here
+		return errors.New("the lease has been deleted since") // the watch has shown that
 	}
 	l.mu.base, l.mu.seen, l.mu.version = got, got, version
 	l.mu.held = true
@@ -238,8 +238,8 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 	return nil
 }
 
-// unheard is err, after which another connection is made unless the server itself has
-// said it.
+// unheard returns err, and forces a new connection unless err is an answer of the
+// server.
 func (l *lease) unheard(err error) error {
 	if status := apierrors.APIStatus(nil); !errors.As(err, &status) {
 		l.reconnect()
@@ -247,8 +247,8 @@ func (l *lease) unheard(err error) error {
 	return err
 }
 
-// beginClaim refuses once the round has been ended, so that a round which was woken
-// has not taken the lease.
+// beginClaim returns an error once the round has ended, so that a woken round does not
+// take the lease.
 func (l *lease) beginClaim(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,8 +259,8 @@ func (l *lease) beginClaim(ctx context.Context) error {
 	return nil
 }
 
-// drop notes that the lease is not held any more. It reports whether it may have
-// this process's name in it.
+// drop records that the lease is no longer held. It reports whether it may still have
+// this process's identity.
 func (l *lease) drop(why string) (claimed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,7 +269,7 @@ func (l *lease) drop(why string) (claimed bool) {
 	return l.mu.claimed
 }
 
-// release gives the lease back, so that another can take it at once.
+// release releases the lease, so that another process can take it at once.
 func (l *lease) release(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, time.Second, releaseTime, true, func(ctx context.Context) (bool, error) {
@@ -300,7 +300,7 @@ func (l *lease) tryRelease(ctx context.Context) error {
 	return err
 }
 
-// state says where this process stands.
+// state returns the election as this process sees it.
 func (l *lease) state() State {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ type leaseServer struct {
 	is       *coordinationv1.Lease
 	made     int
 	version  int
-	answered func() // after a write was stored, and before its answer arrives
+	answered func() // called after a write is stored, before its answer arrives
 }
 
 func (s *leaseServer) notFound() error {
@@ -64,7 +64,7 @@ func (s *leaseServer) Update(_ context.Context, l *coordinationv1.Lease, _ metav
 	return s.store(l)
 }
 
-// delete deletes the Lease and returns what a watch tells of it.
+// delete deletes the Lease and returns the object of the watch event.
 func (s *leaseServer) delete() *coordinationv1.Lease {
 	was := s.is
 	s.version++
@@ -72,7 +72,7 @@ func (s *leaseServer) delete() *coordinationv1.Lease {
 	return was
 }
 
-// leading is a lease that "me" holds.
+// leading returns a lease held by "me".
 func leading(t *testing.T) (*lease, *leaseServer, resourcelock.LeaderElectionRecord) {
 	server := &leaseServer{}
 	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: newGate(9 * time.Second)}
@@ -91,7 +91,8 @@ func (l *lease) mustWrite(t *testing.T, when string, want bool) {
 	}
 }
 
-// The watch may tell of a deletion long after this process has made the Lease anew.
+// The event of a deletion may arrive long after this process has created the Lease
+// again.
 func TestLease_LateNewsOfADeletionShutsNothing_M3(t *testing.T) {
 	l, server, record := leading(t)
 	first := server.delete()
@@ -117,7 +118,7 @@ func TestLease_LateNewsOfADeletionShutsNothing_M3(t *testing.T) {
 	l.mustWrite(t, "after a deletion of which nothing is known", false)
 }
 
-// The watch may be faster than the answer to a write that came before the deletion.
+// The watch may be faster than the answer to a write before the deletion.
 func TestLease_RenewalOfADeletedLeaseOpensNothing_M3(t *testing.T) {
 	for name, write := range map[string]func(*lease, resourcelock.LeaderElectionRecord) error{
 		"renewed":   func(l *lease, r resourcelock.LeaderElectionRecord) error { return l.Update(context.Background(), r) },

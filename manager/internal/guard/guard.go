@@ -21,28 +21,28 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// How long answers are good for: those of controller-runtime's guard, for which
-// operators' rights are set up today. The Kubernetes components' own default is ten
-// seconds for each (authentication-token-webhook-cache-ttl and its like), and
-// several times the requests.
+// Lifetimes of cached answers: those of controller-runtime's guard, for which operators
+// are set up today. The Kubernetes components default to ten seconds each
+// (authentication-token-webhook-cache-ttl and similar flags), with several times the
+// requests.
 const (
 	userKept    = time.Minute
 	allowedKept = 5 * time.Minute
 	deniedKept  = 30 * time.Second
 )
 
-// Guard lets pass the requests of those who may make them, as the API server says.
-// When it cannot be asked, nobody may.
+// Guard passes only the requests that the API server authorizes, and none while it
+// cannot be asked.
 type Guard struct {
 	next    http.Handler
 	reviews *reviews
 	log     logr.Logger
 
-	users   *verdicts[*authenticationv1.UserInfo] // nil: nobody's token
+	users   *verdicts[*authenticationv1.UserInfo] // nil: the token is invalid
 	allowed *verdicts[bool]
 }
 
-// New returns a guard before next that asks the server of cfg. It sends nothing yet.
+// New returns a guard before next that uses the server of cfg. It sends nothing.
 func New(cfg *rest.Config, log logr.Logger, next http.Handler) (*Guard, error) {
 	r, err := newReviews(cfg)
 	if err != nil {
@@ -51,11 +51,11 @@ func New(cfg *rest.Config, log logr.Logger, next http.Handler) (*Guard, error) {
 	return &Guard{next, r, log, newVerdicts[*authenticationv1.UserInfo](), newVerdicts[bool]()}, nil
 }
 
-// Remembered is how many answers are remembered.
+// Remembered returns the number of cached answers.
 func (g *Guard) Remembered() int { return g.users.remembered() + g.allowed.remembered() }
 
-// ServeHTTP answers as Kubernetes' components do: 401 to who says not who they are,
-// 403 to who may not, 503 when that cannot be found out.
+// ServeHTTP answers as the Kubernetes components do: 401 without a valid token, 403
+// without permission, and 503 if that cannot be determined.
 func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token := bearerToken(r.Header.Get("Authorization"))
 	if token == "" {
@@ -82,11 +82,11 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(says)))
 		return
 	}
-	r.Header.Del("Authorization") // nobody needs the token from here on
+	r.Header.Del("Authorization") // no handler needs the token
 	g.next.ServeHTTP(w, r)
 }
 
-// user is whose token it is; nil: nobody's.
+// user returns the user of a token; nil: none.
 func (g *Guard) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	return g.users.of(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (verdict[*authenticationv1.UserInfo], error) {
 		asked := time.Now()
@@ -98,7 +98,7 @@ func (g *Guard) user(ctx context.Context, token string) (*authenticationv1.UserI
 	})
 }
 
-// mayDo reports whether user has the right to a verb on a path.
+// mayDo reports whether user may use verb on path.
 func (g *Guard) mayDo(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
 	asks := authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
@@ -122,7 +122,7 @@ func (g *Guard) mayDo(ctx context.Context, user *authenticationv1.UserInfo, verb
 	})
 }
 
-// noted logs why a review failed, unless who asked for it has gone away.
+// noted logs why a review failed, unless the client has gone.
 func (g *Guard) noted(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() == nil {
 		g.log.Error(err, "Refused a request, because the API server could not be asked to authorize it")
@@ -130,7 +130,7 @@ func (g *Guard) noted(ctx context.Context, err error) error {
 	return err
 }
 
-// bearerToken of a header; empty: there is none.
+// bearerToken returns the token of a header; empty: there is none.
 func bearerToken(header string) string {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(header), " ")
 	token = strings.TrimSpace(token)
@@ -155,5 +155,5 @@ func refuse(w http.ResponseWriter, why *apierrors.StatusError) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	w.WriteHeader(int(status.Code))
-	_, _ = w.Write(append(text, '\n')) // who asked may have gone
+	_, _ = w.Write(append(text, '\n')) // the client may have gone
 }

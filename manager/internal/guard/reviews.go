@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	reviewTimeout = 10 * time.Second // of one review, the wait for its turn included
-	mostReviews   = 8                // at once: a flood of unknown tokens is none of the API server
+	reviewTimeout = 10 * time.Second // of one review, including the wait for a slot
+	mostReviews   = 8                // concurrent: a flood of unknown tokens must not reach the API server
 )
 
 // reviews asks the API server about users.
@@ -31,7 +31,7 @@ type reviews struct {
 	turns chan struct{}
 }
 
-// newReviews sends nothing yet.
+// newReviews sends nothing.
 func newReviews(cfg *rest.Config) (*reviews, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
@@ -43,7 +43,7 @@ func newReviews(cfg *rest.Config) (*reviews, error) {
 	return &reviews{c, make(chan struct{}, mostReviews)}, nil
 }
 
-// user is whose token it is; nil: nobody's.
+// user returns the user of a token; nil: none.
 func (r *reviews) user(ctx context.Context, token string) (*authenticationv1.UserInfo, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	review.APIVersion, review.Kind = authenticationv1.SchemeGroupVersion.String(), "TokenReview"
@@ -57,7 +57,7 @@ func (r *reviews) user(ctx context.Context, token string) (*authenticationv1.Use
 	return &answer.Status.User, nil
 }
 
-// allowed reports whether the API server says so.
+// allowed reports whether the API server allows the access.
 func (r *reviews) allowed(ctx context.Context, asks authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: asks}
 	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SubjectAccessReview"
@@ -68,7 +68,8 @@ func (r *reviews) allowed(ctx context.Context, asks authorizationv1.SubjectAcces
 	return answer.Status.Allowed && !answer.Status.Denied, nil
 }
 
-// ask has the API server answer a review, of which answer shares nothing.
+// ask sends a review and decodes the server's answer into answer, which shares nothing
+// with review.
 func (r *reviews) ask(ctx context.Context, group, resource string, review, answer runtime.Object) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, reviewTimeout, errors.New("it took too long"))
 	defer cancel()
@@ -78,7 +79,7 @@ func (r *reviews) ask(ctx context.Context, group, resource string, review, answe
 	case <-ctx.Done():
 		return fmt.Errorf("create %s: wait for %d others: %w", resource, mostReviews, context.Cause(ctx))
 	}
-	// client-go would log the body, and with it the token, to a logger that asks for much.
+	// At a high verbosity client-go would log the body, and with it the token.
 	ctx = logr.NewContext(ctx, logr.Discard())
 	res := r.rest.Post().AbsPath("/apis", group, "v1", resource).Body(review).Do(ctx)
 	err := confidential.Error(res.Error())

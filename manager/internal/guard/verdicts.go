@@ -10,21 +10,21 @@ import (
 	"time"
 )
 
-// mostVerdicts bounds what is remembered of each kind.
+// mostVerdicts bounds the cached answers of each kind.
 const mostVerdicts = 1024
 
-// digest names a question, so that no token is kept.
+// digest identifies a question, so that no token is kept.
 type digest [sha256.Size]byte
 
-// verdict is an answer and how long it is good for.
+// verdict is an answer with its expiry.
 type verdict[V any] struct {
 	answer V
-	yes    bool // it is given up last
+	yes    bool // evicted last
 	until  time.Time
 }
 
-// verdicts remembers answers, and has one of those who ask the same at once find
-// out for all of them. What could not be found out is not remembered.
+// verdicts caches answers, and deduplicates concurrent questions. Failures are not
+// cached.
 type verdicts[V any] struct {
 	mu struct {
 		sync.Mutex
@@ -33,12 +33,12 @@ type verdicts[V any] struct {
 	}
 }
 
-// question is under way. Its fields are set before answered is closed.
+// question is in flight. Its fields are set before answered is closed.
 type question[V any] struct {
 	answered chan struct{}
 	answer   V
 	err      error
-	dropped  bool // who asked has gone, and another is to ask
+	dropped  bool // the asker has gone, and another must ask
 }
 
 func newVerdicts[V any]() *verdicts[V] {
@@ -53,8 +53,8 @@ func (v *verdicts[V]) remembered() int {
 	return len(v.mu.known)
 }
 
-// of is the answer to the question of that name. It blocks in ask, or while another
-// who asks the same does, and not longer than until ctx ends.
+// of returns the answer to a question. It blocks in ask, or while another caller asks
+// the same, until ctx ends.
 func (v *verdicts[V]) of(ctx context.Context, name digest, ask func(context.Context) (verdict[V], error)) (V, error) {
 	for {
 		known, q, mine := v.enter(name, time.Now())
@@ -76,8 +76,8 @@ func (v *verdicts[V]) of(ctx context.Context, name digest, ask func(context.Cont
 	}
 }
 
-// enter is what is known, or else the question to wait for, which may be the
-// caller's own to ask.
+// enter returns the cached answer, or else the question to wait for; mine means that
+// the caller must ask it.
 func (v *verdicts[V]) enter(name digest, now time.Time) (known V, q *question[V], mine bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -92,7 +92,7 @@ func (v *verdicts[V]) enter(name digest, now time.Time) (known V, q *question[V]
 	return known, q, true
 }
 
-// find asks q and tells those who wait for it, also when ask panics.
+// find asks q and publishes the result to its waiters, also if ask panics.
 func (v *verdicts[V]) find(ctx context.Context, name digest, q *question[V], ask func(context.Context) (verdict[V], error)) {
 	var found *verdict[V]
 	defer func() {
@@ -117,8 +117,8 @@ func (v *verdicts[V]) leave(name digest, found *verdict[V], now time.Time) {
 	}
 }
 
-// sweepLocked gives up one verdict when there are too many: one that is over, or
-// else a no, and of those the one that ends first.
+// sweepLocked evicts one verdict when there are too many: an expired one, or else a
+// denial, and of those the one that expires first.
 func (v *verdicts[V]) sweepLocked(now time.Time) {
 	if len(v.mu.known) <= mostVerdicts {
 		return

@@ -11,14 +11,13 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// lostText says of reconciles of a controller that they ignore their cancelled
-// context, and where they are.
+// lostText describes reconciles that ignore their cancelled context, with stacks.
 func lostText(s reconcile.Snapshot, lost []reconcile.Running, stacks map[string]string) string {
 	return fmt.Sprintf("%d of %d workers are lost: the reconcile ignores its context, cancelled at the hard deadline of %v: %s",
 		len(lost), s.Workers, s.HardDeadline, describe(lost, stacks))
 }
 
-// stacksOf are those of the reconciles of c that have begun before a time, by their IDs.
+// stacksOf returns the stacks of the reconciles of c that began before a time, by ID.
 func stacksOf(c Controller, before time.Time) map[string]string {
 	if asked, ok := c.(interface {
 		Stacks(before time.Time) map[string]string
@@ -30,7 +29,7 @@ func stacksOf(c Controller, before time.Time) map[string]string {
 
 func cut(stack string) string { return stack[:min(len(stack), longestStack)] }
 
-// describe lists reconciles, the first with their stacks.
+// describe lists reconciles, the first ones with their stacks.
 func describe(running []reconcile.Running, stacks map[string]string) string {
 	var all []string
 	for _, r := range running {

@@ -15,20 +15,20 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// Check is one question that a probe asks.
+// Check is one check of a probe.
 type Check struct {
 	Name string
 	Ask  func(ctx context.Context) error
-	// Passing says why it does not count for the probe; empty: it counts.
+	// Passing says why a failure does not count; empty: it counts.
 	Passing string
 }
 
-// Answered is a check whose answer is known already.
+// Answered returns a check with a known result.
 func Answered(name string, err error) Check {
 	return Check{Name: name, Ask: func(context.Context) error { return err }}
 }
 
-// Add adds a check of the program's own, unless its name is taken.
+// Add adds a check of the program, unless its name is taken.
 func Add(to *[]Check, name string, ask func(ctx context.Context) error) error {
 	switch {
 	case name == "":
@@ -42,15 +42,15 @@ func Add(to *[]Check, name string, ask func(ctx context.Context) error) error {
 	return nil
 }
 
-// probe answers one of the paths.
+// probe serves one of the paths.
 type probe struct {
 	name   string
-	no     int // the status of a no
+	no     int // the status of a failure
 	checks func() []Check
 }
 
-// Handler answers /readyz with the checks of ready, and /livez and /healthz with
-// those of live.
+// Handler serves /readyz with the checks of ready, and /livez and /healthz with those
+// of live.
 func Handler(ready, live func() []Check) http.Handler {
 	mux := http.NewServeMux()
 	for _, p := range []probe{
@@ -64,8 +64,8 @@ func Handler(ready, live func() []Check) http.Handler {
 	return mux
 }
 
-// ServeHTTP asks all checks, or the one that the path names, and answers with
-// "ok", or with a line for each when one fails or ?verbose asks for it.
+// ServeHTTP runs all checks, or the one in the path, and answers "ok", or a line for
+// each check if one fails or with ?verbose.
 func (p probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -93,7 +93,7 @@ func (p probe) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer asks the checks that are not left out.
+// answer runs the checks that are not excluded.
 func (p probe) answer(ctx context.Context, checks []Check, leaveOut []string) (text string, ok bool) {
 	var b strings.Builder
 	failed := 0
@@ -127,7 +127,7 @@ func (p probe) answer(ctx context.Context, checks []Check, leaveOut []string) (t
 	return textlog.VisibleLines(b.String()), failed == 0
 }
 
-// askGuarded asks c; a panic is a no.
+// askGuarded runs c; a panic counts as a failure.
 func askGuarded(ctx context.Context, c Check) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -21,11 +21,12 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// patience is how long a reconcile may go on after its context was cancelled at
-// the hard deadline, before its worker counts as lost.
+// patience is how long a reconcile may continue after its context was cancelled at the
+// hard deadline, before its worker counts as lost.
 const patience = time.Minute
 
-// The stacks that an answer shows, so that a kubelet's event has room for their heads.
+// Limits of the stacks in an answer, so that a kubelet's Event has room for their first
+// lines.
 const (
 	mostStacks   = 4       // of one controller, and of all informers
 	longestStack = 4 << 10 // bytes of each
@@ -38,34 +39,35 @@ const (
 	shortestTick = 10 * time.Millisecond
 )
 
-// electionCheck is the check of /livez for the elector.
+// electionCheck is the name of the elector's check of /livez.
 const electionCheck = "leader-election"
 
-// fact is a standing with what it means for the probes.
+// fact is a standing with its meaning for the probes.
 type fact struct {
 	standing
 	check string        // of /livez
-	bound time.Duration // from which on it counts as stuck; 0: never
-	// inHand is how long what it has in hand has been there, by its own account; a
-	// thing that does not say gives its bound.
+	bound time.Duration // after which it counts as stuck; 0: never
+	// inHand is for how long it has had its current work, by its own account, else
+	// bound.
 	inHand time.Duration
 	text   func(stood time.Duration) string
-	where  func() string // it hangs: stacks; nil: nobody knows
-	lost   *lostRun      // it is about one reconcile; nil: it is not
+	where  func() string // stacks of where it hangs; nil: unknown
+	lost   *lostRun      // the reconcile that it is about; nil: none
 }
 
-// lostRun is a reconcile of a controller that does not heed its hard deadline.
+// lostRun is a reconcile that ignores its hard deadline.
 type lostRun struct {
 	of  Controller
 	at  reconcile.Snapshot
 	run reconcile.Running
 }
 
-// Controller is a controller as the probes see it. One that has a method Stacks,
-// as reconcile.Controller, shows where its reconciles are.
+// Controller is a controller from the view of the probes. If it has a method Stacks, as
+// reconcile.Controller does, answers show the stacks of its reconciles.
 type Controller interface{ Snapshot() reconcile.Snapshot }
 
-// Subjects are what must progress, asked at each look.
+// Subjects are the parts that must make progress. The functions are called at each
+// look.
 type Subjects struct {
 	Controllers func() []Controller
 	Informers   func() []informer.Progress
@@ -73,9 +75,9 @@ type Subjects struct {
 	Running     func() bool                      // otherwise nothing counts as stuck
 }
 
-// Pulse looks at everything that must progress.
+// Pulse monitors the progress of all parts.
 type Pulse struct {
-	After time.Duration // that something may stand still; negative: for ever
+	After time.Duration // limit without progress; negative: none
 	of    Subjects
 	mu    struct {
 		sync.Mutex
@@ -83,7 +85,7 @@ type Pulse struct {
 	}
 }
 
-// NewPulse asks the subjects nothing yet.
+// NewPulse returns a Pulse. It does not call the subjects yet.
 func NewPulse(after time.Duration, of Subjects) *Pulse {
 	p := &Pulse{After: after, of: of}
 	p.mu.still.tick = longestTick
@@ -93,7 +95,7 @@ func NewPulse(after time.Duration, of Subjects) *Pulse {
 	return p
 }
 
-// saturatedAfter is from when on a controller counts as saturated.
+// saturatedAfter returns the time after which a controller counts as saturated.
 func (p *Pulse) saturatedAfter() time.Duration {
 	if p.After < 0 {
 		return DefaultStuckAfter / 2
@@ -132,7 +134,7 @@ func (p *Pulse) stands(t standing) time.Duration {
 	return p.mu.still.stands(now, t)
 }
 
-// stuck is why f is; nil: it is not.
+// stuck returns why f is stuck; nil: it is not.
 func (p *Pulse) stuck(f fact) error {
 	stood := p.stands(f.standing)
 	if f.bound <= 0 || stood < f.bound || f.inHand < f.bound {
@@ -141,7 +143,7 @@ func (p *Pulse) stuck(f fact) error {
 	return stuckError{f, stood}
 }
 
-// stuckError takes stacks when it is read.
+// stuckError takes stacks when its text is needed.
 type stuckError struct {
 	fact
 	stood time.Duration
@@ -149,7 +151,7 @@ type stuckError struct {
 
 func (e stuckError) Error() string { return e.text(e.stood) + e.stacks() }
 
-// stacks are where it hangs, to follow the text.
+// stacks returns where it hangs, as a suffix of the text.
 func (e stuckError) stacks() string {
 	if e.where == nil {
 		return ""
@@ -157,8 +159,8 @@ func (e stuckError) stacks() string {
 	return e.where()
 }
 
-// report logs what has become stuck, and where it hangs. A simulation is not shown the
-// latter: the numbers of goroutines and the addresses in stacks differ from run to run.
+// report logs a stuck part and its stacks. In a simulation it omits stacks, because
+// goroutine numbers and addresses differ from run to run.
 func report(ctx context.Context, log logr.Logger, sim simhook.Hooks, e stuckError) {
 	values := []any{"check", e.check}
 	if sim != nil {
@@ -169,7 +171,7 @@ func report(ctx context.Context, log logr.Logger, sim simhook.Hooks, e stuckErro
 	log.Error(errors.New(e.text(e.stood)), "Something has stopped making progress; /livez fails until it moves", values...)
 }
 
-// Watch looks every tick until ctx ends, and logs what has become stuck.
+// Watch looks every tick until ctx ends, and logs stuck parts.
 func (p *Pulse) Watch(ctx context.Context, log logr.Logger) {
 	sim := simhook.Of(ctx)
 	tick := p.tick()
@@ -203,7 +205,7 @@ func (p *Pulse) Watch(ctx context.Context, log logr.Logger) {
 	}
 }
 
-// facts are how all that must progress stands.
+// facts returns the state of all parts.
 func (p *Pulse) facts() []fact {
 	var all []fact
 	for _, c := range p.of.Controllers() {
@@ -229,8 +231,9 @@ func (p *Pulse) facts() []fact {
 
 func informerCheck(p informer.Progress) string { return "informer/" + p.Kind.GroupKind().String() }
 
-// workersFact is how the workers of c stand, whose Snapshot is s. They move when any
-// of them begins or ends a reconcile, or sends a request or has it answered.
+// workersFact returns the state of the workers of c, whose Snapshot is s. They progress
+// when any of them begins or ends a reconcile, or sends a request or receives an
+// answer.
 func (p *Pulse) workersFact(c Controller, s reconcile.Snapshot) fact {
 	bound := p.After
 	if limit := s.HardDeadline + patience; s.HardDeadlineChosen && bound > 0 {
@@ -251,13 +254,13 @@ func (p *Pulse) workersFact(c Controller, s reconcile.Snapshot) fact {
 	}
 }
 
-// saturation says how the workers of s have stood still.
+// saturation describes workers without progress.
 func saturation(s reconcile.Snapshot, stood time.Duration) string {
 	return fmt.Sprintf("none of %d workers has ended a reconcile or made a request for %v, while %d keys wait",
 		s.Workers, stood.Round(time.Second), s.Queue.Ready)
 }
 
-// longest names the reconciles of s that run the longest, with their stacks.
+// longest names the longest-running reconciles of s, with their stacks.
 func longest(c Controller, s reconcile.Snapshot) string {
 	if len(s.Running) == 0 {
 		return ""
@@ -265,7 +268,7 @@ func longest(c Controller, s reconcile.Snapshot) string {
 	return "; the longest are " + describe(s.Running[:min(len(s.Running), mostStacks)], stacksOf(c, time.Now()))
 }
 
-// lostFacts are the reconciles of s that have not heeded their hard deadline yet.
+// lostFacts returns the reconciles of s that have ignored their hard deadline so far.
 func lostFacts(c Controller, s reconcile.Snapshot) []fact {
 	var all []fact
 	for _, r := range s.Running {
@@ -283,7 +286,7 @@ func lostFacts(c Controller, s reconcile.Snapshot) []fact {
 	return all
 }
 
-// informerFacts are how the tasks and handlers of an informer stand.
+// informerFacts returns the state of the tasks and handlers of an informer.
 func (p *Pulse) informerFacts(check, name string, i informer.Progress, where *whereabouts) []fact {
 	bound := max(p.After, 0)
 	var all []fact
@@ -311,14 +314,14 @@ func (p *Pulse) informerFacts(check, name string, i informer.Progress, where *wh
 	return all
 }
 
-// whereabouts says where goroutines of informers are, for one answer or log: the first
-// few, out of one dump, since each dump halts the process.
+// whereabouts returns stacks of informers' goroutines for one answer or log line: the
+// first few, from one dump, because each dump stops the process.
 type whereabouts struct {
 	dump  stacks.Dump
 	given atomic.Int32
 }
 
-// of is the stack of a goroutine, to follow a text.
+// of returns the stack of a goroutine, as a suffix of a text.
 func (w *whereabouts) of(goroutine uint64) string {
 	if goroutine == 0 || w.given.Add(1) > mostStacks {
 		return ""
@@ -326,7 +329,8 @@ func (w *whereabouts) of(goroutine uint64) string {
 	return ":\n" + cut(w.dump.Of(stacks.ID(goroutine)))
 }
 
-// electionFact is how the elector stands: it asks for the lease or renews it.
+// electionFact returns the state of the elector: whether it requests or renews the
+// lease.
 func (p *Pulse) electionFact(e election.Progress) fact {
 	bound := 0 * time.Second
 	if p.After > 0 {
@@ -341,7 +345,7 @@ func (p *Pulse) electionFact(e election.Progress) fact {
 	}
 }
 
-// Checks are those of /livez, one for each kind, controller and elector.
+// Checks returns the checks of /livez, one for each kind, controller and elector.
 func (p *Pulse) Checks() []Check {
 	running := p.of.Running()
 	var names []string
@@ -366,7 +370,7 @@ func (p *Pulse) Checks() []Check {
 	return checks
 }
 
-// lostError is about all lost reconciles of a controller.
+// lostError describes all lost reconciles of a controller.
 func lostError(lost []lostRun) error {
 	if len(lost) == 0 {
 		return nil
@@ -379,7 +383,8 @@ func lostError(lost []lostRun) error {
 	return errors.New(lostText(first.at, runs, stacksOf(first.of, time.Now().Add(-first.at.HardDeadline))))
 }
 
-// SaturationCheck is whether the workers of the controller at s keep up at all.
+// SaturationCheck returns the check of whether the workers of the controller make any
+// progress.
 func (p *Pulse) SaturationCheck(c Controller, s reconcile.Snapshot) Check {
 	var err error
 	if stood := p.stands(p.workersFact(c, s).standing); stood >= p.saturatedAfter() {

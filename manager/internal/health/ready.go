@@ -12,11 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ConvertedHere is why what waits for a kind does not count: nobody asks a process
-// that is not ready to convert it, so it would wait for itself.
+// ConvertedHere is why waiting for a kind does not count: a process that is not ready
+// receives no conversion requests, so it would wait for itself.
 const ConvertedHere = "this process converts what it waits for"
 
-// InformerChecks are one check per kind; several informers of a kind share it.
+// InformerChecks returns one check per kind, which all informers of the kind share.
 func InformerChecks(informers []informer.Snapshot, converted func(schema.GroupKind) bool) []Check {
 	var names []string
 	passing := map[string]string{}
@@ -44,8 +44,8 @@ func InformerChecks(informers []informer.Snapshot, converted func(schema.GroupKi
 	return checks
 }
 
-// unsynced says of each scope of i that has not synced where it stands, since
-// when and why.
+// unsynced describes each scope of i that has not synced: its state, since when and
+// why.
 func unsynced(i informer.Snapshot) []string {
 	var out []string
 	for _, s := range i.Scopes {

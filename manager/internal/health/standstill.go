@@ -5,33 +5,32 @@ package health
 
 import "time"
 
-// standing is one thing that must progress, as it is at one moment.
+// standing is the state of one part that must make progress.
 type standing struct {
-	name  string // unique; the same at each look
-	moves uint64 // differs once it has moved
-	waits bool   // there is work that it should do
+	name  string // unique and constant
+	moves uint64 // changes with each progress
+	waits bool   // work is waiting for it
 }
 
-// standstill knows for how long things have stood still while work waited for them.
-// It counts the time in which the process ran, not the time that passed: what looks
-// at things looks every tick, so a look that comes late shows that the process was
-// frozen, or starved of CPU, and nothing in it could move. It has no lock and no
-// clock; the times it is given have a monotonic reading, so that setting the wall clock
-// means nothing.
+// standstill measures for how long parts make no progress while work waits for them. It
+// counts only time in which the process ran: it is called every tick, so a late call
+// shows that the process was frozen or starved of CPU, and nothing in it could make
+// progress. It has no lock and no clock; its times have a monotonic reading, so that
+// setting the wall clock has no effect.
 type standstill struct {
 	tick time.Duration
 	at   time.Time     // of the last look
-	ran  time.Duration // up to then
+	ran  time.Duration // until then
 	seen map[string]still
 }
 
 type still struct {
 	moves uint64
-	since time.Duration // of ran
+	since time.Duration // value of ran
 }
 
-// runTo is how long the process has run by now. A look that is late counts as much as
-// two that are not.
+// runTo returns how long the process has run by now. A late look counts as at most two
+// ticks.
 func (s *standstill) runTo(now time.Time) time.Duration {
 	if s.at.IsZero() {
 		return 0
@@ -39,7 +38,7 @@ func (s *standstill) runTo(now time.Time) time.Duration {
 	return s.ran + min(max(now.Sub(s.at), 0), 2*s.tick)
 }
 
-// look takes in how everything stands.
+// look records the state of all parts.
 func (s *standstill) look(now time.Time, all []standing) {
 	s.ran, s.at = s.runTo(now), now
 	seen := make(map[string]still, len(all))
@@ -56,12 +55,12 @@ func (s *standstill) look(now time.Time, all []standing) {
 	s.seen = seen
 }
 
-// skip is a look that finds that the process stands still: none of the time since the
-// last one counts.
+// skip is a look at which the process is held: the time since the last look does not
+// count.
 func (s *standstill) skip(now time.Time) { s.at = now }
 
-// stands is for how long t has stood still while work waited, as far as the looks have
-// shown; 0: it moves, or nothing waits.
+// stands returns for how long t has made no progress while work waited, according to
+// the looks; 0: it progresses, or nothing waits.
 func (s *standstill) stands(now time.Time, t standing) time.Duration {
 	before, known := s.seen[t.name]
 	if !t.waits || !known || before.moves != t.moves {

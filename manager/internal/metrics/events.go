@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// eventCollector counts the events that were told.
+// eventCollector exposes the counts of recorded events.
 type eventCollector struct {
 	told *prometheus.Desc
 	read func() iter.Seq2[string, uint64]

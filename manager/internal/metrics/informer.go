@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// informerMetrics have no names that the field agrees on: client-go offers an
-// interface, and nobody implements it.
+// informerMetrics have no established names: client-go has an interface for them
+// without an implementation.
 type informerMetrics struct {
 	objects, undecodable, waiting, synced *prometheus.Desc
 	bytes                                 *prometheus.Desc
@@ -64,7 +64,7 @@ func newInformerMetrics() informerMetrics {
 	}
 }
 
-// informerCollector reads the informers when a scrape asks.
+// informerCollector reads the informers at each scrape.
 type informerCollector struct {
 	informerMetrics
 	read func() []informer.Snapshot

@@ -9,10 +9,10 @@ import "github.com/prometheus/client_golang/prometheus"
 type Leader struct {
 	Lease   string // its name
 	Leading bool
-	Refused uint64 // writes, or given up, because the lease could not be trusted
+	Refused uint64 // writes refused or aborted because the lease was not trusted
 }
 
-// leaderCollector shows who leads, under the name that dashboards expect.
+// leaderCollector exposes the leader under the name that dashboards expect.
 type leaderCollector struct {
 	status, refused *prometheus.Desc
 	read            func() Leader

@@ -19,20 +19,20 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// Sources are what the metrics are read from, at each scrape.
+// Sources are read at each scrape.
 type Sources struct {
 	Controllers func() []reconcile.Snapshot
 	Informers   func() []informer.Snapshot
-	// Scopes of a kind that have series of their own, as Options.MetricsScopes of
-	// package manager says.
+	// Scopes of a kind with their own series, see Options.MetricsScopes of package
+	// manager.
 	Scopes   int
-	Webhooks func() *webhook.Server // nil: nobody has asked for them
+	Webhooks func() *webhook.Server // nil: not requested
 	Events   func() iter.Seq2[string, uint64]
 	Requests *Requests
 	Leader   func() Leader // nil: there is no election
 }
 
-// Register has registry read all metrics from the sources.
+// Register registers collectors of all metrics.
 func (from Sources) Register(registry *prometheus.Registry) error {
 	var failed []error
 	if from.Leader != nil {
@@ -52,8 +52,7 @@ func (from Sources) Register(registry *prometheus.Registry) error {
 	return errors.Join(failed...)
 }
 
-// Scrapes answers with what can be gathered from the registry; the rest is left out
-// and logged.
+// Scrapes serves the metrics that can be gathered; it omits and logs the rest.
 func Scrapes(registry *prometheus.Registry, log logr.Logger) http.Handler {
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{
 		ErrorHandling: promhttp.ContinueOnError,
@@ -61,7 +60,7 @@ func Scrapes(registry *prometheus.Registry, log logr.Logger) http.Handler {
 	})
 }
 
-// scrapeLog is where promhttp says what could not be gathered.
+// scrapeLog logs what promhttp could not gather.
 type scrapeLog struct{ log logr.Logger }
 
 func (l scrapeLog) Println(v ...any) {
@@ -78,9 +77,9 @@ func errorsIn(v []any) []error {
 	return out
 }
 
-// samples gathers the values of one scrape. Two of the same metric and labels
-// become one, since Prometheus refuses twins: two informers of a kind, two
-// sources of a name.
+// samples collects the values of one scrape. It merges samples with the same metric and
+// labels, because Prometheus rejects duplicates: two informers of a kind, two sources
+// of a name.
 type samples struct {
 	values map[sampleKey]*sample
 	order  []*sample
@@ -131,7 +130,7 @@ func (s *samples) send(ch chan<- prometheus.Metric) {
 	}
 }
 
-// send sends the metric, or in its place the error that it could not be made.
+// send sends the metric, or the error of creating it.
 func send(ch chan<- prometheus.Metric, desc *prometheus.Desc, make func() (prometheus.Metric, error)) {
 	metric, err := make()
 	if err != nil {
@@ -140,7 +139,7 @@ func send(ch chan<- prometheus.Metric, desc *prometheus.Desc, make func() (prome
 	ch <- metric
 }
 
-// clean makes labels the UTF-8 that Prometheus asks for.
+// clean makes labels valid UTF-8, as Prometheus requires.
 func clean(labels []string) []string {
 	out := make([]string, len(labels))
 	for i, l := range labels {

@@ -17,16 +17,16 @@ import (
 	"github.com/flyball-dev/flyball/internal/lifesign"
 )
 
-// Requests counts what the manager's configuration sends, in the transport:
-// client-go's own registration is one per process.
+// Requests counts requests in the transport of the manager's configuration: client-go's
+// own registration is global to the process.
 type Requests struct {
 	total *prometheus.CounterVec
 
 	mu struct {
 		sync.Mutex
-		// What has been wrapped, and keeps connections for reuse. A transport is made for
-		// each client that asks for an upgrade, and ends with it. Those of other types
-		// are what the program has given in its Config.
+		// Wrapped transports that keep connections for reuse. Clients that upgrade
+		// connections create and drop their own transport. Transports of other types
+		// come from the program's Config.
 		kept  []weak.Pointer[http.Transport]
 		given []idleCloser
 	}
@@ -39,12 +39,12 @@ func NewRequests() *Requests {
 	}, []string{"code", "method", "host"})}
 }
 
-// Wrap has the requests through next counted.
+// Wrap counts the requests through next.
 func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.kept = slices.DeleteFunc(r.mu.kept, func(t weak.Pointer[http.Transport]) bool { return t.Value() == nil })
-	// One transport is shared by all clients that log in the same way.
+	// All clients with the same credentials share one transport.
 	switch t := beneath(next).(type) {
 	case nil:
 	case *http.Transport:
@@ -61,7 +61,7 @@ func (r *Requests) Wrap(next http.RoundTripper) http.RoundTripper {
 
 type idleCloser interface{ CloseIdleConnections() }
 
-// beneath is what keeps the connections of t; nil: nothing does.
+// beneath returns the innermost transport of t, which keeps the connections; nil: none.
 func beneath(t http.RoundTripper) idleCloser {
 	for {
 		if keeps, ok := t.(idleCloser); ok {
@@ -75,14 +75,14 @@ func beneath(t http.RoundTripper) idleCloser {
 	}
 }
 
-// Transports is how many transports are known to keep connections.
+// Transports returns the number of transports known to keep connections.
 func (r *Requests) Transports() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.mu.kept)
 }
 
-// CloseIdle closes connections that are kept for reuse.
+// CloseIdle closes idle connections.
 func (r *Requests) CloseIdle() {
 	r.mu.Lock()
 	transports, given := slices.Clone(r.mu.kept), slices.Clone(r.mu.given)
@@ -105,10 +105,10 @@ type counted struct {
 
 // RoundTrip implements http.RoundTripper.
 func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
-	lifesign.Moved(req.Context()) // of the reconcile that sends it, if one does
+	lifesign.Moved(req.Context()) // of the reconcile that sends it, if any
 	resp, err := c.next.RoundTrip(req)
 	lifesign.Moved(req.Context())
-	code := "<error>" // as client-go's own metric says
+	code := "<error>" // as in client-go's metric
 	if resp != nil {
 		code = strconv.Itoa(resp.StatusCode)
 	}
@@ -118,5 +118,5 @@ func (c counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// WrappedRoundTripper lets client-go find the transport beneath.
+// WrappedRoundTripper returns the wrapped transport, for client-go.
 func (c counted) WrappedRoundTripper() http.RoundTripper { return c.next }

@@ -13,12 +13,11 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// defaultMetricsScopes is Options.MetricsScopes of zero.
+// defaultMetricsScopes is the default of Options.MetricsScopes.
 const defaultMetricsScopes = 20
 
-// scopesOf adds up the scopes of one informer, and has series for those in
-// trouble: their number is the program's to bound, not that of whoever creates
-// namespaces.
+// scopesOf aggregates the scopes of one informer, and adds series for those in trouble,
+// up to a limit: users who create namespaces must not determine the number of series.
 func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.ScopeState, now time.Time) {
 	var sum informer.ScopeState
 	states, relists, anomalies := map[informer.State]int{}, map[string]int{}, &sum.Anomalies
@@ -71,9 +70,8 @@ func (c informerCollector) scopesOf(s *samples, kind string, scopes []informer.S
 	}
 }
 
-// shown are the scopes that have series of their own. Those that have been in
-// trouble for the longest stay the same from scrape to scrape, so that an alert
-// on one of them can wait.
+// shown returns the scopes that have their own series. Those in trouble for the longest
+// stay the same from scrape to scrape, so that an alert on one of them can wait.
 func (c informerCollector) shown(scopes []informer.ScopeState) []informer.ScopeState {
 	if c.most < 0 {
 		return scopes
@@ -85,7 +83,7 @@ func (c informerCollector) shown(scopes []informer.ScopeState) []informer.ScopeS
 	return ill[:min(len(ill), cmp.Or(c.most, defaultMetricsScopes))]
 }
 
-// inTrouble: somebody should look at a scope that stays so.
+// inTrouble reports whether a scope that stays in this state needs attention.
 func inTrouble(s informer.State) bool {
 	switch s {
 	case informer.StateStale, informer.StateForbidden, informer.StateUnauthorized, informer.StateNotServed,

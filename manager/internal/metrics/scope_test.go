@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// manyScopes is an informer with 5,000 namespaces, of which the first so many
-// are stale, namespace 0 for the longest.
+// manyScopes returns an informer with 5,000 namespaces, of which the first are stale,
+// namespace 0 for the longest.
 func manyScopes(stale int) informer.Snapshot {
 	s := informer.Snapshot{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Synced: true}
 	for n := range 5000 {
@@ -32,7 +32,7 @@ func manyScopes(stale int) informer.Snapshot {
 	return s
 }
 
-// gathered are the series of one scrape: name and labels with their values.
+// gathered returns the series of one scrape: name and labels with their values.
 func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -17,53 +17,53 @@ import (
 const (
 	maxEventsWaiting = 1000
 	maxEventSeries   = 10 * maxEventsWaiting
-	seriesEnds       = 6 * time.Minute // after the last of it
+	seriesEnds       = 6 * time.Minute // after its last event
 	seriesRefreshed  = 30 * time.Minute
-	eventBurst       = 25 // of one object and controller
+	eventBurst       = 25 // for one object and controller
 	eventRefill      = 5 * time.Minute
 )
 
-// eventResult is what became of an event that was told.
+// eventResult is what became of a recorded event.
 type eventResult string
 
 const (
 	eventAccepted eventResult = "accepted"
-	eventCounted  eventResult = "counted" // in the series of one like it
-	eventMerged   eventResult = "merged"  // the same, with another note, which nobody sees
+	eventCounted  eventResult = "counted" // counted in an identical series
+	eventMerged   eventResult = "merged"  // counted in a series with another note, so that its own is dropped
 	eventLimited  eventResult = "limited"
 	eventOverflow eventResult = "overflow"
 )
 
-// sameEvent is what makes two events one series. The note is not of it, as the
-// server lets nobody change it.
+// sameEvent identifies a series. The note is not part of it, because the server does
+// not allow its change.
 type sameEvent struct {
 	namespace, controller, kind, reason, action string
 	regarding, related                          corev1.ObjectReference
 }
 
-// series is an event, and how often it has been told.
+// series is an Event, and how often it was recorded.
 type series struct {
 	event   *eventsv1.Event
 	count   int32
 	last    time.Time
 	queued  bool
-	created bool      // the server has it
+	created bool      // exists on the server
 	tries   int       // to create it
-	sent    int32     // count that the server was told
-	sentAt  time.Time // and when
+	sent    int32     // count on the server
+	sentAt  time.Time // time of that
 }
 
-// eventBook decides what is to be sent. It has no lock and no clock.
+// eventBook decides what to send. It has no lock and no clock.
 type eventBook struct {
 	open    map[sameEvent]*series
-	order   []*series // that are open, the oldest first
+	order   []*series // the open series, oldest first
 	waiting []*series // to be sent
 	limits  map[sameEvent]*allowance
-	limited []*allowance // the oldest first
-	named   int64        // the last name's nanoseconds
+	limited []*allowance // oldest first
+	named   int64        // nanoseconds of the last name
 }
 
-// allowance is how many events may be told of one object.
+// allowance is how many events of one object may be sent.
 type allowance struct {
 	of    sameEvent
 	left  float64
@@ -76,7 +76,7 @@ func newEventBook() eventBook {
 
 func keyOf(e *eventsv1.Event) sameEvent {
 	key := sameEvent{e.Namespace, e.ReportingController, e.Type, e.Reason, e.Action, e.Regarding, corev1.ObjectReference{}}
-	key.regarding.ResourceVersion = "" // a write between two of them makes no other event
+	key.regarding.ResourceVersion = "" // a write between two events does not make them different
 	if e.Related != nil {
 		key.related = *e.Related
 		key.related.ResourceVersion = ""
@@ -84,14 +84,14 @@ func keyOf(e *eventsv1.Event) sameEvent {
 	return key
 }
 
-// tell takes e, which it owns from then on.
+// tell records e, which it then owns.
 func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 	key := keyOf(e)
 	if s := b.open[key]; s != nil && now.Sub(s.last) < seriesEnds {
 		s.count++
 		s.last = now
 		if s.created && s.sent == 1 {
-			b.queue(s) // from the second on it is a series; later counts are sent by sweep
+			b.queue(s) // the second makes it a series; sweep sends later counts
 		}
 		if e.Note != s.event.Note {
 			return eventMerged
@@ -104,7 +104,7 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 	if !b.allow(e, now) {
 		return eventLimited
 	}
-	b.named = max(b.named+1, now.UnixNano()) // two of one moment have two names
+	b.named = max(b.named+1, now.UnixNano()) // unique, even at the same moment
 	e.Name = util.GenerateEventName(e.Regarding.Name, b.named)
 	e.EventTime = metav1.NewMicroTime(now)
 	s := &series{event: e, count: 1, last: now}
@@ -122,7 +122,7 @@ func (b *eventBook) tell(e *eventsv1.Event, now time.Time) eventResult {
 	return eventAccepted
 }
 
-// allow takes one of the allowance of who e is about.
+// allow uses one unit of the allowance of e's object.
 func (b *eventBook) allow(e *eventsv1.Event, now time.Time) bool {
 	of := sameEvent{controller: e.ReportingController, namespace: e.Namespace, regarding: corev1.ObjectReference{
 		APIVersion: e.Regarding.APIVersion, Kind: e.Regarding.Kind, Name: e.Regarding.Name, UID: e.Regarding.UID,
@@ -157,7 +157,7 @@ func (b *eventBook) queue(s *series) {
 	}
 }
 
-// next takes the series that is to be sent; nil: none.
+// next removes and returns the next series to send; nil: none.
 func (b *eventBook) next() *series {
 	if len(b.waiting) == 0 {
 		return nil
@@ -168,8 +168,8 @@ func (b *eventBook) next() *series {
 	return s
 }
 
-// sweep queues the series whose count the server is to be told now: those that
-// have ended or are long ones, or all of them. It forgets those that have ended.
+// sweep queues the series whose count is due: those that have ended or are long, or
+// all. It drops those that have ended.
 func (b *eventBook) sweep(now time.Time, all bool) {
 	b.order = slices.DeleteFunc(b.order, func(s *series) bool {
 		over := now.Sub(s.last) >= seriesEnds
@@ -191,20 +191,20 @@ func (b *eventBook) sweep(now time.Time, all bool) {
 	})
 }
 
-// finish forgets s, and has the server told its count.
+// finish drops s, and queues its count.
 func (b *eventBook) finish(s *series) {
 	b.count(s)
 	b.forget(s)
 }
 
-// forget has what is told next begin another series.
+// forget closes s: the next such event begins another series.
 func (b *eventBook) forget(s *series) {
 	if key := keyOf(s.event); b.open[key] == s {
 		delete(b.open, key)
 	}
 }
 
-// count queues s if the server has it and does not know how often it has been told.
+// count queues s if the server has it with an old count.
 func (b *eventBook) count(s *series) {
 	if s.created && s.count > s.sent {
 		b.queue(s)

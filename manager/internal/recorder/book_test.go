@@ -12,8 +12,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 )
 
-// However many objects are told of, a bounded number is remembered, and what is put
-// out of mind early is sent with its count.
+// However many objects have Events, the book is bounded, and series that are evicted
+// early are sent with their count.
 func TestEventBook_RemembersABoundedNumber(t *testing.T) {
 	b := newEventBook()
 	now := time.Unix(0, 0)
@@ -37,7 +37,7 @@ func TestEventBook_RemembersABoundedNumber(t *testing.T) {
 			for range 4 {
 				told("map-0")
 			}
-			first.sent, b.waiting, first.queued = 2, nil, false // what it is for later counts
+			first.sent, b.waiting, first.queued = 2, nil, false // as for later counts
 		}
 		now = now.Add(time.Millisecond)
 	}

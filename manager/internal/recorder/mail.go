@@ -37,12 +37,12 @@ const (
 	eventSweep      = time.Minute
 )
 
-// Mail sends what recorders tell. It is a Runnable with one goroutine.
+// Mail sends Events. It is a Runnable with one goroutine.
 type Mail struct {
-	client rest.Interface // of group events.k8s.io
+	client rest.Interface // for group events.k8s.io
 	log    logr.Logger
-	until  func() time.Time // a stop may take
-	wake   chan struct{}    // of one place
+	until  func() time.Time // deadline of a stop
+	wake   chan struct{}    // with a buffer of one
 
 	mu struct {
 		sync.Mutex
@@ -52,7 +52,7 @@ type Mail struct {
 	}
 }
 
-// NewMail sends nothing yet.
+// NewMail returns a Mail. It sends nothing before Run.
 func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.APIPath, cfg.GroupVersion, cfg.NegotiatedSerializer = "/apis", &eventsv1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
@@ -67,7 +67,7 @@ func NewMail(cfg *rest.Config, log logr.Logger, until func() time.Time) (*Mail, 
 
 func (e *Mail) Name() string { return "events" }
 
-// tell takes event; it does not block.
+// tell adds event to the book; it does not block.
 func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
 	e.mu.Lock()
 	result := eventOverflow
@@ -81,11 +81,11 @@ func (e *Mail) tell(event *eventsv1.Event, now time.Time) {
 	}
 	select {
 	case e.wake <- struct{}{}:
-	default: // it is awake
+	default: // already woken
 	}
 }
 
-// Counts are how many events were told, by what became of them.
+// Counts returns the number of recorded events by result.
 func (e *Mail) Counts() iter.Seq2[string, uint64] {
 	return func(yield func(string, uint64) bool) {
 		e.mu.Lock()
@@ -99,7 +99,7 @@ func (e *Mail) Counts() iter.Seq2[string, uint64] {
 	}
 }
 
-// Run sends until ctx ends, and then what has been told by then.
+// Run sends until ctx ends, and then the events recorded by then.
 func (e *Mail) Run(ctx context.Context) error {
 	instance := "simulation"
 	if host, err := os.Hostname(); err == nil && simhook.Of(ctx) == nil {
@@ -110,7 +110,7 @@ func (e *Mail) Run(ctx context.Context) error {
 	for {
 		for ctx.Err() == nil && e.sendNext(ctx, instance, eventTries) {
 			select {
-			case <-sweep.C: // also while there is always more to send
+			case <-sweep.C: // even if there is always more to send
 				e.sweep(false)
 			default:
 			}
@@ -144,7 +144,7 @@ func (e *Mail) sweep(all bool) {
 	e.mu.book.sweep(time.Now(), all)
 }
 
-// close has later events left out, and returns how many wait.
+// close drops later events, and returns how many wait.
 func (e *Mail) close() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -152,9 +152,9 @@ func (e *Mail) close() int {
 	return len(e.mu.book.waiting)
 }
 
-// sendNext sends the first that waits, again and again while the server does not
-// take it. It reports false when there is none, or when it has given up: then the
-// event waits on.
+// sendNext sends the first waiting event, and retries while the server does not accept
+// it. It reports false when there is none, or when the retries are used up and the
+// event keeps waiting.
 func (e *Mail) sendNext(ctx context.Context, instance string, tries int) bool {
 	e.mu.Lock()
 	s := e.mu.book.next()
@@ -185,7 +185,8 @@ func (e *Mail) sendNext(ctx context.Context, instance string, tries int) bool {
 	}
 }
 
-// giveUp leaves out what the server has not taken. If it is told again it is sent anew.
+// giveUp drops an event that the server has not accepted. If it is recorded again, it
+// is sent again.
 func (e *Mail) giveUp(s *series) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -203,7 +204,7 @@ func (e *Mail) putBack(s *series) {
 	}
 }
 
-// send has the server know of s what is known here.
+// send creates or updates the Event of s on the server.
 func (e *Mail) send(ctx context.Context, s *series, instance string) error {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
@@ -224,10 +225,10 @@ func (e *Mail) send(ctx context.Context, s *series, instance string) error {
 	if created {
 		err = e.patch(ctx, event)
 	}
-	if !created || apierrors.IsNotFound(err) { // the server forgets events after an hour
+	if !created || apierrors.IsNotFound(err) { // the server deletes events after an hour
 		err = e.client.Post().Namespace(event.Namespace).Resource("events").Body(event).Do(ctx).Error()
 		if tried && apierrors.IsAlreadyExists(err) {
-			err = nil // by the try before, of which no answer came
+			err = nil // by an earlier attempt that got no answer
 		}
 	}
 	if err != nil {
@@ -250,7 +251,7 @@ func (e *Mail) patch(ctx context.Context, event *eventsv1.Event) error {
 	return e.client.Patch(types.MergePatchType).Namespace(event.Namespace).Resource("events").Name(event.Name).Body(body).Do(ctx).Error()
 }
 
-// mayHeal reports whether what failed by err may succeed later.
+// mayHeal reports whether a retry after err may succeed.
 func mayHeal(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {

@@ -33,8 +33,8 @@ func (o olderRecorder) AnnotatedEventf(object runtime.Object, annotations map[st
 	o.tell(object, annotations, eventtype, reason, fmt.Sprintf(message, args...))
 }
 
-// tell makes an Event as Eventf of Events does. A reference, which that code may give in
-// the object's place, is taken as it is.
+// tell creates an Event as Eventf of recorder does. It also accepts a reference instead
+// of the object.
 func (o olderRecorder) tell(object runtime.Object, annotations map[string]string, eventtype, reason, message string) {
 	if ref, ok := object.(*corev1.ObjectReference); ok && ref != nil {
 		object = ref.DeepCopy()

@@ -21,22 +21,22 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// maxNote is what the server takes as an Event's note, in bytes.
+// maxNote is the server's limit for the note of an Event, in bytes.
 const maxNote = 1024
 
-// recorder makes Events of what one controller tells.
+// recorder creates the Events of one controller.
 type recorder struct {
 	mail       *Mail
 	scheme     *runtime.Scheme
 	controller string
 }
 
-// New returns a recorder of what the controller of that name tells, which mail sends.
+// New returns a recorder for the named controller; mail sends its Events.
 func New(mail *Mail, scheme *runtime.Scheme, controller string) events.EventRecorder {
 	return recorder{mail, scheme, controller}
 }
 
-// Eventf implements events.EventRecorder. What cannot become an Event is logged.
+// Eventf implements events.EventRecorder. It logs what cannot become an Event.
 func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
 	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
@@ -59,12 +59,12 @@ func (r recorder) event(regarding, related runtime.Object, eventtype, reason, ac
 		Type:                eventtype,
 		Reason:              reason,
 		Action:              action,
-		Note:                shorten(textlog.VisibleLines(strings.ToValidUTF8(note, "?")), maxNote), // people read it in terminals
+		Note:                shorten(textlog.VisibleLines(strings.ToValidUTF8(note, "?")), maxNote), // it is read in terminals
 		Regarding:           *about,
 	}
 	event.Namespace = about.Namespace
 	if event.Namespace == "" {
-		event.Namespace = metav1.NamespaceDefault // as the server asks for cluster-scoped objects
+		event.Namespace = metav1.NamespaceDefault // as the server requires for cluster-scoped objects
 	}
 	if !noObject(related) {
 		if event.Related, err = r.refer(related); err != nil {
@@ -85,7 +85,7 @@ func (r recorder) refer(obj runtime.Object) (*corev1.ObjectReference, error) {
 	return ref, err
 }
 
-// shorten cuts text to limit bytes of UTF-8.
+// shorten truncates text to limit bytes of UTF-8.
 func shorten(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {

@@ -13,14 +13,15 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// certificates keep what a server shows.
+// certificates maintain the certificate of a server.
 type certificates interface {
 	Look(log logr.Logger)
-	// Keep looks until ctx ends.
+	// Keep maintains it until ctx ends.
 	Keep(ctx context.Context, log logr.Logger)
 }
 
-// certificatesOf are those of a directory that held serves; empty: made in memory.
+// certificatesOf returns the certificates of a directory, stored in held; empty:
+// self-signed.
 func certificatesOf(dir string, held *keypair.Holder) certificates {
 	if dir != "" {
 		return keypair.Files{Dir: dir, Held: held}
@@ -28,10 +29,10 @@ func certificatesOf(dir string, held *keypair.Holder) certificates {
 	return selfMade{held}
 }
 
-// selfMade keeps a certificate that nobody trusts.
+// selfMade maintains a self-signed certificate in memory.
 type selfMade struct{ held *keypair.Holder }
 
-// Look makes a certificate when there is none, or when it is due.
+// Look creates a certificate if there is none, or if it is due.
 func (s selfMade) Look(log logr.Logger) {
 	if have, _ := s.held.Get(); have != nil && !have.Due(time.Now()) {
 		return
@@ -58,7 +59,7 @@ func newSelfMade(now time.Time) (*keypair.Pair, error) {
 	return keypair.Parse(made.Cert, made.Key)
 }
 
-// Keep makes certificates until ctx ends.
+// Keep renews the certificate until ctx ends.
 func (s selfMade) Keep(ctx context.Context, log logr.Logger) {
 	for linger.For(ctx, time.Hour) {
 		s.Look(log)

@@ -14,9 +14,9 @@ import (
 // anyHost in a list of hosts allows all.
 const anyHost = "*"
 
-// forLocalHosts lets pass requests that name this machine or one of hosts. It is for
-// servers on loopback: a page of a browser on the same machine can resolve a name of
-// its own to 127.0.0.1, and would be of the same origin as what it then asks for.
+// forLocalHosts accepts only requests for this machine or one of hosts. It is for
+// servers on loopback: a web page in a browser on the same machine can resolve its own
+// name to 127.0.0.1, and the answers would have its origin (DNS rebinding).
 func forLocalHosts(hosts []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if host := hostOf(r.Host); !isLocal(host) && !slices.Contains(hosts, anyHost) &&
@@ -30,7 +30,7 @@ func forLocalHosts(hosts []string, next http.Handler) http.Handler {
 	})
 }
 
-// hostOf is the host of a Host header, without its port.
+// hostOf returns the host of a Host header, without its port.
 func hostOf(header string) string {
 	if host, _, err := net.SplitHostPort(header); err == nil {
 		header = host
@@ -38,14 +38,13 @@ func hostOf(header string) string {
 	return strings.TrimSuffix(strings.Trim(header, "[]"), ".")
 }
 
-// isLocal reports whether only this machine is meant. HTTP/1.0 may name no host;
-// browsers always do.
+// isLocal reports whether host means this machine. HTTP/1.0 requests may have no host;
+// browsers always send one.
 func isLocal(host string) bool {
 	return host == "" || strings.EqualFold(host, "localhost") || net.ParseIP(host).IsLoopback()
 }
 
-// onLoopback reports whether a server that listens there is reached from this machine
-// alone.
+// onLoopback reports whether only this machine can reach a server on addr.
 func onLoopback(addr net.Addr) bool {
 	host, _, err := net.SplitHostPort(addr.String())
 	return err == nil && net.ParseIP(host).IsLoopback()

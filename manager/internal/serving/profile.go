@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	profiledFor  = 30 * time.Second // when nobody says
+	profiledFor  = 30 * time.Second // by default
 	profiledMost = 5 * time.Minute
 )
 
-// Profiles serves what net/http/pprof does. That package is not linked, since it
-// also puts itself into http.DefaultServeMux, where no guard is.
+// Profiles serves what net/http/pprof does. That package is not linked, because it also
+// registers itself in http.DefaultServeMux, without the guard.
 func Profiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -36,7 +36,7 @@ func Profiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/trace", recorded(time.Second, trace.Start, trace.Stop))
 }
 
-// serveProfile answers with what the runtime keeps under the name.
+// serveProfile answers with the named profile of the runtime.
 func serveProfile(w http.ResponseWriter, r *http.Request) {
 	p := pprof.Lookup(r.PathValue("name"))
 	if p == nil {
@@ -56,11 +56,11 @@ func serveProfile(w http.ResponseWriter, r *http.Request) {
 	} else {
 		asFile(w, p.Name())
 	}
-	_ = p.WriteTo(w, debug) // who asked may have gone
+	_ = p.WriteTo(w, debug) // the client may have gone
 }
 
-// recorded answers with what happens from now on, for a while, of which there is one
-// at a time.
+// recorded answers with a recording of what happens from now on. Only one runs at a
+// time.
 func recorded(usual time.Duration, start func(io.Writer) error, stop func()) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		seconds, err := number(r, "seconds", int(usual.Seconds()))
@@ -82,7 +82,7 @@ func recorded(usual time.Duration, start func(io.Writer) error, stop func()) htt
 	}
 }
 
-// number is a parameter of r.
+// number returns a numeric parameter of r.
 func number(r *http.Request, name string, otherwise int) (int, error) {
 	text := r.FormValue(name)
 	if text == "" {

@@ -24,37 +24,37 @@ import (
 const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 90 * time.Second
-	closeTimeout      = 2 * time.Second // for answers under way when a server stops
-	mostHeader        = 64 << 10        // bytes, of which a token is the largest part
+	closeTimeout      = 2 * time.Second // for answers in flight when a server stops
+	mostHeader        = 64 << 10        // bytes, most of them for a token
 )
 
-// Options say what a server serves, and where.
+// Options of a Server.
 type Options struct {
 	Name    string
 	Address string
-	Flag    string   // that changes the address
-	Hosts   []string // for which it answers on loopback, beside this machine's own
+	Flag    string   // the flag that changes the address
+	Hosts   []string // allowed on loopback, besides this machine's own
 	Handler http.Handler
 
 	Secure  bool              // over TLS
-	CertDir string            // of the certificate; empty: one made in memory
-	TLS     func(*tls.Config) // changes how is served; nil: nobody does
+	CertDir string            // of the certificate; empty: self-signed in memory
+	TLS     func(*tls.Config) // changes the TLS configuration; nil: none
 }
 
-// Server answers HTTP on one address.
+// Server serves HTTP on one address.
 type Server struct {
 	opts    Options
-	secure  certificates // that shown keeps; nil: no TLS
+	secure  certificates // maintains shown; nil: no TLS
 	shown   keypair.Holder
 	started chan struct{}
 
 	mu struct {
 		sync.Mutex
-		addr string // that it listens on
+		addr string // the listening address
 	}
 }
 
-// New opens no port yet.
+// New returns a server. It opens no port.
 func New(opts Options) *Server {
 	s := &Server{opts: opts, started: make(chan struct{})}
 	if opts.Secure {
@@ -68,7 +68,7 @@ func (s *Server) Name() string { return s.opts.Name + " server" }
 // Started is closed when the server listens.
 func (s *Server) Started() <-chan struct{} { return s.started }
 
-// Addr is where the server listens; empty before and when s is nil.
+// Addr returns the listening address; empty before that and if s is nil.
 func (s *Server) Addr() string {
 	if s == nil {
 		return ""
@@ -78,7 +78,7 @@ func (s *Server) Addr() string {
 	return s.mu.addr
 }
 
-// Run serves until ctx ends. Answers under way have a moment to end.
+// Run serves until ctx ends. Answers in flight have a moment to end.
 func (s *Server) Run(ctx context.Context) error {
 	listener, err := simhook.Listen(ctx, s.opts.Address)
 	if err != nil {
@@ -115,14 +115,14 @@ func (s *Server) Run(ctx context.Context) error {
 		moment, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
 		if srv.Shutdown(moment) != nil {
-			_ = srv.Close() // a client that reads slowly does not hold up the stop
+			_ = srv.Close() // a slow client does not delay the stop
 		}
 		return nil
 	})
 	return g.Wait()
 }
 
-// HTTP is what Run serves with.
+// HTTP returns the server that Run uses.
 func (s *Server) HTTP(logger logr.Logger) *http.Server {
 	srv := &http.Server{
 		Handler:           impatient(s.opts.Handler),
@@ -132,12 +132,12 @@ func (s *Server) HTTP(logger logr.Logger) *http.Server {
 		Protocols:         new(http.Protocols),
 		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(logger.V(1)), slog.LevelInfo),
 	}
-	srv.Protocols.SetHTTP1(true) // who scrapes has no use for a hundred streams at once
+	srv.Protocols.SetHTTP1(true) // scrapers do not need concurrent streams
 	return srv
 }
 
-// impatient does not wait longer for a body than for a header, though nobody here reads
-// one. Without a body there is no deadline: it would end the context of a long answer.
+// impatient limits the wait for a body as for a header, although no handler reads one.
+// Without a body there is no deadline: it would end the context of a long answer.
 func impatient(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Draws are random numbers by what they are for: each name has a sequence of its
-// own, so that what one draws moves nobody else's. Safe for concurrent use.
+// Draws are random numbers by purpose: each name has its own sequence, so that draws of
+// one name do not affect others. Draws is safe for concurrent use.
 type Draws struct {
 	seed uint64
 	mu   struct {
@@ -24,7 +24,7 @@ func NewDraws(seed uint64) *Draws {
 	return d
 }
 
-// Next is the next number of a name.
+// Next returns the next number of a name.
 func (d *Draws) Next(name string) uint64 {
 	d.mu.Lock()
 	n := d.mu.nth[name]
@@ -33,15 +33,15 @@ func (d *Draws) Next(name string) uint64 {
 	return Drawn(d.seed, name, n)
 }
 
-// Float is the next number of a name, in [0, 1).
+// Float returns the next number of a name, in [0, 1).
 func (d *Draws) Float(name string) float64 { return Unit(d.Next(name)) }
 
-// UpTo is the next time of a name, in [1ns, most].
+// UpTo returns the next duration of a name, in [1ns, most].
 func (d *Draws) UpTo(name string, most time.Duration) time.Duration {
 	return 1 + time.Duration(d.Next(name)%uint64(max(most, 1)))
 }
 
-// Drawn is the nth number of a name under a seed.
+// Drawn returns the nth number of a name under a seed.
 func Drawn(seed uint64, name string, nth uint64) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(name) {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// Instants gives each step a moment that no other has. The bubble's clock moves
-// only when everything waits, so each step then runs to its end before the next
-// one begins. Of two sleepers that ask for one moment at the same time, the one
-// whose name is the smaller gets it, whichever asked first: the scheduler does not
-// decide. Safe for concurrent use.
+// Instants gives each step its own moment. The bubble's clock moves only when
+// everything waits, so each step runs to its end before the next one begins. Of two
+// sleepers that ask for the same moment, the one with the smaller name gets it,
+// regardless of the order of the calls: the scheduler does not decide. Instants is safe
+// for concurrent use.
 type Instants struct {
-	Count *atomic.Uint64 // of those that were taken; it may be replaced before the first is
+	Count *atomic.Uint64 // moments taken; may be replaced before the first is
 	mu    struct {
 		sync.Mutex
 		taken map[int64]*sleeper // by nanoseconds since 1970
-		limit int                // of taken, before those that are past are dropped
+		limit int                // size of taken at which past moments are dropped
 	}
 }
 
 // sleeper has a moment, until one with a smaller name asks for it.
 type sleeper struct {
-	name string // empty: it keeps the moment that it was given
+	name string // empty: it keeps its moment
 	at   int64
 }
 
@@ -37,13 +37,14 @@ func NewInstants() *Instants {
 	return i
 }
 
-// Take is at, or the first moment after it, and after now, that is to be had for good.
+// Take returns at, or the first free moment after at and now, and keeps it for the
+// caller.
 func (i *Instants) Take(now, at time.Time) time.Time {
 	return time.Unix(0, i.Place(now, at, "").at)
 }
 
-// Place gives a new sleeper the moment at, or the first one after it, and after now,
-// that no sleeper with a smaller name has. Who had it moves on.
+// Place gives a new sleeper the moment at, or the first one after at and now that no
+// sleeper with a smaller name has. The sleeper that had it moves on.
 func (i *Instants) Place(now, at time.Time, name string) *sleeper {
 	i.Count.Add(1)
 	placed := &sleeper{name: name}
@@ -82,15 +83,15 @@ func (i *Instants) sweepLocked(now int64) {
 	i.mu.limit = max(1024, 2*len(i.mu.taken))
 }
 
-// Rest blocks for d and until a moment that nothing else has, or until ctx ends, and
-// reports whether it is that moment. name tells it from what rests at the same time.
+// Rest blocks for d and then until a free moment, or until ctx ends, and reports
+// whether it reached that moment. name distinguishes it from concurrent calls.
 func (i *Instants) Rest(ctx context.Context, name string, d time.Duration) bool {
 	now := time.Now()
 	return i.SleepAs(ctx, i.Place(now, now.Add(d), name))
 }
 
-// SleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether it
-// is that moment.
+// SleepAs blocks until the moment of a sleeper or until ctx ends, and reports whether
+// it reached the moment.
 func (i *Instants) SleepAs(ctx context.Context, s *sleeper) bool {
 	for {
 		at := i.momentOf(s)
@@ -103,7 +104,7 @@ func (i *Instants) SleepAs(ctx context.Context, s *sleeper) bool {
 	}
 }
 
-// sleepUntil blocks until at or until ctx ends, and reports whether it is at.
+// sleepUntil blocks until at or until ctx ends, and reports whether it reached at.
 func sleepUntil(ctx context.Context, at time.Time) bool {
 	if ctx.Err() != nil {
 		return false

@@ -24,7 +24,8 @@ func TestInstants_AreEachGivenOnce_K1(t *testing.T) {
 	})
 }
 
-// Which sleeper gets which moment follows from their names, and not from who was first.
+// The names of the sleepers determine who gets which moment, not the order of the
+// calls.
 func TestInstants_WhoAsksFirstDecidesNothing_K1(t *testing.T) {
 	now := time.Unix(1000, 0)
 	for seed := range uint64(200) {

@@ -14,26 +14,26 @@ import (
 	"time"
 )
 
-// A bubble's clock stands still while one of its goroutines waits for something
-// outside of the bubble, for ever if that never comes. A watchdog, which is outside
-// too, then says who waits, and the run is given up.
+// A bubble's clock stands still while one of its goroutines waits for something outside
+// of the bubble, possibly for ever. A watchdog outside the bubble then reports the
+// goroutine, and the run is abandoned.
 const (
 	patient  = 10 * time.Second // with the clock standing still and one goroutine waiting
-	computed = 20               // times as long while one computes: it may get little of the machine
-	looks    = 10               // within that time
+	computed = 20               // times as long while a goroutine computes: it may get little CPU
+	looks    = 10               // number of looks within that time
 )
 
-// watchdog looks at one bubble. It is used by one goroutine.
+// watchdog monitors one bubble. It is used by one goroutine.
 type watchdog struct {
-	bubble   string        // as stacks name it, such as "synctest bubble 7"
+	bubble   string        // as in stacks, such as "synctest bubble 7"
 	patience time.Duration // before it complains
-	moved    func() uint64 // counts what happens in it
+	moved    func() uint64 // counts events in the bubble
 	last     uint64
-	seen     map[string]time.Duration // for how long each goroutine that holds the clock has done so
+	seen     map[string]time.Duration // for how long each goroutine has held the clock
 }
 
-// look is asked each time that tick has passed. It says what holds the clock; empty:
-// nothing, as far as is known.
+// look is called every tick. It returns what holds the clock; empty: nothing is known
+// to.
 func (d *watchdog) look() string {
 	if now := d.moved(); now != d.last {
 		d.last, d.seen = now, nil
@@ -54,7 +54,7 @@ func (d *watchdog) look() string {
 	for _, id := range slices.Sorted(maps.Keys(stuck)) {
 		g := stuck[id]
 		switch {
-		case busy && (!g.computes() || seen[id] < computed*d.patience): // what waits may be waiting for it
+		case busy && (!g.computes() || seen[id] < computed*d.patience): // waiting goroutines may wait for it
 		case seen[id] >= d.patience:
 			return g.complaint(seen[id])
 		}
@@ -64,22 +64,22 @@ func (d *watchdog) look() string {
 
 func (d *watchdog) tick() time.Duration { return d.patience / looks }
 
-// goroutine is one of a stack dump.
+// goroutine is one goroutine of a stack dump.
 type goroutine struct {
 	id      string
 	state   string // such as "IO wait"
-	durable bool   // it waits for its own bubble
+	durable bool   // it waits within its own bubble
 	stack   string
 }
 
 func (g goroutine) header() string { return g.id + " " + g.state + " " + g.top() }
 
-// computes reports whether the goroutine runs, as far as the scheduler lets it.
+// computes reports whether the goroutine is running or runnable.
 func (g goroutine) computes() bool {
 	return slices.Contains([]string{"running", "runnable", "preempted", "copystack"}, g.state) || strings.HasPrefix(g.state, "GC ")
 }
 
-// top is the innermost function.
+// top returns the innermost function.
 func (g goroutine) top() string {
 	name, _, _ := strings.Cut(g.stack, "\n")
 	return name
@@ -87,7 +87,7 @@ func (g goroutine) top() string {
 
 var goroutineLine = regexp.MustCompile(`^goroutine (\d+)(?: gp=\S+ m=\S+(?: mp=\S+)?)? \[([^\]]*)\]:\n`)
 
-// goroutinesOf are the goroutines of a bubble.
+// goroutinesOf returns the goroutines of a bubble.
 func goroutinesOf(bubble string) []goroutine { return parseStacks(stacks(), bubble) }
 
 func parseStacks(all, bubble string) (out []goroutine) {
@@ -108,7 +108,7 @@ func parseStacks(all, bubble string) (out []goroutine) {
 	return out
 }
 
-// stacks are those of all goroutines.
+// stacks returns the stacks of all goroutines.
 func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		text := make([]byte, size)
@@ -118,14 +118,14 @@ func stacks() string {
 	}
 }
 
-// BubbleOf is how stacks name the bubble of the goroutine that asks.
+// BubbleOf returns the name of the calling goroutine's bubble in stacks.
 func BubbleOf() string {
 	text := make([]byte, 256)
 	text = text[:runtime.Stack(text, false)]
 	return regexp.MustCompile(`synctest bubble \d+`).FindString(string(text))
 }
 
-// Left are the goroutines that a bubble cannot end for.
+// Left returns the goroutines that keep a bubble from ending.
 func Left(bubble string) string {
 	var text strings.Builder
 	for _, g := range goroutinesOf(bubble) {
@@ -134,13 +134,14 @@ func Left(bubble string) string {
 	return text.String()
 }
 
-// complaint says what the goroutine waits for, and what to do.
+// complaint describes what the goroutine waits for, and what to do.
 func (g goroutine) complaint(since time.Duration) string {
 	return fmt.Sprintf("virtual time has stood still for %v of real time, and would for ever: a goroutine of the bubble %s.\n%s\n"+
 		"goroutine %s [%s]:\n%s", since.Round(time.Second), g.cause().what, g.cause().advice, g.id, g.state, strings.TrimSpace(g.stack))
 }
 
-// cause is what can hold a bubble's clock, by functions in the stack.
+// cause is something that can hold a bubble's clock, with the functions in the stack
+// that show it.
 type cause struct {
 	functions []string
 	what      string
@@ -180,13 +181,13 @@ func (g goroutine) cause() cause {
 
 // Verdict is how a bubble has ended.
 type Verdict struct {
-	Text      string // empty: as it should
-	Abandoned bool   // it has not: it would stand still for ever
+	Text      string // empty: normally
+	Abandoned bool   // it has not ended: it would stand still for ever
 }
 
-// Guard waits until a bubble has ended, or until the watchdog complains. moved counts what
-// happens in it; begun gives its name, as BubbleOf says, and ended why it could not
-// end, or nothing. Patience is in real time; 0: the usual.
+// Guard waits until a bubble has ended, or until the watchdog complains. moved counts
+// what happens in it; begun delivers its name, from BubbleOf, and ended why it could
+// not end, if so. patience is in real time; 0: the default.
 func Guard(moved func() uint64, patience time.Duration, begun, ended <-chan string) Verdict {
 	d := &watchdog{moved: moved, patience: cmp.Or(patience, patient)}
 	tick := time.NewTicker(d.tick())
