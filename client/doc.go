@@ -35,8 +35,8 @@
 //   - C1 There is no cache: each Get, each page of a List and each write is one
 //     request, and nothing else sends requests except discovery.
 //   - C2 Before a write returns, the Observer has received its effect, with an
-//     object that nobody else holds. It never receives dry runs, and it is told that
-//     an object is gone only if it is. (The client's part of R4.)
+//     object that is not shared. It never receives dry runs, and receives Removed only
+//     for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
 //     what the server answered, kind and apiVersion included.
 //   - C4 Applying a typed object claims every field that is not empty, and no other.
