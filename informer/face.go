@@ -93,24 +93,25 @@ type (
 
 // Errors. Recognize them with errors.AsType.
 type (
-	// UndecodableError: the object exists but cannot be decoded, or the
+	// UndecodableError means that the object exists but cannot be decoded, or the
 	// transform refuses it.
 	UndecodableError = base.UndecodableError
-	// OutOfScopeError: the namespace is not watched.
+	// OutOfScopeError means that the namespace is not watched.
 	OutOfScopeError = base.OutOfScopeError
-	// NamespaceError: a namespace was given for a cluster-scoped kind, or none for
-	// a namespaced one.
+	// NamespaceError means that a namespace was given for a cluster-scoped
+	// kind, or none for a namespaced one.
 	NamespaceError = base.NamespaceError
-	// NotSyncedError: the first list has not arrived.
+	// NotSyncedError means that the first list has not arrived.
 	NotSyncedError = base.NotSyncedError
-	// ReleasedError: the handle was released, or the informer has ended.
+	// ReleasedError means that the handle was released, or the informer has ended.
 	ReleasedError = base.ReleasedError
-	// NotServedError: the server does not serve the kind.
+	// NotServedError means that the server does not serve the kind.
 	NotServedError = base.NotServedError
-	// TooLargeError: an answer exceeds the limit for reading; it has the limit.
+	// TooLargeError means that an answer exceeds the limit for reading; it has
+	// the limit.
 	TooLargeError = encoding.TooLargeError
-	// UnexpectedAnswerError: an answer is not from the Kubernetes API, such as
-	// the page of a proxy.
+	// UnexpectedAnswerError means that an answer is not from the Kubernetes
+	// API, such as the page of a proxy.
 	UnexpectedAnswerError = restclient.UnexpectedAnswerError
 )
 

@@ -72,8 +72,7 @@ func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
 	}
 }
 
-// grown returns the next capacity: at most double, but not beyond a close
-// guess.
+// grown returns the next capacity: double, or a guess close to the present size.
 func grown(size int, guess int64) int {
 	next := 2 * int64(size)
 	if hint := guess + guess/8; int64(size) < hint && hint < 4*int64(size) {
