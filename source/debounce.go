@@ -196,7 +196,7 @@ type WaitingKey[K comparable] struct {
 	// First and Last are when the source added it.
 	First, Last time.Time
 	// Due is when it will be added. If the source adds it again, Due moves, up
-	// to the longest delay.
+	// to the longest wait.
 	Due time.Time
 }
 

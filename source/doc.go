@@ -26,9 +26,9 @@
 //	    here: the informer stores an object before it delivers the event, and each
 //	    event that passes the predicates adds the keys of the old and of the new
 //	    object before the next event is taken; a Debounce delays them
-//	W10 a Debounce adds a key no later than the longest delay after its source
+//	W10 a Debounce adds a key no later than the longest wait after its source
 //	    added it, and not before the quiet time has passed since the source last
-//	    added it, unless the longest delay has; no key is lost while it runs
+//	    added it, unless the longest wait has; no key is lost while it runs
 //
 // # Events that predicates cannot drop
 //

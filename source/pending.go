@@ -9,7 +9,7 @@ import (
 )
 
 // pending delays keys until they have not been added for a while, or for at
-// most the longest delay. It has no clock and no lock; times are arguments, and
+// most the longest wait. It has no clock and no lock; times are arguments, and
 // do not go back.
 type pending[K comparable] struct {
 	quiet, longest time.Duration
