@@ -61,10 +61,10 @@
 // # Handles
 //
 // Handles are counted. Release ends the handlers of a handle, and each scope
-// that no other handle holds, with its watch and its objects. The last
-// release ends the informer; the factory keeps running. SetScopes changes what a
-// handle covers at any time: Listers see it at once, and handlers get deletions
-// for objects that leave and additions for those that come. A scope with a
+// that no other handle holds, with its watch and its objects. The last release
+// ends the informer; the factory keeps running. SetScopes changes what a handle
+// covers at any time: Listers see it at once, and handlers get deletions for
+// objects that leave and additions for those that come. A scope with a
 // NamespaceSelector follows the namespaces of the cluster in the same way. Only
 // For and SetScopes start watches; a read never does.
 //

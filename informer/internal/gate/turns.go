@@ -33,8 +33,8 @@ const (
 	perAnswer = 2
 	// fullyOpen is how many turns end the pacing.
 	fullyOpen = 32
-	// unnamed is how many turns a refusal takes that comes from before the
-	// storage and names no priority level.
+	// unnamed is how many turns a refusal takes that comes from a layer in
+	// front of the storage and names no priority level.
 	unnamed = 15
 	// mostLevels bounds the number of tracked priority levels.
 	mostLevels = 64
@@ -128,7 +128,7 @@ const (
 	verdictLost                   // the connection broke
 	verdictDead                   // no connection
 	verdictRefused                // 429 or 503 from the kind's storage
-	verdictBlocked                // 429 or 503 from before the storage
+	verdictBlocked                // 429 or 503 from a layer in front of the storage
 )
 
 // reply is the answer to a request.

@@ -23,7 +23,7 @@ type reopens struct {
 }
 
 // take pays for reopening a watch at now. wait is the time until the points are
-// there.
+// available.
 func (r reopens) take(cost int, now time.Time) (after reopens, wait time.Duration) {
 	if back := int(min(now.Sub(r.at)/reopenEvery, reopenBurst)); back >= r.spent {
 		r.spent, r.at = 0, now
