@@ -158,7 +158,7 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	return page, at.wrap(err)
 }
 
-// ofItem is the size of an item that is not yet decoded.
+// ofItem is the estimated memory of an item that is not yet decoded.
 const ofItem = 512
 
 // listPage is one page of a list. Its objects are decoded separately, so that one that

@@ -65,7 +65,7 @@ func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
 }
 
 // add continues with the object as it is after the write, if the cache already has it.
-// Otherwise the event of the changed finalizers continues.
+// Otherwise the event of the changed finalizers runs the key again.
 func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	key := informer.KeyOf(obj)
 	if err := h.writer.SetFinalizers(ctx, obj, append(slices.Clone(obj.GetFinalizers()), h.name)); err != nil {
