@@ -19,15 +19,17 @@ var operators = []struct{ module, pkg, leaveOut string }{
 	{"sigs.k8s.io/lws", "test/integration/webhooks", ""},
 }
 
-// chance are specs whose outcome depends on how fast the operator is, also on
+// chance matches specs whose outcome depends on how fast the operator is, also on
 // controller-runtime's informers and on a real server. Two pass if it reconciles
 // between two writes of one request: a Pod without a node is marked as being
 // deleted, and then removed. The third changes the size and at once gives each
-// leader Pod the revision that the StatefulSet has: if that is still the old one,
+// leader Pod the revision of the StatefulSet: if that is still the old one,
 // and the operator writes the new one before the spec looks for the condition, then
-// the Pods stay outdated, because no StatefulSet controller replaces them.
+// the Pods stay outdated, because no StatefulSet controller replaces them. The
+// fourth reads a new object and updates its status once, without a retry: that is
+// a conflict if the operator writes its own first status in between.
 const chance = "Pod restart will delete the pod group when restart policy is RecreateGroupOnPodRestart$|only gets restarted once during rolling update$" +
-	"|resize should update the size of the replicas$"
+	"|resize should update the size of the replicas$|Test default progressing state$"
 
 // noMetrics has a suite's manager not listen for metrics, for which all suites
 // would take one port.
