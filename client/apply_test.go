@@ -201,7 +201,6 @@ func TestApply_WhatTheServerSetsIsNotClaimed_C4(t *testing.T) {
 	}
 }
 
-// loop points to itself.
 type loop struct{ Next any }
 
 func TestApply_ValuesThatAreNoJSONAreErrors_C4(t *testing.T) {

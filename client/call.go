@@ -114,7 +114,6 @@ func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	return at.wrap(at.checkScope())
 }
 
-// check makes the checks that need no server.
 func (at *call) check() error {
 	one := at.verb&selections == 0
 	switch {

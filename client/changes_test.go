@@ -17,7 +17,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// readSite returns a Website as read from the server.
 func readSite() *Website {
 	site := website("prod", "web")
 	site.UID, site.ResourceVersion, site.Generation = "u", "6", 1

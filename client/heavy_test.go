@@ -135,7 +135,6 @@ func TestClient_CorpusHarmsNoOtherObject(t *testing.T) {
 	}
 }
 
-// listed reads a list with one unusual object.
 func listed[T informer.Object](t *testing.T, c *client.Client, name string, opts ...client.Option) {
 	t.Helper()
 	sound := ""

@@ -20,7 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// listOf returns a page with ConfigMaps of these names.
 func listOf(token string, names ...string) reply {
 	items := make([]string, len(names))
 	for i, name := range names {

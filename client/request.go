@@ -40,7 +40,6 @@ func (c *Client) accept(obj informer.Object) string {
 	return acceptJSON
 }
 
-// request creates the request of a call.
 func (c *Client) request(at *call, method string) (*rest.Request, error) {
 	rc, err := c.restFor(at.kind.GroupVersion())
 	if err != nil {

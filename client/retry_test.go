@@ -199,7 +199,6 @@ func TestClient_BrokenReadsAreSentAgainAndWritesAreNot_C8(t *testing.T) {
 	}
 }
 
-// mute never answers.
 type mute struct{ *script }
 
 func (m mute) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -39,7 +39,6 @@ type reply struct {
 	header http.Header
 }
 
-// request is what the client sent.
 type request struct {
 	method, path, query string
 	header              http.Header

@@ -65,7 +65,6 @@ func websiteCRD() *unstructured.Unstructured {
 	})
 }
 
-// plainCRD has none.
 func plainCRD() *unstructured.Unstructured { return crd("Plain", nil) }
 
 func crd(kind string, subresources map[string]any) *unstructured.Unstructured {

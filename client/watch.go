@@ -107,7 +107,6 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 	}
 }
 
-// openWatch sends the watch request and returns the stream.
 func (c *Client) openWatch(ctx context.Context, at *call, like informer.Object) (io.ReadCloser, error) {
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {

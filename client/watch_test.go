@@ -22,7 +22,6 @@ func frame(kind, object string) string {
 	return `{"type":"` + kind + `","object":` + object + `}` + "\n"
 }
 
-// numbered returns a ConfigMap of the given version.
 func numbered(version, fields string) string {
 	return strings.Replace(thing("v1", "ConfigMap", "", fields), `"7"`, `"`+version+`"`, 1)
 }

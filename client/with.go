@@ -49,7 +49,6 @@ func (c *Client) prefer(o Option) error {
 	return fmt.Errorf("option %T belongs to one call; give it there", o)
 }
 
-// confine applies the client's namespace to the call.
 func (c *Client) confine(at *call) error {
 	switch {
 	case c.namespace == "" || at.key.Namespace == c.namespace && at.resource.namespaced:

@@ -24,7 +24,6 @@ func (c *Client) Update(ctx context.Context, obj informer.Object, opts ...Option
 	return c.put(ctx, verbUpdate, "", http.MethodPut, obj, opts)
 }
 
-// put sends the whole of obj.
 func (c *Client) put(ctx context.Context, v verb, sub, method string, obj informer.Object, opts []Option) error {
 	at, err := c.aim(ctx, v, sub, obj, opts)
 	if err != nil {

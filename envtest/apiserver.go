@@ -19,7 +19,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// errStopped is returned by operations after Stop.
 var errStopped = errors.New("the environment has been stopped")
 
 // startAPIServer starts the API server for the first time, on a free port, which it then keeps.

@@ -57,7 +57,6 @@ func ParseCRDs(r io.Reader) ([]runtime.Object, error) {
 	return currentCRDs(slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return !isCRD(object) }))
 }
 
-// readCRDs reads the CRDs in files and directories.
 func readCRDs(paths []string) ([]*unstructured.Unstructured, error) {
 	objects, err := manifest.Read(paths, crdKind+" of "+crdAPIVersion, isCRD)
 	if err != nil {
@@ -125,7 +124,6 @@ func (e *Environment) apply(ctx context.Context, collection string, object *unst
 	return err
 }
 
-// installCRDs applies crds and waits until they are served.
 func (e *Environment) installCRDs(ctx context.Context, crds []*unstructured.Unstructured) error {
 	for _, crd := range crds {
 		err := e.webhooks.redirect(crd)

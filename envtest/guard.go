@@ -47,7 +47,6 @@ type guard struct {
 	}
 }
 
-// startGuard starts the guard of the directory dir.
 func startGuard(dir string) (*guard, error) {
 	g := &guard{dir: dir}
 	shell, err := exec.LookPath("sh")

@@ -31,5 +31,4 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("find a free port on 127.0.0.1 in 50 tries: %w", last)
 }
 
-// loopback returns the loopback address of a port.
 func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -160,7 +160,6 @@ var _ = Describe("the end", func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
-// newCRD returns a CustomResourceDefinition of testdata's group.
 func newCRD(plural string) runtime.Object {
 	kind := schema.GroupKind{Group: governors.Group, Kind: "Kind" + plural}
 	return &unstructured.Unstructured{Object: map[string]any{
@@ -188,7 +187,6 @@ func alive(pid int) bool {
 	return err != nil || !regexp.MustCompile(`\) Z `).Match(stat)
 }
 
-// refuses reports whether the environment's port is closed.
 func refuses(env *envtest.Environment) bool {
 	server, err := url.Parse(env.Config().Host)
 	Expect(err).NotTo(HaveOccurred())

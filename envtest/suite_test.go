@@ -57,7 +57,6 @@ func dynamicClient(cfg *rest.Config) *dynamic.DynamicClient {
 	return client
 }
 
-// governor returns an object of testdata's CRD.
 func governor(name string, speed int64) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "envtest.flyball.dev/v1",

@@ -16,7 +16,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 )
 
-// tokenLife is the lifetime of the token of a TokenUser.
 const tokenLife = 24 * time.Hour
 
 // User returns a configuration that authenticates with a client certificate as the user name in groups. The user has only

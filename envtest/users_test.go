@@ -25,7 +25,6 @@ func whoami(ctx context.Context, cfg *rest.Config) authenticationv1.UserInfo {
 	return review.Status.UserInfo
 }
 
-// grant lets subject read ConfigMaps everywhere.
 func grant(ctx context.Context, subject rbacv1.Subject) {
 	GinkgoHelper()
 	rbac := clientset(shared.Config()).RbacV1()

@@ -78,7 +78,6 @@ func (e *Environment) InstallWebhooks(ctx context.Context, paths ...string) erro
 	return e.installWebhooks(ctx, webhooks)
 }
 
-// readWebhooks reads the webhook configurations in files and directories.
 func readWebhooks(paths []string) ([]*unstructured.Unstructured, error) {
 	what := manifest.Mutating + " or " + manifest.Validating
 	webhooks, err := manifest.Read(paths, what, manifest.IsWebhookConfiguration)

@@ -75,7 +75,6 @@ func readConfig(name string) ([]byte, error) {
 	return text, nil
 }
 
-// setting is one line of the file.
 type setting struct {
 	name  string
 	line  int
@@ -114,7 +113,6 @@ func (s setting) textFor(f *flag.Flag) (string, error) {
 	return v.Value, nil
 }
 
-// listText joins a list with commas.
 func (s setting) listText() (string, error) {
 	var all []string
 	for _, item := range s.value.Content {
@@ -148,7 +146,6 @@ func whatIs(n *yaml.Node) string {
 	return "text"
 }
 
-// parseConfig returns the settings in text, in order.
 func parseConfig(text []byte) ([]setting, error) {
 	const form = `write lines such as "metrics-bind-address: :8080"`
 	documents := yaml.NewDecoder(strings.NewReader(string(text)))
@@ -233,7 +230,6 @@ func (c configFile) stays(f *flag.Flag) bool {
 	return given
 }
 
-// change is a flag to set.
 type change struct {
 	setting
 	flag *flag.Flag

@@ -42,7 +42,6 @@ func newProgram() *program {
 	return p
 }
 
-// file writes a file of options and returns its name.
 func file(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "options.yaml")

@@ -41,7 +41,6 @@ func (m *Manager) EventRecorderFor(controller string) record.EventRecorder {
 	return recorder.NewOlder(m.mail, m.scheme, controller)
 }
 
-// sendEvents adds the recorder's sender to the manager.
 func (m *Manager) sendEvents() {
 	m.mailOnce.Do(func() {
 		// In the servers' stage it ends last, after everything that records Events.

@@ -82,7 +82,6 @@ func answer(req *http.Request, code int, body any) *http.Response {
 	}
 }
 
-// totals returns the counts of the server's events, by reason.
 func (p *postbox) totals() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

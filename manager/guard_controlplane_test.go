@@ -93,7 +93,6 @@ var _ = Describe("Metrics behind the guard", func() {
 	})
 })
 
-// lines holds the output of a logger.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -110,7 +110,6 @@ func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
 // CloseIdleConnections has nothing to close.
 func (j *judge) CloseIdleConnections() {}
 
-// change changes the server's answers.
 func (j *judge) change(how func()) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -142,7 +141,6 @@ func guarded(t *testing.T, j *judge) (talkative http.Handler, remembers func() i
 	}), remembers, log
 }
 
-// knock sends one request with an Authorization header.
 func knock(guard http.Handler, method, path, authorization string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	if authorization != "" {

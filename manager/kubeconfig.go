@@ -77,7 +77,6 @@ func inCluster() (*rest.Config, error) {
 	return cfg, err
 }
 
-// places are the sources of a configuration.
 type places struct {
 	environ   string // value of KUBECONFIG
 	home      string
@@ -195,7 +194,6 @@ func usable(cfg *api.Config, context string) error {
 	return nil
 }
 
-// reason describes why file could not be read.
 func reason(err error, file string) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return file + " does not exist"

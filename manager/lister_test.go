@@ -66,7 +66,6 @@ func (s *configMaps) Watch(ctx context.Context, _ listwatch.WatchOptions) (listw
 	return silence{ctx: ctx, end: end}, nil
 }
 
-// silence is a stream without events.
 type silence struct {
 	ctx context.Context
 	end context.CancelFunc

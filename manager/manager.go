@@ -108,7 +108,6 @@ func New(opts Options) (*Manager, error) {
 	return m, nil
 }
 
-// connect creates the clients of the API server.
 func (m *Manager) connect(opts Options) error {
 	cfg := opts.Config
 	if cfg == nil {
@@ -175,7 +174,6 @@ type sharedInformers struct {
 
 func (sharedInformers) Name() string { return "shared informers" }
 
-// serve creates the servers that opts ask for.
 func (m *Manager) serve(opts Options) error {
 	if opts.HealthAddress != off {
 		m.health = serving.New(serving.Options{
@@ -285,7 +283,6 @@ func (m *Manager) remember(err error) {
 	m.mu.misuse = append(m.mu.misuse, err)
 }
 
-// fault ends the run with err.
 func (m *Manager) fault(err error) {
 	m.mu.Lock()
 	m.mu.faults = append(m.mu.faults, err)

@@ -53,7 +53,6 @@ func run(t *testing.T, m *manager.Manager) (stop context.CancelFunc, wait func()
 	}
 }
 
-// probe requests a path of the manager's health handler.
 func probe(m *manager.Manager, path string) (code int, text string) {
 	w := httptest.NewRecorder()
 	m.HealthHandler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))

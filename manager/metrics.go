@@ -11,7 +11,6 @@ import (
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
 
-// observe registers all metrics of the manager with its registry.
 func (m *Manager) observe(opts Options) error {
 	from := metrics.Sources{
 		Controllers: m.allControllers,
@@ -29,7 +28,6 @@ func (m *Manager) observe(opts Options) error {
 	return from.Register(m.registry)
 }
 
-// metricsHandler returns the handler of the metrics port.
 func (m *Manager) metricsHandler(as Serving) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.Scrapes(m.registry, m.log))

@@ -148,7 +148,6 @@ func TestManager_TakenAddressIsAFaultThatNamesTheFlag(t *testing.T) {
 	}
 }
 
-// pipe is an in-memory listener of one connection.
 type pipe struct{ conns chan net.Conn }
 
 func (p pipe) Accept() (net.Conn, error) {

@@ -126,7 +126,6 @@ func (s Snapshot) String() string {
 	return text.String()
 }
 
-// members returns the Runnables of all stages.
 func (m *Manager) members() []member {
 	var out []member
 	for _, g := range m.groups {

@@ -47,7 +47,6 @@ var stages = [...]Stage{
 	StageControllers, // last, so that they stop first and drain while the rest runs
 }
 
-// group holds the members of one stage.
 type group struct {
 	stage   Stage
 	nursery nursery.Nursery

@@ -28,7 +28,6 @@ func newRequestTracer(provider trace.TracerProvider, propagator propagation.Text
 
 func (t requestTracer) wrap(next http.RoundTripper) http.RoundTripper { return traced{next, t} }
 
-// traced is a transport that creates spans.
 type traced struct {
 	next http.RoundTripper
 	requestTracer

@@ -156,10 +156,8 @@ type child struct {
 	kind   ChildKind
 }
 
-// childPlan lists what to apply and to delete, in order.
 type childPlan struct{ wanted, surplus []child }
 
-// plan compares wanted with the cache.
 func (s *ChildSet) plan(parent informer.Object, wanted []informer.Object) (plan childPlan, err error) {
 	if s.misuse != nil {
 		return plan, s.misuse

@@ -14,7 +14,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// maxConditionMessage is the API's limit for a condition's message.
 const maxConditionMessage = 32768
 
 // Conditions are the conditions of one object in one reconcile. They follow the API

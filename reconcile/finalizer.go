@@ -21,7 +21,6 @@ type FinalizerWriter interface {
 	SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error
 }
 
-// checkFinalizer returns an error for invalid arguments of Finalize.
 func checkFinalizer(name string, w FinalizerWriter, hasCleanup bool) error {
 	var problems []error
 	if msgs := validation.IsQualifiedName(name); len(msgs) > 0 {

@@ -88,7 +88,6 @@ func (o *outside) cleanup(_ context.Context, d *appsv1.Deployment) (reconcile.Re
 	return reconcile.Result{}, nil
 }
 
-// crashAt panics the first time that point is reached.
 func crashAt(point string) func(string) {
 	var crashed atomic.Bool
 	return func(at string) {
@@ -165,7 +164,6 @@ func TestFinalize_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 	})
 }
 
-// remembering keeps the context of the last write.
 type remembering struct {
 	writer
 	written context.Context

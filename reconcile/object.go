@@ -145,7 +145,6 @@ func (o *ObjectController[T]) setFinalizer(f *finalizer[T]) error {
 	return nil
 }
 
-// run is the Func of the controller.
 func (o *ObjectController[T]) run(ctx context.Context, key Key) (Result, error) {
 	obj, err := o.lister.Get(key)
 	if err != nil {

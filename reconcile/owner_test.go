@@ -29,7 +29,6 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
-// parentOf returns a ConfigMap as read from the server.
 func parentOf(namespace, name, uid string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
 }

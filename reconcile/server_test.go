@@ -16,7 +16,6 @@ import (
 	"github.com/flyball-dev/flyball/informer/informertest"
 )
 
-// server serves Deployments to an informer.
 type server struct {
 	*informertest.Server[*appsv1.Deployment]
 }

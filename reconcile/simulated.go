@@ -14,7 +14,6 @@ import (
 // cachePassed is the source of a key that waited for the cache after a conflict.
 const cachePassed = "cache"
 
-// draw returns the number of a reconcile.
 func (c *Controller[K]) draw(key K) uint64 {
 	const top = 1 << 63
 	if c.sim != nil {
@@ -23,7 +22,6 @@ func (c *Controller[K]) draw(key K) uint64 {
 	return top | rand.Uint64()
 }
 
-// random returns a number for jitter.
 func (c *Controller[K]) random() float64 { return simhook.Float64(c.sim, "backoff "+c.name) }
 
 // keyed returns limiter with its jitter drawn from random.

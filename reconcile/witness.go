@@ -15,7 +15,6 @@ type Witness interface {
 	Begin(who fmt.Stringer) (end func())
 }
 
-// runName is the name that a Witness shows.
 type runName struct {
 	controller string
 	key        any

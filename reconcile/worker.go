@@ -12,7 +12,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/stacks"
 )
 
-// worker reconciles one key at a time.
 type worker[K comparable] struct {
 	mu struct {
 		sync.Mutex
@@ -83,7 +82,6 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 	ended = true
 }
 
-// handle reconciles key once and settles the result.
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	c.endWait(key)
 	r := c.newRun(ctx, key)

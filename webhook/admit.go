@@ -126,7 +126,6 @@ func present(raw runtime.RawExtension) bool {
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
-// words formats a kind for messages.
 func words(kind schema.GroupVersionKind) string {
 	return kind.GroupVersion().String() + " " + kind.Kind
 }

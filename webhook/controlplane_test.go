@@ -66,7 +66,6 @@ spec:
     schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {scale: {type: object, properties: {replicas: {type: integer}, least: {type: integer}}}, host: {type: string}}}}}}
 `
 
-// freeAddress returns an address that is not in use.
 func freeAddress() string {
 	GinkgoHelper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -107,7 +106,6 @@ func hooks(address string, managed webhook.Managed, options ...func(*webhook.Opt
 	return s
 }
 
-// serve runs s until the spec ends.
 func serve(s *webhook.Server) {
 	GinkgoHelper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -172,7 +170,6 @@ func anything() dynamic.Interface {
 	return client
 }
 
-// told holds the warnings that the server has sent.
 type told struct {
 	mu struct {
 		sync.Mutex

@@ -20,7 +20,6 @@ func conversionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "ConversionReview"}
 }
 
-// conversionReview is a ConversionReview of apiextensions.k8s.io/v1.
 type conversionReview struct {
 	metav1.TypeMeta `json:",inline"`
 	Request         *conversionRequest  `json:"request,omitempty"`
@@ -79,7 +78,6 @@ func conversion(kinds func() conversions) hook {
 	}
 }
 
-// decodeConversion decodes a ConversionReview.
 func decodeConversion(body []byte) (*conversionRequest, error) {
 	var review conversionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {
@@ -109,7 +107,6 @@ func (c conversions) weigh(body []byte, room *decoding) (most int64, err error) 
 	return most, nil
 }
 
-// all converts all objects to a version, or none.
 func (c conversions) all(ctx context.Context, objects []json.RawMessage, want string) ([]json.RawMessage, error) {
 	to, err := schema.ParseGroupVersion(want)
 	if err != nil {
@@ -127,7 +124,6 @@ func (c conversions) all(ctx context.Context, objects []json.RawMessage, want st
 	return out, nil
 }
 
-// called returns the name of an object for errors.
 func called(raw json.RawMessage) string {
 	var named metav1.PartialObjectMetadata
 	if kjson.UnmarshalCaseSensitivePreserveInts(raw, &named) != nil {

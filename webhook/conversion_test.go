@@ -25,7 +25,6 @@ type conversionAnswer struct {
 	}
 }
 
-// convert requests the conversion of objects.
 func convert(t *testing.T, s *webhook.Server, want string, objects ...string) conversionAnswer {
 	t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"7","desiredAPIVersion":%q,"objects":[%s]}}`,

@@ -23,7 +23,6 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// allocated returns the bytes that f allocates.
 func allocated(f func()) int64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -32,7 +31,6 @@ func allocated(f func()) int64 {
 	return int64(after.TotalAlloc - before.TotalAlloc)
 }
 
-// ofPod returns an AdmissionReview of an update of a Pod.
 func ofPod(op admissionv1.Operation, old, obj []byte) string {
 	return fmt.Sprintf(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"42","kind":{"group":"","version":"v1","kind":"Pod"},`+
 		`"operation":%q,"namespace":"default","name":"one","object":%s,"oldObject":%s}}`, op, obj, old)
@@ -40,7 +38,6 @@ func ofPod(op admissionv1.Operation, old, obj []byte) string {
 
 const podHead = `"apiVersion":"v1","kind":"Pod","metadata":{"name":"one","namespace":"default"}`
 
-// bombed returns a server with a webhook of each purpose.
 func bombed(t *testing.T, opts webhook.Options) *webhook.Server {
 	s := newServer(t, opts)
 	webhook.Validate(s, "/validate", nothing[*corev1.Pod])

@@ -71,7 +71,6 @@ func (k keyring) write(data map[string][]byte) {
 	data[partTrusted] = k.bundle()
 }
 
-// bundle returns the authorities to trust, as PEM.
 func (k keyring) bundle() []byte {
 	var b bytes.Buffer
 	for _, authority := range k.trusted {
@@ -94,7 +93,6 @@ func parseCertificates(text []byte) []*x509.Certificate {
 	}
 }
 
-// step is the next change to a keyring.
 type step string
 
 const (
@@ -106,7 +104,6 @@ const (
 	stepForget   step = "forget"   // authorities that have expired
 )
 
-// policy describes the desired keyring.
 type policy struct {
 	names                       []string
 	lifetime, authorityLifetime time.Duration
@@ -178,7 +175,6 @@ func covers(leaf *x509.Certificate, names []string) bool {
 	return true
 }
 
-// namesOf returns the names that leaf covers.
 func namesOf(leaf *x509.Certificate) []string {
 	names := slices.Clone(leaf.DNSNames)
 	for _, ip := range leaf.IPAddresses {
@@ -187,7 +183,6 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// split separates DNS names from IP addresses.
 func split(names []string) (hosts []string, addresses []net.IP) {
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
@@ -199,7 +194,6 @@ func split(names []string) (hosts []string, addresses []net.IP) {
 	return hosts, addresses
 }
 
-// pemOf encodes one block of PEM.
 func pemOf(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }

@@ -177,7 +177,6 @@ func (s *store) refuse(f func(method, path string) int) {
 
 func (s *store) written() int { return len(s.log()) }
 
-// log returns the writes.
 func (s *store) log() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,7 +123,6 @@ func post(t *testing.T, s *webhook.Server, path, body string) (code int, answer 
 	return w.Code, w.Body.String()
 }
 
-// review returns the AdmissionReview of a request.
 func review(t *testing.T, req admissionv1.AdmissionRequest) string {
 	t.Helper()
 	if req.UID == "" {
@@ -154,7 +153,6 @@ func admit(t *testing.T, s *webhook.Server, path string, req admissionv1.Admissi
 	return got.Response
 }
 
-// ofConfigMap returns a request about a ConfigMap.
 func ofConfigMap(op admissionv1.Operation, old, obj string) admissionv1.AdmissionRequest {
 	return admissionv1.AdmissionRequest{
 		Kind:      metav1.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
@@ -164,5 +162,4 @@ func ofConfigMap(op admissionv1.Operation, old, obj string) admissionv1.Admissio
 	}
 }
 
-// nothing admits everything.
 func nothing[T any](context.Context, *webhook.Request, T, T) error { return nil }

@@ -28,7 +28,6 @@ func patch(raw []byte, before, after any) ([]byte, error) {
 	return json.Marshal(ops)
 }
 
-// treeOf returns obj as JSON values.
 func treeOf(obj any) (any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {
@@ -185,7 +184,6 @@ func nameIn(element any) string {
 	return ""
 }
 
-// operation is one operation of a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -201,7 +199,6 @@ func (o operation) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(o))
 }
 
-// operations turn one tree of JSON values into another.
 type operations []operation
 
 func (ops *operations) add(op, path string, value any) {

@@ -23,7 +23,6 @@ func parse(t *testing.T, text string) any {
 	return v
 }
 
-// patched applies the patch as the API server does.
 func patched(t *testing.T, raw string, ops []byte) string {
 	t.Helper()
 	if ops == nil {

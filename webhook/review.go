@@ -68,7 +68,6 @@ func admission(plan *jsonweight.Plan, cost func(jsonweight.Weight) int64, j judg
 	}
 }
 
-// decodeAdmission decodes an AdmissionReview.
 func decodeAdmission(body []byte) (*Request, error) {
 	var review admissionv1.AdmissionReview
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &review); err != nil {

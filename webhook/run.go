@@ -164,7 +164,6 @@ func (s *Server) linger(ctx, serving context.Context, log logr.Logger) {
 	linger.For(serving, wait)
 }
 
-// files returns where unmanaged certificates come from.
 func (s *Server) files() keypair.Files {
 	return keypair.Files{Dir: s.opts.CertDir, Held: s.held, OwnOnly: s.opts.CertDir == DefaultCertDir()}
 }

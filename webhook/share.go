@@ -124,7 +124,6 @@ func (s *share) settle() {
 	s.budget.Release(spare)
 }
 
-// end returns the whole budget.
 func (s *share) end() {
 	if s.timer != nil {
 		s.timer.Stop()

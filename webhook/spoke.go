@@ -93,7 +93,6 @@ func conversionPlan(t reflect.Type) *jsonweight.Plan {
 	return jsonweight.Of(reflect.TypeFor[conversionReview]()).With(jsonweight.Of(t), "request", "objects")
 }
 
-// new returns an empty object of the version.
 func (v version) new() informer.Object {
 	return reflect.New(v.made.Elem()).Interface().(informer.Object)
 }

@@ -42,7 +42,6 @@ func (e *httpError) Error() string { return e.cause.Error() }
 
 func (e *httpError) Unwrap() error { return e.cause }
 
-// body returns the Status as JSON.
 func (e *httpError) body() []byte {
 	text, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},

@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// populate applies crds to the server.
 func populate(ctx context.Context, cfg *rest.Config, crds []runtime.Object) error {
 	cfg.QPS = -1
 	client, err := dynamic.NewForConfig(cfg)

@@ -83,7 +83,6 @@ func (o *Op) aim(seed uint64, found probed) bool {
 	return true
 }
 
-// fit returns the moments at which an operation can happen.
 func (p probed) fit(o Op) []moment {
 	return slices.DeleteFunc(slices.Clone(p.moments), func(m moment) bool {
 		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind)
@@ -192,7 +191,6 @@ func (o *Op) near(where Trigger, found probed, draw func(string, int) int) bool 
 	return true
 }
 
-// instant returns when a write happens in the probe.
 func (p probed) instant(t Trigger) (at time.Duration, known bool) {
 	write := cmp.Or(t.Before, t.After)
 	i := slices.IndexFunc(p.moments, func(m moment) bool { return m.write == write && m.user == t.User })
@@ -220,14 +218,12 @@ func (o *Op) slows(seed uint64, found probed) bool {
 	return true
 }
 
-// kindIn returns the kind in the name of a write.
 func kindIn(write string) string {
 	kind := write[strings.LastIndex(write, " ")+1:]
 	kind, _, _ = strings.Cut(kind, "/")
 	return kind
 }
 
-// pick returns a number in [0, n).
 func pick(seed uint64, id string, sequence, n int) int {
 	return min(int(chance.Unit(spread(seed, id, sequence))*float64(n)), n-1)
 }
@@ -296,5 +292,4 @@ func (o Op) ofWrite(r simulate.Request, named string) bool {
 	return (kind == "*" || ofKind(kindText(r), kind)) && (sub == r.Subresource || kind == "*")
 }
 
-// programOf returns the program of a process.
 func programOf(process string) string { return process[:max(strings.LastIndex(process, "-"), 0)] }

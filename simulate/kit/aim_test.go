@@ -11,7 +11,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// two creates two originals, a second apart.
 func two(w *kit.World) {
 	w.Run(setUpCopier)
 	w.Settled(copied(w))

@@ -105,7 +105,6 @@ func copied(w *kit.World) func() error {
 	}
 }
 
-// changes is a scenario that creates, changes and deletes ConfigMaps.
 func changes(w *kit.World) { changesUnder(w, setUpCopier) }
 
 func changesUnder(w *kit.World, setup func(*manager.Manager) error) {

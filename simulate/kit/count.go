@@ -3,7 +3,6 @@
 
 package kit
 
-// controllersSynced reports whether the workers of all controllers have started.
 func (p *process) controllersSynced() bool {
 	s, ok := p.snapshot()
 	for _, c := range s.Controllers {
@@ -23,7 +22,6 @@ func (p *process) heldBack() (keys int) {
 	return keys
 }
 
-// count records what the running processes hold.
 func (w *World) count() {
 	for _, p := range w.running() {
 		p.count()

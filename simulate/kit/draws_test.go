@@ -52,7 +52,6 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	}
 }
 
-// complaints collects the errors of a test.
 type complaints struct{ texts []string }
 
 func (c *complaints) Error(args ...any) { c.texts = append(c.texts, fmt.Sprint(args...)) }

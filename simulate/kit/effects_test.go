@@ -161,7 +161,6 @@ func TestKit_EachFaultHasItsEffect(t *testing.T) {
 	}
 }
 
-// follow fails t unless the expected events come in order.
 func follow(t *testing.T, h *kit.History, follows []string) {
 	t.Helper()
 	var not *regexp.Regexp

@@ -50,7 +50,6 @@ func newHidden(h *History) hidden {
 	return hidden{h.Audit > 0, map[string]bool{}, map[store]bool{}, map[store]bool{}}
 }
 
-// take applies e.
 func (d hidden) take(e Event) {
 	switch {
 	case e.What == Fault && e.is(dropEvent, reorder, coalesce):
@@ -73,7 +72,6 @@ func (d hidden) take(e Event) {
 	}
 }
 
-// from reports whether something is hidden from s.
 func (d hidden) from(s store) bool { return d.lied[s.kind] || d.rewound[s] }
 
 // wires tracks the extra latency of what each process sends.
@@ -85,7 +83,6 @@ type wire struct {
 	until   time.Duration // when the last delayed message has arrived, once no fault lasts
 }
 
-// take applies e.
 func (d wires) take(e Event) {
 	if !e.is(delay) {
 		return
@@ -118,7 +115,6 @@ type occupied map[string]time.Duration
 // for retries that have accumulated.
 const hardDeadline = 11 * time.Minute
 
-// take applies e.
 func (o occupied) take(e Event) {
 	if e.What == Fault && (e.harms() || e.is(hang) && e.After > isolation) {
 		o[e.harmed()] = max(o[e.harmed()], e.At+e.After+hardDeadline)

@@ -186,7 +186,6 @@ func bearable() []Op {
 	}
 }
 
-// about is the subject of a fault.
 type about int
 
 const (
@@ -197,7 +196,6 @@ const (
 	anObject    // of a kind
 )
 
-// subjects maps each fault to its subject.
 var subjects = map[Verb]about{
 	cut:            aProcess,
 	blackHole:      aProcess,

@@ -17,7 +17,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// target is the subject of an operation.
 type target struct {
 	op      Op
 	draw    string // prefix of the names of its draws
@@ -283,7 +282,6 @@ func (w *World) schedule(op Op) {
 	}
 }
 
-// spoilage chooses how something is damaged.
 func (w *World) spoilage(t target) simulate.Spoilage {
 	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
 	return all[w.draws.Next(t.draw+" how")%uint64(len(all))]

@@ -25,7 +25,6 @@ func (p Plan) GoString() string {
 	return text.String()
 }
 
-// constructors return the Go syntax of each fault.
 var constructors = map[Verb]func(Op) string{
 	cut: call("Cut"), blackHole: call("BlackHole"), refuse: lasting("Refuse"), partition: lasting("Partition"),
 	delay:        slowly("Delay"),

@@ -12,7 +12,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// lives counts how often a process was started.
 func lives(h *kit.History) (n int) {
 	for _, e := range h.Events {
 		if e.What == kit.Started {

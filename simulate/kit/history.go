@@ -205,7 +205,6 @@ func writes(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-// told returns the indices of the events that count.
 func (h *History) told() (out []int) {
 	for i, e := range h.Events {
 		if e.What == Stopping {

@@ -34,7 +34,6 @@ var invariants = []struct {
 // perInvariant is how many violations are kept; the first ones explain the failure.
 const perInvariant = 5
 
-// judge adds the violations of all invariants.
 func (h *History) judge() {
 	for _, v := range invariants {
 		found := v.holds(h)
@@ -53,7 +52,6 @@ func violated(i int, format string, args ...any) Violation {
 	return Violation{Text: fmt.Sprintf(format, args...), Event: i}
 }
 
-// object identifies an object of the server.
 type object struct{ kind, key string }
 
 // state is the state of an object at one moment; version 0: it does not exist.
@@ -78,7 +76,6 @@ func (s store) String() string { return s.who + "'s informer of " + s.kind }
 
 func storeOf(e Event) store { return store{e.Who, e.Kind, e.Name} }
 
-// cache is the content of a store.
 type cache struct {
 	objects map[string]state
 	reached uint64
@@ -91,7 +88,6 @@ type cache struct {
 	everMost uint64
 }
 
-// caches track the stores event by event.
 type caches map[store]*cache
 
 // take applies e to its store, and returns the store.
@@ -136,7 +132,6 @@ func (h *History) alive() map[string]bool {
 // atRest returns the index of the Rest event; -1: the run never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
 
-// sortedKeys returns the keys of m in order.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {

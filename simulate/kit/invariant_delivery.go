@@ -80,7 +80,6 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 	return sorted(out)
 }
 
-// worker identifies a controller of a process.
 type worker struct{ who, controller string }
 
 type handler struct {
@@ -98,7 +97,6 @@ func (c caches) shows(e Event) bool {
 	return false
 }
 
-// holds reports whether a store holds e and nothing newer.
 func (c caches) holds(e Event) bool {
 	for s, held := range c {
 		if s.who == e.Who && s.kind == e.Kind && held.objects[e.Key].version == e.Version {

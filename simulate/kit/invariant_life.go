@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// sorted sorts violations by event.
 func sorted(out []Violation) []Violation {
 	slices.SortStableFunc(out, func(a, b Violation) int { return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Text, b.Text)) })
 	return out

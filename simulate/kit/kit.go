@@ -123,7 +123,6 @@ func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error
 	return 1, count, nil
 }
 
-// read reads the named files.
 func (cfg *Config) read() (err error) {
 	isDefinition := func(u *unstructured.Unstructured) bool { return u.GetKind() == manifest.Definition }
 	if cfg.definitions, err = manifest.Read(cfg.CRDs, manifest.Definition, isDefinition); err != nil {

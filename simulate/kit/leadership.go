@@ -24,7 +24,6 @@ func newLeadership(h *History) *leadership {
 	return &leadership{h: h, since: map[string]time.Duration{}}
 }
 
-// take applies e.
 func (l *leadership) take(e Event) {
 	switch {
 	case l.h.Lease == "":

@@ -182,7 +182,6 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 	return out
 }
 
-// nameOf returns the name of an operation's draws.
 func (p Plan) nameOf(i int) string {
 	op := p[i]
 	return fmt.Sprintf("fault %s %s%s %d %d %d", op.Verb, op.Kind, op.Process, op.Code, op.Amount, p[:i].count(op))
@@ -200,7 +199,6 @@ const (
 	slowest, fastest = 0.02, 0.5
 )
 
-// count returns the number of equal operations.
 func (p Plan) count(op Op) (n int) {
 	for _, other := range p {
 		if other.Verb == op.Verb && other.Kind == op.Kind && other.Process == op.Process && other.Code == op.Code && other.Amount == op.Amount {
@@ -257,7 +255,6 @@ func (o Op) String() string {
 	return text
 }
 
-// misuse returns an error if the plan is invalid.
 func (p Plan) misuse() error {
 	for _, op := range p {
 		if _, known := subjects[op.Verb]; !known {

@@ -53,7 +53,6 @@ func momentsOf(h *History, phase time.Duration) (out []moment) {
 // margin is how long a hold lasts beyond the user's next write.
 const margin = 300 * time.Millisecond
 
-// subresource returns the subresource in the path of a request.
 func (e Event) subresource() string {
 	path, _, _ := strings.Cut(e.Text, "?")
 	_, name, _ := strings.Cut(e.Key, "/")

@@ -56,10 +56,8 @@ type mishap struct {
 	hangs  time.Duration
 }
 
-// keyed is a key of a controller.
 type keyed struct{ controller, key string }
 
-// attempt is the state of a key.
 type attempt struct {
 	queued, running bool
 	again           bool // with backoff, after a failure
@@ -71,7 +69,6 @@ type attempt struct {
 
 func (a *attempt) idle() bool { return !a.queued && !a.running && !a.again }
 
-// begin starts another life of the program.
 func (p *program) begin() {
 	w := p.w
 	life := &process{w: w, program: p, network: simulate.NewNetwork(), inbound: simulate.NewNetwork(), ended: make(chan struct{})}
@@ -186,7 +183,6 @@ func (p *process) stop(down time.Duration) {
 	})
 }
 
-// stops reports whether the process was asked to end.
 func (p *process) stops() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -213,7 +209,6 @@ func (p *process) refuse(refused bool) {
 	}
 }
 
-// hold suspends the process for a time.
 func (p *process) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,7 +230,6 @@ func (p *process) stood() bool {
 	return time.Since(last) < grace
 }
 
-// heal ends the faults of the process.
 func (p *process) heal() {
 	p.mu.Lock()
 	p.mu.until, p.mu.mishaps, p.mu.stalls, p.mu.wrong = time.Time{}, nil, nil, 0
@@ -247,7 +241,6 @@ func (p *process) heal() {
 	p.refuse(false)
 }
 
-// eachNetwork calls do for both networks of the process.
 func (p *process) eachNetwork(do func(*simulate.Network)) {
 	do(p.network)
 	do(p.inbound)
@@ -282,7 +275,6 @@ func (p *process) nextMishap() (m mishap) {
 	return m
 }
 
-// stall makes the next handler call wait.
 func (p *process) stall(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -299,7 +291,6 @@ func (p *process) nextStall() (d time.Duration) {
 	return d
 }
 
-// logger writes warnings and errors into the history.
 func (p *process) logger() logr.Logger {
 	return funcr.New(func(prefix, args string) {
 		p.note(Event{What: Logged, Text: prefix + args})
@@ -356,5 +347,4 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	a.asked = append(a.asked, line)
 }
 
-// kept is the number of requests kept per key.
 const kept = 6

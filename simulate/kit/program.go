@@ -27,7 +27,6 @@ type program struct {
 	}
 }
 
-// alive returns the current process; nil: none.
 func (p *program) alive() *process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,7 +103,6 @@ func (w *World) running() (out []*process) {
 	return out
 }
 
-// lives returns all processes so far.
 func (w *World) lives() (out []*process) {
 	for _, p := range w.programs() {
 		p.mu.Lock()

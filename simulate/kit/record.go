@@ -13,7 +13,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// record collects the history of a World.
 type record struct {
 	mu struct {
 		sync.Mutex
@@ -39,7 +38,6 @@ func (r *record) begin() {
 	r.mu.mirror, r.mu.ofUser = newMirror(), map[string]bool{}
 }
 
-// note records e.
 func (w *World) note(e Event) {
 	now := time.Now()
 	e.At = now.Sub(w.start)
@@ -74,14 +72,12 @@ func (w *World) fail(invariant, text string) {
 	r.mu.violations = append(r.mu.violations, Violation{invariant, text, len(r.mu.events) - 1})
 }
 
-// neverFailed reports whether a check of Never has failed.
 func (w *World) neverFailed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mu.neverWas
 }
 
-// happened returns the number of events.
 func (w *World) happened() int {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
@@ -120,7 +116,6 @@ func (w *World) sinceMove() time.Duration {
 	return time.Since(r.mu.moved)
 }
 
-// lastMove returns when something last moved.
 func (w *World) lastMove() time.Time {
 	w.record.mu.Lock()
 	defer w.record.mu.Unlock()
@@ -168,7 +163,6 @@ func (w *World) misled() bool {
 	return w.record.mu.misled
 }
 
-// close copies the record into the history.
 func (w *World) close() {
 	r := &w.record
 	r.mu.Lock()
@@ -177,7 +171,6 @@ func (w *World) close() {
 	w.history.Violations = append(w.history.Violations, r.mu.violations...)
 }
 
-// tracer receives the events of the server.
 type tracer struct{ w *World }
 
 // Asked records a request, and fires faults before a write.

@@ -111,7 +111,6 @@ func (h *History) Write(dir string) (files []string, err error) {
 	return files, nil
 }
 
-// page returns the timeline page.
 func (h *History) page() (string, error) {
 	data, err := json.Marshal(h) // escapes <, > and &, so that no text ends the script
 	if err != nil {

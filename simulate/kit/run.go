@@ -102,7 +102,6 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 	return h
 }
 
-// live runs in the bubble.
 func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
 	w.instants.Count = moved

@@ -28,7 +28,6 @@ type Shrunk struct {
 	of int // operations of the original plan
 }
 
-// mostRuns bounds the runs of one shrinking.
 const mostRuns = 60
 
 // Shrink repeats the seed of a failing history with ever fewer faults, and returns the
@@ -52,7 +51,6 @@ func Shrink(t *testing.T, cfg Config, h *History, scenario func(*World)) *Shrunk
 	return s.out
 }
 
-// shrinking is the state of Shrink.
 type shrinking struct {
 	out  *Shrunk
 	none *History // without any fault
@@ -165,7 +163,6 @@ func (h *History) different(good *History) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// step is a write or a refused write.
 type step struct {
 	at   time.Duration
 	what string

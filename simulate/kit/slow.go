@@ -12,7 +12,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// slowness is the state of a kind with delayed changes.
 type slowness struct {
 	resource schema.GroupResource
 	by       time.Duration
@@ -20,7 +19,6 @@ type slowness struct {
 	known    int64 // revision
 }
 
-// slow delays changes of a kind until over is called.
 func (w *World) slow(r schema.GroupResource, by time.Duration) (over func()) {
 	kind, now := w.kindOf(r), w.server.Revision()
 	w.mu.Lock()

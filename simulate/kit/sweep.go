@@ -87,7 +87,6 @@ func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World
 	return nil, most
 }
 
-// atOnce returns how many tests run at the same time.
 func atOnce() int {
 	if f := flag.Lookup("test.parallel"); f != nil {
 		if n, err := strconv.Atoi(f.Value.String()); err == nil && n > 0 {
@@ -116,13 +115,11 @@ type sweep struct {
 	}
 }
 
-// ran is the result of a place.
 type ran struct {
 	seed   uint64
 	traits []string
 }
 
-// origin is a seed that can be varied.
 type origin struct {
 	seed       uint64
 	news       int // traits that it or its variations showed first
@@ -146,7 +143,6 @@ func newSweep(start uint64, count int, varies bool) *sweep {
 	return s
 }
 
-// isVariation reports whether a place is for a variation.
 func (s *sweep) isVariation(place int) bool {
 	return s.varies && place >= beside && place%every == every-1
 }

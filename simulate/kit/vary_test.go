@@ -10,7 +10,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
-// without returns the operations of a plan that another lacks.
 func without(plan, other kit.Plan) (out kit.Plan) {
 	texts := map[string]int{}
 	for _, op := range other {
@@ -59,7 +58,6 @@ func TestKit_VariationChangesOneOperation_K13(t *testing.T) {
 	}
 }
 
-// userWrites returns the keys that the user writes, and how.
 func userWrites(h *kit.History) (out []string) {
 	for _, e := range h.Events {
 		if e.What == kit.Changed && e.Who == "user" {

@@ -120,7 +120,6 @@ func (w *World) Do(op Op) {
 	}
 }
 
-// hint returns advice for err.
 func hint(err error) string {
 	if _, ok := errors.AsType[*informer.NotServedError](err); ok {
 		return "; the server does not serve the kind: give its CRD in Config.CRDs, or the kind in Config.Kinds"
@@ -262,7 +261,6 @@ func (w *World) Fatalf(format string, args ...any) {
 	w.FailNow()
 }
 
-// textOf returns the text of an answer.
 func textOf(answer *http.Response) string {
 	if answer == nil {
 		return "nothing"
@@ -273,5 +271,4 @@ func textOf(answer *http.Response) string {
 
 func clone(obj apiruntime.Object) Object { return obj.DeepCopyObject().(Object) }
 
-// rarely is the poll interval while nothing moves.
 const rarely = 15 * time.Second

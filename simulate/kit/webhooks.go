@@ -122,7 +122,6 @@ func (w *World) install(what, collection string, object []byte) error {
 	return nil
 }
 
-// installWebhooks stores the configurations of Config.Webhooks.
 func (w *World) installWebhooks() error {
 	for _, given := range w.cfg.webhooks {
 		text, err := given.MarshalJSON()
@@ -181,7 +180,6 @@ func (w *World) certify(t interface{ TempDir() string }) error {
 	return nil
 }
 
-// converted returns the kinds of CRDs with a conversion webhook.
 func (cfg Config) converted() (kinds []string) {
 	for _, crd := range cfg.definitions {
 		if len(manifest.Clients(crd)) > 0 {
@@ -193,7 +191,6 @@ func (cfg Config) converted() (kinds []string) {
 	return kinds
 }
 
-// copies returns copies of objects that several runs share.
 func copies(of []*unstructured.Unstructured) (out []*unstructured.Unstructured) {
 	for _, object := range of {
 		out = append(out, object.DeepCopy())

@@ -15,7 +15,6 @@ import (
 
 // This file is between a process and the network.
 
-// transport returns the process's transport to the server.
 func (p *process) transport() *http.Transport {
 	return &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		c, err := p.network.DialContext(ctx, network, address)

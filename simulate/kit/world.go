@@ -72,7 +72,6 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 	return w
 }
 
-// open creates the server with the initial objects.
 func (w *World) open(t *testing.T) error {
 	w.server = simulate.New(simulate.Options{
 		Kinds: w.cfg.Kinds, Namespaces: w.cfg.Namespaces, Seed: w.seed, Tracer: tracer{w}, DialWebhook: w.dialWebhook,
@@ -151,7 +150,6 @@ func (w *World) pause() {
 	w.instants.Rest(w.ctx, "pause", 0)
 }
 
-// hold suspends everything for a time.
 func (w *World) hold(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

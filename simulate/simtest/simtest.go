@@ -82,7 +82,6 @@ func New(t testing.TB, scheme *runtime.Scheme, objects ...runtime.Object) *Serve
 	return s
 }
 
-// named returns a copy of obj with its kind set.
 func named(scheme *runtime.Scheme, obj runtime.Object) (runtime.Object, error) {
 	obj = obj.DeepCopyObject()
 	if obj.GetObjectKind().GroupVersionKind().Empty() {

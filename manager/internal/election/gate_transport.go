@@ -54,7 +54,6 @@ func (g *gate) setWall(wall func() time.Time) {
 // open allows writes for the term of a renewal that was sent at sent.
 func (g *gate) open(sent moment) { g.set(renewed(sent, g.span)) }
 
-// shut refuses writes from now on.
 func (g *gate) shut(why string) { g.set(lost(why)) }
 
 func (g *gate) set(t term) {
@@ -80,7 +79,6 @@ func (g *gate) begin(ctx context.Context) (context.Context, *watched) {
 	return ctx, w
 }
 
-// watched is a write in flight.
 type watched struct {
 	gate   *gate
 	cancel context.CancelCauseFunc

@@ -173,7 +173,6 @@ func (l *lease) wake() {
 	l.wakeLocked()
 }
 
-// wakeLocked is wake.
 func (l *lease) wakeLocked() {
 	if !l.mu.held && !l.mu.claiming && l.mu.end != nil {
 		l.mu.end(errWoken)

@@ -20,7 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// leaseServer has one Lease, or none.
 type leaseServer struct {
 	leases.LeaseInterface
 	is       *coordinationv1.Lease

@@ -98,7 +98,6 @@ func (g *Guard) user(ctx context.Context, token string) (*authenticationv1.UserI
 	})
 }
 
-// mayDo reports whether user may use verb on path.
 func (g *Guard) mayDo(ctx context.Context, user *authenticationv1.UserInfo, verb, path string) (bool, error) {
 	asks := authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: map[string]authorizationv1.ExtraValue{},
@@ -140,7 +139,6 @@ func bearerToken(header string) string {
 	return token
 }
 
-// refuse answers with the Status of why.
 func refuse(w http.ResponseWriter, why *apierrors.StatusError) {
 	status := why.Status()
 	status.Kind, status.APIVersion = "Status", "v1"

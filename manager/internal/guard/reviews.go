@@ -25,13 +25,11 @@ const (
 	mostReviews   = 8                // concurrent: a flood of unknown tokens must not reach the API server
 )
 
-// reviews asks the API server about users.
 type reviews struct {
 	rest  rest.Interface
 	turns chan struct{}
 }
 
-// newReviews sends nothing.
 func newReviews(cfg *rest.Config) (*reviews, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.NegotiatedSerializer = clientgoscheme.Codecs.WithoutConversion()
@@ -57,7 +55,6 @@ func (r *reviews) user(ctx context.Context, token string) (*authenticationv1.Use
 	return &answer.Status.User, nil
 }
 
-// allowed reports whether the API server allows the access.
 func (r *reviews) allowed(ctx context.Context, asks authorizationv1.SubjectAccessReviewSpec) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: asks}
 	review.APIVersion, review.Kind = authorizationv1.SchemeGroupVersion.String(), "SubjectAccessReview"

@@ -42,7 +42,6 @@ func Add(to *[]Check, name string, ask func(ctx context.Context) error) error {
 	return nil
 }
 
-// probe serves one of the paths.
 type probe struct {
 	name   string
 	no     int // the status of a failure

@@ -39,7 +39,6 @@ const (
 	shortestTick = 10 * time.Millisecond
 )
 
-// electionCheck is the name of the elector's check of /livez.
 const electionCheck = "leader-election"
 
 // fact is a standing with its meaning for the probes.
@@ -134,7 +133,6 @@ func (p *Pulse) stands(t standing) time.Duration {
 	return p.mu.still.stands(now, t)
 }
 
-// stuck returns why f is stuck; nil: it is not.
 func (p *Pulse) stuck(f fact) error {
 	stood := p.stands(f.standing)
 	if f.bound <= 0 || stood < f.bound || f.inHand < f.bound {
@@ -205,7 +203,6 @@ func (p *Pulse) Watch(ctx context.Context, log logr.Logger) {
 	}
 }
 
-// facts returns the state of all parts.
 func (p *Pulse) facts() []fact {
 	var all []fact
 	for _, c := range p.of.Controllers() {
@@ -254,7 +251,6 @@ func (p *Pulse) workersFact(c Controller, s reconcile.Snapshot) fact {
 	}
 }
 
-// saturation describes workers without progress.
 func saturation(s reconcile.Snapshot, stood time.Duration) string {
 	return fmt.Sprintf("none of %d workers has ended a reconcile or made a request for %v, while %d keys wait",
 		s.Workers, stood.Round(time.Second), s.Queue.Ready)
@@ -370,7 +366,6 @@ func (p *Pulse) Checks() []Check {
 	return checks
 }
 
-// lostError describes all lost reconciles of a controller.
 func lostError(lost []lostRun) error {
 	if len(lost) == 0 {
 		return nil

@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// eventCollector exposes the counts of recorded events.
 type eventCollector struct {
 	told *prometheus.Desc
 	read func() iter.Seq2[string, uint64]

@@ -60,7 +60,6 @@ func Scrapes(registry *prometheus.Registry, log logr.Logger) http.Handler {
 	})
 }
 
-// scrapeLog logs what promhttp could not gather.
 type scrapeLog struct{ log logr.Logger }
 
 func (l scrapeLog) Println(v ...any) {
@@ -97,12 +96,10 @@ type sample struct {
 	labels []string
 }
 
-// add adds v to the metric's value.
 func (s *samples) add(desc *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 	s.at(desc, kind, labels).value += v
 }
 
-// peak raises the metric's value to v.
 func (s *samples) peak(desc *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 	x := s.at(desc, kind, labels)
 	x.value = max(x.value, v)

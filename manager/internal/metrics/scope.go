@@ -13,7 +13,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// defaultMetricsScopes is the default of Options.MetricsScopes.
 const defaultMetricsScopes = 20
 
 // scopesOf aggregates the scopes of one informer, and adds series for those in trouble,

@@ -24,7 +24,6 @@ import (
 // maxNote is the server's limit for the note of an Event, in bytes.
 const maxNote = 1024
 
-// recorder creates the Events of one controller.
 type recorder struct {
 	mail       *Mail
 	scheme     *runtime.Scheme

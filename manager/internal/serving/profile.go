@@ -36,7 +36,6 @@ func Profiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/trace", recorded(time.Second, trace.Start, trace.Stop))
 }
 
-// serveProfile answers with the named profile of the runtime.
 func serveProfile(w http.ResponseWriter, r *http.Request) {
 	p := pprof.Lookup(r.PathValue("name"))
 	if p == nil {
@@ -82,7 +81,6 @@ func recorded(usual time.Duration, start func(io.Writer) error, stop func()) htt
 	}
 }
 
-// number returns a numeric parameter of r.
 func number(r *http.Request, name string, otherwise int) (int, error) {
 	text := r.FormValue(name)
 	if text == "" {

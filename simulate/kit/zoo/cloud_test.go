@@ -71,7 +71,6 @@ func (c *cloud) free(ctx context.Context, token, id string) error {
 	return nil
 }
 
-// held returns the tokens of all buckets, by ID.
 func (c *cloud) held() map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

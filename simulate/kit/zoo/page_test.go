@@ -139,7 +139,6 @@ func (r *pages) create(ctx context.Context, p *page) error {
 	return r.client.Create(ctx, child)
 }
 
-// report writes the generation that has been reconciled.
 func (r *pages) report(ctx context.Context, p *page) error {
 	if p.Status.ObservedGeneration == p.Generation {
 		return nil
@@ -156,7 +155,6 @@ func (r *pages) report(ctx context.Context, p *page) error {
 	return reconcile.IgnoreNotFound(r.client.Status().Update(ctx, status))
 }
 
-// editPages creates, changes and deletes Pages.
 func editPages(w *kit.World) {
 	flavors := []string{"plain", "rich"}
 	noted := map[string]string{}    // the user's own key of each child

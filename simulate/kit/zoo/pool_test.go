@@ -114,7 +114,6 @@ func (r *pools) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	return reconcile.Result{}, r.report(ctx, p, int64(len(workers)))
 }
 
-// of returns the workers of a Pool, sorted by name.
 func (r *pools) of(p *pool) (out []*corev1.ConfigMap) {
 	for one := range r.workers.All() {
 		if one.Namespace != p.Namespace || one.Labels[poolLabel] != p.Name {
@@ -240,7 +239,6 @@ func editPools(w *kit.World) {
 	}
 }
 
-// staff returns the workers by the UID of their Pool.
 func staff(w *kit.World) (map[types.UID][]*corev1.ConfigMap, error) {
 	out := map[types.UID][]*corev1.ConfigMap{}
 	for one, err := range client.List[*corev1.ConfigMap](context.Background(), w.Client(), client.InNamespace("default")) {

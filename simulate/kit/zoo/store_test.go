@@ -201,7 +201,6 @@ func (r *stores) resize(ctx context.Context, s *store) error {
 
 func nth(name string, i int64) string { return fmt.Sprintf("%s-%d", name, i) }
 
-// ordinals returns the ordinals of the existing members and volumes.
 func (r *stores) ordinals(s *store) (out []int64) {
 	seen := map[int64]bool{}
 	note := func(obj metav1.Object) {
@@ -290,7 +289,6 @@ func (r *stores) freeByList(ctx context.Context) error {
 	return nil
 }
 
-// editStores creates, grows, shrinks and deletes Stores.
 func editStores(w *kit.World, c *cloud) {
 	w.Settled(func() error { return storesAreRight(w, c) })
 	w.Never(neverLost(w))

@@ -29,7 +29,6 @@ type animal struct {
 	bugs     []planted
 }
 
-// planted is a bug with a seed that finds it.
 type planted struct {
 	name string
 	seed uint64
@@ -167,7 +166,6 @@ func TestZoo_SeedsToFindEachBug(t *testing.T) {
 	}
 }
 
-// found reports whether a run shows a bug.
 func found(h *kit.History) bool { return slices.ContainsFunc(h.Violations, shows) }
 
 // shows reports whether a violation is a bug of an operator: too many lists are not.

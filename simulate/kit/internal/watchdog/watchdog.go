@@ -74,12 +74,10 @@ type goroutine struct {
 
 func (g goroutine) header() string { return g.id + " " + g.state + " " + g.top() }
 
-// computes reports whether the goroutine is running or runnable.
 func (g goroutine) computes() bool {
 	return slices.Contains([]string{"running", "runnable", "preempted", "copystack"}, g.state) || strings.HasPrefix(g.state, "GC ")
 }
 
-// top returns the innermost function.
 func (g goroutine) top() string {
 	name, _, _ := strings.Cut(g.stack, "\n")
 	return name
@@ -87,7 +85,6 @@ func (g goroutine) top() string {
 
 var goroutineLine = regexp.MustCompile(`^goroutine (\d+)(?: gp=\S+ m=\S+(?: mp=\S+)?)? \[([^\]]*)\]:\n`)
 
-// goroutinesOf returns the goroutines of a bubble.
 func goroutinesOf(bubble string) []goroutine { return parseStacks(stacks(), bubble) }
 
 func parseStacks(all, bubble string) (out []goroutine) {
@@ -108,7 +105,6 @@ func parseStacks(all, bubble string) (out []goroutine) {
 	return out
 }
 
-// stacks returns the stacks of all goroutines.
 func stacks() string {
 	for size := 1 << 20; ; size *= 2 {
 		text := make([]byte, size)
