@@ -65,20 +65,24 @@ func ReadBody(r io.Reader, limit, guess int64) ([]byte, error) {
 			return nil, err
 		}
 		if len(buf) == cap(buf) {
-			bigger := make([]byte, len(buf), grown(cap(buf), guess))
+			bigger := make([]byte, len(buf), grown(cap(buf), guess, limit))
 			copy(bigger, buf)
 			buf = bigger
 		}
 	}
 }
 
-// grown returns the next capacity: double, or a guess close to the present size.
-func grown(size int, guess int64) int {
+// grown returns the next capacity: double, or a guess close to the present
+// size, but at most one byte more than the limit.
+func grown(size int, guess, limit int64) int64 {
 	next := 2 * int64(size)
 	if hint := guess + guess/8; int64(size) < hint && hint < 4*int64(size) {
 		next = hint
 	}
-	return int(next)
+	if next >= limit {
+		return limit + 1
+	}
+	return next
 }
 
 // FrameReader splits a watch into frames: protobuf with a length prefix, or one
