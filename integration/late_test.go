@@ -207,6 +207,7 @@ var _ = Describe("a leader whose bytes are held back on their way", Label("M3"),
 		AddReportEntry("from the last write that the gate let pass to another leader", acquired.Sub(last))
 		AddReportEntry("from the first write that it refused to another leader", acquired.Sub(refused))
 		Expect(refused.IsZero()).To(BeFalse(), "the gate has refused writes")
+		Expect(acquired.Sub(renewed.Time)).To(BeNumerically(">=", lasts), "between the last renewal and the first moment of another leader")
 		// The beginning of a write is before the gate was asked, so load cannot break this.
 		Expect(acquired.Sub(last)).To(BeNumerically(">=", lasts/10), "between the last write of one and the first of the other")
 	})
