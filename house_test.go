@@ -54,7 +54,7 @@ var arrows = map[string][]string{
 	"manager/internal/guard":    {"internal/confidential"},
 	"manager/internal/health": {"informer", "internal/simhook", "internal/stacks", "internal/textlog",
 		"manager/internal/election", "reconcile", "source"},
-	"manager/internal/metrics":  {"informer", "internal/lifesign", "reconcile", "webhook", "workqueue"},
+	"manager/internal/metrics":  {"informer", "internal/histogram", "internal/lifesign", "reconcile", "webhook", "workqueue"},
 	"manager/internal/recorder": {"internal/linger", "internal/simhook", "internal/textlog"},
 	"manager/internal/serving": {"internal/authority", "internal/keypair", "internal/linger", "internal/simhook",
 		"internal/textlog"},

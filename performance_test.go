@@ -58,7 +58,7 @@ func TestPerformance_QueueBytesPerKey_W12(t *testing.T) {
 	} {
 		want := documented(t, `^\| `+c.state+` \| \*\*([0-9.]+) B\*\* \|`)
 		before := heapAlloc()
-		q := workqueue.New[types.NamespacedName](workqueue.Options{})
+		q := workqueue.New(workqueue.Options[types.NamespacedName]{})
 		for _, k := range keys {
 			c.add(q, k)
 		}
@@ -90,7 +90,7 @@ func TestPerformance_AllocationsPerKey(t *testing.T) {
 		{"Add, Get, Done in bursts of 1000", 1000, func(q *workqueue.Queue[types.NamespacedName], k types.NamespacedName) { q.Add(k) }},
 		{"AddRateLimited, Get, Forget, Done in bursts of 1000", 1000, func(q *workqueue.Queue[types.NamespacedName], k types.NamespacedName) { q.AddRateLimited(k) }},
 	} {
-		q := workqueue.New[types.NamespacedName](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Nanosecond, Max: time.Microsecond}})
+		q := workqueue.New(workqueue.Options[types.NamespacedName]{RateLimiter: workqueue.Exponential{Base: time.Nanosecond, Max: time.Microsecond}})
 		got := testing.AllocsPerRun(20, func() {
 			for _, k := range keys[:c.burst] {
 				c.add(q, k)

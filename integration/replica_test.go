@@ -86,7 +86,7 @@ func TestReplica(t *testing.T) {
 	}
 	c := reconcile.New("writer", func(ctx context.Context, key string) (reconcile.Result, error) {
 		return write(ctx, key, fmt.Sprintf(`{"data":{"by":%q,"at":%q}}`, name, time.Now().Format(time.RFC3339Nano)))
-	}, reconcile.Options{Workers: 2})
+	}, reconcile.KeyedOptions[string]{Workers: 2})
 	c.Watch(source.Ticker(20*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"a", "b"}) }, source.TickerOptions{}))
 	shown := informer.For[*corev1.ConfigMap](m.Informers())
 	signer := reconcile.For(shown, func(ctx context.Context, cm *corev1.ConfigMap) (reconcile.Result, error) {

@@ -222,7 +222,7 @@ func TestMetrics_TwoManagersShareNothing(t *testing.T) {
 	for _, m := range []*manager.Manager{a, b} {
 		must(t, m.Add(reconcile.New("same", func(context.Context, string) (reconcile.Result, error) {
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})))
+		}, reconcile.KeyedOptions[string]{})))
 		if n, err := testutil.GatherAndCount(m.Metrics(), "workqueue_depth"); n != 1 || err != nil {
 			t.Errorf("%d series of workqueue_depth (%v), want 1: the other manager's are its own", n, err)
 		}

@@ -101,7 +101,7 @@ type Options struct {
 	// LeaderElection has one of several replicas do the work. Nil: each does.
 	LeaderElection *LeaderElection
 	// TracerProvider has spans of events, of the time in the queue, of reconciles and
-	// of the requests that they make; see reconcile.Controller.TraceTo. Nil: none, at no
+	// of the requests that they make; see reconcile.Options.TracerProvider. Nil: none, at no
 	// cost. The program flushes it after Run has returned.
 	TracerProvider trace.TracerProvider
 	// Propagator writes the span into the headers of those requests, for an API server

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/flyball-dev/flyball/internal/instruments"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -49,6 +50,7 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	ctx = logr.NewContext(ctx, m.Logger())
+	ctx = instruments.With(ctx, m.instruments())
 
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })
@@ -86,6 +88,15 @@ func (m *Manager) Run(ctx context.Context) error {
 	all.Wait()
 	m.requests.CloseIdle()
 	return m.reason()
+}
+
+// instruments are what the manager's controllers find in the context of their Run.
+func (m *Manager) instruments() instruments.Instruments {
+	given := instruments.Instruments{TracerProvider: m.traces}
+	if detector := m.informers.MutationDetector(); detector != nil {
+		given.Witness = detector
+	}
+	return given
 }
 
 // announce says that everything has started.

@@ -170,7 +170,7 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 				j.write(key + " cut off")
 				return reconcile.Result{}, ctx.Err()
 			}
-		}, reconcile.Options{Workers: 1})
+		}, reconcile.KeyedOptions[string]{Workers: 1})
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
 		must(t, m.Add(c))
 
@@ -189,7 +189,7 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 		late := reconcile.New("late", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.write("late " + key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		late.Watch(source.Channel(keys, source.ChannelOptions{}))
 		for name, add := range map[string]manager.Runnable{
 			`controller "late"`: late, "manager.RunnableFunc": manager.RunnableFunc(func(context.Context) error { j.write("late"); return nil }),
@@ -224,7 +224,7 @@ func TestManager_ReconcileThatObeysItsContextIsNotLeftBehind_M2(t *testing.T) {
 		c := reconcile.New("long", func(ctx context.Context, _ string) (reconcile.Result, error) {
 			<-ctx.Done()
 			return reconcile.Result{}, ctx.Err()
-		}, reconcile.Options{HardDeadline: -1})
+		}, reconcile.KeyedOptions[string]{HardDeadline: -1})
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
 		must(t, m.Add(c))
 		stop, wait := run(t, m)

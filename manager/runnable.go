@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -39,9 +37,6 @@ import (
 //	                               their ID: the answer of /livez shows them
 //	Snapshot() informer.Snapshot   an informer that nobody shares
 //	Progress() informer.Progress   what it has in hand, for /livez
-//	ReportTo(reconcile.Witness)    is given the informers' mutation detector,
-//	                               where that is on
-//	TraceTo(trace.TracerProvider)  is given Options.TracerProvider, if there is one
 type Runnable interface {
 	Run(ctx context.Context) error
 }
@@ -63,10 +58,6 @@ type (
 	controller     interface{ Snapshot() reconcile.Snapshot }
 	lonelyInformer interface{ Snapshot() informer.Snapshot }
 	progressing    interface{ Progress() informer.Progress }
-	reporter       interface{ ReportTo(w reconcile.Witness) }
-	traceable      interface {
-		TraceTo(provider trace.TracerProvider)
-	}
 )
 
 // Add has r, a controller as a rule, run in the last stage: when Run starts, or
@@ -101,12 +92,6 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	}
 	if err := m.reserve(r, name); err != nil {
 		return err
-	}
-	if c, ok := r.(reporter); ok && m.informers.MutationDetector() != nil {
-		c.ReportTo(m.informers.MutationDetector())
-	}
-	if c, ok := r.(traceable); ok && m.traces != nil {
-		c.TraceTo(m.traces)
 	}
 	if err := m.join(i, r, name); err != nil {
 		m.release(r, name)

@@ -58,14 +58,14 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 		{"nil function", func(m *manager.Manager) error { return m.Add(manager.RunnableFunc(nil)) }, "the Runnable is nil"},
 		{"unknown stage", func(m *manager.Manager) error { return m.AddTo("cellar", deaf{}) }, `no such stage; the stages are [servers webhooks informers standby leadership controllers]`},
 		{"two of one name", func(m *manager.Manager) error {
-			must(t, m.Add(reconcile.New("twin", nothing, reconcile.Options{})))
-			return m.Add(reconcile.New("twin", nothing, reconcile.Options{}))
+			must(t, m.Add(reconcile.New("twin", nothing, reconcile.KeyedOptions[string]{})))
+			return m.Add(reconcile.New("twin", nothing, reconcile.KeyedOptions[string]{}))
 		}, `add controller "twin": a controller of that name has been added; give each its own`},
 		{"nil reconcile function", func(m *manager.Manager) error {
-			return m.Add(reconcile.New[string]("blank", nil, reconcile.Options{}))
+			return m.Add(reconcile.New[string]("blank", nil, reconcile.KeyedOptions[string]{}))
 		}, `add controller "blank": the reconcile function is nil`},
 		{"empty name", func(m *manager.Manager) error {
-			return m.Add(reconcile.New("", nothing, reconcile.Options{}))
+			return m.Add(reconcile.New("", nothing, reconcile.KeyedOptions[string]{}))
 		}, `add controller "": the name is empty; name what it reconciles`},
 		{"type that is not in the scheme", func(m *manager.Manager) error {
 			c := reconcile.New("strange", func(context.Context, reconcile.Key) (reconcile.Result, error) { return reconcile.Result{}, nil }, reconcile.Options{})
@@ -78,7 +78,7 @@ func TestManager_MisuseIsReturnedByAddAndByRun(t *testing.T) {
 			return m.Add(c)
 		}, `add controller "picky": watch: source kind ConfigMap: informer of ConfigMap: watch in all namespaces with labels "a==((": parse label selector: `},
 		{"negative workers", func(m *manager.Manager) error {
-			return m.Add(reconcile.New("minus", nothing, reconcile.Options{Workers: -1}))
+			return m.Add(reconcile.New("minus", nothing, reconcile.KeyedOptions[string]{Workers: -1}))
 		}, `Options.Workers is -1`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -15,7 +15,7 @@ func TestManager_SnapshotPrintsTheStartOrder(t *testing.T) {
 	m := newManager(t, manager.Options{HealthAddress: "127.0.0.1:0", MetricsAddress: "127.0.0.1:0"})
 	must(t, m.Add(reconcile.New("website", func(context.Context, string) (reconcile.Result, error) {
 		return reconcile.Result{}, nil
-	}, reconcile.Options{})))
+	}, reconcile.KeyedOptions[string]{})))
 	want := `STAGE          NAME                  STATE
 1 servers      health server         waiting
 1 servers      metrics server        waiting

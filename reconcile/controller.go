@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -32,8 +31,13 @@ const (
 	firstSyncReport = 30 * time.Second
 )
 
-// Options of a Controller. The zero value is fit for production.
-type Options struct {
+// Options of a Controller whose keys are Keys: of each that For makes, and of most that
+// New makes. The fields are those of KeyedOptions.
+type Options = KeyedOptions[Key]
+
+// KeyedOptions are the Options of a Controller of keys of any type. The zero value is
+// fit for production.
+type KeyedOptions[K comparable] struct {
 	// Name of a controller made by For, in logs, metrics and errors. Empty: its kind in
 	// lower case. New is given the name, and takes none here.
 	Name string
@@ -58,6 +62,30 @@ type Options struct {
 	// Logger of the controller and of the reconciles' contexts. Zero: the one in
 	// Run's context.
 	Logger logr.Logger
+	// PrioritizeBy says with which priority a key is added that a source names, or that
+	// has waited after a conflict: higher ones are reconciled first, but none waits for
+	// ever (see promise W8 of package workqueue). Priorities are from -128 to 127. A retry
+	// has the priority of the run before it, or Result.Priority. It is called whenever a
+	// key is named, must not block, and may be called from any goroutine; if it panics
+	// the priority is 0. Nil: DefaultPriority.
+	PrioritizeBy func(key K, cause source.Cause) int
+	// FairBy has the flows that keys belong to take turns, among keys of one priority: no
+	// namespace, tenant or cluster waits for a flood of another's keys. It names the flow
+	// of a key, always the same for the same key, as ByNamespace does; if it panics that is
+	// "". It must not block and may be called from any goroutine. Nil: there are no flows.
+	FairBy func(key K) string
+	// Queue to take keys from, in place of one of the controller's own: package
+	// workqueue/clientgo makes one of client-go's. The controller shuts it down at its
+	// end, and nobody else may. It has its own backoff and flows, so RateLimiter and FairBy
+	// are refused beside it, and PrioritizeBy unless it is a PriorityQueue.
+	Queue Queue[K]
+	// Witness hears of each reconcile. Nil: the mutation detector of the manager that
+	// runs the controller, if that is on. Without a manager: factory.MutationDetector().
+	Witness Witness
+	// TracerProvider has each reconcile be a span, and the context that Reconcile gets
+	// carry it. Nil: the one of the manager that runs the controller; if it has none there
+	// are no spans, at no cost. See "Tracing" in the package comment.
+	TracerProvider trace.TracerProvider
 	// CrashOnPanic lets a panic of a reconcile end the process, after it has been
 	// logged. Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -68,10 +96,9 @@ type Options struct {
 type Controller[K comparable] struct {
 	name         string
 	reconcile    Func[K]
-	queue        Queue[K]                  // the same once the run has begun
-	ordered      PriorityQueue[K]          // queue, if it is one; from the begin of the run on
-	prioritize   func(K, source.Cause) int // from then on; nil: DefaultPriority
-	limited      bool                      // by Options.RateLimiter
+	queue        Queue[K]
+	ordered      PriorityQueue[K]          // queue, if it is one
+	prioritize   func(K, source.Cause) int // nil: DefaultPriority
 	workers      []worker[K]
 	watchdog     watchdog
 	loggerKey    any // of contexts
@@ -81,8 +108,9 @@ type Controller[K comparable] struct {
 	log          logr.Logger // of Options, until Run; then what contexts carry
 	own          logr.Logger // from then on; for the controller's own lines
 	crashOnPanic bool
-	prepared     sync.Once     // when the first of Run and Standby begins
-	witness      Witness       // from then on; nil: none
+	prepared     sync.Once // when the first of Run and Standby begins
+	witness      Witness   // of Options, or from then on that of the context; nil: none
+	provider     trace.TracerProvider
 	traces       *traces[K]    // from then on; nil: none
 	sim          simhook.Hooks // from then on; nil: none
 
@@ -97,11 +125,6 @@ type Controller[K comparable] struct {
 		misuse  []error
 		sources []source.Source[K]
 		waits   map[K]func() // for the cache, after a conflict
-		witness Witness      // nil: none
-		traces  *traces[K]   // nil: none
-
-		prioritize func(K, source.Cause) int // nil: DefaultPriority
-		flow       func(K) string            // nil: keys have no flows
 	}
 }
 
@@ -109,11 +132,11 @@ type Controller[K comparable] struct {
 // sources name. A controller of the objects of one kind is made by For. The name says
 // which it is in logs, metrics and errors. New starts nothing. An empty name, a nil f
 // and misused Options are remembered: Err and Run return them.
-func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
+func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller[K] {
 	c := &Controller[K]{
 		name:         name,
 		reconcile:    f,
-		limited:      opts.RateLimiter != nil,
+		prioritize:   opts.PrioritizeBy,
 		workers:      make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
 		watchdog:     watchdog{wake: make(chan struct{}, 1)},
 		loggerKey:    loggerKey(),
@@ -125,8 +148,15 @@ func New[K comparable](name string, f Func[K], opts Options) *Controller[K] {
 		crashOnPanic: opts.CrashOnPanic,
 		synced:       make(chan struct{}),
 	}
-	c.queue = workqueue.New[K](workqueue.Options{Name: name, RateLimiter: keyed(opts.RateLimiter, c.random)})
+	c.counters.took.Bounds = bounds[:]
 	c.mu.waits = make(map[K]func())
+	if !isNil(opts.Witness) {
+		c.witness = opts.Witness
+	}
+	if !isNil(opts.TracerProvider) {
+		c.provider = opts.TracerProvider
+	}
+	c.chooseQueue(opts)
 	if name == "" {
 		c.misused(errors.New("the name is empty; name what it reconciles, such as reconcile.New(\"website\", …)"))
 	}
@@ -163,11 +193,7 @@ func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 func (c *Controller[K]) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := slices.Clone(c.mu.misuse)
-	if err := c.orderMisuseLocked(); err != nil {
-		all = append(all, fmt.Errorf("controller %q: %w", c.name, err))
-	}
-	return errors.Join(all...)
+	return errors.Join(c.mu.misuse...)
 }
 
 func (c *Controller[K]) misused(err error) {
@@ -343,44 +369,5 @@ func (c *Controller[K]) endWaits() {
 	c.mu.Unlock()
 	for _, stop := range waits {
 		stop()
-	}
-}
-
-// ReportTo has each reconcile reported to w, in place of the one before; nil: to
-// nobody. A manager has its controllers report to its informers' mutation detector;
-// without one: c.ReportTo(factory.MutationDetector()), if that is not nil. After Run
-// has begun it is remembered as misuse.
-func (c *Controller[K]) ReportTo(w Witness) {
-	c.mu.Lock()
-	began := c.mu.began != 0
-	if !began {
-		c.mu.witness = w
-	}
-	c.mu.Unlock()
-	if began {
-		c.misused(errors.New("report to a witness: the controller has begun to run; call ReportTo before"))
-	}
-}
-
-// TraceTo has each reconcile be a span of provider, and the context that Reconcile gets
-// carry it. An event that names a key begins a trace: its span has two children, the
-// time in the queue and the reconcile. When several events lead to one reconcile it
-// belongs to the trace of the first and links to the others, of which there are 16 at
-// most; flyball.events counts them. A run that no event asked for, after a time or with
-// backoff, begins a trace of its own. It, too, links to the run that asked for it. A nil
-// provider: no spans, and no cost. A manager does this with Options.TracerProvider. After
-// the controller has begun it is remembered as misuse.
-func (c *Controller[K]) TraceTo(provider trace.TracerProvider) {
-	c.mu.Lock()
-	began := c.mu.began != 0
-	if !began {
-		c.mu.traces = nil
-		if !isNil(provider) {
-			c.mu.traces = newTraces[K](c.name, provider)
-		}
-	}
-	c.mu.Unlock()
-	if began {
-		c.misused(errors.New("trace: the controller has begun to run; call TraceTo before"))
 	}
 }

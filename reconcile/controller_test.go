@@ -113,7 +113,7 @@ func TestController_WorkersStartWhenAllSourcesAreSynced_R2(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Logger: j.logger()})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger()})
 		c.Watch(fed.source())
 		c.Watch(late)
 		c.Watch(source.Optional[string](newSlow()))
@@ -142,7 +142,7 @@ func TestController_WorkersStartWhenAllSourcesAreSynced_R2(t *testing.T) {
 func TestController_SourceWatchedBeforeTheStartIsAwaited_R2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first, second := newSlow(), newSlow()
-		c := reconcile.New("test", nothing, reconcile.Options{})
+		c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 		c.Watch(first)
 		start(t, c)
 		c.Watch(second) // while the first is awaited
@@ -167,7 +167,7 @@ func TestController_SourceThatJoinsARunIsFollowed(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		stop := start(t, c)
 		fed := make(keys)
 		c.Watch(fed.source())
@@ -202,7 +202,7 @@ func TestController_SourceThatFailsEndsTheController(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newSlow()
 				s.run = tc.run
-				c := reconcile.New("test", nothing, reconcile.Options{})
+				c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 				c.Watch(s)
 				c.Watch(newSlow())
 				err := c.Run(t.Context())
@@ -220,23 +220,27 @@ func TestController_RemembersMisuse(t *testing.T) {
 		make func() *reconcile.Controller[string]
 		want string
 	}{
-		"nil function": {func() *reconcile.Controller[string] { return reconcile.New[string]("test", nil, reconcile.Options{}) }, "reconcile function is nil"},
-		"empty name":   {func() *reconcile.Controller[string] { return reconcile.New("", nothing, reconcile.Options{}) }, "name is empty"},
+		"nil function": {func() *reconcile.Controller[string] {
+			return reconcile.New[string]("test", nil, reconcile.KeyedOptions[string]{})
+		}, "reconcile function is nil"},
+		"empty name": {func() *reconcile.Controller[string] {
+			return reconcile.New("", nothing, reconcile.KeyedOptions[string]{})
+		}, "name is empty"},
 		"negative workers": {func() *reconcile.Controller[string] {
-			return reconcile.New("test", nothing, reconcile.Options{Workers: -1})
+			return reconcile.New("test", nothing, reconcile.KeyedOptions[string]{Workers: -1})
 		}, "Workers is -1"},
 		"nil source": {func() *reconcile.Controller[string] {
-			c := reconcile.New("test", nothing, reconcile.Options{})
+			c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 			c.Watch(nil)
 			return c
 		}, "source is nil"},
 		"nil pointer as source": {func() *reconcile.Controller[string] {
-			c := reconcile.New("test", nothing, reconcile.Options{})
+			c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 			c.Watch(none)
 			return c
 		}, "source is nil"},
 		"source with misuse": {func() *reconcile.Controller[string] {
-			c := reconcile.New("test", nothing, reconcile.Options{})
+			c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 			c.Watch(source.Channel[string](nil, source.ChannelOptions{}))
 			return c
 		}, "channel is nil"},
@@ -255,7 +259,7 @@ func TestController_RemembersMisuse(t *testing.T) {
 
 func TestController_RunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := reconcile.New("test", nothing, reconcile.Options{})
+		c := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{})
 		start(t, c)
 		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "make a new one") {
 			t.Errorf("the second Run returned %v, want an error with the fix", err)
@@ -274,7 +278,7 @@ func TestController_EndLetsReconcilesFinishAndTakesNoMore(t *testing.T) {
 			}
 			j.note(key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Workers: 1})
+		}, reconcile.KeyedOptions[string]{Workers: 1})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"
@@ -295,7 +299,7 @@ func TestController_EndsWhileSourcesAreNotSynced(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			t.Error("reconciled though a source was never synced")
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		c.Watch(newSlow())
 		stop := start(t, c)
@@ -314,7 +318,7 @@ func TestController_EndDropsWhatIsDelayed(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.After(time.Minute, "later"), nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"
@@ -336,7 +340,7 @@ func TestController_EndFitsIntoAPodsGracePeriod(t *testing.T) {
 		c := reconcile.New("test", func(ctx context.Context, _ string) (reconcile.Result, error) {
 			<-ctx.Done()
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"
@@ -356,7 +360,7 @@ func TestController_EndCutsOffAfterTheDrainTimeout(t *testing.T) {
 		c := reconcile.New("test", func(ctx context.Context, key string) (reconcile.Result, error) {
 			<-ctx.Done()
 			return reconcile.Result{}, context.Cause(ctx)
-		}, reconcile.Options{Logger: j.logger(), DrainTimeout: 5 * time.Second})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger(), DrainTimeout: 5 * time.Second})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"

@@ -21,7 +21,7 @@ func TestController_CrashOnPanicEndsTheProcess(t *testing.T) {
 		fed <- "a"
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			panic("boom as asked")
-		}, reconcile.Options{CrashOnPanic: true})
+		}, reconcile.KeyedOptions[string]{CrashOnPanic: true})
 		c.Watch(fed.source())
 		_ = c.Run(t.Context())
 		return

@@ -89,8 +89,13 @@
 //
 // # Tracing
 //
-// With TraceTo each reconcile is a span, from the event that asked for it on; its context
-// carries the span and its logger the traceID. Without, it costs nothing.
+// With a TracerProvider, of Options or of the manager, each reconcile is a span, and its
+// context and its logger carry it. An event that names a key begins a trace: its span has
+// two children, the time in the queue and the reconcile. When several events lead to one
+// reconcile it belongs to the trace of the first and links to the others, 16 at most;
+// flyball.events counts them. A run that no event asked for, after a time or with backoff,
+// begins a trace of its own, and links to the run that asked for it. Without a provider
+// this costs nothing.
 //
 // # Concurrency
 //

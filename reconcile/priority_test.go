@@ -67,7 +67,7 @@ func TestController_LiveKeysComeBeforeTheFirstList(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Workers: 1})
+		}, reconcile.KeyedOptions[string]{Workers: 1})
 		c.Watch(s)
 		start(t, c)
 		got := strings.Fields(j.notes())
@@ -92,7 +92,7 @@ func attempts[K comparable](t *testing.T, key K, cause source.Cause) (at []int) 
 		c := reconcile.New("test", func(context.Context, K) (reconcile.Result, error) {
 			at = append(at, int(time.Since(begun)/time.Second))
 			return reconcile.Result{}, errors.New("no")
-		}, reconcile.Options{RateLimiter: workqueue.Exponential{Base: time.Second}})
+		}, reconcile.KeyedOptions[K]{RateLimiter: workqueue.Exponential{Base: time.Second}})
 		c.Watch(s)
 		stop := start(t, c)
 		s.name(key, source.Cause{})
@@ -152,8 +152,7 @@ func TestController_PrioritizeByDecidesOnTheOrder(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Workers: 1, Logger: j.logger()})
-		c.PrioritizeBy(func(key string, cause source.Cause) int {
+		}, reconcile.KeyedOptions[string]{Workers: 1, Logger: j.logger(), PrioritizeBy: func(key string, cause source.Cause) int {
 			switch key {
 			case "urgent":
 				return 50
@@ -161,7 +160,7 @@ func TestController_PrioritizeByDecidesOnTheOrder(t *testing.T) {
 				panic("oh")
 			}
 			return reconcile.DefaultPriority(cause)
-		})
+		}})
 		c.Watch(s)
 		start(t, c)
 		if got := j.notes(); got != "urgent panics a b" {
@@ -190,7 +189,7 @@ func TestController_RetriesKeepTheirPriority(t *testing.T) {
 				return reconcile.Result{RequeueAfter: time.Hour, Priority: new(-101)}, nil
 			}
 			return reconcile.After(time.Hour, "later"), nil
-		}, reconcile.Options{RateLimiter: workqueue.Exponential{Base: time.Hour}})
+		}, reconcile.KeyedOptions[string]{RateLimiter: workqueue.Exponential{Base: time.Hour}})
 		c.Watch(s)
 		start(t, c)
 		got := map[string]int{}
@@ -222,13 +221,12 @@ func TestController_FairByLetsNoNamespaceWaitForAnother(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
 			j.note(key.String())
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Workers: 1, Logger: j.logger()})
-		c.FairBy(func(key reconcile.Key) string {
+		}, reconcile.Options{Workers: 1, Logger: j.logger(), FairBy: func(key reconcile.Key) string {
 			if key.Namespace == "bad" {
 				panic("oh")
 			}
 			return reconcile.ByNamespace(key)
-		})
+		}})
 		c.Watch(s)
 		start(t, c)
 		if got := j.notes(); !strings.HasPrefix(got, "flood/0 calm/a bad/a flood/1 ") || len(j.lines("names flows panicked")) == 0 {
@@ -246,7 +244,7 @@ func TestController_UrgentSourceBypassesADebouncedOne(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			at = append(at, time.Since(begun))
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(source.Debounce[string](noisy, time.Minute, 0))
 		c.Watch(urgent)
 		stop := start(t, c)
@@ -268,37 +266,25 @@ func TestController_UrgentSourceBypassesADebouncedOne(t *testing.T) {
 type withoutOrder struct{ reconcile.Queue[string] }
 
 func TestController_OrderMisuseIsRemembered(t *testing.T) {
-	plain := func() reconcile.Queue[string] {
-		return withoutOrder{workqueue.New[string](workqueue.Options{})}
-	}
+	plain := withoutOrder{workqueue.New(workqueue.Options[string]{})}
 	flow := func(string) string { return "" }
 	priority := func(string, source.Cause) int { return 0 }
-	for want, use := range map[string]func(c *reconcile.Controller[string]){
-		"prioritize: the function is nil": func(c *reconcile.Controller[string]) { c.PrioritizeBy(nil) },
-		"fair: the function is nil":       func(c *reconcile.Controller[string]) { c.FairBy(nil) },
-		"need a queue that knows":         func(c *reconcile.Controller[string]) { c.FairBy(flow); c.UseQueue(plain()) },
-		"need a queue that":               func(c *reconcile.Controller[string]) { c.UseQueue(plain()); c.PrioritizeBy(priority) },
-		"call PrioritizeBy before": func(c *reconcile.Controller[string]) {
-			runShortly(t, c)
-			c.PrioritizeBy(priority)
-		},
-		"call FairBy before": func(c *reconcile.Controller[string]) {
-			runShortly(t, c)
-			c.FairBy(flow)
-		},
+	var none *workqueue.Queue[string]
+	for want, opts := range map[string]reconcile.KeyedOptions[string]{
+		"Options.Queue is a nil pointer":   {Queue: none},
+		"Options.FairBy is for":            {Queue: plain, FairBy: flow},
+		"Options.PrioritizeBy needs":       {Queue: plain, PrioritizeBy: priority},
+		"Options.RateLimiter is for":       {Queue: plain, RateLimiter: workqueue.Exponential{}},
+		"have Options.Queue order the flo": {Queue: workqueue.New(workqueue.Options[string]{}), PrioritizeBy: priority, FairBy: flow},
 	} {
-		c := reconcile.New("test", nothing, reconcile.Options{})
-		use(c)
+		c := reconcile.New("test", nothing, opts)
 		if err := c.Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Err is %v, want %q in it", err, want)
 		}
 	}
-}
-
-func runShortly(t *testing.T, c *reconcile.Controller[string]) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = c.Run(ctx)
+	if err := reconcile.New("test", nothing, reconcile.KeyedOptions[string]{FairBy: flow, PrioritizeBy: priority}).Err(); err != nil {
+		t.Errorf("Err is %v for the controller's own queue, want nil", err)
+	}
 }
 
 func TestController_QueueWithoutPrioritiesStillRuns(t *testing.T) {
@@ -314,8 +300,7 @@ func TestController_QueueWithoutPrioritiesStillRuns(t *testing.T) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{Retry: true, Priority: new(5)}, nil
-		}, reconcile.Options{Workers: 1})
-		c.UseQueue(withoutOrder{workqueue.New[string](workqueue.Options{})})
+		}, reconcile.KeyedOptions[string]{Workers: 1, Queue: withoutOrder{workqueue.New(workqueue.Options[string]{})}})
 		c.Watch(s)
 		start(t, c)
 		time.Sleep(time.Minute)

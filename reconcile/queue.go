@@ -39,34 +39,35 @@ type Queue[K comparable] interface {
 
 var _ Queue[string] = (*workqueue.Queue[string])(nil)
 
-// UseQueue has the controller take its keys from q in place of a queue of its own.
-// It belongs before Watch and Run. The controller shuts q down at its end, and
-// nobody else may. A nil q, a call after Run has begun, and Options.RateLimiter,
-// which q does not heed, are remembered: Err and Run return them.
-func (c *Controller[K]) UseQueue(q Queue[K]) {
-	switch {
-	case isNil(q):
-		c.misused(errors.New("use queue: the queue is nil; give one, such as clientgo.NewQueue of package workqueue/clientgo makes"))
-	case c.limited:
-		c.misused(errors.New("use queue: Options.RateLimiter is for the controller's own queue; leave it out, and set the other queue's"))
-	case !c.takeQueue(q):
-		c.misused(errors.New("use queue: the controller has begun to run with its own; use it before Run"))
+// chooseQueue makes the controller's queue, or takes the one of opts.
+func (c *Controller[K]) chooseQueue(opts KeyedOptions[K]) {
+	own := workqueue.Options[K]{Name: c.name, RateLimiter: keyed(opts.RateLimiter, c.random)}
+	if opts.FairBy != nil {
+		own.FairBy = func(key K) (flow string) {
+			defer c.caught("the function that names flows panicked; the key is of none", key)
+			return opts.FairBy(key)
+		}
 	}
-}
-
-func (c *Controller[K]) takeQueue(q Queue[K]) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.began == 0 {
-		c.queue = q
+	if opts.Queue == nil || isNil(opts.Queue) {
+		queue := workqueue.New(own)
+		c.queue, c.ordered = queue, queue
+	} else {
+		c.queue = opts.Queue
+		c.ordered, _ = opts.Queue.(PriorityQueue[K])
 	}
-	return c.mu.began == 0
-}
-
-// queueStats are asked for before and during the run.
-func (c *Controller[K]) queueStats() workqueue.Stats {
-	c.mu.Lock()
-	q := c.queue
-	c.mu.Unlock()
-	return q.Stats()
+	if opts.Queue == nil {
+		return
+	}
+	if isNil(opts.Queue) {
+		c.misused(errors.New("Options.Queue is a nil pointer; give a queue, such as clientgo.NewQueue of package workqueue/clientgo makes, or leave it out"))
+	}
+	if opts.RateLimiter != nil {
+		c.misused(errors.New("Options.RateLimiter is for the controller's own queue; leave it out, and set the rate limiter of Options.Queue"))
+	}
+	if opts.FairBy != nil {
+		c.misused(errors.New("Options.FairBy is for the controller's own queue; leave it out, and have Options.Queue order the flows, as workqueue.Options.FairBy does"))
+	}
+	if opts.PrioritizeBy != nil && c.ordered == nil {
+		c.misused(errors.New("Options.PrioritizeBy needs a queue that knows priorities; leave it out, or leave Options.Queue out"))
+	}
 }

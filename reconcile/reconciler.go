@@ -41,7 +41,7 @@ type Key = informer.Key
 // each object counts.)
 //
 // Keys that sources name for their first list, or for a resync, are run behind those
-// that live events name, but not for ever behind them; see PrioritizeBy.
+// that live events name, but not for ever behind them; see Options.PrioritizeBy.
 type Func[K comparable] func(ctx context.Context, key K) (Result, error)
 
 // Result of a reconcile that met no error. The zero Result is: done, wait for the
@@ -56,7 +56,7 @@ type Result struct {
 	// Reason is shown to people: in logs at V(1).
 	Reason string
 	// Priority of the next run, if RequeueAfter or Retry asks for one. Nil: that of
-	// this one. See PrioritizeBy.
+	// this one. See Options.PrioritizeBy.
 	Priority *int
 }
 

@@ -36,7 +36,7 @@ func TestController_RepeatedFailuresAreCountedAtAFallingRate_R11(t *testing.T) {
 				panic(fmt.Sprintf("boom %d", attempts))
 			}
 			return reconcile.Result{}, fmt.Errorf("no %d", attempts)
-		}, reconcile.Options{Workers: 1, Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Second, Max: 10 * time.Second}})
+		}, reconcile.KeyedOptions[string]{Workers: 1, Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Second, Max: 10 * time.Second}})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		for i := range 200 {

@@ -19,7 +19,7 @@ import (
 type contextKey struct{}
 
 // once runs f as the only reconcile of a controller, in a bubble.
-func once(t *testing.T, opts reconcile.Options, f func(ctx context.Context) error) {
+func once(t *testing.T, opts reconcile.KeyedOptions[string], f func(ctx context.Context) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		fed := make(keys, 1)
@@ -38,7 +38,7 @@ func once(t *testing.T, opts reconcile.Options, f func(ctx context.Context) erro
 
 func TestRun_ContextHasTheLogger(t *testing.T) {
 	var j journal
-	once(t, reconcile.Options{Logger: j.logger()}, func(ctx context.Context) error {
+	once(t, reconcile.KeyedOptions[string]{Logger: j.logger()}, func(ctx context.Context) error {
 		child, cancel := context.WithTimeout(context.WithValue(ctx, contextKey{}, "x"), time.Hour)
 		defer cancel()
 		var asking sync.WaitGroup
@@ -61,7 +61,7 @@ func TestRun_ContextHasTheLogger(t *testing.T) {
 }
 
 func TestRun_ContextTellsItsDeadline_R5(t *testing.T) {
-	once(t, reconcile.Options{}, func(ctx context.Context) error {
+	once(t, reconcile.KeyedOptions[string]{}, func(ctx context.Context) error {
 		if at, ok := ctx.Deadline(); !ok || time.Until(at) != 10*time.Minute {
 			t.Errorf("the deadline is in %s, %t, want in 10m, true", time.Until(at), ok)
 		}
@@ -79,7 +79,7 @@ func TestRun_ContextTellsItsDeadline_R5(t *testing.T) {
 		}
 		return nil
 	})
-	once(t, reconcile.Options{HardDeadline: -1}, func(ctx context.Context) error {
+	once(t, reconcile.KeyedOptions[string]{HardDeadline: -1}, func(ctx context.Context) error {
 		if at, ok := ctx.Deadline(); ok {
 			t.Errorf("the deadline is %s, want none", at)
 		}
@@ -106,7 +106,7 @@ func TestController_EachReconcileHasItsOwnDeadlines_R5(t *testing.T) {
 					defer mu.Unlock()
 					took = append(took, time.Since(began))
 					return reconcile.Result{}, reconcile.Terminal(ctx.Err())
-				}, reconcile.Options{Workers: n, Logger: j.logger(), HardDeadline: 4 * time.Minute})
+				}, reconcile.KeyedOptions[string]{Workers: n, Logger: j.logger(), HardDeadline: 4 * time.Minute})
 				c.Watch(fed.source())
 				start(t, c)
 				for i := range n {

@@ -32,7 +32,7 @@ type Snapshot struct {
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
 	// ReconcileTime is how long the reconciles took that have ended.
-	ReconcileTime Histogram
+	ReconcileTime workqueue.Histogram
 	// Moves counts the signs that the workers move: reconciles that have begun or
 	// ended, and requests that a reconcile has sent through the manager's
 	// configuration or had answered.
@@ -59,10 +59,10 @@ func (c *Controller[K]) Snapshot() Snapshot {
 		Name:          c.name,
 		Workers:       len(c.workers),
 		HardDeadline:  c.hard,
-		Queue:         c.queueStats(),
+		Queue:         c.queue.Stats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
 		Overdue:       c.counters.overdue.Load(),
-		ReconcileTime: c.counters.histogram(),
+		ReconcileTime: c.counters.took.Histogram(),
 		Running:       c.running(),
 		Moves:         c.counters.moves.Load(),
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/flyball-dev/flyball/internal/instruments"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
@@ -70,9 +71,16 @@ func (c *Controller[K]) take(p part) (first, again bool) {
 
 // prepare takes over what the first context brings.
 func (c *Controller[K]) prepare(ctx context.Context) {
-	c.mu.Lock()
-	c.witness, c.traces = c.mu.witness, c.mu.traces
-	c.mu.Unlock()
+	given := instruments.Of(ctx)
+	if c.witness == nil {
+		c.witness = given.Witness
+	}
+	if c.provider == nil {
+		c.provider = given.TracerProvider
+	}
+	if c.provider != nil {
+		c.traces = newTraces[K](c.name, c.provider)
+	}
 	log := c.log
 	if log.IsZero() {
 		log = logr.FromContextOrDiscard(ctx)
@@ -80,5 +88,4 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	c.log = textlog.Unthrottled(log).WithValues("controller", c.name)
 	c.own = textlog.Throttled(c.log)
 	c.sim = simhook.Of(ctx)
-	c.prepareOrder()
 }

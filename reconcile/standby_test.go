@@ -36,7 +36,7 @@ func newStanding(f reconcile.Func[string]) *standing {
 		s.mu.ran = append(s.mu.ran, key)
 		s.mu.Unlock()
 		return f(ctx, key)
-	}, reconcile.Options{Workers: 1})
+	}, reconcile.KeyedOptions[string]{Workers: 1})
 	s.Watch(source.Channel(s.keys, source.ChannelOptions{}))
 	return s
 }

@@ -26,8 +26,7 @@ func tracing(t *testing.T, f reconcile.Func[string], test func(t *testing.T, spa
 	synctest.Test(t, func(t *testing.T) {
 		var spans spantest.Recorder
 		var log journal
-		c := reconcile.New("website", f, reconcile.Options{Workers: 1, Logger: log.logger()})
-		c.TraceTo(&spans)
+		c := reconcile.New("website", f, reconcile.KeyedOptions[string]{Workers: 1, Logger: log.logger(), TracerProvider: &spans})
 		keys := make(chan string)
 		c.Watch(source.Channel(keys, source.ChannelOptions{Name: "hooks"}))
 		start(t, c)
@@ -160,8 +159,7 @@ func TestTrace_RunsDoNotBelongToTheProgramsSpan(t *testing.T) {
 				return reconcile.After(time.Second, ""), nil
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
-		c.TraceTo(&spans)
+		}, reconcile.KeyedOptions[string]{TracerProvider: &spans})
 		keys := make(chan string, 1)
 		keys <- "a"
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
@@ -179,7 +177,7 @@ func TestTrace_RunsDoNotBelongToTheProgramsSpan(t *testing.T) {
 	})
 }
 
-func TestTrace_MisuseAndNil(t *testing.T) {
+func TestTrace_NilProviderIsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ran int
 		f := func(ctx context.Context, key string) (reconcile.Result, error) {
@@ -189,9 +187,7 @@ func TestTrace_MisuseAndNil(t *testing.T) {
 			}
 			return reconcile.Result{}, nil
 		}
-		c := reconcile.New("website", f, reconcile.Options{})
-		c.TraceTo(&spantest.Recorder{})
-		c.TraceTo((*spantest.Recorder)(nil))
+		c := reconcile.New("website", f, reconcile.KeyedOptions[string]{TracerProvider: (*spantest.Recorder)(nil)})
 		keys := make(chan string, 1)
 		keys <- "a"
 		c.Watch(source.Channel(keys, source.ChannelOptions{}))
@@ -199,10 +195,6 @@ func TestTrace_MisuseAndNil(t *testing.T) {
 		synctest.Wait()
 		if ran != 1 {
 			t.Errorf("reconcile ran %d times for one key, want once", ran)
-		}
-		c.TraceTo(&spantest.Recorder{})
-		if err := c.Err(); err == nil || !strings.Contains(err.Error(), "call TraceTo before") {
-			t.Errorf("Err is %v, want the misuse", err)
 		}
 	})
 }
@@ -217,8 +209,7 @@ func TestTrace_CostsNothingWithoutAProvider(t *testing.T) {
 	c := reconcile.New("website", func(context.Context, string) (reconcile.Result, error) {
 		done.Done()
 		return reconcile.Result{}, nil
-	}, reconcile.Options{Logger: logr.Discard()})
-	c.TraceTo(nil)
+	}, reconcile.KeyedOptions[string]{Logger: logr.Discard()})
 	fed := make(chan string, keys)
 	c.Watch(source.Channel(fed, source.ChannelOptions{}))
 	var running sync.WaitGroup

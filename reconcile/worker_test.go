@@ -54,7 +54,7 @@ func TestController_PanicIsAnErrorOfItsReconcile_R3(t *testing.T) {
 						return reconcile.Result{}, tc.fail()
 					}
 					return reconcile.Result{}, nil
-				}, reconcile.Options{Workers: 1, Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Second}})
+				}, reconcile.KeyedOptions[string]{Workers: 1, Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Second}})
 				c.Watch(fed.source())
 				stop := start(t, c)
 				fed <- "bad"
@@ -96,7 +96,7 @@ func TestController_SoftDeadlineReportsOnceWithTheStack_R5(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			waitForTheWorld(release)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Logger: j.logger(), SoftDeadline: time.Minute})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger(), SoftDeadline: time.Minute})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -129,7 +129,7 @@ func TestController_SoftDeadlineIsSilentWhenItHolds_R5(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			time.Sleep(59 * time.Second)
 			return reconcile.After(time.Second, "again"), nil
-		}, reconcile.Options{Logger: j.logger()})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger()})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -152,7 +152,7 @@ func TestController_HardDeadlineCancels_R5(t *testing.T) {
 			}
 			causes <- context.Cause(ctx)
 			return reconcile.Result{}, ctx.Err()
-		}, reconcile.Options{Logger: j.logger(), HardDeadline: 2 * time.Minute, RateLimiter: workqueue.Exponential{Base: 24 * time.Hour, Max: 24 * time.Hour}})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger(), HardDeadline: 2 * time.Minute, RateLimiter: workqueue.Exponential{Base: 24 * time.Hour, Max: 24 * time.Hour}})
 		c.Watch(fed.source())
 		start(t, c)
 		began := time.Now()
@@ -201,7 +201,7 @@ func TestController_ConflictIsQuietAndRunsWhenTheCacheHasPassed_R6(t *testing.T)
 				return reconcile.Result{}, stale
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.Options{Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Minute}})
+		}, reconcile.KeyedOptions[string]{Logger: j.logger(), RateLimiter: workqueue.Exponential{Base: time.Minute}})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -251,7 +251,7 @@ func TestController_ConflictRunsWhenTheBackoffEnds_R6(t *testing.T) {
 						return reconcile.Result{}, err
 					}
 					return reconcile.Result{}, nil
-				}, reconcile.Options{RateLimiter: workqueue.Exponential{Base: time.Minute}})
+				}, reconcile.KeyedOptions[string]{RateLimiter: workqueue.Exponential{Base: time.Minute}})
 				c.Watch(fed.source())
 				start(t, c)
 				fed <- "a"
@@ -287,7 +287,7 @@ func TestController_ConflictsWithoutEndSlowDown_R6(t *testing.T) {
 				return reconcile.Result{}, nil
 			}
 			return reconcile.Result{}, alwaysPassed{errors.New("the object has been modified")}
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -308,7 +308,7 @@ func TestController_EndStopsWaitingForTheCache_R6(t *testing.T) {
 		fed, stale := make(keys, 1), newConflict()
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			return reconcile.Result{}, stale
-		}, reconcile.Options{RateLimiter: never{}})
+		}, reconcile.KeyedOptions[string]{RateLimiter: never{}})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"
@@ -326,7 +326,7 @@ func TestController_EventDoesNotWaitForTheBackoff(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			runs.Add(1)
 			return reconcile.Result{}, errors.New("not yet")
-		}, reconcile.Options{RateLimiter: workqueue.Exponential{Base: time.Hour, Max: time.Hour}})
+		}, reconcile.KeyedOptions[string]{RateLimiter: workqueue.Exponential{Base: time.Hour, Max: time.Hour}})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -352,7 +352,7 @@ func TestController_EachRunDecidesAnew(t *testing.T) {
 				return reconcile.After(time.Minute, "look again"), nil
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -374,7 +374,7 @@ func TestController_KeyAddedWhileHeldRunsAgain(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -403,7 +403,7 @@ func TestController_BackoffGrowsAndAfterResetsIt(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			at = append(at, time.Since(began))
 			return answers[len(at)-1]()
-		}, reconcile.Options{RateLimiter: workqueue.Exponential{Base: time.Second}})
+		}, reconcile.KeyedOptions[string]{RateLimiter: workqueue.Exponential{Base: time.Second}})
 		c.Watch(fed.source())
 		stop := start(t, c)
 		fed <- "a"
@@ -428,7 +428,7 @@ func TestController_RateLimiterThatPanicsCostsOnlyItsWait(t *testing.T) {
 		c := reconcile.New("test", func(_ context.Context, key string) (reconcile.Result, error) {
 			j.note(key)
 			return reconcile.Retry("again"), nil
-		}, reconcile.Options{Workers: 1, RateLimiter: brokenLimiter{}, Logger: j.logger()})
+		}, reconcile.KeyedOptions[string]{Workers: 1, RateLimiter: brokenLimiter{}, Logger: j.logger()})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -454,7 +454,7 @@ func TestController_SnapshotCountsAndTimes(t *testing.T) {
 		c := reconcile.New("test", func(context.Context, string) (reconcile.Result, error) {
 			time.Sleep(3 * time.Second)
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		c.Watch(fed.source())
 		start(t, c)
 		fed <- "a"
@@ -464,13 +464,13 @@ func TestController_SnapshotCountsAndTimes(t *testing.T) {
 		if s.Outcomes[reconcile.OutcomeDone] != 1 || h.Count != 1 || h.Sum != 3*time.Second {
 			t.Errorf("done %d, count %d, sum %s, want 1, 1, 3s", s.Outcomes[reconcile.OutcomeDone], h.Count, h.Sum)
 		}
-		for i, bound := range h.Bounds {
+		for bound, n := range h.Buckets() {
 			want := uint64(0)
-			if bound >= 3 {
+			if bound >= 3*time.Second {
 				want = 1
 			}
-			if h.Counts[i] != want {
-				t.Errorf("%d reconciles of up to %vs, want %d", h.Counts[i], bound, want)
+			if n != want {
+				t.Errorf("%d reconciles of up to %v, want %d", n, bound, want)
 			}
 		}
 		if len(s.Sources) != 1 || s.Sources[0].Source != "channel test" || s.Sources[0].Keys != 1 {

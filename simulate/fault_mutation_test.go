@@ -120,8 +120,7 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 				c := reconcile.New(name, func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
 					f(key)
 					return reconcile.Result{}, nil
-				}, reconcile.Options{Workers: 1})
-				c.ReportTo(w.factory.MutationDetector())
+				}, reconcile.Options{Workers: 1, Witness: w.factory.MutationDetector()})
 				c.Watch(source.Kind(i, source.Self))
 				w.group.Go(func() {
 					if err := c.Run(w.ctx); err != nil {
@@ -243,8 +242,7 @@ func TestInformer_DetectorRaisesNoFalseAlarm_B4(t *testing.T) {
 				overlaid.Add(1)
 			}
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
-		c.ReportTo(w.factory.MutationDetector())
+		}, reconcile.Options{Witness: w.factory.MutationDetector()})
 		c.Watch(source.Kind(i, source.Self))
 		w.group.Go(func() {
 			if err := c.Run(w.ctx); err != nil {

@@ -165,7 +165,7 @@ func (e *election) replica(name string, change ...func(r *replica, opts *manager
 		return reconcile.Result{}, nil
 	}, reconcile.Options{})
 	sees.Watch(source.Kind(maps, source.Self))
-	ticks := reconcile.New("ticks", r.tick, reconcile.Options{Workers: 1})
+	ticks := reconcile.New("ticks", r.tick, reconcile.KeyedOptions[string]{Workers: 1})
 	ticks.Watch(source.Ticker(100*time.Millisecond, func() iter.Seq[string] { return slices.Values([]string{"tick"}) }, source.TickerOptions{}))
 	for _, c := range []manager.Runnable{sees, ticks} {
 		if err := r.Add(c); err != nil {
@@ -518,7 +518,7 @@ func TestManager_ControllerAddedToAStandbyIsWarmToo(t *testing.T) {
 		late := reconcile.New("late", func(_ context.Context, key string) (reconcile.Result, error) {
 			ran <- key
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		keys := make(chan string, 1)
 		keys <- "a"
 		late.Watch(source.Channel(keys, source.ChannelOptions{}))
@@ -535,7 +535,7 @@ func TestManager_ControllerAddedToAStandbyIsWarmToo(t *testing.T) {
 		again := reconcile.New("again", func(_ context.Context, key string) (reconcile.Result, error) {
 			ran <- key
 			return reconcile.Result{}, nil
-		}, reconcile.Options{})
+		}, reconcile.KeyedOptions[string]{})
 		keys = make(chan string, 1)
 		keys <- "b"
 		again.Watch(source.Channel(keys, source.ChannelOptions{}))

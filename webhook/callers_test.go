@@ -146,6 +146,6 @@ var _ = Describe("A webhook server with Options.ClientCAs", func() {
 				return "it was answered"
 			}
 			return err.Error()
-		}).WithTimeout(time.Minute).Should(ContainSubstring(`made for "the-api-server", which is none of webhook.Options.ClientNames`))
+		}).WithTimeout(time.Minute).Should(ContainSubstring(`is for "the-api-server", which is not among webhook.Options.ClientNames`))
 	})
 })

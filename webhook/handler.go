@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/internal/histogram"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -41,7 +42,7 @@ type served struct {
 	inFlight atomic.Int64
 	ended    [outcomes]atomic.Int64
 	panics   atomic.Int64
-	took     latencies
+	took     histogram.Recorder
 
 	mu struct {
 		sync.Mutex
@@ -81,7 +82,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patienceOf(r))
 	defer cancel()
 	answer, end, err := s.respond(ctx, w, r, h)
-	h.took.add(time.Since(begun))
+	h.took.Observe(time.Since(begun))
 	h.ended[end].Add(1)
 	s.report(h, err)
 

@@ -200,6 +200,7 @@ func (s *Server) register(path string, purpose Purpose, kind schema.GroupVersion
 		return
 	}
 	h := &served{path: path, purpose: purpose, kind: kind, answer: answer}
+	h.took.Bounds = latencyBounds[:]
 	h.mu.codes = map[int]int64{http.StatusOK: 0, http.StatusInternalServerError: 0} // exposed before they occur
 	s.mu.hooks = append(s.mu.hooks, h)
 }

@@ -5,10 +5,11 @@ package webhook
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/internal/histogram"
 )
 
 // Purpose of a webhook.
@@ -54,18 +55,8 @@ type WebhookSnapshot struct {
 	// Codes counts finished requests by HTTP status: 200 for each verdict and each
 	// conversion, whatever it says.
 	Codes map[int]int64
-	// Latency of finished requests.
-	Latency Latency
-}
-
-// Latency is a histogram of answer times.
-type Latency struct {
-	// Count of answers, and the Sum of their durations.
-	Count uint64
-	Sum   time.Duration
-	// Within counts the answers that took no longer than each of Bounds.
-	Bounds []time.Duration
-	Within []uint64
+	// Latency of finished requests: Count, Sum and Buckets.
+	Latency histogram.Histogram
 }
 
 // Snapshot returns the current state of the server.
@@ -94,40 +85,14 @@ func (s *Server) Snapshot() Snapshot {
 			Failed:   h.ended[failed].Load(),
 			Panics:   h.panics.Load(),
 			Codes:    h.codes(),
-			Latency:  h.took.snapshot(),
+			Latency:  h.took.Histogram(),
 		})
 	}
 	return out
-}
-
-// latencies counts answers by duration.
-type latencies struct {
-	within [len(latencyBounds) + 1]atomic.Uint64 // the last: longer than all bounds
-	sum    atomic.Int64
 }
 
 // latencyBounds are the relevant buckets that webhook dashboards expect.
 var latencyBounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,
-}
-
-func (l *latencies) add(took time.Duration) {
-	at := 0
-	for at < len(latencyBounds) && took > latencyBounds[at] {
-		at++
-	}
-	l.within[at].Add(1)
-	l.sum.Add(int64(took))
-}
-
-func (l *latencies) snapshot() Latency {
-	out := Latency{Sum: time.Duration(l.sum.Load()), Bounds: slices.Clone(latencyBounds[:])}
-	for at := range l.within {
-		out.Count += l.within[at].Load()
-		if at < len(latencyBounds) {
-			out.Within = append(out.Within, out.Count)
-		}
-	}
-	return out
 }

@@ -24,7 +24,7 @@
 // # Order
 //
 // Ready keys are handed out in the order in which they became ready. Keys may have a priority ([Queue.AddWith]) and a flow
-// ([Queue.FairBy]). Then higher priorities go first, and the flows of a priority take turns; a priority that has been passed
+// ([Options.FairBy]). Then higher priorities go first, and the flows of a priority take turns; a priority that has been passed
 // over eight times goes before higher ones, once. Adding a ready or delayed key with a higher priority raises it to that
 // priority, at the end of its flow's line; a lower priority changes nothing. A held key that is added returns with the
 // priority of that Add, and with the priority that it was handed out with after AddAfter and AddRateLimited. A turn is one

@@ -5,20 +5,9 @@ package workqueue
 
 import "math"
 
-// FairBy makes the flows of keys take turns: within a priority, each flow with ready keys has its turn before any has its
-// next, so a flood of keys in one flow does not block another. flow returns the flow of a key, such as its namespace, tenant
-// or cluster, always the same for one key; "" is a flow too. Callers that add keys call it outside the queue's lock. It must
-// not block and should not allocate. Keys that the queue already knows stay without a flow, so call FairBy before the first
-// Add. Up to 65,535 flows are distinguished at a time; keys of further ones count as those of "". A nil flow does nothing.
-func (q *Queue[K]) FairBy(flow func(key K) string) {
-	if flow != nil {
-		q.flow.Store(&flow)
-	}
-}
-
 func (q *Queue[K]) flowOf(key K) string {
-	if flow := q.flow.Load(); flow != nil {
-		return (*flow)(key)
+	if q.flow != nil {
+		return q.flow(key)
 	}
 	return ""
 }

@@ -39,14 +39,14 @@ func TestQueue_WorkersMoveDueKeys_W11(t *testing.T) {
 		for _, observed := range []bool{false, true} {
 			name := form
 			var counter addedCounter
-			opts := Options{}
+			opts := Options[int]{}
 			if observed {
 				name += " with an Observer"
 				opts.Observer = &counter
 			}
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					q := New[int](opts)
+					q := New(opts)
 					for key := range 3 {
 						q.AddAfter(key, time.Duration(key+1)*time.Second)
 					}
@@ -75,7 +75,7 @@ func TestQueue_WorkersMoveDueKeys_W11(t *testing.T) {
 func TestQueue_ObserverSeesDueHeldKey_W11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var counter addedCounter
-		q := New[int](Options{Observer: &counter})
+		q := New(Options[int]{Observer: &counter})
 		q.Add(1)
 		key, _ := q.Get()
 		q.AddAfter(key, time.Second)

@@ -80,7 +80,7 @@ func TestKeys_EndsOnlyItsOwnHold_W2(t *testing.T) {
 
 func TestQueue_KeyUnequalToItselfDoesNoHarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[float64](workqueue.Options{})
+		q := workqueue.New(workqueue.Options[float64]{})
 		nan := math.NaN()
 		q.Add(nan)
 		q.Add(1)
@@ -108,7 +108,7 @@ func TestQueue_KeyUnequalToItselfDoesNoHarm(t *testing.T) {
 }
 
 func TestQueue_UncomparableKeyLeavesTheQueueUsable(t *testing.T) {
-	q := workqueue.New[any](workqueue.Options{})
+	q := workqueue.New(workqueue.Options[any]{})
 	q.Add("a")
 	for name, call := range map[string]func(key any){
 		"Add": q.Add, "Done": q.Done, "Forget": q.Forget, "AddRateLimited": q.AddRateLimited,
@@ -156,7 +156,7 @@ func TestQueue_StrayDoneIsIgnored(t *testing.T) {
 // been seen at its last version, and never by two workers at once.
 func TestQueue_NothingIsLostUnderLoad_W4(t *testing.T) {
 	const keys, producers, workers, rounds = 64, 8, 8, 3000
-	q := workqueue.New[int](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Microsecond, Max: time.Millisecond}})
+	q := workqueue.New(workqueue.Options[int]{RateLimiter: workqueue.Exponential{Base: time.Microsecond, Max: time.Millisecond}})
 	var version, seen [keys]atomic.Int64
 	var held [keys]atomic.Int32
 	var twice atomic.Int32

@@ -138,7 +138,7 @@ func TestLongest_WaitsForTheMostPatient_W7(t *testing.T) {
 func TestQueue_LimiterIsCalledOutsideTheLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &nosy{}
-		l.queue = workqueue.New[string](workqueue.Options{RateLimiter: l})
+		l.queue = workqueue.New(workqueue.Options[string]{RateLimiter: l})
 		l.queue.AddRateLimited("a")
 		wantGet(t, l.queue, "a", "the only key")
 		if l.seen != 1 || !l.at.Equal(time.Now()) {

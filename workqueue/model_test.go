@@ -130,12 +130,12 @@ func (m *model) promote(now int64) {
 // check compares s with the model, and its lists, index, heap and slab with each other.
 func (m *model) check(t *testing.T, s *state[int], hash func(int) uint32) {
 	t.Helper()
-	var answered Histogram
+	var answered times
 	for _, took := range m.answered {
 		answered.observe(took)
 	}
 	if s.answered != answered {
-		t.Fatalf("answered %d in %v, want %d in %v: each Add that a hold has followed", s.answered.Count, s.answered.Sum, answered.Count, answered.Sum)
+		t.Fatalf("answered %+v, want %+v: each Add that a hold has followed", s.answered, answered)
 	}
 	var ready []int
 	s.inOrder(func(n number) { ready = append(ready, s.at(n).key) })
@@ -422,15 +422,16 @@ func TestHistogram_BucketIsTheFirstBoundNotBelow(t *testing.T) {
 			t.Errorf("bucket(%d) = %d, want %d", ns, got, want)
 		}
 	}
-	var h Histogram
+	var h times
 	for _, ns := range []int64{5, 50, 5e12} {
 		h.observe(ns)
 	}
 	var below []uint64
-	for _, n := range h.Buckets() {
+	shown := h.histogram()
+	for _, n := range shown.Buckets() {
 		below = append(below, n)
 	}
-	if h.Count != 3 || below[0] != 1 || below[1] != 2 || below[finite-1] != 2 {
-		t.Errorf("Count %d, Buckets %v: want 3, and 1, 2, ..., 2 with one observation beyond all bounds", h.Count, below)
+	if shown.Count != 3 || below[0] != 1 || below[1] != 2 || below[finite-1] != 2 {
+		t.Errorf("Count %d, Buckets %v: want 3, and 1, 2, ..., 2 with one observation beyond all bounds", shown.Count, below)
 	}
 }

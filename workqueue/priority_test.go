@@ -76,10 +76,12 @@ func TestQueue_FloodOfUrgentKeysLetsOthersThrough_W8(t *testing.T) {
 	}
 }
 
+func newFairQueue() *workqueue.Queue[string] {
+	return workqueue.New(workqueue.Options[string]{Name: "test", FairBy: namespaceOf})
+}
+
 func TestQueue_NoFlowWaitsForAFlood_W8(t *testing.T) {
-	q := newQueue()
-	q.FairBy(namespaceOf)
-	q.FairBy(nil)
+	q := newFairQueue()
 	for i := range 1000 {
 		q.Add("flood/" + strconv.Itoa(i))
 	}
@@ -146,7 +148,7 @@ func TestQueue_KeyAddedWhileHeldComesBackWithItsPriority(t *testing.T) {
 func TestQueue_AddWithWaits_W6(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		q := workqueue.New[string](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Minute}})
+		q := workqueue.New(workqueue.Options[string]{RateLimiter: workqueue.Exponential{Base: time.Minute}})
 		q.AddWith("after", workqueue.AddOptions{After: time.Second, Priority: 1})
 		q.AddWith("limited", workqueue.AddOptions{RateLimited: true})
 		q.AddWith("sooner", workqueue.AddOptions{RateLimited: true, After: 2 * time.Second})
@@ -174,8 +176,7 @@ func TestQueue_AddWithWaits_W6(t *testing.T) {
 
 func TestSnapshot_ShowsPriorityFlowAndOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
-		q.FairBy(namespaceOf)
+		q := newFairQueue()
 		q.AddWith("a/1", workqueue.AddOptions{Priority: -100})
 		for i := range 12 {
 			q.Add("b/" + strconv.Itoa(i))
@@ -204,8 +205,7 @@ func TestSnapshot_ShowsPriorityFlowAndOrder(t *testing.T) {
 // Producers of all priorities and flows run against workers: nothing is lost, and the queue runs empty.
 func TestQueue_PrioritiesAndFlowsUnderLoad_W4(t *testing.T) {
 	const producers, rounds = 4, 2000
-	q := newQueue()
-	q.FairBy(namespaceOf)
+	q := newFairQueue()
 	var producing, working sync.WaitGroup
 	for p := range producers {
 		producing.Go(func() {

@@ -19,10 +19,17 @@ const (
 )
 
 // Options of a queue. The zero value is suitable for production.
-type Options struct {
+type Options[K comparable] struct {
 	Name        string      // for metrics
 	RateLimiter RateLimiter // of AddRateLimited; nil: Exponential, 5 ms to 1000 s
 	Observer    Observer    // called for each change; nil: none. Stats does not need it.
+
+	// FairBy makes the flows of keys take turns: within a priority, each flow with ready keys has its turn before any has its
+	// next, so a flood of keys in one flow does not block another. It returns the flow of a key, such as its namespace, tenant
+	// or cluster, always the same for one key; "" is a flow too. Callers that add keys call it outside the queue's lock. It
+	// must not block and should not allocate. Up to 65,535 flows are distinguished at a time; keys of further ones count as
+	// those of "". Nil: no flows.
+	FairBy func(key K) string
 }
 
 // Observer is called for each change of a key, outside the queue's lock and on the goroutine that caused the change: calls
@@ -42,7 +49,7 @@ type Queue[K comparable] struct {
 	observer Observer
 	seed     maphash.Seed
 	base     time.Time
-	flow     atomic.Pointer[func(K) string] // nil: no flows
+	flow     func(K) string // nil: no flows
 
 	work sync.Cond   // a key is ready, or none will be
 	idle sync.Cond   // nothing is ready or held, or a drain was cancelled
@@ -62,11 +69,12 @@ type Queue[K comparable] struct {
 }
 
 // New returns a queue. It starts nothing, so an unused queue need not be shut down.
-func New[K comparable](opts Options) *Queue[K] {
+func New[K comparable](opts Options[K]) *Queue[K] {
 	q := &Queue[K]{
 		name:     opts.Name,
 		limiter:  opts.RateLimiter,
 		observer: opts.Observer,
+		flow:     opts.FairBy,
 		seed:     maphash.MakeSeed(),
 		base:     time.Now(),
 	}
@@ -87,7 +95,7 @@ func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 // after its Done. A deadline of key stays. After ShutDown Add does nothing.
 func (q *Queue[K]) Add(key K) {
 	hash, w := q.hash(key), wish{}
-	if q.flow.Load() != nil {
+	if q.flow != nil {
 		w.flow = q.flowOf(key)
 	}
 	q.mu.Lock()

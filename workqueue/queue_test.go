@@ -16,7 +16,7 @@ import (
 )
 
 func newQueue() *workqueue.Queue[string] {
-	return workqueue.New[string](workqueue.Options{Name: "test"})
+	return workqueue.New(workqueue.Options[string]{Name: "test"})
 }
 
 func wantLen(t *testing.T, q *workqueue.Queue[string], want int, meaning string) {
@@ -125,7 +125,7 @@ func TestQueue_EachReadyKeyWakesAWorker_W4(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				q := workqueue.New[int](workqueue.Options{})
+				q := workqueue.New(workqueue.Options[int]{})
 				var got atomic.Int32
 				release := make(chan struct{})
 				var workers sync.WaitGroup
@@ -245,7 +245,7 @@ func TestQueue_ShutDownEndsADrain_W5(t *testing.T) {
 // Deadlines are dropped in batches, so a drain can begin during ShutDown.
 func TestQueue_ShutDownWaitsForNoDrain_W5(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[int](workqueue.Options{})
+		q := workqueue.New(workqueue.Options[int]{})
 		for i := range 200_000 {
 			q.AddAfter(i, time.Duration(i)*time.Microsecond+time.Second)
 		}
@@ -318,7 +318,7 @@ func TestQueue_AddLeavesTheDeadline_W6(t *testing.T) {
 
 func TestQueue_BackoffGrowsUntilForget_W7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Second, Max: 5 * time.Second}})
+		q := workqueue.New(workqueue.Options[string]{RateLimiter: workqueue.Exponential{Base: time.Second, Max: 5 * time.Second}})
 		for i, want := range []time.Duration{1, 2, 4, 5, 5} {
 			start := time.Now()
 			q.AddRateLimited("a")
@@ -349,7 +349,7 @@ func TestQueue_NoGoroutineStays_W9(t *testing.T) {
 	before := runtime.NumGoroutine()
 	queues := make([]*workqueue.Queue[int], 100)
 	for i := range queues {
-		queues[i] = workqueue.New[int](workqueue.Options{})
+		queues[i] = workqueue.New(workqueue.Options[int]{})
 		queues[i].AddAfter(1, time.Hour)
 		queues[i].Add(2)
 		queues[i].AddRateLimited(3)
@@ -371,7 +371,7 @@ func TestQueue_NoGoroutineStays_W9(t *testing.T) {
 
 func TestQueue_MemoryReturnsAfterABurst_W9(t *testing.T) {
 	const burst, left = 300_000, 100
-	q := workqueue.New[int](workqueue.Options{})
+	q := workqueue.New(workqueue.Options[int]{})
 	before := liveHeap()
 	for i := range burst {
 		q.AddAfter(i, time.Hour)
@@ -406,7 +406,7 @@ func liveHeap() int64 {
 }
 
 func TestQueue_WarmQueueAllocatesNothing_W9(t *testing.T) {
-	q := workqueue.New[int](workqueue.Options{RateLimiter: workqueue.Exponential{Base: 1}})
+	q := workqueue.New(workqueue.Options[int]{RateLimiter: workqueue.Exponential{Base: 1}})
 	work := func() {
 		for i := range 1000 {
 			q.AddRateLimited(i)

@@ -87,7 +87,7 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 		}
 		return a.Due.Compare(b.Due)
 	})
-	if q.flow.Load() != nil {
+	if q.flow != nil {
 		snap.Flows = flowStates(snap.Keys)
 	}
 	return snap
@@ -182,10 +182,10 @@ func (q *Queue[K]) Stats() Stats {
 		Keys:    s.live,
 		Adds:    s.adds,
 		Retries: s.retries,
-		Latency: s.latency,
-		Work:    s.work,
+		Latency: s.latency.histogram(),
+		Work:    s.work.histogram(),
 
-		Answered: s.answered,
+		Answered: s.answered.histogram(),
 	}
 	if s.order != nil {
 		st.Flows = len(s.order.flows.names)

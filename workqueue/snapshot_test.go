@@ -13,7 +13,7 @@ import (
 
 func TestSnapshot_ShowsEveryKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{Name: "pods", RateLimiter: workqueue.FastSlow{Slow: time.Hour}})
+		q := workqueue.New(workqueue.Options[string]{Name: "pods", RateLimiter: workqueue.FastSlow{Slow: time.Hour}})
 		q.Add("dirty")
 		q.Add("held")
 		wantGet(t, q, "dirty", "first")
@@ -56,7 +56,7 @@ func TestSnapshot_ShowsEveryKey(t *testing.T) {
 
 func TestStats_AnAddIsAnsweredByTheFirstHoldAfterIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
+		q := workqueue.New(workqueue.Options[string]{})
 		before := workqueue.Histogram{}
 		wantAnswered := func(count uint64, sum time.Duration, why string) {
 			t.Helper()
@@ -113,7 +113,7 @@ func TestStats_AnAddIsAnsweredByTheFirstHoldAfterIt(t *testing.T) {
 
 func TestStats_CountsAndMeasures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{Name: "pods"})
+		q := workqueue.New(workqueue.Options[string]{Name: "pods"})
 		for _, key := range []string{"a", "a", "b", "c"} {
 			q.Add(key)
 		}

@@ -26,8 +26,8 @@ type state[K comparable] struct {
 
 	adds, retries uint64
 	takenSum      int64 // sum of the hand-out times of the held keys; it may wrap, differences stay correct
-	latency, work Histogram
-	answered      Histogram
+	latency, work times
+	answered      times
 }
 
 // find returns the entry of key, or 0.

@@ -4,9 +4,10 @@
 package workqueue
 
 import (
-	"iter"
 	"math/bits"
 	"time"
+
+	"github.com/flyball-dev/flyball/internal/histogram"
 )
 
 // Stats are the numbers of a queue at one moment. Reading them takes the lock and copies a few hundred bytes.
@@ -49,38 +50,30 @@ type PriorityStats struct {
 // Depth returns the number of dirty keys of the priority.
 func (s PriorityStats) Depth() int { return s.Ready + s.Dirty }
 
+// Histogram counts durations: its Count, its Sum, and Buckets(), which yields each upper bound, inclusive, with the number of
+// durations up to it. Those of a queue are decades, from 10 ns to 1000 s: the buckets that dashboards of work queues expect.
+type Histogram = histogram.Histogram
+
 const finite = 12 // 10 ns to 1000 s
 
-// Histogram counts durations in decades, from 10 ns to 1000 s and above: the buckets that workqueue dashboards expect.
-type Histogram struct {
-	Count uint64
-	Sum   time.Duration
-
+// times counts durations in decades.
+type times struct {
+	sum    time.Duration
 	counts [finite + 1]uint64
-}
-
-// Buckets yields each finite upper bound, inclusive, with the number of observations up to it. Count is the value for
-// infinity.
-func (h Histogram) Buckets() iter.Seq2[time.Duration, uint64] {
-	return func(yield func(time.Duration, uint64) bool) {
-		var below uint64
-		for i := range finite {
-			below += h.counts[i]
-			if !yield(time.Duration(bounds[i]), below) {
-				return
-			}
-		}
-	}
 }
 
 // bounds are the finite upper bounds in nanoseconds; the last entry ends the search in bucket.
 var bounds = [finite + 1]int64{1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1<<63 - 1}
 
-func (h *Histogram) observe(ns int64) {
-	h.Count++
-	h.Sum += time.Duration(ns)
-	h.counts[bucket(ns)]++
+// decades are the finite ones of bounds.
+var decades = [finite]time.Duration{1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12}
+
+func (t *times) observe(ns int64) {
+	t.sum += time.Duration(ns)
+	t.counts[bucket(ns)]++
 }
+
+func (t *times) histogram() Histogram { return histogram.New(decades[:], t.counts[:], t.sum) }
 
 // bucket returns the first bucket whose bound is not below ns. 2^b has about 0.301*b decimal digits, so the number of bits
 // gives the decade, or the one before it.

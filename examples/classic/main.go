@@ -76,7 +76,7 @@ func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 	c := &controller{
 		pods:   pods,
 		store:  pods.Lister(),
-		queue:  workqueue.New[informer.Key](workqueue.Options{Name: "pods"}),
+		queue:  workqueue.New(workqueue.Options[informer.Key]{Name: "pods"}),
 		report: report,
 	}
 	_, err = pods.AddHandler(func(e informer.Event[*corev1.Pod]) { c.queue.Add(e.Key) }, informer.HandlerOptions{Name: "classic"})

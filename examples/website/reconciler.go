@@ -53,21 +53,25 @@ func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconci
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
 
 	r := newReconciler(mgr, deployments, services, configMaps)
-	c := reconcile.For(websites, of(r), reconcile.Options{Predicate: source.SpecChanged})
+	c := reconcile.For(websites, of(r), reconcile.Options{
+		Predicate:    source.SpecChanged,
+		PrioritizeBy: urgentIfChanged,
+		FairBy:       reconcile.ByNamespace, // a namespace with thousands of Websites does not keep the others waiting
+	})
 	c.Finalize(finalizer, mgr.Client(), r.cleanUp)
 	c.Watch(source.Owned(services, websites), source.Owned(configMaps, websites))
 	// Each Pod that comes or goes changes the Deployment's status: reconcile when the changes pause.
 	c.Watch(source.Debounce(source.Owned(deployments, websites), 100*time.Millisecond, time.Second))
-	// A namespace with thousands of Websites does not keep the others waiting.
-	c.FairBy(reconcile.ByNamespace)
-	// What a user has just changed or deleted comes before what follows from earlier changes.
-	c.PrioritizeBy(func(_ reconcile.Key, cause source.Cause) int {
-		if cause.Source == "kind Website" && cause.Renewed() {
-			return urgent
-		}
-		return reconcile.DefaultPriority(cause)
-	})
 	return c
+}
+
+// urgentIfChanged puts what a user has just changed or deleted before what follows from
+// earlier changes.
+func urgentIfChanged(_ reconcile.Key, cause source.Cause) int {
+	if cause.Source == "kind Website" && cause.Renewed() {
+		return urgent
+	}
+	return reconcile.DefaultPriority(cause)
 }
 
 // reconciler makes the children of a Website what they should be, and says in

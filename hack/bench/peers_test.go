@@ -47,8 +47,11 @@ func peers() []peer {
 	}
 }
 
-func newFlyball() *workqueue.Queue[key] {
-	return workqueue.New[key](workqueue.Options{
+func newFlyball() *workqueue.Queue[key] { return newFairFlyball(nil) }
+
+func newFairFlyball(flow func(key) string) *workqueue.Queue[key] {
+	return workqueue.New(workqueue.Options[key]{
+		FairBy:      flow,
 		Name:        "bench",
 		RateLimiter: workqueue.Exponential{Base: firstRetry, Max: time.Second},
 	})

@@ -27,8 +27,7 @@ func prioritizedPeers() []prioritized {
 			return q, func(k key, priority int) { q.AddWith(k, workqueue.AddOptions{Priority: priority}) }
 		}},
 		{"flyball-fair", func() (queue, func(key, int)) {
-			q := newFlyball()
-			q.FairBy(func(k key) string { return k.Namespace })
+			q := newFairFlyball(func(k key) string { return k.Namespace })
 			return q, func(k key, priority int) { q.AddWith(k, workqueue.AddOptions{Priority: priority}) }
 		}},
 		{"controller-runtime", func() (queue, func(key, int)) {

@@ -127,8 +127,7 @@ func TestKit_SlowKindIsQuickAgain_K3(t *testing.T) {
 func TestKit_DebouncedKeysComeBeforeTheRest_K4(t *testing.T) {
 	setup := func(mgr *manager.Manager) error {
 		configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
-		c := reconcile.New("copier", copier{configMaps.Lister(), mgr.Client()}.reconcile, reconcile.Options{Workers: 2})
-		c.FairBy(reconcile.ByNamespace)
+		c := reconcile.New("copier", copier{configMaps.Lister(), mgr.Client()}.reconcile, reconcile.Options{Workers: 2, FairBy: reconcile.ByNamespace})
 		c.Watch(source.Debounce(source.Kind(configMaps, originals), 20*time.Second, time.Minute))
 		return mgr.Add(c)
 	}

@@ -7,9 +7,11 @@ import (
 	"context"
 
 	"github.com/flyball-dev/flyball/reconcile"
+
+	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-func reconcileWebsite(context.Context, reconcile.Key) (reconcile.Result, error) {
+func reconcileWebsite(context.Context, *webv1.Website) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 

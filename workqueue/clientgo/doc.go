@@ -4,12 +4,12 @@
 // Package clientgo connects [workqueue.Queue] and client-go's workqueues. It publishes the metrics of our queues to a
 // client-go workqueue.MetricsProvider, and makes a client-go queue usable by our controllers.
 //
-//	q := workqueue.New[K](workqueue.Options{Name: name, Observer: metrics})
+//	q := workqueue.New(workqueue.Options[K]{Name: name, Observer: metrics})
 //
 //	Queue ──Observer──▶ Metrics ──▶ depth, adds, retries, latency, work duration   as they happen
 //	Queue ◀───Stats──── Metrics.Run ──▶ unfinished work, longest running            twice a second
 //
-//	client-go's TypedRateLimitingInterface ──NewQueue──▶ reconcile.Controller.UseQueue
+//	client-go's TypedRateLimitingInterface ──NewQueue──▶ reconcile.Options.Queue
 //
 //	client-go's TypedRateLimiter ──NewLimitedQueue──▶ a Queue with its backoff
 //

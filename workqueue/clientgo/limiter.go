@@ -21,11 +21,11 @@ type LimitedQueue[K comparable] struct {
 var _ clientgo.TypedRateLimitingInterface[string] = (*LimitedQueue[string])(nil)
 
 // NewLimitedQueue returns a queue with opts, except for the RateLimiter. A nil limiter is client-go's default.
-func NewLimitedQueue[K comparable](limiter clientgo.TypedRateLimiter[K], opts workqueue.Options) *LimitedQueue[K] {
+func NewLimitedQueue[K comparable](limiter clientgo.TypedRateLimiter[K], opts workqueue.Options[K]) *LimitedQueue[K] {
 	if limiter == nil {
 		limiter = clientgo.DefaultTypedControllerRateLimiter[K]()
 	}
-	return &LimitedQueue[K]{Queue: workqueue.New[K](opts), limiter: limiter}
+	return &LimitedQueue[K]{Queue: workqueue.New(opts), limiter: limiter}
 }
 
 // AddRateLimited makes key ready after the limiter's delay.

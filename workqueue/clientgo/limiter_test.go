@@ -17,7 +17,7 @@ import (
 func TestLimitedQueue_BackoffIsThatOfTheLimiter_G14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := clientqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute)
-		q := clientgo.NewLimitedQueue(limiter, workqueue.Options{})
+		q := clientgo.NewLimitedQueue(limiter, workqueue.Options[string]{})
 		defer q.ShutDown()
 		waited := func(add func()) time.Duration {
 			began := time.Now()
@@ -51,7 +51,7 @@ func TestLimitedQueue_BackoffIsThatOfTheLimiter_G14(t *testing.T) {
 }
 
 func TestLimitedQueue_WithoutALimiterHasClientGosDefault_G14(t *testing.T) {
-	q := clientgo.NewLimitedQueue[string](nil, workqueue.Options{})
+	q := clientgo.NewLimitedQueue(nil, workqueue.Options[string]{})
 	defer q.ShutDown()
 	q.AddRateLimited("a")
 	if key, _ := q.Get(); key != "a" || q.NumRequeues("a") != 1 {

@@ -73,7 +73,7 @@ func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &provider{values: map[string]float64{}, counts: map[string]int{}}
 		metrics := adapter.NewMetrics(p, "ours")
-		ours := workqueue.New[string](workqueue.Options{Name: "ours", Observer: metrics})
+		ours := workqueue.New(workqueue.Options[string]{Name: "ours", Observer: metrics})
 		theirs := clientgo.NewTypedRateLimitingQueueWithConfig(
 			clientgo.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, time.Minute),
 			clientgo.TypedRateLimitingQueueConfig[string]{Name: "theirs", MetricsProvider: p},
@@ -121,7 +121,7 @@ func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 // TestMetrics_KeysObservesEachHold checks that the loop, which merges Done and Get, has the same metrics.
 func TestMetrics_KeysObservesEachHold(t *testing.T) {
 	p := &provider{values: map[string]float64{}, counts: map[string]int{}}
-	q := workqueue.New[int](workqueue.Options{Observer: adapter.NewMetrics(p, "q")})
+	q := workqueue.New(workqueue.Options[int]{Observer: adapter.NewMetrics(p, "q")})
 	for i := range 5 {
 		q.Add(i)
 	}

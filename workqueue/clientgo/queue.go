@@ -18,7 +18,7 @@ import (
 // It is limited to what client-go's queue does. A wait cannot be withdrawn, so a key with an event before the end of its wait
 // runs once more when that ends. Stats has only the ready and the held keys: for more, give client-go's queue a
 // MetricsProvider. It reports nothing about single keys. Order and backoff are client-go's: keys of a first list are mixed
-// with live ones, Result.Priority is ignored, and a controller's PrioritizeBy and FairBy are misuse.
+// with live ones, Result.Priority is ignored, and a controller's Options.PrioritizeBy and FairBy are misuse.
 type Queue[K comparable] struct {
 	clientgo.TypedRateLimitingInterface[K]
 	name string

@@ -31,8 +31,7 @@ func theirs() clientqueue.TypedRateLimitingInterface[string] {
 func onTheirs(t *testing.T, f reconcile.Func[string]) (feed chan string, c *reconcile.Controller[string], stop func()) {
 	t.Helper()
 	feed = make(chan string)
-	c = reconcile.New("test", f, reconcile.Options{Workers: 2})
-	c.UseQueue(clientgo.NewQueue("test", theirs()))
+	c = reconcile.New("test", f, reconcile.KeyedOptions[string]{Workers: 2, Queue: clientgo.NewQueue("test", theirs())})
 	c.Watch(source.Channel(feed, source.ChannelOptions{Name: "feed"}))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -122,24 +121,16 @@ func TestQueue_WaitIsNotTakenBack(t *testing.T) {
 
 func TestQueue_MisuseIsRemembered(t *testing.T) {
 	nothing := func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }
-	for want, use := range map[string]func(c *reconcile.Controller[string]){
-		"the queue is nil": func(c *reconcile.Controller[string]) { c.UseQueue(clientgo.NewQueue[string]("test", nil)) },
-		"before Run": func(c *reconcile.Controller[string]) {
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			_ = c.Run(ctx)
-			c.UseQueue(workqueue.New[string](workqueue.Options{}))
-		},
+	own := workqueue.New(workqueue.Options[string]{})
+	for want, opts := range map[string]reconcile.KeyedOptions[string]{
+		"is a nil pointer":     {Queue: clientgo.NewQueue[string]("test", nil)},
+		"Options.RateLimiter":  {Queue: own, RateLimiter: workqueue.Exponential{}},
+		"Options.FairBy":       {Queue: own, FairBy: func(string) string { return "" }},
+		"Options.PrioritizeBy": {Queue: clientgo.NewQueue("test", theirs()), PrioritizeBy: func(string, source.Cause) int { return 0 }},
 	} {
-		c := reconcile.New("test", nothing, reconcile.Options{})
-		use(c)
+		c := reconcile.New("test", nothing, opts)
 		if err := c.Err(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)
 		}
-	}
-	c := reconcile.New("test", nothing, reconcile.Options{RateLimiter: workqueue.Exponential{}})
-	c.UseQueue(workqueue.New[string](workqueue.Options{}))
-	if err := c.Err(); err == nil || !strings.Contains(err.Error(), "RateLimiter") {
-		t.Errorf("a rate limiter that nobody heeds: %v, want an error that names it", err)
 	}
 }

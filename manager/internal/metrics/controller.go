@@ -4,12 +4,11 @@
 package metrics
 
 import (
-	"iter"
 	"strconv"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/flyball-dev/flyball/internal/histogram"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -93,10 +92,10 @@ func (c controllerCollector) Collect(ch chan<- prometheus.Metric) {
 			s.add(c.sourcePanics, prometheus.CounterValue, float64(src.Panics), x.Name, src.Source)
 			s.add(c.sourceWaiting, prometheus.GaugeValue, float64(src.Waiting), x.Name, src.Source)
 		}
-		sendHistogram(ch, c.latency, x.Queue.Latency.Count, x.Queue.Latency.Sum, seconds(x.Queue.Latency), x.Name, x.Name)
-		sendHistogram(ch, c.work, x.Queue.Work.Count, x.Queue.Work.Sum, seconds(x.Queue.Work), x.Name, x.Name)
-		sendHistogram(ch, c.answered, x.Queue.Answered.Count, x.Queue.Answered.Sum, seconds(x.Queue.Answered), x.Name)
-		sendHistogram(ch, c.took, x.ReconcileTime.Count, x.ReconcileTime.Sum, buckets(x.ReconcileTime), x.Name)
+		sendHistogram(ch, c.latency, x.Queue.Latency, x.Name, x.Name)
+		sendHistogram(ch, c.work, x.Queue.Work, x.Name, x.Name)
+		sendHistogram(ch, c.answered, x.Queue.Answered, x.Name)
+		sendHistogram(ch, c.took, x.ReconcileTime, x.Name)
 	}
 	s.send(ch)
 }
@@ -152,34 +151,13 @@ func resultOf(o reconcile.Outcome) string {
 	return "error"
 }
 
-// seconds are the buckets of h with their bounds in seconds.
-func seconds(h workqueue.Histogram) iter.Seq2[float64, uint64] {
-	return func(yield func(float64, uint64) bool) {
-		for bound, n := range h.Buckets() {
-			if !yield(bound.Seconds(), n) {
-				return
-			}
-		}
-	}
-}
-
-func buckets(h reconcile.Histogram) iter.Seq2[float64, uint64] {
-	return func(yield func(float64, uint64) bool) {
-		for i, bound := range h.Bounds {
-			if !yield(bound, h.Counts[i]) {
-				return
-			}
-		}
-	}
-}
-
 // sendHistogram sends what has been counted elsewhere.
-func sendHistogram(ch chan<- prometheus.Metric, desc *prometheus.Desc, count uint64, sum time.Duration, cumulative iter.Seq2[float64, uint64], labels ...string) {
+func sendHistogram(ch chan<- prometheus.Metric, desc *prometheus.Desc, h histogram.Histogram, labels ...string) {
 	upTo := map[float64]uint64{}
-	for bound, n := range cumulative {
-		upTo[bound] = n
+	for bound, n := range h.Buckets() {
+		upTo[bound.Seconds()] = n
 	}
 	send(ch, desc, func() (prometheus.Metric, error) {
-		return prometheus.NewConstHistogram(desc, count, sum.Seconds(), upTo, clean(labels)...)
+		return prometheus.NewConstHistogram(desc, h.Count, h.Sum.Seconds(), upTo, clean(labels)...)
 	})
 }

@@ -57,13 +57,7 @@ func (c webhookCollector) Collect(ch chan<- prometheus.Metric) {
 		out.add(c.requests, prometheus.CounterValue, float64(w.Passed), w.Path, "passed")
 		out.add(c.requests, prometheus.CounterValue, float64(w.Denied), w.Path, "denied")
 		out.add(c.requests, prometheus.CounterValue, float64(w.Failed), w.Path, "failed")
-		buckets := map[float64]uint64{}
-		for i, bound := range w.Latency.Bounds {
-			buckets[bound.Seconds()] = w.Latency.Within[i]
-		}
-		send(ch, c.latency, func() (prometheus.Metric, error) {
-			return prometheus.NewConstHistogram(c.latency, w.Latency.Count, w.Latency.Sum.Seconds(), buckets, clean([]string{w.Path})...)
-		})
+		sendHistogram(ch, c.latency, w.Latency, w.Path)
 	}
 	if !snap.NotAfter.IsZero() {
 		out.add(c.expiry, prometheus.GaugeValue, float64(snap.NotAfter.Unix()))
