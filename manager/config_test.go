@@ -273,7 +273,7 @@ func defaults(t *testing.T) map[string]string {
 		"metrics-cert-path":           "self-signed, in memory",
 		"metrics-guard":               fmt.Sprint(o.MetricsServing.Guard),
 		"profiling":                   fmt.Sprint(o.MetricsServing.Profiling),
-		"health-probe-bind-address":   o.HealthAddress,
+		"health-probe-bind-address":   ":8081 in a Pod, 127.0.0.1:8081 elsewhere",
 		"webhook-bind-address":        ":9443",
 		"webhook-cert-path":           certificate[1],
 		"webhook-drain-delay":         newManager(t, manager.Options{}).Webhooks().Snapshot().DrainDelay.String(),

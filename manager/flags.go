@@ -102,8 +102,8 @@ var flags = [...]option{
 	}, {
 		name:  "health-probe-bind-address",
 		env:   "HEALTH_PROBE_BIND_ADDRESS",
-		usage: "`address` to serve health and readiness on; 0: none",
-		get:   func(o *Options) string { return cmp.Or(o.HealthAddress, defaultHealthAddress) },
+		usage: "`address` to serve health and readiness on; 0: none (default: :8081 in a Pod, 127.0.0.1:8081 elsewhere)",
+		get:   func(o *Options) string { return o.HealthAddress },
 		set:   func(o *Options, text string) error { o.HealthAddress = text; return nil },
 	}, {
 		name:  "allowed-hosts",

@@ -46,6 +46,20 @@ func ownNamespace() string {
 	return strings.TrimSpace(string(text))
 }
 
+// inPod reports whether this is a Pod, by what rest.InClusterConfig looks for first. A
+// Pod need not have a token to have probes.
+func inPod() bool {
+	return os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != ""
+}
+
+// defaultHealthAddress returns the address of the probes, unless Options have one.
+func defaultHealthAddress() string {
+	if inPod() {
+		return podHealthAddress
+	}
+	return loopbackHealthAddress
+}
+
 // FindConfig returns the configuration of the cluster, from the first of:
 //
 //	the given kubeconfig file

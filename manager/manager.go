@@ -53,6 +53,7 @@ type Manager struct {
 
 	pulse              *health.Pulse
 	readyWhenSaturated bool
+	probesForKubelet   bool // by default
 
 	mail     *recorder.Mail
 	mailOnce sync.Once // adds mail
@@ -86,6 +87,7 @@ func New(opts Options) (*Manager, error) {
 		hooks:    opts.Webhooks,
 
 		readyWhenSaturated: opts.ReadyWhenSaturated,
+		probesForKubelet:   opts.probesForKubelet,
 	}
 	m.pulse = health.NewPulse(opts.StuckAfter, m.subjects())
 	if !isNil(opts.TracerProvider) {

@@ -28,7 +28,8 @@ import (
 
 const (
 	defaultMetricsAddress = "127.0.0.1:8080"
-	defaultHealthAddress  = "127.0.0.1:8081"
+	loopbackHealthAddress = "127.0.0.1:8081"
+	podHealthAddress      = ":8081" // the kubelet asks from outside of the Pod
 	defaultGracePeriod    = 30 * time.Second
 
 	off = "0" // as an address
@@ -72,8 +73,10 @@ type Options struct {
 	// trouble or not; whoever creates namespaces that a selector chooses then
 	// decides on the number of series.
 	MetricsScopes int
-	// HealthAddress to serve /livez, /readyz and /healthz on. Empty:
-	// 127.0.0.1:8081. "0" and ":0" as above. The kubelet needs it to be ":8081".
+	// HealthAddress to serve /livez, /readyz and /healthz on. Empty: ":8081" in a Pod, where
+	// the kubelet asks from outside, and 127.0.0.1:8081 elsewhere; the log says so. A Pod is
+	// where KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are set. "0" and ":0" as
+	// above.
 	HealthAddress string
 	// AllowedHosts are further names by which servers on loopback may be asked, without
 	// ports: those of metrics and health answer there only requests whose Host is
@@ -128,6 +131,8 @@ type Options struct {
 	// as a warning by a Logger of log/slog, as an error by any other.
 	LogLevel string
 
+	probesForKubelet bool // HealthAddress was left out, in a Pod
+
 	misuse   []error               // of BindFlags
 	borrowed map[string]*flag.Flag // flags that another package has defined
 	decided  map[string]bool       // flags of which a variable or the command line has said something
@@ -138,7 +143,8 @@ type Options struct {
 func (o *Options) complete() error {
 	misuse := append(o.misuse, o.readBorrowed())
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, defaultMetricsAddress)
-	o.HealthAddress = cmp.Or(o.HealthAddress, defaultHealthAddress)
+	o.probesForKubelet = o.HealthAddress == "" && inPod()
+	o.HealthAddress = cmp.Or(o.HealthAddress, defaultHealthAddress())
 	misuse = append(misuse, checkAddress("MetricsAddress", o.MetricsAddress), checkAddress("HealthAddress", o.HealthAddress),
 		o.MetricsServing.misuse(o.MetricsAddress))
 	if o.MetricsAddress == o.HealthAddress && !anyPort(o.MetricsAddress) {

@@ -36,7 +36,28 @@ func TestOptions_FormAndLevelOfTheLog(t *testing.T) {
 	}
 }
 
+// The kubelet asks from outside of the Pod, and elsewhere nobody outside need ask.
+func TestOptions_ProbesAreReachedInAPod(t *testing.T) {
+	for _, tc := range []struct{ host, port, given, want string }{
+		{"10.0.0.1", "443", "", ":8081"},
+		{"10.0.0.1", "443", "127.0.0.1:9", "127.0.0.1:9"},
+		{"10.0.0.1", "443", "0", "0"},
+		{"10.0.0.1", "", "", "127.0.0.1:8081"},
+		{"", "443", "", "127.0.0.1:8081"},
+		{"", "", ":9", ":9"},
+	} {
+		t.Setenv("KUBERNETES_SERVICE_HOST", tc.host)
+		t.Setenv("KUBERNETES_SERVICE_PORT", tc.port)
+		o := manager.Options{HealthAddress: tc.given}
+		must(t, o.Complete())
+		if o.HealthAddress != tc.want {
+			t.Errorf("host %q, port %q, address %q given: probes at %q, want %q", tc.host, tc.port, tc.given, o.HealthAddress, tc.want)
+		}
+	}
+}
+
 func TestOptions_ZeroIsFitForProduction(t *testing.T) {
+	t.Setenv("KUBERNETES_SERVICE_HOST", "") // not in a Pod
 	var o manager.Options
 	must(t, o.Complete())
 	if o.MetricsAddress != "127.0.0.1:8080" || o.HealthAddress != "127.0.0.1:8081" {

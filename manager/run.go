@@ -109,6 +109,10 @@ func (m *Manager) announce() {
 		values = append(values, "health", m.health.Addr())
 	}
 	m.log.Info("Started the manager", values...)
+	if m.probesForKubelet {
+		m.log.Info("Serving probes on all interfaces, since the kubelet of a Pod asks from outside; -health-probe-bind-address sets another address",
+			"address", m.health.Addr())
+	}
 	if log := m.log.V(1); log.Enabled() {
 		log.Info("Start order", "stages", m.Snapshot().String())
 	}

@@ -45,7 +45,10 @@ type KeyedOptions[K comparable] struct {
 	// source.And takes several. Nil: all. Controllers made by New have predicates at
 	// their sources, and take none here.
 	Predicate source.Predicate
-	// Workers that reconcile at the same time. 0: 4.
+	// Workers that reconcile at the same time. 0: 4. A reconcile mostly waits for the API
+	// server, so one worker would have all keys wait for a slow one, and four cost next to
+	// nothing; a key is never with two of them. Raise it where keys wait although the
+	// process has time to spare: see workqueue_queue_duration_seconds.
 	Workers int
 	// SoftDeadline after which a reconcile is reported once, with its stack.
 	// 0: 1 minute. Negative: none.
