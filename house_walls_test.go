@@ -29,8 +29,8 @@ const maxKnot = 12
 // knots are the packages with larger knots, each with its size and its reason.
 // They only shrink: a smaller knot fails the test until its line here follows.
 var knots = map[string]int{
-	"simulate":                 103, // one server type with one mutex
-	"simulate/internal/actors": 23,  // each controller embeds the company that lists it
+	"simulate":                 52, // one server type with one mutex
+	"simulate/internal/actors": 23, // each controller embeds the company that lists it
 }
 
 func TestHouse_NoPackageIsOneKnot(t *testing.T) {
@@ -52,6 +52,61 @@ func TestHouse_NoPackageIsOneKnot(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("checked %d packages only; the test looks at too little", seen)
 	}
+}
+
+// maxMethods is how many methods a type may have. A type with more is two types.
+const maxMethods = 40
+
+// broad are the types with more methods, each with their number and its reason.
+// They only shrink: a narrower type fails the test until its line here follows.
+var broad = map[string]int{
+	"client.Client":                   51,  // every verb is there for objects, kinds and subresources
+	"informer/internal/store.Indexer": 61,  // the cache, its indexes and what decides what enters it
+	"informer.core":                   91,  // one erased core behind all typed informers
+	"manager.Manager":                 49,  // what is added, and the stages that run it
+	"reconcile.Controller":            50,  // the loop and its options
+	"simulate.Server":                 217, // the verbs of tests, and the handlers of all requests
+	"simulate/kit.World":              87,  // the verbs of scenarios
+	"simulate/kit.process":            45,  // one replica of a program
+}
+
+func TestHouse_TypesAreNarrow(t *testing.T) {
+	for _, module := range []string{".", "simulate"} {
+		for _, p := range checkedPackages(t, module) {
+			for name, n := range p.methods() {
+				name = p.path + "." + name
+				switch most, excepted := broad[name]; {
+				case excepted && n < most:
+					t.Errorf("%s has %d methods; lower its exception of %d in house_walls_test.go", name, n, most)
+				case n > max(maxMethods, most):
+					t.Errorf("%s has %d methods, more than %d", name, n, max(maxMethods, most))
+				}
+			}
+		}
+	}
+}
+
+// methods counts the methods that the package declares for each of its types.
+func (p checkedPackage) methods() map[string]int {
+	counts := map[string]int{}
+	for name, of := range p.info.Defs {
+		method, ok := of.(*types.Func)
+		if !ok || !p.files[p.fset.File(name.Pos())] {
+			continue
+		}
+		receiver := method.Signature().Recv()
+		if receiver == nil {
+			continue
+		}
+		on := receiver.Type()
+		if pointer, ok := on.(*types.Pointer); ok {
+			on = pointer.Elem()
+		}
+		if named, ok := on.(*types.Named); ok && !types.IsInterface(named) {
+			counts[named.Obj().Name()]++
+		}
+	}
+	return counts
 }
 
 func TestHouse_KnotsAreFound(t *testing.T) {
@@ -79,10 +134,16 @@ type checkedPackage struct {
 	info  *types.Info
 }
 
+// alreadyChecked are the packages of each module, for the next test that asks.
+var alreadyChecked = map[string][]checkedPackage{}
+
 // checkedPackages resolves the types of all packages of the module in dir.
 // What they import is read from the go command's export data.
 func checkedPackages(t *testing.T, dir string) []checkedPackage {
 	t.Helper()
+	if known := alreadyChecked[dir]; known != nil {
+		return known
+	}
 	exports := map[string]string{}
 	type listed struct {
 		ImportPath, Dir, Export string
@@ -118,7 +179,7 @@ func checkedPackages(t *testing.T, dir string) []checkedPackage {
 	})
 	checked := make([]checkedPackage, 0, len(ours))
 	for _, l := range ours {
-		p := checkedPackage{fset: fset, files: map[*token.File]bool{}, info: &types.Info{Uses: map[*ast.Ident]types.Object{}}}
+		p := checkedPackage{fset: fset, files: map[*token.File]bool{}, info: &types.Info{Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}}}
 		p.path = strings.TrimPrefix(strings.TrimPrefix(l.ImportPath, module), "/")
 		if p.path == "" {
 			p.path = "."
@@ -137,6 +198,7 @@ func checkedPackages(t *testing.T, dir string) []checkedPackage {
 		}
 		checked = append(checked, p)
 	}
+	alreadyChecked[dir] = checked
 	return checked
 }
 

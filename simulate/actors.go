@@ -11,6 +11,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/actors"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,17 +60,17 @@ func (c actorCluster) Get(about actors.Reference) *object.Object {
 func (c actorCluster) Kind(gvk schema.GroupVersionKind) (r schema.GroupResource, namespaced, served bool) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	kind := c.server.kindLocked(gvk)
+	kind := c.server.kinds.Kind(gvk)
 	if kind == nil {
 		return r, false, false
 	}
-	return kind.resource(), kind.Namespaced, true
+	return kind.GroupResource(), kind.Namespaced, true
 }
 
 func (c actorCluster) Stored(r schema.GroupResource) (gv schema.GroupVersion, served bool) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
-	kind := c.server.storedLocked(r)
+	kind := c.server.kinds.Stored(r)
 	if kind == nil {
 		return gv, false
 	}
@@ -109,7 +110,7 @@ func (c actorCluster) Wait(ctx context.Context, until time.Time, done func() boo
 // writing is a write of an actor as a request for it would be.
 func (c actorCluster) writing(ctx context.Context, manager, verb string, about actors.Reference, subresource string) (*writing, error) {
 	c.server.mu.Lock()
-	kind := c.server.storedLocked(about.GroupResource)
+	kind := c.server.kinds.Stored(about.GroupResource)
 	c.server.mu.Unlock()
 	if kind == nil {
 		return nil, apierrors.NewNotFound(about.GroupResource, about.Name)
@@ -132,7 +133,7 @@ func (c actorCluster) Create(ctx context.Context, manager string, r schema.Group
 		return nil, fmt.Errorf("create a %T", typed)
 	}
 	defaults.Set(made)
-	obj, err := objectOfTyped(q.kind, made)
+	obj, err := kinds.ObjectOfTyped(q.kind, made)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"path"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -72,4 +73,12 @@ func parseContinue(token string) (revision int64, start string, err error) {
 		return 0, "", fmt.Errorf("%w: %s", errBadToken, t.Start)
 	}
 	return t.Revision, key[1:], nil
+}
+
+// errContinueTooOld is said of a page whose version is forgotten. With it comes
+// a token for the rest as it is now.
+func errContinueTooOld(namespace string, from types.NamespacedName) *apierrors.StatusError {
+	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+	err.ErrStatus.ListMeta.Continue = continueFrom(namespace, from, -1)
+	return err
 }

@@ -23,6 +23,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
 )
 
+var (
+	olderEvents = schema.GroupResource{Resource: "events"}
+	newerEvents = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+)
+
 // What is put, found, selected or removed as an Event of one group is one of the
 // other.
 func TestServer_EventsOfBothGroupsAreOne(t *testing.T) {
@@ -63,13 +68,13 @@ func TestServer_EventsOfBothGroupsAreOne(t *testing.T) {
 		}
 	}
 	for r, name := range map[string]string{"": "a", "events.k8s.io": "b"} {
-		resource := coreEvents
+		resource := olderEvents
 		resource.Group = r
 		if err := s.Remove(resource, types.NamespacedName{Namespace: "default", Name: name}); err != nil {
 			t.Error(err)
 		}
 	}
-	if here, there := s.Objects(coreEvents), s.Objects(laterEvents); len(here) != 0 || len(there) != 0 {
+	if here, there := s.Objects(olderEvents), s.Objects(newerEvents); len(here) != 0 || len(there) != 0 {
 		t.Errorf("got %d and %d events, want none: they were removed", len(here), len(there))
 	}
 }
@@ -141,14 +146,14 @@ func TestAutoscaler_EmptyBehaviorIsNone(t *testing.T) {
 
 // Events go in both of their groups, whichever is named, and each is told of.
 func TestServer_EventsAreUninstalledInBothGroups(t *testing.T) {
-	for _, r := range []schema.GroupResource{coreEvents, laterEvents} {
+	for _, r := range []schema.GroupResource{olderEvents, newerEvents} {
 		s := New(Options{})
 		if _, err := s.Put(&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"}}); err != nil {
 			t.Fatal(err)
 		}
 		before := s.Revision()
 		s.Uninstall(r)
-		if left := s.Objects(coreEvents); len(left) != 0 || s.Revision() == before {
+		if left := s.Objects(olderEvents); len(left) != 0 || s.Revision() == before {
 			t.Errorf("Uninstall(%s) leaves %d events at revision %d, want none at another than %d", r, len(left), s.Revision(), before)
 		}
 		for _, path := range []string{"/api/v1/events", "/apis/events.k8s.io/v1/events"} {

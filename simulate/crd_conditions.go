@@ -16,6 +16,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -29,13 +30,13 @@ const definitionWriter = "kube-apiserver"
 // goes. Each step is a revision of its own, written at once.
 func (s *Server) definedLocked(c revisions.Change) {
 	if c.After == nil {
-		if crd, err := definitionOf(c.Before); err == nil {
-			s.undefineLocked(resourceOf(crd))
+		if crd, err := kinds.DefinitionOf(c.Before); err == nil {
+			s.undefineLocked(kinds.ResourceOf(crd))
 			s.renameLocked(crd)
 		}
 		return
 	}
-	crd, err := definitionOf(c.After)
+	crd, err := kinds.DefinitionOf(c.After)
 	if err != nil {
 		return
 	}
@@ -49,7 +50,7 @@ func (s *Server) definedLocked(c revisions.Change) {
 		return
 	}
 	named := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted)
-	if named && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && object.Unset(crd.DeletionTimestamp) && definedBy(c.After) != nil {
+	if named && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) && object.Unset(crd.DeletionTimestamp) && kinds.DefinedBy(c.After) != nil {
 		s.conditionLocked(c.After, crd, apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted")
 		return
 	}
@@ -69,7 +70,7 @@ func noteCondition(crd *apiextensionsv1.CustomResourceDefinition, kind apiextens
 
 // writeStatusLocked stores obj with the status and the finalizers of crd.
 func (s *Server) writeStatusLocked(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
-	kind := s.storedLocked(definitions)
+	kind := s.kinds.Stored(kinds.Definitions)
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&crd.Status)
 	if kind == nil || err != nil {
 		return
@@ -79,7 +80,7 @@ func (s *Server) writeStatusLocked(obj *object.Object, crd *apiextensionsv1.Cust
 	next.Meta().SetFinalizers(crd.Finalizers)
 	q := &writing{call: &call{kind: kind, name: crd.Name, subresource: "status"}, manager: definitionWriter}
 	if err := q.own(obj, next); err == nil {
-		s.putLocked(definitions, next)
+		s.putLocked(kinds.Definitions, next)
 	}
 }
 
@@ -154,9 +155,9 @@ func (s *Server) namesLocked(crd *apiextensionsv1.CustomResourceDefinition) (res
 
 // eachDefinitionLocked goes through the CRDs of a group in the order of names.
 func (s *Server) eachDefinitionLocked(group string, see func(*object.Object, *apiextensionsv1.CustomResourceDefinition)) {
-	held, _ := s.mu.log.List(definitions, s.mu.log.Revision)
+	held, _ := s.mu.log.List(kinds.Definitions, s.mu.log.Revision)
 	for _, obj := range held {
-		if crd, err := definitionOf(obj); err == nil && crd.Spec.Group == group {
+		if crd, err := kinds.DefinitionOf(obj); err == nil && crd.Spec.Group == group {
 			see(obj, crd)
 		}
 	}
@@ -167,7 +168,7 @@ func (s *Server) eachDefinitionLocked(group string, see func(*object.Object, *ap
 func (s *Server) renameLocked(of *apiextensionsv1.CustomResourceDefinition) {
 	s.eachDefinitionLocked(of.Spec.Group, func(obj *object.Object, crd *apiextensionsv1.CustomResourceDefinition) {
 		// One that has changed since has been looked at.
-		if crd.Name != of.Name && object.Unset(crd.DeletionTimestamp) && s.mu.log.Get(definitions, obj.Key()) == obj {
+		if crd.Name != of.Name && object.Unset(crd.DeletionTimestamp) && s.mu.log.Get(kinds.Definitions, obj.Key()) == obj {
 			s.acceptNamesLocked(obj, crd)
 		}
 	})
@@ -180,10 +181,10 @@ func (s *Server) emptyDefinitionLocked(crd *apiextensionsv1.CustomResourceDefini
 	if terminating != nil && terminating.Reason == "InstanceDeletionInProgress" {
 		return // somebody has changed something else meanwhile
 	}
-	obj := s.mu.log.Get(definitions, types.NamespacedName{Name: crd.Name})
+	obj := s.mu.log.Get(kinds.Definitions, types.NamespacedName{Name: crd.Name})
 	s.conditionLocked(obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-	r := resourceOf(crd)
-	if kind := s.storedLocked(r); kind != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
+	r := kinds.ResourceOf(crd)
+	if kind := s.kinds.Stored(r); kind != nil && apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
 		objects, _ := s.mu.log.List(r, s.mu.log.Revision)
 		for _, each := range objects {
 			_, _, _ = s.deleteLocked(kind, each, &metav1.DeleteOptions{})
@@ -195,20 +196,20 @@ func (s *Server) emptyDefinitionLocked(crd *apiextensionsv1.CustomResourceDefini
 // emptiedLocked takes the finalizer of a CRD that is to go and has no objects
 // any more.
 func (s *Server) emptiedLocked(name string) {
-	obj := s.mu.log.Get(definitions, types.NamespacedName{Name: name})
+	obj := s.mu.log.Get(kinds.Definitions, types.NamespacedName{Name: name})
 	if obj == nil {
 		return
 	}
-	crd, err := definitionOf(obj)
+	crd, err := kinds.DefinitionOf(obj)
 	if err != nil || object.Unset(crd.DeletionTimestamp) || !apihelpers.CRDHasFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer) {
 		return
 	}
-	if left := s.mu.log.Objects[resourceOf(crd)]; left != nil && left.Len() > 0 {
+	if left := s.mu.log.Objects[kinds.ResourceOf(crd)]; left != nil && left.Len() > 0 {
 		return
 	}
 	apihelpers.CRDRemoveFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
 	if len(crd.Finalizers) == 0 {
-		s.takeLocked(definitions, obj.Key())
+		s.takeLocked(kinds.Definitions, obj.Key())
 		return
 	}
 	s.conditionLocked(obj, crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
@@ -216,7 +217,7 @@ func (s *Server) emptiedLocked(name string) {
 
 // markDefinition is a CRD that is to be deleted, from the first request on.
 func markDefinition(old *object.Object) *object.Object {
-	crd, err := definitionOf(old)
+	crd, err := kinds.DefinitionOf(old)
 	if err != nil {
 		return old
 	}
@@ -227,7 +228,7 @@ func markDefinition(old *object.Object) *object.Object {
 		m.SetFinalizers(append(m.GetFinalizers(), apiextensionsv1.CustomResourceCleanupFinalizer))
 	}
 	noteCondition(crd, apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionPending", "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon")
-	if written, err := objectOfTyped(&Kind{GroupVersionKind: models.DefinitionKind}, crd); err == nil {
+	if written, err := kinds.ObjectOfTyped(&kinds.Kind{GroupVersionKind: models.DefinitionKind}, crd); err == nil {
 		next.Fields["status"] = written.Fields["status"]
 	}
 	return next

@@ -16,6 +16,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/keyed"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 const (
@@ -65,12 +67,12 @@ func (s *Server) createOnce(q *writing, obj *object.Object) (*object.Object, err
 		return nil, err
 	}
 	s.beginCreate(obj)
-	q.kind.prepareCreate(obj)
+	strategy.PrepareCreate(q.kind, obj)
 	if err := s.fill(q, obj); err != nil {
 		return nil, err
 	}
-	if errs := q.kind.validateCreate(obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.kind.invalidKind(), obj.Meta().GetName(), errs)
+	if errs := strategy.ValidateCreate(q.kind, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(strategy.InvalidKind(q.kind), obj.Meta().GetName(), errs)
 	}
 	q.advise(nil, obj)
 	if err := s.secured(q, nil, obj); err != nil {
@@ -81,7 +83,7 @@ func (s *Server) createOnce(q *writing, obj *object.Object) (*object.Object, err
 	}
 	// The store looks at this, and a rehearsal does not come so far.
 	if version := obj.Meta().GetResourceVersion(); version != "" && version != "0" && !q.dryRun {
-		return nil, errPlain(errors.New("resourceVersion should not be set on objects to be created"))
+		return nil, refusal.Plain(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	return s.commitCreate(q, obj)
 }
@@ -110,33 +112,33 @@ func (s *Server) beginCreate(obj *object.Object) {
 
 // commitCreate stores a new object, unless the request is a rehearsal.
 func (s *Server) commitCreate(q *writing, obj *object.Object) (*object.Object, error) {
-	stored, err := q.kind.toStorage(obj)
+	stored, err := q.kind.ToStorage(obj)
 	if err != nil {
 		return nil, err
 	}
 	if err := storable(stored); err != nil && !q.dryRun {
 		return nil, err
 	}
-	if err := q.kind.define(stored); err != nil {
+	if err := q.kind.Define(stored); err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	answer, err := q.kind.fromStorage(stored) // what is stored may have lost something
+	answer, err := q.kind.FromStorage(stored) // what is stored may have lost something
 	if err != nil {
 		return nil, err
 	}
 	if answer != stored {
-		answer.Shape = q.kind.schema // no default takes the place of what was lost
+		answer.Shape = q.kind.Schema // no default takes the place of what was lost
 	}
-	r := q.kind.resource()
+	r := q.kind.GroupResource()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch f := s.mu.families[r]; {
-	case f == nil:
-		return nil, errAbsent()
-	case f.terminating:
+	switch terminating, served := s.kinds.Terminating(r); {
+	case !served:
+		return nil, refusal.Absent()
+	case terminating:
 		return nil, apierrors.NewForbidden(r, stored.Meta().GetName(), errors.New("create not allowed while custom resource definition is terminating"))
 	}
-	if there := s.mu.log.Get(q.kind.held(), stored.Key()); there != nil {
+	if there := s.mu.log.Get(q.kind.Held(), stored.Key()); there != nil {
 		err := apierrors.NewAlreadyExists(r, stored.Meta().GetName())
 		if !object.Unset(there.Meta().GetDeletionTimestamp()) {
 			err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
@@ -146,7 +148,7 @@ func (s *Server) commitCreate(q *writing, obj *object.Object) (*object.Object, e
 	if q.dryRun {
 		return obj, nil
 	}
-	return answered(answer, stored, s.putLocked(q.kind.held(), stored)), nil
+	return answered(answer, stored, s.putLocked(q.kind.Held(), stored)), nil
 }
 
 // answered is the answer to a write now that it is kept: at its version, and the

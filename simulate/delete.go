@@ -22,9 +22,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flyball-dev/flyball/simulate/internal/decode"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -79,12 +82,12 @@ func deletionQuery(query url.Values) (opts metav1.DeleteOptions, err error) {
 
 func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err error) {
 	switch media {
-	case contentYAML:
+	case encode.ContentYAML:
 		if body, err = yaml.YAMLToJSON(body); err != nil {
 			return opts, apierrors.NewBadRequest(err.Error())
 		}
-	case contentJSON:
-	case contentProtobuf:
+	case encode.ContentJSON:
+	case encode.ContentProtobuf:
 		kind := corev1.SchemeGroupVersion.WithKind("DeleteOptions")
 		decoded, _, err := gotypes.Codecs().UniversalDeserializer().Decode(body, &kind, nil)
 		if err != nil {
@@ -95,9 +98,9 @@ func decodeDeletion(media string, body []byte) (opts metav1.DeleteOptions, err e
 		}
 		return opts, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
 	default:
-		return opts, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
+		return opts, unsupportedMedia(encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf)
 	}
-	if nesting(body) > deepest {
+	if decode.Nesting(body) > decode.Deepest {
 		return opts, apierrors.NewBadRequest("exceeded max depth")
 	}
 	if err := json.Unmarshal(body, &opts); err != nil {
@@ -118,7 +121,7 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if c.kind.resource().String() == "jobs.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {
+	if c.kind.GroupResource().String() == "jobs.batch" && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {
 		q.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
 	}
 	obj, gone, err := s.deleteObject(q, &opts)
@@ -131,12 +134,12 @@ func (s *Server) deleteOne(w http.ResponseWriter, c *call) error {
 		code = http.StatusAccepted
 	}
 	var answer []byte
-	if gone && !c.kind.answersDeleted() {
-		answer, err = c.encoder.status(metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
+	if gone && !c.kind.AnswersDeleted() {
+		answer, err = c.encoder.Status(metav1.Status{Status: metav1.StatusSuccess, Details: &metav1.StatusDetails{
 			Name: c.name, Group: c.kind.Group, Kind: c.kind.Resource, UID: obj.Meta().GetUID(),
 		}})
 	} else {
-		answer, err = c.encoder.object(obj)
+		answer, err = c.encoder.Object(obj)
 	}
 	if err != nil {
 		return err
@@ -156,13 +159,13 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object.O
 			return nil, false, err
 		}
 		if held == nil {
-			return nil, false, apierrors.NewNotFound(q.kind.resource(), q.name)
+			return nil, false, apierrors.NewNotFound(q.kind.GroupResource(), q.name)
 		}
 		if err := s.deletable(q, old); err != nil {
 			return nil, false, err
 		}
 		s.mu.Lock()
-		if s.mu.log.Get(q.kind.held(), q.key()) != held {
+		if s.mu.log.Get(q.kind.Held(), q.key()) != held {
 			s.mu.Unlock()
 			continue
 		}
@@ -171,7 +174,7 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object.O
 		if err != nil {
 			return nil, false, err
 		}
-		if obj, err = q.kind.fromStorage(obj); err != nil {
+		if obj, err = q.kind.FromStorage(obj); err != nil {
 			return nil, false, err
 		}
 		return obj, gone, nil
@@ -179,7 +182,7 @@ func (s *Server) deleteObject(q *writing, opts *metav1.DeleteOptions) (*object.O
 }
 
 func (s *Server) deletable(q *writing, old *object.Object) error {
-	if err := q.kind.spared(q.name); err != nil {
+	if err := spared(q.kind, q.name); err != nil {
 		return err
 	}
 	if _, err := s.mutated(q, "DELETE", nil, old); err != nil {
@@ -190,8 +193,8 @@ func (s *Server) deletable(q *writing, old *object.Object) error {
 
 // deleteLocked removes old, or marks it as being deleted while something keeps
 // it. gone: it was removed.
-func (s *Server) deleteLocked(kind *Kind, old *object.Object, opts *metav1.DeleteOptions) (obj *object.Object, gone bool, err error) {
-	m, r := old.Meta(), kind.held()
+func (s *Server) deleteLocked(kind *kinds.Kind, old *object.Object, opts *metav1.DeleteOptions) (obj *object.Object, gone bool, err error) {
+	m, r := old.Meta(), kind.Held()
 	if only := opts.Preconditions; only != nil {
 		if only.UID != nil && *only.UID != m.GetUID() {
 			return nil, false, errRecord(kind, m.GetName(), "UID", string(*only.UID), string(m.GetUID()), "deleted and then recreated")
@@ -200,16 +203,16 @@ func (s *Server) deleteLocked(kind *Kind, old *object.Object, opts *metav1.Delet
 			return nil, false, errRecord(kind, m.GetName(), "ResourceVersion", *only.ResourceVersion, m.GetResourceVersion(), "modified")
 		}
 	}
-	next := kind.marked(old, opts)
+	next := remaining(kind, old, opts)
 	dryRun := len(opts.DryRun) > 0
 	if next == nil {
 		if dryRun {
 			return old, true, nil
 		}
-		if kind.graceful() {
-			s.putLocked(r, kind.lastSeen(old)) // it is marked before it goes
+		if kind.Graceful() {
+			s.putLocked(r, lastSeen(kind, old)) // it is marked before it goes
 		}
-		return kind.lastSeen(s.takeLocked(r, old.Key())), true, nil
+		return lastSeen(kind, s.takeLocked(r, old.Key())), true, nil
 	}
 	if next == old || dryRun {
 		return next, false, nil
@@ -217,16 +220,16 @@ func (s *Server) deleteLocked(kind *Kind, old *object.Object, opts *metav1.Delet
 	return s.putLocked(r, next), false, nil
 }
 
-// marked is what becomes of an object that is to be deleted: nil when it goes at
+// remaining is what becomes of an object that is to be deleted: nil when it goes at
 // once, old itself when it waits already.
-func (k *Kind) marked(old *object.Object, opts *metav1.DeleteOptions) *object.Object {
-	if next, terminates := k.terminating(old); terminates {
+func remaining(k *kinds.Kind, old *object.Object, opts *metav1.DeleteOptions) *object.Object {
+	if next, terminates := terminating(k, old); terminates {
 		return next
 	}
 	next := old.Copy()
 	m := next.Meta()
-	grace := k.graceOf(old, opts)
-	if deleting := m.GetDeletionTimestamp(); !object.Unset(deleting) && k.graceful() {
+	grace := graceOf(k, old, opts)
+	if deleting := m.GetDeletionTimestamp(); !object.Unset(deleting) && k.Graceful() {
 		pending := m.GetDeletionGracePeriodSeconds()
 		if pending != nil && *pending > 0 && (opts.GracePeriodSeconds == nil || *opts.GracePeriodSeconds >= *pending) {
 			return old // only a shorter time is news
@@ -262,13 +265,13 @@ func (k *Kind) marked(old *object.Object, opts *metav1.DeleteOptions) *object.Ob
 
 // terminating is what becomes of a namespace or a CRD that is to be deleted: it
 // stays until somebody has emptied it and takes its finalizers.
-func (k *Kind) terminating(old *object.Object) (next *object.Object, terminates bool) {
-	if k.resource() == definitions && object.Unset(old.Meta().GetDeletionTimestamp()) {
+func terminating(k *kinds.Kind, old *object.Object) (next *object.Object, terminates bool) {
+	if k.GroupResource() == kinds.Definitions && object.Unset(old.Meta().GetDeletionTimestamp()) {
 		return markDefinition(old), true
 	}
 	spec, _ := old.Fields["spec"].(map[string]any)
 	finalizers, _ := spec["finalizers"].([]any)
-	if k.resource().String() != "namespaces" || len(finalizers) == 0 {
+	if k.GroupResource().String() != "namespaces" || len(finalizers) == 0 {
 		return nil, false
 	}
 	if !object.Unset(old.Meta().GetDeletionTimestamp()) {
@@ -282,8 +285,8 @@ func (k *Kind) terminating(old *object.Object) (next *object.Object, terminates 
 
 // lastSeen is a removed object as the answer to its deletion shows it: one that
 // could have been given time is marked.
-func (k *Kind) lastSeen(obj *object.Object) *object.Object {
-	if obj == nil || !k.graceful() {
+func lastSeen(k *kinds.Kind, obj *object.Object) *object.Object {
+	if obj == nil || !k.Graceful() {
 		return obj
 	}
 	obj = obj.Copy()
@@ -297,8 +300,8 @@ func (k *Kind) lastSeen(obj *object.Object) *object.Object {
 }
 
 // graceOf is how many seconds the object has to end.
-func (k *Kind) graceOf(old *object.Object, opts *metav1.DeleteOptions) int64 {
-	if !k.graceful() {
+func graceOf(k *kinds.Kind, old *object.Object, opts *metav1.DeleteOptions) int64 {
+	if !k.Graceful() {
 		return 0
 	}
 	spec, _ := old.Fields["spec"].(map[string]any)
@@ -347,9 +350,14 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
 			return fmt.Errorf("delete %s %s: %w", c.kind.Resource, key, err)
 		}
 	}
-	answer, err := c.encoder.list(meta, objects)
+	answer, err := c.encoder.List(meta, objects)
 	if err != nil {
 		return err
 	}
 	return s.answer(w, q, http.StatusOK, answer)
+}
+
+// errRecord is said of a deletion of an object that is another one by now.
+func errRecord(k *kinds.Kind, name, field, want, got, happened string) *apierrors.StatusError {
+	return apierrors.NewConflict(schema.GroupResource{Group: k.Group, Resource: k.Kind}, name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", field, want, field, got, happened))
 }

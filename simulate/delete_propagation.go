@@ -10,12 +10,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // setPropagation puts in the finalizers that say what becomes of dependents,
 // and reports whether that changed anything.
-func setPropagation(obj *object.Object, k *Kind, opts *metav1.DeleteOptions) bool {
+func setPropagation(obj *object.Object, k *kinds.Kind, opts *metav1.DeleteOptions) bool {
 	m := obj.Meta()
 	was := m.GetFinalizers()
 	is := slices.DeleteFunc(slices.Clone(was), func(f string) bool {
@@ -41,7 +42,7 @@ func sameMembers(a, b []string) bool {
 
 // propagationOf is what becomes of dependents: as the request says, else as the
 // object's finalizers say already, else as its kind has always had it.
-func propagationOf(k *Kind, finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
+func propagationOf(k *kinds.Kind, finalizers []string, opts *metav1.DeleteOptions) metav1.DeletionPropagation {
 	switch {
 	case opts.PropagationPolicy != nil:
 		return *opts.PropagationPolicy
@@ -53,7 +54,7 @@ func propagationOf(k *Kind, finalizers []string, opts *metav1.DeleteOptions) met
 		return metav1.DeletePropagationOrphan
 	case slices.Contains(finalizers, metav1.FinalizerDeleteDependents):
 		return metav1.DeletePropagationForeground
-	case k.is(orphaning):
+	case k.Is(kinds.Orphaning):
 		return metav1.DeletePropagationOrphan
 	}
 	return metav1.DeletePropagationBackground

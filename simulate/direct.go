@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -30,27 +31,27 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	}
 	next, err := object.ObjectOf(obj)
 	if err == nil && gvk.GroupKind() == models.DefinitionKind.GroupKind() {
-		err = completeDefinition(next)
+		err = kinds.CompleteDefinition(next)
 	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.kindLocked(gvk)
+	kind := s.kinds.Kind(gvk)
 	if kind == nil {
 		return "", fmt.Errorf("put %s: the server does not serve the kind; Install it", gvk)
 	}
-	if f := kind.family; f.definition == nil && kind != f.storage { // no webhook is asked
-		if next, err = kind.toStorage(next); err != nil {
+	if f := kind.Family; f.Definition == nil && kind != f.Storage { // no webhook is asked
+		if next, err = kind.ToStorage(next); err != nil {
 			return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
 		}
-		kind = f.storage
+		kind = f.Storage
 	}
 	m := next.Meta()
 	m.SetResourceVersion("")
 	m.SetUID("")
-	old := s.mu.log.Get(kind.held(), next.Key())
+	old := s.mu.log.Get(kind.Held(), next.Key())
 	if old == nil {
 		next, err = s.createLocked(kind, next)
 	} else {
@@ -63,34 +64,13 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	return next.Meta().GetResourceVersion(), nil
 }
 
-func (s *Server) kindLocked(gvk schema.GroupVersionKind) *Kind {
-	return s.mu.kinds[gvk]
-}
-
-// storedLocked is the version of a resource that the log holds; nil: the
-// server does not serve it.
-func (s *Server) storedLocked(r schema.GroupResource) *Kind {
-	if f := s.mu.families[r]; f != nil {
-		return f.storage
-	}
-	return nil
-}
-
-// heldLocked is the resource that the log holds the objects of r under.
-func (s *Server) heldLocked(r schema.GroupResource) schema.GroupResource {
-	if f := s.mu.families[r]; f != nil {
-		return f.resource
-	}
-	return r
-}
-
 // Remove deletes an object, as somebody else would: while it has finalizers it
 // stays, marked.
 func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.storedLocked(r)
-	old := s.mu.log.Get(s.heldLocked(r), key)
+	kind := s.kinds.Stored(r)
+	old := s.mu.log.Get(s.kinds.Held(r), key)
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
@@ -102,7 +82,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	objects, _ := s.mu.log.List(s.heldLocked(r), s.mu.log.Revision)
+	objects, _ := s.mu.log.List(s.kinds.Held(r), s.mu.log.Revision)
 	var out []metav1.Object
 	for _, o := range objects {
 		out = append(out, o.Copy().Meta())
@@ -110,26 +90,18 @@ func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	return out
 }
 
-// Install serves another kind, as when its CRD is created.
-func (s *Server) Install(kind Kind) {
-	k := kind.completed()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.installLocked(familyOf(k))
-}
-
 // ChangeSchema gives a kind other defaults and ends its watches, as a change
 // of its CRD does. Objects change with it, their resourceVersions do not.
 func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.storedLocked(r)
+	kind := s.kinds.Stored(r)
 	if kind == nil {
 		return fmt.Errorf("change schema of %s: the server does not serve it", r)
 	}
 	changed := *kind
 	changed.Defaults = defaults
-	s.replaceLocked(kind.family.with(&changed))
+	s.replaceLocked(kind.Family.With(&changed))
 	return nil
 }
 
@@ -139,14 +111,14 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 func (s *Server) Uninstall(r schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	held, gone := s.heldLocked(r), s.mu.families[r]
+	held, gone := s.kinds.Held(r), s.kinds.Family(r)
 	objects, _ := s.mu.log.List(held, s.mu.log.Revision)
 	for _, o := range objects {
 		s.takeLocked(held, o.Key())
 	}
-	for alias, f := range s.mu.families {
-		if f == gone {
-			s.removeFamilyLocked(alias)
+	for _, alias := range s.kinds.Resources() {
+		if s.kinds.Family(alias) == gone {
+			s.kinds.Remove(alias)
 			s.endLocked(alias)
 		}
 	}
@@ -154,8 +126,38 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 
 func (s *Server) endLocked(r schema.GroupResource) {
 	s.eachWatchLocked(func(w *watch) {
-		if w.kind.resource() == r {
+		if w.kind.GroupResource() == r {
 			w.over = true
 		}
 	})
+}
+
+// Upgrade makes the server one of another version, with other defaults of some
+// kinds, and ends all watches.
+func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[string]any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.version = version
+	for r, values := range defaults {
+		kind := s.kinds.Stored(r)
+		if kind == nil {
+			return fmt.Errorf("upgrade to %s: %s is not served", version, r)
+		}
+		changed := *kind
+		changed.Defaults = values
+		changed.Changes++
+		s.kinds.Install(kind.Family.With(&changed))
+	}
+	s.eachWatchLocked(func(w *watch) { w.over = true })
+	return nil
+}
+
+// ForgetHistory forgets what watches of one kind are served from, as a real
+// server does when the schema of a custom kind changes.
+func (s *Server) ForgetHistory(r schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind := s.kinds.Stored(r); kind != nil {
+		kind.Oldest = s.mu.log.Revision
+	}
 }

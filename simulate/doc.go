@@ -12,25 +12,23 @@
 //	   ▼
 //	Server           who it is, and may it          route.go, authenticate.go,
 //	   │                                            authorize.go, rbac.go, faults.go
-//	   ├──▶ discovery*.go      which kinds there are; health.go
-//	   ├──▶ openapi_*.go       what they look like, by internal/models
+//	   ├──▶ internal/discovery   which kinds there are, what they look like, health
 //	   ├──▶ read.go            get; list with pages, versions, selectors
-//	   │      what is asked for  list_options.go, continue_token.go, selection.go,
-//	   │                         field_labels.go
+//	   │      what is asked for  list_options.go, continue_token.go, selection.go
 //	   ├──▶ watch.go           one per request, fed from a queue of its own
-//	   │      in which form      negotiate.go, encode*.go, encodings.go, table*.go
+//	   │      in which form      internal/encode, over tables and wire
 //	   ├──▶ write.go, write_body.go   create, update, patch
-//	   │      decode or patch    write_decode.go, patch.go, apply.go
-//	   │      who owns what      managed_fields.go; ownership.go and
-//	   │                         recipe.go remember, by shape.go
+//	   │      decode or patch    internal/decode
+//	   │      who owns what      internal/fieldmanager; ownership remembers
 //	   │      admission          namespaces.go, admission.go
-//	   │      prepare, fill      prepare.go, fill.go; internal/defaults
-//	   │      validate           validate.go; internal/validation, crdrules
+//	   │      prepare, fill      internal/strategy, defaults; fill.go
+//	   │      validate           internal/strategy; validation, crdrules
 //	   │      commit             create.go, update.go
 //	   └──▶ delete.go, subresource.go, scale.go
 //	              │  change
 //	              ▼
-//	        store.go           a CRD comes into force: crd_*.go, schema_custom.go
+//	        store.go           a CRD comes into force: crd_*.go
+//	              │            internal/kinds: the kinds and their schemas
 //	              │
 //	              ▼
 //	        internal/revisions one counter for all kinds; history; compaction.go

@@ -20,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
 const ofMeta = ";g=meta.k8s.io;v=v1"
@@ -43,14 +45,14 @@ func inForm(t *testing.T, form string, body []byte) *corev1.Pod {
 	pod := &corev1.Pod{}
 	var err error
 	switch form {
-	case contentJSON:
+	case encode.ContentJSON:
 		err = json.Unmarshal(body, pod)
-	case contentYAML:
+	case encode.ContentYAML:
 		err = yaml.UnmarshalStrict(body, pod)
-	case contentProtobuf:
+	case encode.ContentProtobuf:
 		_, _, err = gotypes.Codecs().UniversalDeserializer().Decode(body, nil, pod)
 		pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	case asTable:
+	case encode.AsTable:
 		var table metav1.Table
 		if err = json.Unmarshal(body, &table); err == nil {
 			err = json.Unmarshal(table.Rows[0].Object.Raw, pod)
@@ -68,25 +70,25 @@ func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 	s := New(Options{Namespaces: []string{"n"}})
 	stored(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","name":"a","labels":{"<&>":"é\u2028\"\\"},"annotations":{"text":"line\nline\ttab"}},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m"}},"ports":[{"containerPort":80}]}],"terminationGracePeriodSeconds":0},"status":{"phase":"Running","startTime":"2026-01-02T03:04:05Z"}}`)
 	const path = "/api/v1/namespaces/n/pods"
-	want := inForm(t, contentJSON, reply(s, path+"/a", contentJSON).Body.Bytes())
+	want := inForm(t, encode.ContentJSON, reply(s, path+"/a", encode.ContentJSON).Body.Bytes())
 	if want.Labels["<&>"] != "é\u2028\"\\" || want.Status.Phase != corev1.PodRunning || want.Spec.Containers[0].Ports[0].ContainerPort != 80 {
 		t.Fatalf("got %+v, want what was stored", want)
 	}
-	for _, form := range []string{contentYAML, contentProtobuf} {
+	for _, form := range []string{encode.ContentYAML, encode.ContentProtobuf} {
 		if got := inForm(t, form, reply(s, path+"/a", form).Body.Bytes()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got  %+v\nwant %+v", form, got, want)
 		}
 	}
 	for name, query := range map[string]string{"pretty": "?pretty=true", "in a table": "?includeObject=Object"} {
-		form, accept := contentJSON, contentJSON
+		form, accept := encode.ContentJSON, encode.ContentJSON
 		if name == "in a table" {
-			form, accept = asTable, contentJSON+";as=Table"+ofMeta
+			form, accept = encode.AsTable, encode.ContentJSON+";as=Table"+ofMeta
 		}
 		if got := inForm(t, form, reply(s, path+"/a"+query, accept).Body.Bytes()); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got  %+v\nwant %+v", name, got, want)
 		}
 	}
-	for _, form := range []string{contentJSON, contentYAML, contentProtobuf} {
+	for _, form := range []string{encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf} {
 		list := &corev1.PodList{}
 		if _, _, err := gotypes.Codecs().UniversalDeserializer().Decode(reply(s, path, form).Body.Bytes(), nil, list); err != nil || len(list.Items) != 1 {
 			t.Fatalf("list as %s: %v, %d items", form, err, len(list.Items))
@@ -98,14 +100,14 @@ func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 	}
 	var event struct{ Object json.RawMessage }
 	synctest.Test(t, func(t *testing.T) {
-		if err := json.Unmarshal(reply(s, path+"?watch=true&timeoutSeconds=1", contentJSON).Body.Bytes(), &event); err != nil {
+		if err := json.Unmarshal(reply(s, path+"?watch=true&timeoutSeconds=1", encode.ContentJSON).Body.Bytes(), &event); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if got := inForm(t, contentJSON, event.Object); !reflect.DeepEqual(got, want) {
+	if got := inForm(t, encode.ContentJSON, event.Object); !reflect.DeepEqual(got, want) {
 		t.Errorf("watched: got  %+v\nwant %+v", got, want)
 	}
-	for _, accept := range []string{contentJSON, contentYAML, contentJSON + ";as=Table"} {
+	for _, accept := range []string{encode.ContentJSON, encode.ContentYAML, encode.ContentJSON + ";as=Table"} {
 		as := ";as=PartialObjectMetadata"
 		if strings.Contains(accept, "Table") {
 			as = ""
@@ -133,7 +135,7 @@ func TestServer_KeptFormsAreOfTheirVersion_S16(t *testing.T) {
 	for n := range 3 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a"},"data":{"v":"%d"}}`, n))
 		for range 2 { // the second is kept
-			for _, accept := range []string{contentJSON, contentProtobuf, contentJSON + ";as=PartialObjectMetadata" + ofMeta} {
+			for _, accept := range []string{encode.ContentJSON, encode.ContentProtobuf, encode.ContentJSON + ";as=PartialObjectMetadata" + ofMeta} {
 				body := reply(s, "/api/v1/namespaces/n/configmaps/a", accept).Body.String()
 				if want := fmt.Sprint(s.Revision()); !strings.Contains(body, want) {
 					t.Errorf("%s: got %q, want version %s", accept, body, want)
@@ -145,18 +147,18 @@ func TestServer_KeptFormsAreOfTheirVersion_S16(t *testing.T) {
 
 func TestEncodings_AreBounded_S16(t *testing.T) {
 	s := New(Options{Namespaces: []string{"n"}})
-	s.encodings.atMost = 4 << 20
+	s.encodings.AtMost = 4 << 20
 	value := strings.Repeat("x", 256<<10)
 	for n := range 20 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a%d"},"data":{"v":%q}}`, n, value))
-		if body := reply(s, fmt.Sprintf("/api/v1/namespaces/n/configmaps/a%d", n), contentJSON).Body; !strings.Contains(body.String(), value) {
+		if body := reply(s, fmt.Sprintf("/api/v1/namespaces/n/configmaps/a%d", n), encode.ContentJSON).Body; !strings.Contains(body.String(), value) {
 			t.Fatalf("a%d is not answered whole", n)
 		}
 	}
-	if n := s.encodings.mu.bytes; n > s.encodings.atMost || n < s.encodings.atMost/2 {
-		t.Errorf("%d bytes are kept, want at most %d, and not much less", n, s.encodings.atMost)
+	if n := s.encodings.Size(); n > s.encodings.AtMost || n < s.encodings.AtMost/2 {
+		t.Errorf("%d bytes are kept, want at most %d, and not much less", n, s.encodings.AtMost)
 	}
-	if body := reply(s, "/api/v1/namespaces/n/configmaps/a0", contentJSON).Body; !strings.Contains(body.String(), value) {
+	if body := reply(s, "/api/v1/namespaces/n/configmaps/a0", encode.ContentJSON).Body; !strings.Contains(body.String(), value) {
 		t.Error("what was given up is not made anew")
 	}
 }
@@ -167,14 +169,14 @@ func TestServer_LargeListsArePackedForWhoTakesIt_S16(t *testing.T) {
 	for n := range 100 {
 		stored(t, s, fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"a%02d"},"data":{"v":%q}}`, n, strings.Repeat("x", 2000)))
 	}
-	for _, accept := range []string{contentJSON, contentYAML, contentProtobuf, contentJSON + ";as=PartialObjectMetadataList" + ofMeta} {
+	for _, accept := range []string{encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf, encode.ContentJSON + ";as=PartialObjectMetadataList" + ofMeta} {
 		plain := reply(s, "/api/v1/configmaps", accept)
 		packed := reply(s, "/api/v1/configmaps", accept, "Accept-Encoding", "deflate, gzip;q=1")
 		small := reply(s, "/api/v1/configmaps?limit=1", accept, "Accept-Encoding", "gzip")
 		if plain.Header().Get("Content-Encoding")+small.Header().Get("Content-Encoding") != "" {
 			t.Errorf("%s: a small answer, or one for who does not take it, is compressed", accept)
 		}
-		if plain.Body.Len() < answerAtOnce {
+		if plain.Body.Len() < encode.AnswerAtOnce {
 			continue // the metadata alone
 		}
 		zip, err := gzip.NewReader(packed.Body)
@@ -204,7 +206,7 @@ func FuzzAppendJSON_S16(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := appendJSON(nil, fields); err != nil || !bytes.Equal(got, want) {
+		if got, err := wire.AppendJSON(nil, fields); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("got  %s, %v\nwant %s", got, err, want)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -121,7 +122,7 @@ func (s *Server) overloaded() error {
 		return nil
 	}
 	o.times--
-	return errOverload(o.code, o.retryAfter)
+	return refusal.Overload(o.code, o.retryAfter)
 }
 
 // denied is how a request is turned away before it reaches its resource; nil:
@@ -132,7 +133,7 @@ func (s *Server) denied(c *call) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, r := &s.mu.faults, c.kind.resource()
+	f, r := &s.mu.faults, c.kind.GroupResource()
 	if f.denied[permission{c.verb, r}] {
 		return errForbidden(attributes{user: c.user, verb: c.verb, group: r.Group, resource: r.Resource, subresource: c.subresource, namespace: c.namespace, name: c.name}, "")
 	}
@@ -220,12 +221,12 @@ func (s *Server) CatchUp() { s.LagTo(0) }
 
 // LagKindTo is LagTo of one kind: the caches of the others go on. CatchUpKind ends it.
 func (s *Server) LagKindTo(r schema.GroupResource, revision int64) {
-	s.fault(func(f *faults) { f.behind[s.heldLocked(r)] = revision })
+	s.fault(func(f *faults) { f.behind[s.kinds.Held(r)] = revision })
 }
 
 // CatchUpKind ends LagKindTo.
 func (s *Server) CatchUpKind(r schema.GroupResource) {
-	s.fault(func(f *faults) { delete(f.behind, s.heldLocked(r)) })
+	s.fault(func(f *faults) { delete(f.behind, s.kinds.Held(r)) })
 }
 
 // DropEvent keeps the next so many changes of a kind from its open watches.
@@ -264,7 +265,7 @@ func (s *Server) PublishSchemasAfter(d time.Duration) {
 // Mute has the present watches of a kind say nothing more. They stay open.
 func (s *Server) Mute(r schema.GroupResource) {
 	s.eachWatch(func(w *watch) {
-		if w.kind.resource() == r {
+		if w.kind.GroupResource() == r {
 			w.muted = true
 		}
 	})
@@ -273,7 +274,7 @@ func (s *Server) Mute(r schema.GroupResource) {
 // CloseWatches ends the present watches of a kind, cleanly.
 func (s *Server) CloseWatches(r schema.GroupResource) {
 	s.eachWatch(func(w *watch) {
-		if w.kind.resource() == r {
+		if w.kind.GroupResource() == r {
 			w.over = true
 		}
 	})
@@ -331,8 +332,8 @@ func (s *Server) Rewind(n int) {
 func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.storedLocked(r)
-	r = s.heldLocked(r)
+	kind := s.kinds.Stored(r)
+	r = s.kinds.Held(r)
 	old := s.mu.log.Get(r, key)
 	if kind == nil || old == nil {
 		return apierrors.NewNotFound(r, key.String())
@@ -349,7 +350,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r = s.heldLocked(r)
+	r = s.kinds.Held(r)
 	old := s.mu.log.Get(r, key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())

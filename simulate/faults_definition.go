@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
 // rewritten ends the description of a schema that RewriteDefinition has changed.
@@ -21,10 +23,10 @@ const rewritten = " (written anew)"
 func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	key := types.NamespacedName{Name: r.String()}
 	s.mu.Lock()
-	old := s.mu.log.Get(definitions, key)
+	old := s.mu.log.Get(kinds.Definitions, key)
 	s.mu.Unlock()
 	if old == nil {
-		return apierrors.NewNotFound(definitions, key.Name)
+		return apierrors.NewNotFound(kinds.Definitions, key.Name)
 	}
 	obj := old.Copy()
 	spec, _ := obj.Fields["spec"].(map[string]any)
@@ -41,14 +43,14 @@ func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 			}
 		}
 	}
-	if err := completeDefinition(obj); err != nil {
+	if err := kinds.CompleteDefinition(obj); err != nil {
 		return fmt.Errorf("rewrite the CRD %s: %w", key.Name, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.log.Get(definitions, key) != old {
-		return apierrors.NewConflict(definitions, key.Name, nil)
+	if s.mu.log.Get(kinds.Definitions, key) != old {
+		return apierrors.NewConflict(kinds.Definitions, key.Name, nil)
 	}
-	_, err := s.updateLocked(s.storedLocked(definitions), old, obj)
+	_, err := s.updateLocked(s.kinds.Stored(kinds.Definitions), old, obj)
 	return err
 }

@@ -14,10 +14,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
@@ -26,7 +26,7 @@ import (
 // what is made of its identity.
 func (s *Server) fill(q *writing, obj *object.Object) error {
 	m := obj.Meta()
-	switch q.kind.resource().String() {
+	switch q.kind.GroupResource().String() {
 	case "services":
 		return s.fillService(obj, nil)
 	case "namespaces":
@@ -42,7 +42,7 @@ func (s *Server) fill(q *writing, obj *object.Object) error {
 		protect(m, "kubernetes.io/vac-protection")
 	case signingRequests:
 		fillSigningRequest(q, obj)
-	case apiServices.String():
+	case kinds.APIServices.String():
 		fillAPIService(obj)
 	case "nodes":
 		return fillNode(obj)
@@ -103,9 +103,6 @@ func fillSigningRequest(q *writing, obj *object.Object) {
 	}
 }
 
-// apiServices are without a Go type here.
-var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
-
 // fillAPIService gives an APIService its default port, and the status that it
 // begins with.
 func fillAPIService(obj *object.Object) {
@@ -125,14 +122,14 @@ func uncoordinated(obj *object.Object) {
 
 // fillUpdate gives an object that is written again what the server allots.
 func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
-	if q.kind.resource().String() == signingRequests {
+	if q.kind.GroupResource().String() == signingRequests {
 		return fillSigned(q.subresource, old, obj)
 	}
 	if q.subresource != "" {
 		return nil
 	}
 	spec, _ := old.Fields["spec"].(map[string]any)
-	switch q.kind.resource().String() {
+	switch q.kind.GroupResource().String() {
 	case "services":
 		return s.fillService(obj, old)
 	case "leases.coordination.k8s.io":
@@ -141,8 +138,8 @@ func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
 		if finalizers, ok := spec["finalizers"]; ok {
 			jsonvalue.SetIn(obj.Fields, finalizers, "spec", "finalizers")
 		}
-	case definitions.String():
-		jsonvalue.SetIn(obj.Fields, storedVersions(obj, old), "status", "storedVersions")
+	case kinds.Definitions.String():
+		jsonvalue.SetIn(obj.Fields, kinds.StoredVersions(obj, old), "status", "storedVersions")
 	case "daemonsets.apps":
 		count, _ := strconv.Atoi(old.Meta().GetAnnotations()[appsv1.DeprecatedTemplateGeneration])
 		if is, _ := obj.Fields["spec"].(map[string]any); !reflect.DeepEqual(is["template"], spec["template"]) {

@@ -26,7 +26,7 @@ func handlerOf(c *call) handler {
 		return schema.GroupResource{Group: group, Resource: resource}
 	}
 	core := func(resource string) schema.GroupResource { return of("", resource) }
-	switch (handlerKey{c.kind.resource(), c.subresource, c.verb}) {
+	switch (handlerKey{c.kind.GroupResource(), c.subresource, c.verb}) {
 	case handlerKey{core("pods"), "binding", "create"}, handlerKey{core("bindings"), "", "create"}:
 		return (*Server).bind
 	case handlerKey{core("pods"), "eviction", "create"}:
@@ -51,7 +51,7 @@ func handlerOf(c *call) handler {
 		return (*Server).reviewRules
 	}
 	switch {
-	case c.subresource == "scale" && c.kind.scale != nil:
+	case c.subresource == "scale" && c.kind.Scale != nil:
 		return map[string]handler{"get": (*Server).getScale, "update": (*Server).putScale, "patch": (*Server).patchScale}[c.verb]
 	case c.subresource == "", c.subresource == "status", c.subresource == "approval", c.subresource == "ephemeralcontainers", c.subresource == "resize":
 		return nil
@@ -68,7 +68,7 @@ func (s *Server) unserved(w http.ResponseWriter, c *call) error {
 	}
 	node, _, _ := unstructured.NestedString(obj.Fields, "spec", "nodeName")
 	switch {
-	case c.kind.resource().String() != "pods", node != "":
+	case c.kind.GroupResource().String() != "pods", node != "":
 	case c.subresource == "log":
 		w.WriteHeader(http.StatusNoContent) // nothing has been said yet
 		return nil
@@ -83,7 +83,7 @@ func (s *Server) unserved(w http.ResponseWriter, c *call) error {
 func (c *call) addressed() bool {
 	switch c.verb {
 	case "create":
-		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || len(c.kind.verbs) == 1)
+		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || len(c.kind.Verbs) == 1)
 	case "update", "patch", "delete":
 		return c.name != "" && (c.namespace != "" || !c.kind.Namespaced)
 	case "deletecollection":

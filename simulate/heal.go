@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -68,7 +69,7 @@ func (s *Server) seenLocked(c *call, obj *object.Object) *object.Object {
 	if obj == nil || !obj.Poison || !c.sound() {
 		return obj
 	}
-	before := s.mu.faults.poisoned[objectID{c.kind.resource(), obj.Key()}]
+	before := s.mu.faults.poisoned[objectID{c.kind.GroupResource(), obj.Key()}]
 	if before == nil || before.Meta().GetUID() != obj.Meta().GetUID() {
 		return obj
 	}
@@ -84,7 +85,7 @@ func (s *Server) Watched() []schema.GroupResource {
 	defer s.mu.Unlock()
 	all := map[schema.GroupResource]bool{}
 	for w := range s.mu.watches {
-		all[w.kind.resource()] = true
+		all[w.kind.GroupResource()] = true
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
@@ -96,8 +97,8 @@ func (s *Server) Kinds() []schema.GroupKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := map[schema.GroupKind]bool{}
-	for gvk := range s.mu.kinds {
-		all[gvk.GroupKind()] = true
+	for _, k := range s.kinds.Served(func(*kinds.Kind) bool { return true }) {
+		all[k.GroupVersionKind.GroupKind()] = true
 	}
 	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupKind) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Group, b.Group))
@@ -108,7 +109,7 @@ func (s *Server) Kinds() []schema.GroupKind {
 func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if kind := s.storedLocked(r); kind != nil {
+	if kind := s.kinds.Stored(r); kind != nil {
 		return kind.GroupKind()
 	}
 	return schema.GroupKind{}
@@ -118,14 +119,14 @@ func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 func (s *Server) IsCustom(r schema.GroupResource) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.mu.families[r]
-	return f != nil && f.definition != nil
+	f := s.kinds.Family(r)
+	return f != nil && f.Definition != nil
 }
 
 // Change writes an object as somebody else would: f changes its metadata.
 func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
 	s.mu.Lock()
-	old := s.mu.log.Get(s.heldLocked(r), key)
+	old := s.mu.log.Get(s.kinds.Held(r), key)
 	s.mu.Unlock()
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
@@ -134,8 +135,8 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	f(obj.Meta())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kind := s.storedLocked(r)
-	if kind == nil || s.mu.log.Get(s.heldLocked(r), key) != old {
+	kind := s.kinds.Stored(r)
+	if kind == nil || s.mu.log.Get(s.kinds.Held(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
 	_, err := s.updateLocked(kind, old, obj)

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -54,7 +55,7 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.Revision, c.Resource, c.Key, c.After, s.countersLocked()))
 	})
 	for _, crd := range defined {
-		s.definedLocked(revisions.Change{Resource: definitions, Key: crd.Key(), After: crd})
+		s.definedLocked(revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
 	}
 	if namespaces, _ := s.mu.log.List(object.Namespaces, s.mu.log.Revision); len(namespaces) == 0 {
 		s.installNamespacesLocked() // an older journal has none; in others some may have been deleted
@@ -65,10 +66,10 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 
 // definitionsIn are the CRDs of a store that was read, with what they define.
 func definitionsIn(l *revisions.Log) ([]*object.Object, error) {
-	crds, _ := l.List(definitions, l.Revision)
-	kind := &Kind{GroupVersionKind: models.DefinitionKind, Resource: definitions.Resource}
+	crds, _ := l.List(kinds.Definitions, l.Revision)
+	kind := &kinds.Kind{GroupVersionKind: models.DefinitionKind, Resource: kinds.Definitions.Resource}
 	for _, crd := range crds {
-		if err := kind.define(crd); err != nil {
+		if err := kind.Define(crd); err != nil {
 			return nil, fmt.Errorf("read the CRD %s: %w", crd.Key().Name, err)
 		}
 	}

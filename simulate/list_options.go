@@ -27,7 +27,7 @@ func (c *call) listOptions() (*internalversion.ListOptions, error) {
 	}
 	if opts.FieldSelector != nil {
 		var err error
-		if opts.FieldSelector, err = opts.FieldSelector.Transform(c.kind.fieldLabel); err != nil {
+		if opts.FieldSelector, err = opts.FieldSelector.Transform(c.kind.FieldLabel); err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	}

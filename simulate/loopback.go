@@ -25,6 +25,8 @@ import (
 	"github.com/flyball-dev/flyball/internal/authority"
 	"github.com/flyball-dev/flyball/internal/kubeconfig"
 	"github.com/flyball-dev/flyball/internal/textlog"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 )
 
 const (
@@ -229,7 +231,7 @@ func (l *Loopback) patient() *http.Server {
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && bearerToken(r.Header) == "" {
-			refuse(w, encoderFor(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
+			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}
 		if r.Method != http.MethodGet {

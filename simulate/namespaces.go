@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
 var (
@@ -47,7 +49,7 @@ func firstNamespace(name string) *object.Object {
 	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",
 		"metadata": map[string]any{
-			"name": name, "uid": firstUID(name), "creationTimestamp": entryTime(time.Now()),
+			"name": name, "uid": firstUID(name), "creationTimestamp": ownership.EntryTime(time.Now()),
 			"labels": map[string]any{corev1.LabelMetadataName: name},
 		},
 		"spec":   map[string]any{"finalizers": []any{string(corev1.FinalizerKubernetes)}},
@@ -75,15 +77,15 @@ func (s *Server) housed(q *writing, name string) error {
 	if object.Unset(home.Meta().GetDeletionTimestamp()) {
 		return nil
 	}
-	err := apierrors.NewForbidden(q.kind.resource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
+	err := apierrors.NewForbidden(q.kind.GroupResource(), name, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", q.namespace))
 	err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
 		Type: corev1.NamespaceTerminatingCause, Message: fmt.Sprintf("namespace %s is being terminated", q.namespace), Field: "metadata.namespace"})
 	return err
 }
 
 // spared refuses the deletion of a namespace that each cluster needs.
-func (k *Kind) spared(name string) error {
-	if k.resource() == object.Namespaces && slices.Contains(immortal, name) {
+func spared(k *kinds.Kind, name string) error {
+	if k.GroupResource() == object.Namespaces && slices.Contains(immortal, name) {
 		return apierrors.NewForbidden(object.Namespaces, name, errors.New("this namespace may not be deleted"))
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // How large an object may be for etcd, and for the connection to it, in bytes.
@@ -23,9 +24,9 @@ const perValue = 4
 func storable(o *object.Object) error {
 	switch size := bytesOf(o.Fields); {
 	case size > largestCall:
-		return errPlain(fmt.Errorf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", size, largestCall))
+		return refusal.Plain(fmt.Errorf("rpc error: code = ResourceExhausted desc = trying to send message larger than max (%d vs. %d)", size, largestCall))
 	case size > largestObject:
-		return errPlain(errors.New("etcdserver: request is too large"))
+		return refusal.Plain(errors.New("etcdserver: request is too large"))
 	}
 	return nil
 }

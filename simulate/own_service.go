@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
 // ownService is the Service by which Pods reach the API server. A server makes
@@ -34,7 +35,7 @@ func serviceOfServer() *object.Object {
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{
 			"namespace": ownService.Namespace, "name": ownService.Name,
-			"uid": firstUID(ownService.String()), "creationTimestamp": entryTime(time.Now()),
+			"uid": firstUID(ownService.String()), "creationTimestamp": ownership.EntryTime(time.Now()),
 			"labels": map[string]any{"component": "apiserver", "provider": "kubernetes"},
 		},
 		"spec": map[string]any{

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"github.com/flyball-dev/flyball/simulate/internal/decode"
 )
 
 // A body of JSON that is read as such is what a reader of YAML reads.
@@ -25,7 +27,7 @@ func FuzzPlainFields_S7(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got, ok := plainFields(body)
+		got, ok := decode.PlainFields(body)
 		if !ok {
 			return
 		}
@@ -69,7 +71,7 @@ func TestServer_MergePatchesAreDoneAlike_S8(t *testing.T) {
 			}
 			got, err := q.patched(tried, old)
 			said := fmt.Sprint(err, q.warnings)
-			q.merging, q.warnings = nil, nil
+			tried.Merging, q.warnings = nil, nil
 			want, err := q.patched(tried, old)
 			if wrong := fmt.Sprint(err, q.warnings); said != wrong {
 				t.Errorf("%s:\ngot  %s\nwant %s", patch, said, wrong)

@@ -38,7 +38,7 @@ func (s *Server) prioritize(q *writing, pod *corev1.Pod) error {
 	if name := pod.Spec.PriorityClassName; name != "" {
 		class, err := s.priorityClass(name)
 		if err != nil {
-			return apierrors.NewForbidden(q.kind.resource(), pod.Name, err)
+			return apierrors.NewForbidden(q.kind.GroupResource(), pod.Name, err)
 		}
 		priority = class.Value
 		if class.PreemptionPolicy != nil {
@@ -51,10 +51,10 @@ func (s *Server) prioritize(q *writing, pod *corev1.Pod) error {
 		}
 	}
 	if given := pod.Spec.Priority; given != nil && *given != priority {
-		return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *given, priority))
+		return apierrors.NewForbidden(q.kind.GroupResource(), pod.Name, fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *given, priority))
 	}
 	if given := pod.Spec.PreemptionPolicy; given != nil && *given != preemption {
-		return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *given, preemption))
+		return apierrors.NewForbidden(q.kind.GroupResource(), pod.Name, fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *given, preemption))
 	}
 	pod.Spec.Priority, pod.Spec.PreemptionPolicy = &priority, &preemption
 	return nil
@@ -92,12 +92,12 @@ func (s *Server) runnable(q *writing, pod *corev1.Pod) error {
 	if name := pod.Spec.RuntimeClassName; name != nil && *name != "" {
 		class := s.stored(runtimeClasses, *name)
 		if class == nil {
-			return apierrors.NewForbidden(q.kind.resource(), pod.Name, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name))
+			return apierrors.NewForbidden(q.kind.GroupResource(), pod.Name, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name))
 		}
 		_, overhead = class.Fields["overhead"]
 	}
 	if pod.Spec.Overhead != nil && !overhead {
-		return apierrors.NewForbidden(q.kind.resource(), pod.Name, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
+		return apierrors.NewForbidden(q.kind.GroupResource(), pod.Name, errors.New("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"))
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // Pod Security admission: the labels of a namespace name the standard that its
@@ -86,10 +87,10 @@ func securityOfLabels(labels map[string]string) (enforce, warn securityLevel, er
 // enforces, in its newest version, and warns of Pods and templates that do not
 // meet the one it warns about. old is nil for a new object.
 func (s *Server) secured(q *writing, old, obj *object.Object) error {
-	if q.kind.resource() == object.Namespaces {
+	if q.kind.GroupResource() == object.Namespaces {
 		return s.securedNamespace(q, old, obj)
 	}
-	path := podSpecPath(q.kind.resource().String())
+	path := podSpecPath(q.kind.GroupResource().String())
 	pod := len(path) == 1
 	if path == nil || q.subresource != "" && !(pod && q.subresource == "ephemeralcontainers") {
 		return nil
@@ -113,7 +114,7 @@ func (s *Server) secured(q *writing, old, obj *object.Object) error {
 			}
 		}
 		if _, details := enforce.short(spec); len(details) > 0 {
-			return apierrors.NewForbidden(q.kind.resource(), obj.Meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", enforce, strings.Join(details, ", ")))
+			return apierrors.NewForbidden(q.kind.GroupResource(), obj.Meta().GetName(), fmt.Errorf("violates PodSecurity %q: %s", enforce, strings.Join(details, ", ")))
 		}
 	}
 	if _, details := warn.short(spec); len(details) > 0 {
@@ -169,7 +170,7 @@ func (s *Server) securedNamespace(q *writing, old, obj *object.Object) error {
 		}
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(q.kind.invalidKind(), obj.Meta().GetName(), errs)
+		return apierrors.NewInvalid(strategy.InvalidKind(q.kind), obj.Meta().GetName(), errs)
 	}
 	if old == nil || enforce == was || enforce.version == was.version && enforce.rank() <= was.rank() {
 		return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -48,7 +49,7 @@ var defaultRoles = sync.OnceValue(func() (out []*object.Object) {
 		if line.Kind != "ClusterRole" {
 			made = &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: line.RoleRef, Subjects: line.Subjects}
 		}
-		obj, err := objectOfTyped(&Kind{GroupVersionKind: rbacv1.SchemeGroupVersion.WithKind(line.Kind)}, made)
+		obj, err := kinds.ObjectOfTyped(&kinds.Kind{GroupVersionKind: rbacv1.SchemeGroupVersion.WithKind(line.Kind)}, made)
 		utilruntime.Must(err)
 		out = append(out, obj)
 	}
@@ -60,7 +61,7 @@ func (s *Server) installRoles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, obj := range defaultRoles() {
-		_, err := s.createLocked(s.kindLocked(obj.Meta().GroupVersionKind()), obj.Copy())
+		_, err := s.createLocked(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

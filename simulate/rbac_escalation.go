@@ -49,7 +49,7 @@ func (s *Server) escalates(q *writing, old, obj *object.Object) error {
 		}
 		rules, err := p.rules(binding.RoleRef, namespace)
 		if err != nil {
-			return apierrors.NewNotFound(q.kind.resource(), binding.RoleRef.Name)
+			return apierrors.NewNotFound(q.kind.GroupResource(), binding.RoleRef.Name)
 		}
 		return p.confirm(q, obj, namespace, rules)
 	}
@@ -75,7 +75,7 @@ func (s *Server) may(q *writing, verb, resource, namespace, name string) bool {
 }
 
 func (q *writing) forbidden(obj *object.Object, cause error) error {
-	return apierrors.NewForbidden(q.kind.resource(), obj.Meta().GetName(), cause)
+	return apierrors.NewForbidden(q.kind.GroupResource(), obj.Meta().GetName(), cause)
 }
 
 // confirm refuses rules that q's user does not have, and names them.

@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -81,7 +83,7 @@ func parseRevision(text string) (int64, error) {
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, errPlain(fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err))
+		return 0, refusal.Plain(fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err))
 	}
 	return int64(min(n, math.MaxInt64)), nil
 }
@@ -103,20 +105,20 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 		return err
 	}
 	if spoil := s.spoilage(c); spoil != "" {
-		body, err := c.encoder.list(meta, objects)
+		body, err := c.encoder.List(meta, objects)
 		if err == nil {
 			spoilBody(w, c.encoder, spoil, body)
 		}
 		return err
 	}
-	out := &parts{ResponseWriter: w, call: c}
-	if err := c.encoder.eachPart(meta, objects, out.send); err != nil {
-		if out.out != nil {
+	out := &encode.Parts{ResponseWriter: w, Encoder: c.encoder, Request: c.Request}
+	if err := c.encoder.EachPart(meta, objects, out.Send); err != nil {
+		if out.Out != nil {
 			panic(http.ErrAbortHandler) // it cannot be taken back
 		}
 		return err
 	}
-	out.end()
+	out.End()
 	return nil
 }
 
@@ -155,24 +157,24 @@ func (s *Server) state(c *call, p page, most int) (objects []*object.Object, cou
 		s.mu.faults.expireContinue--
 		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
 	}
-	known := func() int64 { return s.shownOfLocked(c.kind.held()) }
+	known := func() int64 { return s.shownOfLocked(c.kind.Held()) }
 	if p.newest || p.follows {
 		known = func() int64 { return s.mu.log.Revision }
 	}
 	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.revision }) {
-		return nil, 0, 0, errTooLarge(p.revision, known())
+		return nil, 0, 0, refusal.TooLarge(p.revision, known())
 	}
 	if revision = known(); p.exact {
 		revision = p.revision
 	}
-	then, ok := s.mu.log.At(c.kind.held(), revision)
+	then, ok := s.mu.log.At(c.kind.Held(), revision)
 	switch {
 	case !ok && p.follows:
 		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
 	case !ok && p.exact:
-		return nil, 0, 0, errListTooOld()
+		return nil, 0, 0, refusal.ListTooOld()
 	case !ok:
-		return nil, 0, 0, errTooOld(revision, s.mu.log.Compacted)
+		return nil, 0, 0, refusal.TooOld(revision, s.mu.log.Compacted)
 	}
 	count = then.Count(p.Span)
 	if most == 0 {
@@ -199,11 +201,11 @@ func (s *Server) get(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	body, err := c.encoder.object(obj)
+	body, err := c.encoder.Object(obj)
 	if err != nil {
 		return err
 	}
-	respond(w, c.encoder, http.StatusOK, body)
+	encode.Respond(w, c.encoder, http.StatusOK, body)
 	return nil
 }
 
@@ -211,11 +213,11 @@ func (s *Server) find(c *call, revision int64) (*object.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.waitLocked(c.Context(), freshWithin, func() bool { return s.mu.log.Revision >= revision }) {
-		return nil, errTooLarge(revision, s.mu.log.Revision)
+		return nil, refusal.TooLarge(revision, s.mu.log.Revision)
 	}
-	obj := s.mu.log.Get(c.kind.held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
+	obj := s.mu.log.Get(c.kind.Held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
 	if obj == nil {
-		return nil, apierrors.NewNotFound(c.kind.resource(), c.name)
+		return nil, apierrors.NewNotFound(c.kind.GroupResource(), c.name)
 	}
 	return s.seenLocked(c, obj), nil
 }

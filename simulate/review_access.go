@@ -12,6 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/ownership"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // Reviews are created and answered, and never stored.
@@ -29,7 +33,7 @@ func reviewed[T any](s *Server, w http.ResponseWriter, c *call, fill func(q *wri
 	}
 	typed, ok := any(review).(runtime.Object)
 	if !ok {
-		return errMethod()
+		return refusal.Method()
 	}
 	if err := q.ownReview(typed); err != nil {
 		return err
@@ -47,12 +51,12 @@ func (q *writing) ownReview(typed runtime.Object) error {
 	if !ok || q.kind.Resource == "selfsubjectreviews" || q.kind.Resource == "selfsubjectrulesreviews" {
 		return nil
 	}
-	obj, err := objectOfTyped(q.kind, typed)
+	obj, err := kinds.ObjectOfTyped(q.kind, typed)
 	if err != nil {
 		return err
 	}
 	kind := *q.kind
-	kind.schema, kind.managers = deducedSchema{builtinSchema{&kind}}, newFieldManagers()
+	kind.Schema, kind.Managers = kinds.Deduced(&kind), ownership.NewFieldManagers()
 	if err := (&writing{call: &call{Request: q.Request, kind: &kind}, manager: q.manager}).own(nil, obj); err != nil {
 		return err
 	}

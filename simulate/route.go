@@ -4,15 +4,18 @@
 package simulate
 
 import (
-	"errors"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/flyball-dev/flyball/simulate/internal/discovery"
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // call is one request to a resource.
@@ -20,12 +23,12 @@ type call struct {
 	*http.Request
 	verb            string
 	user            User
-	kind            *Kind
+	kind            *kinds.Kind
 	namespace, name string
 	subresource     string
 	absent          error // what is said of a path below what there is; nil: it is no such path
 	prefixed        bool  // the path asks for a watch
-	encoder         encoder
+	encoder         encode.Encoder
 	traced          Request // with a Tracer
 }
 
@@ -35,25 +38,47 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &recorder{ResponseWriter: w, server: s, number: s.begin(c)}
 	defer s.trace(c, answer)()
 	if err := s.letIn(c); err != nil {
-		refuse(answer, c.encoder, err)
+		encode.Refuse(answer, c.encoder, err)
 		return
 	}
 	if c.absent != nil {
-		refuse(answer, c.encoder, c.absent)
+		encode.Refuse(answer, c.encoder, c.absent)
 		return
 	}
 	if c.kind == nil {
-		s.discover(answer, r)
+		s.index().ServeHTTP(answer, r)
 		return
 	}
-	if c.kind.warning != "" {
-		if header, err := utilnet.NewWarningHeader(299, "-", c.kind.warning); err == nil {
+	if c.kind.Warning != "" {
+		if header, err := utilnet.NewWarningHeader(299, "-", c.kind.Warning); err == nil {
 			answer.Header().Add("Warning", header)
 		}
 	}
 	if err := s.serve(answer, c); err != nil {
-		refuse(answer, c.encoder, err)
+		encode.Refuse(answer, c.encoder, err)
 	}
+}
+
+// index tells of what the server serves.
+func (s *Server) index() *discovery.Index {
+	return &discovery.Index{Kinds: s.kinds, Version: s.version, Forbidden: s.schemasForbidden}
+}
+
+// version is the one that the server says it has.
+func (s *Server) version() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.version
+}
+
+// schemasForbidden refuses the documents of schemas while ForbidSchemas says so.
+func (s *Server) schemasForbidden(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.mu.faults.noSchemas {
+		return nil
+	}
+	return errForbidden(attributes{user: User{Name: s.user}, verb: "get", path: path}, "")
 }
 
 // letIn says how c is refused before anybody looks at what it asks for.
@@ -77,15 +102,15 @@ func (s *Server) letIn(c *call) (err error) {
 // serve answers a request that is let in.
 func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 	if c.name != "" && c.namespace == "" && c.kind.Namespaced {
-		return errAbsent()
+		return refusal.Absent()
 	}
-	if !c.kind.allows(c.subresource, c.verb) || !c.addressed() || c.prefixed && c.verb != "watch" {
-		return errMethod()
+	if !c.kind.Allows(c.subresource, c.verb) || !c.addressed() || c.prefixed && c.verb != "watch" {
+		return refusal.Method()
 	}
-	if err := c.acceptable(); err != nil {
+	if err := c.encoder.Acceptable(c.Request, c.verb); err != nil {
 		return err
 	}
-	if text := outdated[c.kind.resource().String()]; text != "" {
+	if text := kinds.Outdated[c.kind.GroupResource().String()]; text != "" {
 		warn(answer, text)
 	}
 	if handle := handlerOf(c); handle != nil {
@@ -105,14 +130,14 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 	case "deletecollection":
 		err = s.deleteCollection(answer, c)
 	default:
-		err = apierrors.NewMethodNotSupported(c.kind.resource(), c.verb)
+		err = apierrors.NewMethodNotSupported(c.kind.GroupResource(), c.verb)
 	}
 	return err
 }
 
 // route finds out what r asks for. A call without a kind is not of a resource.
 func (s *Server) route(r *http.Request) *call {
-	c := &call{Request: r, verb: strings.ToLower(r.Method), encoder: encoderFor(nil, r.Header.Get("Accept"))}
+	c := &call{Request: r, verb: strings.ToLower(r.Method), encoder: encode.For(nil, r.Header.Get("Accept"))}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	var gv schema.GroupVersion
 	switch {
@@ -132,30 +157,30 @@ func (s *Server) route(r *http.Request) *call {
 	if len(parts) > 3 {
 		return c
 	}
-	kind := s.lookup(gv, parts[0])
+	kind := s.kinds.Lookup(gv, parts[0])
 	if kind == nil || c.namespace != "" && !kind.Namespaced {
-		if s.answersFor(gv) {
-			c.absent = errAbsent()
+		if s.kinds.AnswersFor(gv) {
+			c.absent = refusal.Absent()
 		}
 		return c
 	}
-	c.kind, c.encoder = kind, encoderFor(kind, r.Header.Get("Accept"))
-	c.encoder.cache, c.encoder.pretty = &s.encodings, c.encoder.pretty || wantsPretty(r)
+	c.kind, c.encoder = kind, encode.For(kind, r.Header.Get("Accept"))
+	c.encoder.Cache, c.encoder.Pretty = &s.encodings, c.encoder.Pretty || encode.WantsPretty(r)
 	if len(parts) > 1 {
 		c.name = parts[1]
 	}
 	if len(parts) > 2 {
-		if c.subresource = parts[2]; !kind.hasSubresource(c.subresource) {
-			c.absent, c.kind = errAbsent(), nil
-			if kind.custom() {
-				c.absent = apierrors.NewNotFound(kind.resource(), c.name)
+		if c.subresource = parts[2]; !kind.HasSubresource(c.subresource) {
+			c.absent, c.kind = refusal.Absent(), nil
+			if kind.Custom() {
+				c.absent = apierrors.NewNotFound(kind.GroupResource(), c.name)
 			}
 			return c
 		}
 	}
 	c.verb = verbOf(c)
-	if c.prefixed && (c.subresource != "" || !kind.allows("", "watch") || c.name != "" && c.namespace == "" && kind.Namespaced) {
-		c.absent, c.kind = errAbsent(), nil
+	if c.prefixed && (c.subresource != "" || !kind.Allows("", "watch") || c.name != "" && c.namespace == "" && kind.Namespaced) {
+		c.absent, c.kind = refusal.Absent(), nil
 	}
 	return c
 }
@@ -190,70 +215,10 @@ func (c *call) watches() bool {
 	return ok && given[0] != "0" && !strings.EqualFold(given[0], "false")
 }
 
-func (s *Server) lookup(gv schema.GroupVersion, resource string) *Kind {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f := s.mu.families[schema.GroupResource{Group: gv.Group, Resource: resource}]
-	if f == nil {
-		return nil
-	}
-	for _, k := range f.versions {
-		if k.GroupVersion() == gv && !k.unserved {
-			return k
-		}
-	}
-	return nil
-}
-
-// answersFor reports whether a version of a group has kinds that are not of
-// CRDs, or has no kinds while others of its group have such. There a Status says
-// what is absent.
-func (s *Server) answersFor(gv schema.GroupVersion) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known, builtin := false, false
-	for _, k := range s.mu.kinds {
-		switch {
-		case k.Group != gv.Group:
-		case k.Version != gv.Version:
-			builtin = builtin || !k.custom()
-		case !k.custom():
-			return true
-		default:
-			known = true
-		}
-	}
-	return builtin && !known
-}
-
 // ofNamespace reports whether a word below a namespace is its subresource and
 // not a kind in it.
 func ofNamespace(gv schema.GroupVersion, word string) bool {
 	return gv == schema.GroupVersion{Version: "v1"} && (word == "status" || word == "finalize")
-}
-
-// refuse answers with the Status of err.
-func refuse(w http.ResponseWriter, e encoder, err error) {
-	status := apierrors.NewInternalError(err).ErrStatus
-	if known := apierrors.APIStatus(nil); errors.As(err, &known) {
-		status = known.Status()
-	}
-	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
-	}
-	body, err := e.status(status)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	respond(w, e, int(status.Code), body)
-}
-
-func respond(w http.ResponseWriter, e encoder, code int, body []byte) {
-	w.Header().Set("Content-Type", e.contentType())
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
-	_, _ = w.Write(body)
 }
 
 // begin notes a request, and returns its number among all.

@@ -8,13 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // selection is which objects of a kind a list or watch asks for.
 type selection struct {
-	kind      *Kind
+	kind      *kinds.Kind
 	namespace string          // empty: all
 	labels    labels.Selector // nil: any
 	fields    fields.Selector // nil: any
@@ -50,13 +52,13 @@ func (s selection) has(obj *object.Object) bool {
 // by fields that a CRD names. What a webhook would have to convert while the server
 // is locked stays in the version that is stored.
 func (s selection) read(obj *object.Object) *object.Object {
-	if len(s.kind.selectable) == 0 || s.kind.family == nil {
+	if len(s.kind.Selectable) == 0 || s.kind.Family == nil {
 		return obj
 	}
-	if s.kind.family.convert != nil && !s.asks {
-		return s.kind.family.storage.shaped(obj)
+	if s.kind.Family.Convert != nil && !s.asks {
+		return s.kind.Family.Storage.Shaped(obj)
 	}
-	read, err := s.kind.of(obj)
+	read, err := s.kind.Of(obj)
 	if err != nil {
 		return obj // who reads it is told
 	}
@@ -79,33 +81,33 @@ func (s selection) first(objects []*object.Object, most int) (selected []*object
 
 // selectable is an object as a field selector sees it.
 type selectable struct {
-	kind *Kind
+	kind *kinds.Kind
 	obj  *object.Object
 }
 
 func (s selectable) Has(label string) bool {
-	_, ok := s.kind.labelOf(label)
+	_, ok := s.kind.LabelOf(label)
 	return ok
 }
 
 func (s selectable) Get(label string) string {
-	l, _ := s.kind.labelOf(label)
-	return l.value(s.obj.Fields)
+	l, _ := s.kind.LabelOf(label)
+	return l.Value(s.obj.Fields)
 }
 
 // event is c as a watch with this selection sees it. Leaving the selection is
 // a deletion that carries the old object at the new version.
-func (s selection) event(c revisions.Change) (frame, bool) {
+func (s selection) event(c revisions.Change) (encode.Frame, bool) {
 	was, is := s.has(c.Before), s.has(c.After)
 	switch {
 	case was && is:
-		return frame{typ: frameModified, obj: c.After}, true
+		return encode.Frame{Type: encode.FrameModified, Object: c.After}, true
 	case is:
-		return frame{typ: frameAdded, obj: c.After}, true
+		return encode.Frame{Type: encode.FrameAdded, Object: c.After}, true
 	case was && c.After == nil:
-		return frame{typ: frameDeleted, obj: c.Gone}, true
+		return encode.Frame{Type: encode.FrameDeleted, Object: c.Gone}, true
 	case was:
-		return frame{typ: frameDeleted, obj: c.Before.At(c.Revision)}, true
+		return encode.Frame{Type: encode.FrameDeleted, Object: c.Before.At(c.Revision)}, true
 	}
-	return frame{}, false
+	return encode.Frame{}, false
 }

@@ -18,12 +18,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
 // painting is a kind of a CRD that can be selected by its colour.
-var painting = Kind{
+var painting = kinds.Kind{
 	GroupVersionKind: schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Painting"}, Namespaced: true,
-	selectable: []string{".spec.color", ".spec['frame.size']"},
+	Selectable: []string{".spec.color", ".spec['frame.size']"},
 }
 
 // stored has a server hold objects, each a JSON text with a kind.
@@ -63,7 +65,8 @@ func asked(t *testing.T, s *Server, path string) string {
 }
 
 func TestServer_SelectsByFieldsOfItsKind_S17(t *testing.T) {
-	s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
+	s := New(Options{Namespaces: []string{"n"}})
+	s.install(painting)
 	for _, c := range []struct {
 		path    string
 		objects []string
@@ -130,7 +133,8 @@ func TestServer_FieldSelectionsHaveTransitions_S17(t *testing.T) {
 		{"/apis/test.example.com/v1/paintings", `{"apiVersion":"test.example.com/v1","kind":"Painting","metadata":{"namespace":"n","name":"a"},"spec":{"color":%q}}`, "spec.color=in"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
+			s := New(Options{Namespaces: []string{"n"}})
+			s.install(painting)
 			answer := httptest.NewRecorder()
 			var watching sync.WaitGroup
 			watching.Go(func() {
@@ -166,7 +170,8 @@ func FuzzServer_Selectors_S17(f *testing.F) {
 	for _, text := range []string{"a=b", "metadata.name=a", "a in (b,c),!d", "spec['frame.size']=3", "x==", ",", "a\\,b=c", "spec[=1", "status.podIP!=", "a>1", "=="} {
 		f.Add(text, text)
 	}
-	s := New(Options{Kinds: []Kind{painting}, Namespaces: []string{"n"}})
+	s := New(Options{Namespaces: []string{"n"}})
+	s.install(painting)
 	f.Fuzz(func(t *testing.T, labels, fields string) {
 		for _, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/apis/test.example.com/v1/paintings", "/apis/batch/v1/jobs"} {
 			query := url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}

@@ -20,6 +20,9 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/deque"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -67,15 +70,14 @@ type Server struct {
 	seed          uint64
 	namespaces    []string  // the first ones
 	admission     admission // nil: all is admitted
-	encodings     encodings
+	encodings     encode.Cache
 	tracer        Tracer // nil: nobody is told
 	webhookRoad   webhookRoad
+	kinds         *kinds.Registry
 	changed       *sync.Cond // on mu; something happened that a request may wait for
 	mu            struct {
 		sync.Mutex
 		log        *revisions.Log
-		kinds      map[schema.GroupVersionKind]*Kind
-		families   map[schema.GroupResource]*family
 		watches    map[*watch]struct{}
 		compaction compaction
 		// observers are called for each change, in the order of revisions, and
@@ -106,7 +108,7 @@ type Server struct {
 // New returns a server whose store has the first namespaces and its own Service,
 // default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer}
+	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
 	if s.user == "" {
 		s.user = "simulated"
 	}
@@ -116,8 +118,6 @@ func New(opts Options) *Server {
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = revisions.NewLog()
 	s.mu.told = s.mu.log.Revision
-	s.mu.kinds = map[schema.GroupVersionKind]*Kind{}
-	s.mu.families = map[schema.GroupResource]*family{}
 	s.mu.watches = map[*watch]struct{}{}
 	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.Revision}
 	s.mu.names = map[string]int{}
@@ -126,7 +126,6 @@ func New(opts Options) *Server {
 	if s.tracer != nil {
 		s.mu.observers = append(s.mu.observers, s.traceLocked)
 	}
-	s.installBuiltins()
 	for _, kind := range opts.Kinds {
 		s.Install(kind)
 	}
@@ -204,7 +203,7 @@ func (s *Server) Watches(r schema.GroupResource) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.mu.watches {
-		if w.kind.resource() == r && !w.over {
+		if w.kind.GroupResource() == r && !w.over {
 			n++
 		}
 	}
@@ -265,7 +264,7 @@ func (s *Server) tellLocked() {
 	shown := s.shownLocked()
 	changes, ok := s.mu.log.Since(s.mu.told, shown)
 	if !ok && shown > s.mu.told { // compacted while the server lagged behind
-		s.eachWatchLocked(func(w *watch) { w.fail(errTooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
+		s.eachWatchLocked(func(w *watch) { w.fail(refusal.TooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
 	}
 	for _, c := range append(s.mu.faults.due(), changes...) {
 		if s.mu.faults.keep(c) {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 )
 
 // Spoilage is how an answer is damaged on its way.
@@ -49,17 +51,17 @@ func (s *Server) spoilage(c *call) Spoilage {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := c.kind.resource()
+	r := c.kind.GroupResource()
 	how := s.mu.faults.spoil[r]
 	delete(s.mu.faults.spoil, r)
 	return how
 }
 
 // frameSpoilage takes what is to be done to f.
-func (s *Server) frameSpoilage(r schema.GroupResource, f frame) Spoilage {
+func (s *Server) frameSpoilage(r schema.GroupResource, f encode.Frame) Spoilage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.typ == frameBookmark || f.typ == frameError {
+	if f.Type == encode.FrameBookmark || f.Type == encode.FrameError {
 		return ""
 	}
 	how := s.mu.faults.spoilFrame[r]
@@ -67,33 +69,33 @@ func (s *Server) frameSpoilage(r schema.GroupResource, f frame) Spoilage {
 	return how
 }
 
-func spoilBody(w http.ResponseWriter, e encoder, how Spoilage, body []byte) {
+func spoilBody(w http.ResponseWriter, e encode.Encoder, how Spoilage, body []byte) {
 	switch how {
 	case Truncated:
-		w.Header().Set("Content-Type", e.contentType())
+		w.Header().Set("Content-Type", e.ContentType())
 		_, _ = w.Write(body[:len(body)/2])
 		flush(w)
 		panic(http.ErrAbortHandler)
 	case Garbage:
-		respond(w, e, http.StatusOK, bytes.Repeat([]byte{0xff, '{'}, 100))
+		encode.Respond(w, e, http.StatusOK, bytes.Repeat([]byte{0xff, '{'}, 100))
 	case OtherPage:
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = w.Write([]byte("<html><body>Please log in.</body></html>"))
 	case Huge:
-		w.Header().Set("Content-Type", e.contentType())
+		w.Header().Set("Content-Type", e.ContentType())
 		pour(w)
 	}
 }
 
 // spoilFrame writes raw damaged, and reports whether the stream goes on.
-func spoilFrame(w http.ResponseWriter, e encoder, how Spoilage, raw []byte) bool {
+func spoilFrame(w http.ResponseWriter, e encode.Encoder, how Spoilage, raw []byte) bool {
 	switch how {
 	case Truncated:
 		_, _ = w.Write(raw[:len(raw)/2])
 		flush(w)
 		panic(http.ErrAbortHandler)
 	case Huge:
-		if !e.protobuf {
+		if !e.Protobuf {
 			pour(w)
 			return false
 		}

@@ -12,8 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // putLocked stores obj at the next revision, and tells of it.
@@ -41,9 +44,9 @@ func (s *Server) afterLocked() {
 	c := s.mu.log.Changes[len(s.mu.log.Changes)-1]
 	s.tellLocked()
 	s.observedLocked(c)
-	if c.Resource == definitions {
+	if c.Resource == kinds.Definitions {
 		s.definedLocked(c)
-	} else if f := s.mu.families[c.Resource]; c.After == nil && f != nil && f.terminating {
+	} else if terminating, _ := s.kinds.Terminating(c.Resource); c.After == nil && terminating {
 		s.emptiedLocked(c.Resource.String())
 	}
 }
@@ -72,14 +75,14 @@ func (s *Server) observeLocked(observe func(revisions.Change)) (forgetLocked fun
 // request: nothing is filled in, and nobody is said to own it.
 
 // createLocked stores a new object.
-func (s *Server) createLocked(kind *Kind, obj *object.Object) (*object.Object, error) {
-	m, r := obj.Meta(), kind.held()
+func (s *Server) createLocked(kind *kinds.Kind, obj *object.Object) (*object.Object, error) {
+	m, r := obj.Meta(), kind.Held()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
 		m.SetName(s.nameLocked(m.GetGenerateName()))
 	}
 	switch {
 	case m.GetName() == "":
-		return nil, errInvalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
+		return nil, refusal.Invalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
 	case s.mu.log.Get(r, obj.Key()) != nil:
 		return nil, apierrors.NewAlreadyExists(r, m.GetName())
 	case kind.Namespaced && s.homeLocked(m.GetNamespace()) == nil:
@@ -89,15 +92,15 @@ func (s *Server) createLocked(kind *Kind, obj *object.Object) (*object.Object, e
 	m.SetCreationTimestamp(jsonvalue.Now())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
-	if kind.countsFromCreation(obj) {
+	if kind.CountsFromCreation(obj) {
 		m.SetGeneration(1)
 	}
 	return s.putLocked(r, obj), nil
 }
 
 // updateLocked replaces old by obj.
-func (s *Server) updateLocked(kind *Kind, old, obj *object.Object) (*object.Object, error) {
-	r, m := kind.held(), obj.Meta()
+func (s *Server) updateLocked(kind *kinds.Kind, old, obj *object.Object) (*object.Object, error) {
+	r, m := kind.Held(), obj.Meta()
 	managed := old.Meta().GetManagedFields()
 	q := &writing{call: &call{kind: kind, namespace: m.GetNamespace(), name: m.GetName()}}
 	if err := q.checkVersion(old, obj); err != nil {
@@ -112,7 +115,7 @@ func (s *Server) updateLocked(kind *Kind, old, obj *object.Object) (*object.Obje
 	if len(managed) > 0 && len(m.GetManagedFields()) == 0 {
 		m.SetManagedFields(managed)
 	}
-	if kind.counts(old, obj) {
+	if strategy.Counts(kind, old, obj) {
 		m.SetGeneration(m.GetGeneration() + 1)
 	}
 	if object.Same(old, obj) {

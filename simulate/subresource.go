@@ -16,40 +16,44 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/simulate/internal/decode"
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // decodeOwn reads the body of a subresource that has a kind of its own.
 func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
-	if nesting(q.body) > deepest && q.media != contentProtobuf {
+	if decode.Nesting(q.body) > decode.Deepest && q.media != encode.ContentProtobuf {
 		return nil, apierrors.NewBadRequest("exceeded max depth")
 	}
 	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), q.media)
 	if !ok {
-		return nil, unsupportedMedia(contentJSON, contentYAML, contentProtobuf)
+		return nil, unsupportedMedia(encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf)
 	}
 	decoded, given, err := info.Serializer.Decode(q.body, &gvk, nil)
 	if err != nil {
-		return nil, (&Kind{GroupVersionKind: gvk}).unrecognized(q.body, err)
+		return nil, decode.Unrecognized((&kinds.Kind{GroupVersionKind: gvk}), q.body, err)
 	}
 	typed, ok := decoded.(any).(*T)
 	if !ok {
-		return nil, unreadableAs(*given, gvk.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", goType(*given), goInternalType(gvk)))
+		return nil, decode.UnreadableAs(*given, gvk.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(*given), kinds.GoInternalType(gvk)))
 	}
 	return typed, nil
 }
 
 // respondTyped answers with an object that has a Go type.
 func (s *Server) respondTyped(w http.ResponseWriter, q *writing, code int, gvk schema.GroupVersionKind, typed runtime.Object) error {
-	kind := Kind{GroupVersionKind: gvk}.completed()
-	obj, err := objectOfTyped(kind, typed)
+	kind := kinds.Kind{GroupVersionKind: gvk}.Completed()
+	obj, err := kinds.ObjectOfTyped(kind, typed)
 	if err != nil {
 		return apierrors.NewInternalError(err)
 	}
-	q.encoder = encoderFor(kind, q.Header.Get("Accept"))
-	body, err := q.encoder.object(obj)
+	q.encoder = encode.For(kind, q.Header.Get("Accept"))
+	body, err := q.encoder.Object(obj)
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func (s *Server) respondTyped(w http.ResponseWriter, q *writing, code int, gvk s
 
 // success answers with a Status that says that something was done.
 func (s *Server) success(w http.ResponseWriter, q *writing) error {
-	body, err := q.encoder.status(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
+	body, err := q.encoder.Status(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	if err != nil {
 		return err
 	}
@@ -86,7 +90,7 @@ func (s *Server) bind(w http.ResponseWriter, c *call) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
 	}
 	if binding.Target.Name == "" {
-		return errPlain(errors.New("target.name: Required value"))
+		return refusal.Plain(errors.New("target.name: Required value"))
 	}
 	each := *c
 	each.subresource = "binding"
@@ -157,11 +161,11 @@ func (s *Server) evict(w http.ResponseWriter, c *call) error {
 // disrupt asks the budgets of a Pod that is to be evicted.
 func (s *Server) disrupt(q *writing) error {
 	s.mu.Lock()
-	pod := s.mu.log.Get(q.kind.resource(), q.key())
+	pod := s.mu.log.Get(q.kind.GroupResource(), q.key())
 	budgets, _ := s.mu.log.List(schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}, s.mu.log.Revision)
 	s.mu.Unlock()
 	if pod == nil {
-		return apierrors.NewNotFound(q.kind.resource(), q.name)
+		return apierrors.NewNotFound(q.kind.GroupResource(), q.name)
 	}
 	phase, _, _ := unstructured.NestedString(pod.Fields, "status", "phase")
 	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.Meta().GetDeletionTimestamp() != nil {
@@ -213,7 +217,7 @@ func (s *Server) finalizeNamespace(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.encoder.object(obj)
+	answer, err := c.encoder.Object(obj)
 	if err != nil {
 		return err
 	}

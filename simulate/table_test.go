@@ -15,6 +15,9 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
 // tabled is a table in one line: its columns, and its rows after bars.
@@ -44,8 +47,8 @@ func tabled(t *testing.T, body []byte) string {
 }
 
 func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
-	gallery := Kind{GroupVersionKind: schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Gallery"}, Namespaced: true,
-		columns: []apiextensionsv1.CustomResourceColumnDefinition{
+	gallery := kinds.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Gallery"}, Resource: "galleries", Namespaced: true,
+		Columns: []apiextensionsv1.CustomResourceColumnDefinition{
 			{Name: "Size", Type: "integer", JSONPath: ".spec.size"}, {Name: "Town", Type: "string", JSONPath: ".spec.towns[0]"},
 			{Name: "Open", Type: "boolean", JSONPath: ".spec.open"}, {Name: "Since", Type: "date", JSONPath: ".spec.since"},
 		}}
@@ -81,12 +84,12 @@ func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
 		{"/apis/test.example.com/v1/paintings", `{"apiVersion":"test.example.com/v1","kind":"Painting",` + meta("a") + `}`, "Name,Age | a,10s"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			kinds := []Kind{gallery, painting}
-			kinds[0].Resource = "galleries"
-			s := New(Options{Kinds: kinds, Namespaces: []string{"n"}})
+			s := New(Options{Namespaces: []string{"n"}})
+			s.install(gallery)
+			s.install(painting)
 			stored(t, s, c.object)
 			time.Sleep(10 * time.Second)
-			answer := reply(s, c.path, contentJSON+";as=Table"+ofMeta)
+			answer := reply(s, c.path, encode.ContentJSON+";as=Table"+ofMeta)
 			if got := tabled(t, answer.Body.Bytes()); got != c.want {
 				t.Errorf("%s:\ngot  %s\nwant %s", c.path, got, c.want)
 			}
@@ -102,7 +105,7 @@ func TestServer_TablesAreWatchedWithColumnsOnce_S16(t *testing.T) {
 			stored(t, s, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"n","name":"`+name+`"}}`)
 		}
 		for include, has := range map[string]string{"": "PartialObjectMetadata", "Metadata": "PartialObjectMetadata", "Object": "ConfigMap", "None": "<nil>"} {
-			body := reply(s, "/api/v1/configmaps?watch=true&timeoutSeconds=1&includeObject="+include, contentJSON+";as=Table"+ofMeta).Body.String()
+			body := reply(s, "/api/v1/configmaps?watch=true&timeoutSeconds=1&includeObject="+include, encode.ContentJSON+";as=Table"+ofMeta).Body.String()
 			var columns []int
 			for line := range strings.Lines(body) {
 				var event struct{ Object metav1.Table }
@@ -124,7 +127,7 @@ func TestServer_TablesAreWatchedWithColumnsOnce_S16(t *testing.T) {
 				t.Errorf("includeObject %q: events have %s columns, want 3, then none", include, got)
 			}
 		}
-		if answer := reply(s, "/api/v1/configmaps?includeObject=All", contentJSON+";as=Table"+ofMeta); answer.Code != http.StatusBadRequest {
+		if answer := reply(s, "/api/v1/configmaps?includeObject=All", encode.ContentJSON+";as=Table"+ofMeta); answer.Code != http.StatusBadRequest {
 			t.Errorf("includeObject=All: got %d, want 400", answer.Code)
 		}
 	})

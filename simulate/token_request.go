@@ -46,7 +46,7 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	}
 	account := s.held("serviceaccounts", c.namespace, c.name)
 	if account == nil {
-		return apierrors.NewNotFound(c.kind.resource(), c.name)
+		return apierrors.NewNotFound(c.kind.GroupResource(), c.name)
 	}
 	if asked.Name != "" && asked.Name != c.name {
 		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), c.name, field.ErrorList{

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -102,7 +103,7 @@ func (c *call) request(number int) Request {
 		Path: c.URL.Path, Query: c.URL.RawQuery,
 	}
 	if c.kind != nil {
-		r.Kind, r.Resource, r.Subresource = c.kind.GroupKind(), c.kind.resource(), c.subresource
+		r.Kind, r.Resource, r.Subresource = c.kind.GroupKind(), c.kind.GroupResource(), c.subresource
 	}
 	return r
 }
@@ -139,8 +140,8 @@ func (s *Server) traceLocked(c revisions.Change) {
 		obj = c.After
 		traced.Version, _ = strconv.ParseInt(obj.Meta().GetResourceVersion(), 10, 64) // the server's own
 	}
-	if f := s.mu.families[c.Resource]; f != nil {
-		traced.Kind = f.storage.GroupKind()
+	if stored := s.kinds.Stored(c.Resource); stored != nil {
+		traced.Kind = stored.GroupKind()
 	}
 	traced.UID, traced.Generation = obj.Meta().GetUID(), obj.Meta().GetGeneration()
 	if c.After != nil && traced.Kind == leaseKind {
@@ -151,11 +152,11 @@ func (s *Server) traceLocked(c revisions.Change) {
 	s.tracer.Stored(traced)
 }
 
-// traced is f as a Tracer sees it.
-func (f frame) traced() Event {
-	e := Event{Type: f.typ}
-	if f.obj != nil {
-		e.Key, e.ResourceVersion = f.obj.Key(), f.obj.Meta().GetResourceVersion()
+// tracedFrame is f as a Tracer sees it.
+func tracedFrame(f encode.Frame) Event {
+	e := Event{Type: f.Type}
+	if f.Object != nil {
+		e.Key, e.ResourceVersion = f.Object.Key(), f.Object.Meta().GetResourceVersion()
 	}
 	return e
 }

@@ -9,9 +9,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
 // update stores the object of a PUT.
@@ -20,7 +25,7 @@ func (s *Server) update(q *writing) (*object.Object, bool, error) {
 	if err != nil {
 		return nil, false, err
 	}
-	return s.change(q, q.kind.createsOnUpdate() && q.subresource == "", func(old *object.Object) (*object.Object, error) {
+	return s.change(q, q.kind.CreatesOnUpdate() && q.subresource == "", func(old *object.Object) (*object.Object, error) {
 		obj := given
 		if given = nil; obj == nil { // another write was faster
 			if obj, err = q.decode(); err != nil {
@@ -48,7 +53,7 @@ func (s *Server) change(q *writing, creates bool, next func(old *object.Object) 
 		}
 		if held == nil {
 			if !creates {
-				return nil, false, apierrors.NewNotFound(q.kind.resource(), q.name)
+				return nil, false, apierrors.NewNotFound(q.kind.GroupResource(), q.name)
 			}
 			obj, err := next(nil)
 			if err != nil {
@@ -80,9 +85,9 @@ func (s *Server) createInstead(q *writing, obj *object.Object) (*object.Object, 
 	m := obj.Meta()
 	switch {
 	case m.GetUID() != "":
-		return nil, apierrors.NewConflict(q.kind.resource(), q.name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
+		return nil, apierrors.NewConflict(q.kind.GroupResource(), q.name, fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", m.GetUID()))
 	case m.GetResourceVersion() != "" && !q.applies():
-		return nil, apierrors.NewNotFound(q.kind.resource(), q.name)
+		return nil, apierrors.NewNotFound(q.kind.GroupResource(), q.name)
 	}
 	m.SetResourceVersion("")
 	return s.createOnce(q, obj)
@@ -91,14 +96,14 @@ func (s *Server) createInstead(q *writing, obj *object.Object) (*object.Object, 
 // current is the object of q's path as it is held, and in q's version.
 func (s *Server) current(q *writing) (held, old *object.Object, err error) {
 	s.mu.Lock()
-	held = s.mu.log.Get(q.kind.held(), q.key())
+	held = s.mu.log.Get(q.kind.Held(), q.key())
 	seen := s.seenLocked(q.call, held)
 	s.mu.Unlock()
 	if held == nil {
 		return nil, nil, nil
 	}
-	if old, err = q.kind.fromStorage(seen); err != nil {
-		return held, nil, errUnreadable(q.kind, held, err)
+	if old, err = q.kind.FromStorage(seen); err != nil {
+		return held, nil, kinds.ErrUnreadable(q.kind, held, err)
 	}
 	return held, old, nil
 }
@@ -118,14 +123,14 @@ func (s *Server) finish(q *writing, old, obj *object.Object) (*object.Object, er
 	if err := q.checkVersion(old, obj); err != nil {
 		return nil, err
 	}
-	q.kind.prepareUpdate(q.subresource, old, obj)
+	strategy.PrepareUpdate(q.kind, q.subresource, old, obj)
 	if err := s.fillUpdate(q, old, obj); err != nil {
 		return nil, err
 	}
 	if object.Same(old, obj) {
 		obj = old // webhooks are asked all the same
-	} else if errs := q.kind.validateUpdate(q.subresource, old, obj); len(errs) > 0 {
-		return nil, apierrors.NewInvalid(q.kind.invalidKind(), q.name, errs)
+	} else if errs := strategy.ValidateUpdate(q.kind, q.subresource, old, obj); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(strategy.InvalidKind(q.kind), q.name, errs)
 	}
 	q.advise(old, obj)
 	if err := s.secured(q, old, obj); err != nil {
@@ -139,15 +144,15 @@ func (q *writing) checkVersion(old, obj *object.Object) error {
 	was, m := old.Meta(), obj.Meta()
 	version := m.GetResourceVersion()
 	if _, err := strconv.ParseUint(version, 10, 64); version != "" && err != nil {
-		return errPlain(err)
+		return refusal.Plain(err)
 	}
 	switch {
-	case (version == "" || version == "0") && q.kind.needsVersion():
+	case (version == "" || version == "0") && q.kind.NeedsVersion():
 		return apierrors.NewInvalid(schema.GroupKind{Group: q.kind.Group, Kind: q.kind.Resource}, q.name, field.ErrorList{
 			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update"),
 		})
 	case version != "" && version != "0" && version != was.GetResourceVersion():
-		return errConflict(q.kind.resource(), q.name)
+		return refusal.Conflict(q.kind.GroupResource(), q.name)
 	}
 	return nil
 }
@@ -157,20 +162,20 @@ func (s *Server) commitChange(q *writing, held, old, obj *object.Object) (answer
 	if obj == old {
 		return old, true, nil // not even a new version
 	}
-	stored, err := q.kind.toStorage(obj)
+	stored, err := q.kind.ToStorage(obj)
 	if err != nil {
 		return nil, false, err
 	}
 	if err := storable(stored); err != nil && !q.dryRun {
 		return nil, false, err
 	}
-	if err := q.kind.define(stored); err != nil {
+	if err := q.kind.Define(stored); err != nil {
 		return nil, false, apierrors.NewInternalError(err)
 	}
-	if answer, err = q.kind.fromStorage(stored); err != nil {
+	if answer, err = q.kind.FromStorage(stored); err != nil {
 		return nil, false, err
 	}
-	r := q.kind.held()
+	r := q.kind.Held()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.log.Get(r, q.key()) != held {
@@ -198,9 +203,11 @@ func deletesWithUpdate(old, obj *object.Object) bool {
 	return !object.Unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
-// invalidPatch is what is said of an object that a patch has made unreadable.
-func invalidPatch(patched []byte, cause error) error {
-	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-		field.Invalid(field.NewPath("patch"), string(patched), cause.Error()),
-	})
+// errOtherUID is said of an update of an object that is another one by now.
+func errOtherUID(k *kinds.Kind, key types.NamespacedName, want, got types.UID) *apierrors.StatusError {
+	where := k.Resource
+	if !k.Builtin {
+		where = k.Group + "/" + k.Resource
+	}
+	return apierrors.NewConflict(k.GroupResource(), key.Name, fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: %s, UID in object meta: %s", where, revisions.PathOf(key), want, got))
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -28,9 +29,9 @@ func (q *writing) advise(old, obj *object.Object) {
 	}
 	var texts []string
 	switch {
-	case q.kind.resource() == definitions:
-		texts = definitionAdvice(q.kind, old, obj)
-	case !q.kind.builtin:
+	case q.kind.GroupResource() == kinds.Definitions:
+		texts = definitionAdvice(old, obj)
+	case !q.kind.Builtin:
 		texts = finalizerAdvice(old, obj)
 	default:
 		texts = hiddenAdvice(q.kind, obj)
@@ -65,11 +66,11 @@ func finalizerAdvice(old, obj *object.Object) (texts []string) {
 
 // definitionAdvice is about formats that nobody knows, and about sets of what
 // cannot be compared.
-func definitionAdvice(k *Kind, old, obj *object.Object) (texts []string) {
-	formats, sets := adviceOf(k, obj)
+func definitionAdvice(old, obj *object.Object) (texts []string) {
+	formats, sets := adviceOf(obj)
 	var known, knownSets []string
 	if old != nil {
-		known, knownSets = adviceOf(k, old)
+		known, knownSets = adviceOf(old)
 	}
 	for _, format := range formats {
 		if !slices.Contains(known, format) {
@@ -84,8 +85,8 @@ func definitionAdvice(k *Kind, old, obj *object.Object) (texts []string) {
 	return texts
 }
 
-func adviceOf(k *Kind, obj *object.Object) (formats, sets []string) {
-	crd, err := definitionSchema{builtinSchema{k}}.internal(obj.Fields)
+func adviceOf(obj *object.Object) (formats, sets []string) {
+	crd, err := kinds.InternalDefinition(obj.Fields)
 	if err != nil {
 		return nil, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -20,8 +21,8 @@ var podSpecs = map[string]string{
 
 // hiddenAdvice is about environment variables of a container that hide others
 // of their name.
-func hiddenAdvice(k *Kind, obj *object.Object) (texts []string) {
-	path := podSpecs[k.resource().String()]
+func hiddenAdvice(k *kinds.Kind, obj *object.Object) (texts []string) {
+	path := podSpecs[k.GroupResource().String()]
 	if path == "" {
 		return nil
 	}

@@ -12,17 +12,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 const (
-	frameAdded    = "ADDED"
-	frameModified = "MODIFIED"
-	frameDeleted  = "DELETED"
-	frameBookmark = "BOOKMARK"
-	frameError    = "ERROR"
-
 	bookmarkEvery  = time.Minute
 	lastBookmark   = 2 * time.Second // before the timeout
 	defaultTimeout = 30 * time.Minute
@@ -34,22 +31,15 @@ const (
 	noMore = 10 * 365 * 24 * time.Hour // no bookmark comes any more
 )
 
-// frame is one event of a watch.
-type frame struct {
-	typ    string
-	obj    *object.Object
-	status *metav1.Status // of an error
-}
-
 // watch is one open watch. The server's lock guards it.
 type watch struct {
-	kind      *Kind
+	kind      *kinds.Kind
 	sel       selection
-	told      *sync.Cond // on the server's lock
-	from      int64      // what is not newer is not told
-	queue     []frame    // not sent yet
-	initial   int        // of the queue, from the opening of the watch
-	since     time.Time  // when the first of the queue that is not initial came
+	told      *sync.Cond     // on the server's lock
+	from      int64          // what is not newer is not told
+	queue     []encode.Frame // not sent yet
+	initial   int            // of the queue, from the opening of the watch
+	since     time.Time      // when the first of the queue that is not initial came
 	bookmarks bool
 	muted     bool // says nothing more, and stays open
 	over      bool // ends when the queue is sent
@@ -58,7 +48,7 @@ type watch struct {
 // tell queues what the watch is to know of c. A watch that is not read ends, as
 // nobody holds the whole world for one who sleeps.
 func (w *watch) tell(c revisions.Change) {
-	if c.Resource != w.kind.held() || c.Revision <= w.from || w.over {
+	if c.Resource != w.kind.Held() || c.Revision <= w.from || w.over {
 		return
 	}
 	f, ok := w.sel.event(c)
@@ -118,7 +108,7 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 		s.open(c, w, r)
 		defer s.close(w)
 	}
-	answer.Header().Set("Content-Type", c.encoder.streamType())
+	answer.Header().Set("Content-Type", c.encoder.StreamType())
 	answer.WriteHeader(http.StatusOK)
 	flush(answer)
 	if r.timeout >= 0 {
@@ -138,16 +128,16 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 	if !r.given {
 		at = s.mu.log.Revision // consistent
 	}
-	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.held()) >= at }) {
-		w.fail(errTooLarge(at, s.shownOfLocked(c.kind.held())).ErrStatus)
+	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.Held()) >= at }) {
+		w.fail(refusal.TooLarge(at, s.shownOfLocked(c.kind.Held())).ErrStatus)
 		return
 	}
 	s.mu.watches[w] = struct{}{}
-	if s.mu.kinds[w.kind.GroupVersionKind] != w.kind {
+	if s.kinds.Kind(w.kind.GroupVersionKind) != w.kind {
 		w.over = true // removed or changed meanwhile
 		return
 	}
-	shown := s.shownOfLocked(w.kind.held())
+	shown := s.shownOfLocked(w.kind.Held())
 	switch {
 	case r.initial:
 		w.from = shown
@@ -158,10 +148,10 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 		return
 	}
 	w.from = r.revision
-	oldest := max(s.mu.oldest, s.mu.log.Compacted, w.kind.oldest)
+	oldest := max(s.mu.oldest, s.mu.log.Compacted, w.kind.Oldest)
 	changes, ok := s.mu.log.Since(r.revision, shown)
 	if !ok || r.revision < oldest {
-		w.fail(errTooOld(r.revision, oldest).ErrStatus)
+		w.fail(refusal.TooOld(r.revision, oldest).ErrStatus)
 		return
 	}
 	for _, change := range changes {
@@ -171,34 +161,34 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 
 // fail ends w with a Status.
 func (w *watch) fail(status metav1.Status) {
-	w.queue, w.over = []frame{{typ: frameError, status: &status}}, true
+	w.queue, w.over = []encode.Frame{{Type: encode.FrameError, Status: &status}}, true
 }
 
 // initialLocked queues the present objects, and the bookmark that ends them.
 func (s *Server) initialLocked(w *watch) {
-	then, ok := s.mu.log.At(w.kind.held(), w.from)
+	then, ok := s.mu.log.At(w.kind.Held(), w.from)
 	if !ok { // a cache that lags is behind what the store has kept
-		w.fail(errTooOld(w.from, s.mu.log.Compacted).ErrStatus)
+		w.fail(refusal.TooOld(w.from, s.mu.log.Compacted).ErrStatus)
 		return
 	}
 	in := revisions.SpanOf(w.sel.namespace, "")
 	for _, obj := range then.Take(in, then.Count(in)) {
 		if w.sel.has(obj) {
-			w.queue = append(w.queue, frame{typ: frameAdded, obj: obj})
+			w.queue = append(w.queue, encode.Frame{Type: encode.FrameAdded, Object: obj})
 		}
 	}
-	if w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.resource()] {
+	if w.bookmarks && !s.mu.faults.noEndBookmark[w.kind.GroupResource()] {
 		w.queue = append(w.queue, bookmark(w.from, true))
 	}
 	w.initial = len(w.queue)
 }
 
-func bookmark(revision int64, end bool) frame {
+func bookmark(revision int64, end bool) encode.Frame {
 	metadata := map[string]any{"resourceVersion": strconv.FormatInt(revision, 10)}
 	if end {
 		metadata["annotations"] = map[string]any{metav1.InitialEventsAnnotationKey: "true"}
 	}
-	return frame{typ: frameBookmark, obj: &object.Object{Fields: map[string]any{"metadata": metadata}}}
+	return encode.Frame{Type: encode.FrameBookmark, Object: &object.Object{Fields: map[string]any{"metadata": metadata}}}
 }
 
 func (s *Server) close(w *watch) {
@@ -219,8 +209,8 @@ func (s *Server) feed(answer http.ResponseWriter, c *call, w *watch, timeout tim
 			next = nextBookmark(now, end)
 		}
 		encoder, line := c.encoder, []byte(nil)
-		if len(frames) > 0 && frames[0].typ != frameError {
-			encoder = encoder.forMany(len(frames), func() *object.Object { return frames[0].obj })
+		if len(frames) > 0 && frames[0].Type != encode.FrameError {
+			encoder = encoder.ForMany(len(frames), func() *object.Object { return frames[0].Object })
 		}
 		for _, f := range frames {
 			var goesOn bool
@@ -248,7 +238,7 @@ func nextBookmark(now, end time.Time) time.Time {
 }
 
 // take waits for something to send for at most d. over: nothing comes after.
-func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over bool) {
+func (s *Server) take(c *call, w *watch, d time.Duration) (frames []encode.Frame, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waitOnLocked(c.Context(), w.told, d, func() bool { return w.over || len(w.queue) > 0 && !w.muted })
@@ -260,32 +250,32 @@ func (s *Server) take(c *call, w *watch, d time.Duration) (frames []frame, over 
 }
 
 // heartbeat is the bookmark that is due, if the watch gets one.
-func (s *Server) heartbeat(w *watch) []frame {
+func (s *Server) heartbeat(w *watch) []encode.Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	told := s.mu.faults.known(w.kind.held(), s.mu.told)
+	told := s.mu.faults.known(w.kind.Held(), s.mu.told)
 	if !w.bookmarks || w.muted || len(w.queue) > 0 || told < w.from {
 		return nil
 	}
-	return []frame{bookmark(told, false)}
+	return []encode.Frame{bookmark(told, false)}
 }
 
 // send writes one frame, and reports whether the stream goes on. first: there
 // was none before. It makes the frame in line, which it returns to be used
 // again.
-func (s *Server) send(answer http.ResponseWriter, c *call, e encoder, line []byte, f frame, first bool) ([]byte, bool) {
-	raw, err := e.event(line, f, first)
+func (s *Server) send(answer http.ResponseWriter, c *call, e encode.Encoder, line []byte, f encode.Frame, first bool) ([]byte, bool) {
+	raw, err := e.Event(line, f, first)
 	if err != nil {
 		status := metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: fmt.Sprint(err)}
-		raw, err = e.event(line, frame{typ: frameError, status: &status}, first)
+		raw, err = e.Event(line, encode.Frame{Type: encode.FrameError, Status: &status}, first)
 	}
 	if err != nil {
 		return raw, false
 	}
 	if s.tracer != nil {
-		s.tracer.Sending(c.traced, f.traced())
+		s.tracer.Sending(c.traced, tracedFrame(f))
 	}
-	if spoil := s.frameSpoilage(c.kind.resource(), f); spoil != "" {
+	if spoil := s.frameSpoilage(c.kind.GroupResource(), f); spoil != "" {
 		return raw, spoilFrame(answer, e, spoil, raw)
 	}
 	if _, err := answer.Write(raw); err != nil {

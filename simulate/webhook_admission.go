@@ -14,6 +14,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/flyball-dev/flyball/simulate/internal/decode"
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -33,7 +37,7 @@ var exempt = []string{
 
 // configured are the webhooks of a kind of configuration.
 func (a webhookAdmission) configured(r schema.GroupResource, call *admissionCall) []*hook {
-	if call.kind.Group == mutatingConfigurations.Group && contains(exempt, call.kind.Kind) {
+	if call.kind.Group == mutatingConfigurations.Group && fieldmanager.Contains(exempt, call.kind.Kind) {
 		return nil
 	}
 	s := a.server
@@ -95,7 +99,7 @@ func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCa
 	if obj == nil {
 		return true, false, nil
 	}
-	if obj, err = convert(obj, as, call.kind); err != nil {
+	if obj, err = kinds.Convert(obj, as, call.kind); err != nil {
 		return true, false, apierrors.NewInternalError(err)
 	}
 	changed = !object.Same(call.object, obj)
@@ -104,7 +108,7 @@ func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCa
 }
 
 // patchedBy is the object as a webhook wants it; nil: as it is.
-func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *object.Object) (*object.Object, error) {
+func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *kinds.Kind, obj *object.Object) (*object.Object, error) {
 	if len(response.Patch) == 0 {
 		return nil, nil
 	}
@@ -119,17 +123,17 @@ func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *
 	case *response.PatchType != admissionv1.PatchTypeJSONPatch:
 		return nil, &uncallable{h.Name, fmt.Errorf("unsupported patch type %q", *response.PatchType)}
 	}
-	original, err := json.Marshal(loose(obj, as).Object)
+	original, err := json.Marshal(kinds.Loose(obj, as).Object)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	text, err := applyPatch(patch, original)
+	text, err := decode.ApplyPatch(patch, original)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	next, _, err := decodeAs(as, contentJSON, text)
+	next, _, err := decode.Object(as, encode.ContentJSON, text)
 	if err != nil {
-		return nil, apierrors.NewInternalError(errors.New(causeOf(err)))
+		return nil, apierrors.NewInternalError(errors.New(decode.CauseOf(err)))
 	}
 	return next, nil
 }
@@ -139,7 +143,7 @@ func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *Kind, obj *
 // seed.
 func (a webhookAdmission) Validate(ctx context.Context, call *admissionCall) (first error) {
 	var matching []*hook
-	kinds := map[*hook]*Kind{}
+	kinds := map[*hook]*kinds.Kind{}
 	for _, h := range a.configured(validatingConfigurations, call) {
 		as, err := a.matches(ctx, h, call)
 		if err != nil {
@@ -179,20 +183,20 @@ func (a webhookAdmission) failure(ctx context.Context, h *hook, err error) error
 }
 
 // as are the objects of a write in another version.
-func (call *admissionCall) as(kind *Kind) (obj, old *object.Object, err error) {
+func (call *admissionCall) as(kind *kinds.Kind) (obj, old *object.Object, err error) {
 	if call.object != nil {
-		if obj, err = convert(call.object, call.kind, kind); err != nil {
+		if obj, err = kinds.Convert(call.object, call.kind, kind); err != nil {
 			return nil, nil, err
 		}
 	}
 	if call.old != nil {
-		old, err = convert(call.old, call.kind, kind)
+		old, err = kinds.Convert(call.old, call.kind, kind)
 	}
 	return obj, old, err
 }
 
 // matches is the kind that a webhook is to be asked about; nil: it is not asked.
-func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionCall) (*Kind, error) {
+func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionCall) (*kinds.Kind, error) {
 	as := h.invocation(call)
 	if as == nil || !a.server.concerns(h, call) {
 		return nil, nil
@@ -206,7 +210,7 @@ func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionC
 	}
 	met, err := h.met(ctx, call, as, obj, old)
 	if err != nil {
-		return nil, apierrors.NewForbidden(call.kind.resource(), call.name, err)
+		return nil, apierrors.NewForbidden(call.kind.GroupResource(), call.name, err)
 	}
 	if !met {
 		return nil, nil

@@ -21,6 +21,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
 )
 
 // largestReview is what is read of a webhook's answer.
@@ -68,8 +70,8 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", contentJSON)
-	request.Header.Set("Accept", contentJSON+", */*")
+	request.Header.Set("Content-Type", encode.ContentJSON)
+	request.Header.Set("Accept", encode.ContentJSON+", */*")
 	request.Header.Set("User-Agent", "kube-apiserver-admission")
 	transport, err := c.roundTripper(request.URL)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // met reports whether the conditions of a webhook are true of a write.
-func (h *hook) met(ctx context.Context, call *admissionCall, as *Kind, obj, old *object.Object) (bool, error) {
+func (h *hook) met(ctx context.Context, call *admissionCall, as *kinds.Kind, obj, old *object.Object) (bool, error) {
 	who := &user.DefaultInfo{Name: call.user.Name, UID: call.user.UID, Groups: call.user.Groups, Extra: call.user.Extra}
 	name := call.name
 	if name == "" && obj != nil {
@@ -36,11 +37,11 @@ func (h *hook) met(ctx context.Context, call *admissionCall, as *Kind, obj, old 
 }
 
 // plainObject is an object as conditions see it; nil: there is none.
-func plainObject(obj *object.Object, as *Kind) runtime.Object {
+func plainObject(obj *object.Object, as *kinds.Kind) runtime.Object {
 	if obj == nil {
 		return nil
 	}
-	return loose(obj, as)
+	return kinds.Loose(obj, as)
 }
 
 // everybody lets all pass: conditions that ask for somebody's rights get a yes.

@@ -18,7 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // conversionTimeout is how long a conversion webhook may take.
@@ -33,7 +35,7 @@ type conversionWebhook struct {
 
 // conversionOf is how objects of a CRD are converted; nil: only the version is
 // written anew.
-func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object.Object, *Kind, *Kind) (*object.Object, error) {
+func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object.Object, *kinds.Kind, *kinds.Kind) (*object.Object, error) {
 	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return nil
 	}
@@ -51,26 +53,26 @@ func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad)
 
 // convert is obj as an object of another version. Its metadata stays as it is,
 // but for labels and annotations.
-func (w *conversionWebhook) convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
-	in := loose(obj, from)
+func (w *conversionWebhook) convert(obj *object.Object, from, to *kinds.Kind) (*object.Object, error) {
+	in := kinds.Loose(obj, from)
 	if len(in.Object) == 3 && len(obj.Meta().GetUID()) == 0 && len(obj.Meta().GetName()) == 0 {
-		return &object.Object{Fields: loose(obj, to).Object}, nil // nothing yet
+		return &object.Object{Fields: kinds.Loose(obj, to).Object}, nil // nothing yet
 	}
 	out, err := w.ask(in, to.GroupVersion())
 	if err != nil {
-		return nil, errPlain(fmt.Errorf("conversion webhook for %v failed: %w", from.GroupVersionKind, err))
+		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v failed: %w", from.GroupVersionKind, err))
 	}
 	switch given := out.GroupVersionKind(); {
 	case given.GroupVersion() != to.GroupVersion():
-		return nil, errPlain(fmt.Errorf("conversion webhook for %v returned invalid object at index 0: invalid groupVersion (expected %v, received %v)", from.GroupVersionKind, to.GroupVersion(), given.GroupVersion()))
+		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v returned invalid object at index 0: invalid groupVersion (expected %v, received %v)", from.GroupVersionKind, to.GroupVersion(), given.GroupVersion()))
 	case given.Kind != from.Kind:
-		return nil, errPlain(fmt.Errorf("conversion webhook for %v returned invalid object at index 0: invalid kind (expected %v, received %v)", from.GroupVersionKind, from.Kind, given.Kind))
+		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v returned invalid object at index 0: invalid kind (expected %v, received %v)", from.GroupVersionKind, from.Kind, given.Kind))
 	}
 	if err := sameObject(in, out); err != nil {
-		return nil, errPlain(fmt.Errorf("conversion webhook for %v returned invalid object: %w", from.GroupVersionKind, err))
+		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v returned invalid object: %w", from.GroupVersionKind, err))
 	}
 	if err := restoreMetadata(in, out); err != nil {
-		return nil, errPlain(fmt.Errorf("conversion webhook for %v returned invalid metadata: %w", from.GroupVersionKind, err))
+		return nil, refusal.Plain(fmt.Errorf("conversion webhook for %v returned invalid metadata: %w", from.GroupVersionKind, err))
 	}
 	return &object.Object{Fields: out.Object, Poison: obj.Poison}, nil
 }

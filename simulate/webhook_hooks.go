@@ -19,6 +19,8 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
+	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -145,16 +147,16 @@ func (h *hook) version() string {
 
 // invocation is as what a webhook is asked about a write: the kind that its
 // rules name, which may be another version of the one that is written.
-func (h *hook) invocation(call *admissionCall) *Kind {
+func (h *hook) invocation(call *admissionCall) *kinds.Kind {
 	if h.ruled(call, call.kind) {
 		return call.kind
 	}
-	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || call.kind.family == nil {
+	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || call.kind.Family == nil {
 		return nil
 	}
 	for i := range h.Rules {
-		for _, other := range call.kind.family.versions {
-			if other != call.kind && !other.unserved && applies(&h.Rules[i], call, other) {
+		for _, other := range call.kind.Family.Versions {
+			if other != call.kind && !other.Unserved && applies(&h.Rules[i], call, other) {
 				return other
 			}
 		}
@@ -162,7 +164,7 @@ func (h *hook) invocation(call *admissionCall) *Kind {
 	return nil
 }
 
-func (h *hook) ruled(call *admissionCall, as *Kind) bool {
+func (h *hook) ruled(call *admissionCall, as *kinds.Kind) bool {
 	for i := range h.Rules {
 		if applies(&h.Rules[i], call, as) {
 			return true
@@ -172,7 +174,7 @@ func (h *hook) ruled(call *admissionCall, as *Kind) bool {
 }
 
 // applies reports whether a rule is about a write, taken as one of a kind.
-func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall, as *Kind) bool {
+func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall, as *kinds.Kind) bool {
 	if r.Scope != nil && *r.Scope != admissionregistrationv1.AllScopes {
 		namespaced := call.kind.Namespaced
 		if (*r.Scope == admissionregistrationv1.NamespacedScope) != namespaced {
@@ -196,7 +198,9 @@ func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall,
 }
 
 // among reports whether a list has one, or all.
-func among(list []string, one string) bool { return contains(list, one) || contains(list, "*") }
+func among(list []string, one string) bool {
+	return fieldmanager.Contains(list, one) || fieldmanager.Contains(list, "*")
+}
 
 // concerns reports whether a webhook's selectors choose a write.
 func (s *Server) concerns(h *hook, call *admissionCall) bool {
@@ -204,16 +208,16 @@ func (s *Server) concerns(h *hook, call *admissionCall) bool {
 	if !h.objects.Empty() && !chosen(call.object) && !chosen(call.old) {
 		return false
 	}
-	return h.namespaces.Empty() || !call.kind.Namespaced && !call.kind.isNamespace() || h.namespaces.Matches(s.namespaceLabels(call))
+	return h.namespaces.Empty() || !call.kind.Namespaced && !isNamespace(call.kind) || h.namespaces.Matches(s.namespaceLabels(call))
 }
 
-func (k *Kind) isNamespace() bool {
-	return k.resource() == schema.GroupResource{Resource: "namespaces"}
+func isNamespace(k *kinds.Kind) bool {
+	return k.GroupResource() == schema.GroupResource{Resource: "namespaces"}
 }
 
 // namespaceLabels are those of the namespace that a write is in, or of.
 func (s *Server) namespaceLabels(call *admissionCall) labels.Set {
-	if call.kind.isNamespace() {
+	if isNamespace(call.kind) {
 		return object.LabelSet(cmp.Or(call.object, call.old))
 	}
 	s.mu.Lock()

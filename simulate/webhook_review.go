@@ -17,7 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/decode"
 	"github.com/flyball-dev/flyball/simulate/internal/keyed"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -34,7 +36,7 @@ func (u *uncallable) Error() string {
 func (u *uncallable) Unwrap() error { return u.cause }
 
 // review asks a webhook about a write. The objects are of kind as.
-func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *Kind, obj, old *object.Object) (*admissionv1.AdmissionResponse, error) {
+func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionResponse, error) {
 	if call.dryRun && !h.rehearses() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
 	}
@@ -76,12 +78,12 @@ func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *K
 
 // decodeReview reads what a webhook has answered.
 func decodeReview(body []byte, want schema.GroupVersionKind, into any) error {
-	given, err := kindIn(body)
+	given, err := decode.KindIn(body)
 	if err != nil {
 		return err
 	}
 	if given.Version != "" && given.GroupVersion() != want.GroupVersion() {
-		return fmt.Errorf("converting (%s) to (%s): unknown conversion", goType(given), goType(want))
+		return fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(given), kinds.GoType(want))
 	}
 	return json.Unmarshal(body, into)
 }
@@ -140,7 +142,7 @@ func errDenied(webhook string, result *metav1.Status) *apierrors.StatusError {
 }
 
 // reviewRequest is the question about a write.
-func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object.Object) (*admissionv1.AdmissionRequest, error) {
+func (s *Server) reviewRequest(call *admissionCall, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionRequest, error) {
 	s.mu.Lock()
 	s.mu.reviews++
 	ordinal := s.mu.reviews
@@ -162,7 +164,7 @@ func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object.O
 	if request.Name == "" && obj != nil {
 		request.Name = obj.Meta().GetName()
 	}
-	if call.kind.isNamespace() {
+	if isNamespace(call.kind) {
 		request.Namespace = request.Name
 	}
 	var err error
@@ -177,11 +179,11 @@ func (s *Server) reviewRequest(call *admissionCall, as *Kind, obj, old *object.O
 }
 
 // rawOf is an object as a webhook reads it; nil: there is none.
-func rawOf(obj *object.Object, as *Kind) ([]byte, error) {
+func rawOf(obj *object.Object, as *kinds.Kind) ([]byte, error) {
 	if obj == nil {
 		return nil, nil
 	}
-	return json.Marshal(loose(obj, as).Object)
+	return json.Marshal(kinds.Loose(obj, as).Object)
 }
 
 // userInfo is who writes, as webhooks are told.

@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
@@ -24,9 +26,16 @@ type writing struct {
 	force      bool
 	validation string // Ignore, Warn or Strict
 	warnings   []string
-	merging    map[string]any        // of a merge patch
 	deleting   *metav1.DeleteOptions // of a DELETE
 }
+
+// writer is who writes what q asks for.
+func (q *writing) writer() fieldmanager.Writer {
+	return fieldmanager.Writer{Kind: q.kind, Subresource: q.subresource, Manager: q.manager, Force: q.force}
+}
+
+// own notes in obj who has written what of it since old; nil: all of it.
+func (q *writing) own(old, obj *object.Object) error { return q.writer().Own(old, obj) }
 
 // write answers create, update and patch of objects.
 //
@@ -41,7 +50,7 @@ func (s *Server) write(w http.ResponseWriter, c *call) error {
 		q.sendWarnings(w)
 		return err
 	}
-	answer, err := c.encoder.object(obj)
+	answer, err := c.encoder.Object(obj)
 	if err != nil {
 		return err
 	}
@@ -79,7 +88,7 @@ func (s *Server) answer(w http.ResponseWriter, q *writing, code int, body []byte
 		panic(http.ErrAbortHandler)
 	}
 	q.sendWarnings(w)
-	respond(w, q.encoder, code, body)
+	encode.Respond(w, q.encoder, code, body)
 	return nil
 }
 

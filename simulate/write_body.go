@@ -20,6 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 const (
@@ -45,7 +48,7 @@ func (c *call) writing() (*writing, error) {
 // mediaOf is a content type without its parameters. None: JSON.
 func mediaOf(header string) string {
 	if header == "" {
-		return contentJSON
+		return encode.ContentJSON
 	}
 	media, _, err := mime.ParseMediaType(header)
 	if err != nil {
@@ -60,7 +63,7 @@ func readBody(r io.Reader) ([]byte, error) {
 	}
 	body, err := io.ReadAll(io.LimitReader(r, largestBody+1))
 	if err != nil {
-		return nil, errPlain(err) // a real server does not look whose fault it is
+		return nil, refusal.Plain(err) // a real server does not look whose fault it is
 	}
 	if len(body) > largestBody {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", largestBody))
@@ -72,14 +75,14 @@ func readBody(r io.Reader) ([]byte, error) {
 func (q *writing) accepted() []string {
 	if q.verb == "patch" {
 		accepted := []string{string(types.JSONPatchType), string(types.MergePatchType)}
-		if q.kind.builtin {
+		if q.kind.Builtin {
 			accepted = append(accepted, string(types.StrategicMergePatchType))
 		}
 		return append(accepted, string(types.ApplyYAMLPatchType))
 	}
-	accepted := []string{contentJSON, contentYAML}
-	if q.kind.builtin {
-		accepted = append(accepted, contentProtobuf)
+	accepted := []string{encode.ContentJSON, encode.ContentYAML}
+	if q.kind.Builtin {
+		accepted = append(accepted, encode.ContentProtobuf)
 	}
 	return accepted
 }
@@ -89,7 +92,7 @@ func (q *writing) checkMedia() error {
 	if slices.Contains(accepted, q.media) {
 		return nil
 	}
-	if q.verb == "patch" && q.kind.builtin {
+	if q.verb == "patch" && q.kind.Builtin {
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
 			Message: "415: Unsupported Media Type", Details: &metav1.StatusDetails{},

@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package decode reads the bodies of requests: objects in JSON, YAML and protobuf,
+// with their defaults, and patches. It refuses what a real server refuses, in its
+// words. It sees kinds, and no requests.
+package decode
+
+import (
+	"bytes"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+// shownOfBody is how much of a body that means nothing is shown, in bytes.
+const shownOfBody = 30
+
+// Deepest is how deeply the objects and lists of a body may be nested. What
+// reads them calls itself for each level.
+const Deepest = 10000
+
+func Unreadable(k *kinds.Kind, cause error) error {
+	return UnreadableAs(k.GroupVersionKind, k.Kind, cause)
+}
+
+func UnreadableAs(given schema.GroupVersionKind, want string, cause error) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", given.Kind, given.Version, want, cause))
+}
+
+// Unrecognized is what is said of a body that has not even a kind.
+func Unrecognized(k *kinds.Kind, body []byte, cause error) error {
+	shown := "<empty>"
+	if len(body) > 0 {
+		form := "%x"
+		if body[0] == '{' {
+			form = "%s"
+		}
+		shown = fmt.Sprintf(form, body[:min(len(body), shownOfBody)])
+		if len(body) > shownOfBody {
+			shown += " ..."
+		}
+	}
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", k.Kind, cause, shown))
+}
+
+// Object reads an object of a kind, with its defaults. problems are fields
+// that the kind does not have, or that are there twice.
+func Object(k *kinds.Kind, media string, body []byte) (obj *object.Object, problems []error, err error) {
+	if media != runtime.ContentTypeProtobuf && Nesting(body) > Deepest {
+		return nil, nil, Unrecognized(k, body, tooDeep(media, body))
+	}
+	if k.Builtin {
+		return decodeTyped(k, media, body)
+	}
+	return decodeFields(k, media, body)
+}
+
+// tooDeep is what the reader of a medium says of a body that is nested deeper
+// than it reads.
+func tooDeep(media string, body []byte) error {
+	at, depth := 0, 0
+	for i, c := range body {
+		if c == '{' || c == '[' {
+			if depth++; depth > Deepest {
+				at = i
+				break
+			}
+		}
+	}
+	if media == runtime.ContentTypeYAML {
+		return fmt.Errorf("yaml: line %d: exceeded max depth of %d", bytes.Count(body[:at], []byte("\n"))+1, Deepest)
+	}
+	return fmt.Errorf("couldn't get version/kind; json parse error: invalid character '%c' exceeded max depth", body[at])
+}
+
+// Nesting is how deeply brackets are nested in a text, at most.
+func Nesting(text []byte) (most int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			most = max(most, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return most
+}
+
+// decodeTyped reads an object of a kind that has a Go type, through that type.
+func decodeTyped(k *kinds.Kind, media string, body []byte) (*object.Object, []error, error) {
+	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
+	if !ok {
+		return nil, nil, apierrors.NewBadRequest("no serializer defined for " + media)
+	}
+	serializer := info.StrictSerializer
+	if serializer == nil {
+		serializer = info.Serializer
+	}
+	typed, given, err := serializer.Decode(body, &k.GroupVersionKind, nil)
+	var problems []error
+	if strict, is := runtime.AsStrictDecodingError(err); is && typed != nil {
+		problems, err = strict.Errors(), nil
+	}
+	switch {
+	case err != nil && (given == nil || given.Kind == ""):
+		return nil, nil, Unrecognized(k, body, err)
+	case err != nil:
+		return nil, nil, UnreadableAs(*given, k.Kind, err)
+	case given.Kind != k.Kind || given.Group != k.Group:
+		return nil, nil, UnreadableAs(*given, k.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(*given), kinds.GoInternalType(k.GroupVersionKind)))
+	case given.GroupVersion() != k.GroupVersion():
+		return nil, nil, otherVersion(given.GroupVersion(), k)
+	}
+	job, isJob := typed.(*batchv1.Job)
+	labelled := isJob && len(job.Labels) == 0
+	defaults.Set(typed)
+	obj, err := kinds.ObjectOfTyped(k, typed)
+	if err != nil {
+		return nil, nil, Unreadable(k, err)
+	}
+	obj.Labelled = labelled
+	return obj, problems, nil
+}
+
+func otherVersion(given schema.GroupVersion, k *kinds.Kind) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", given, k.GroupVersion()))
+}
+
+// decodeFields reads an object of a kind that has no Go type.
+func decodeFields(k *kinds.Kind, media string, body []byte) (*object.Object, []error, error) {
+	if media == runtime.ContentTypeYAML {
+		text, err := yaml.YAMLToJSON(body)
+		if err != nil {
+			return nil, nil, Unrecognized(k, body, err)
+		}
+		body = text
+	}
+	given, err := KindIn(body)
+	if err != nil {
+		return nil, nil, Unrecognized(k, body, err)
+	}
+	var fields map[string]any
+	problems, err := kjson.UnmarshalStrict(body, &fields)
+	if k.Schema == nil && given.Empty() && fields != nil {
+		// A kind without a schema is a test's own, which may be short about it.
+		given = k.GroupVersionKind
+		fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
+	}
+	switch {
+	case err != nil:
+		return nil, nil, Unrecognized(k, body, fmt.Errorf("couldn't get version/kind; json parse error: %w", err))
+	case given.Kind == "":
+		return nil, nil, Unrecognized(k, body, runtime.NewMissingKindErr(string(body)))
+	case given.GroupVersion() != k.GroupVersion():
+		return nil, append(problems, foreign(k, given, fields)...), otherVersion(given.GroupVersion(), k)
+	case given.Kind != k.Kind:
+		name, _, _ := unstructured.NestedString(fields, "metadata", "name")
+		return nil, nil, apierrors.NewInvalid(given.GroupKind(), name, field.ErrorList{field.Invalid(field.NewPath("kind"), given.Kind, "must be "+k.Kind)})
+	}
+	unknown, err := coerce(k, fields)
+	if err != nil {
+		return nil, nil, Unreadable(k, err)
+	}
+	return &object.Object{Fields: fields}, append(problems, unknown...), nil
+}
+
+// KindIn is what a body says that it is.
+func KindIn(body []byte) (schema.GroupVersionKind, error) {
+	var given struct {
+		APIVersion string `json:"apiVersion,omitempty"`
+		Kind       string `json:"kind,omitempty"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(body, &given); err != nil {
+		return schema.GroupVersionKind{}, fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
+	}
+	gv, err := schema.ParseGroupVersion(given.APIVersion)
+	return gv.WithKind(given.Kind), err
+}
+
+// foreign are the fields of a body that its own version does not have. One that
+// there is not has none.
+func foreign(k *kinds.Kind, given schema.GroupVersionKind, fields map[string]any) (unknown []error) {
+	if k.Schema == nil || given.GroupKind() != k.GroupKind() {
+		return nil
+	}
+	if other := k.Sibling(given.GroupVersion()); other != nil {
+		unknown, _ = coerce(other, fields)
+		return unknown
+	}
+	for _, name := range jsonvalue.SortedKeys(fields) {
+		if name != "apiVersion" && name != "kind" && name != "metadata" {
+			unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, name))
+		}
+	}
+	return unknown
+}
+
+// coerce brings fields into the form that k's schema gives them, with its
+// defaults, and returns what it drops.
+func coerce(k *kinds.Kind, fields map[string]any) (unknown []error, err error) {
+	metadata, found, paths, err := objectmeta.GetObjectMetaWithOptions(fields, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
+	if err != nil {
+		return nil, err
+	}
+	if !found || metadata == nil {
+		metadata = &metav1.ObjectMeta{}
+	}
+	if err := objectmeta.SetObjectMeta(fields, metadata); err != nil {
+		return nil, err
+	}
+	if metadata.CreationTimestamp.IsZero() {
+		unstructured.RemoveNestedField(fields, "metadata", "creationTimestamp")
+	}
+	if k.Schema != nil {
+		pruned, err := k.Schema.Prune(fields)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, pruned...)
+		k.Schema.SetDefaults(fields)
+	}
+	for _, path := range paths {
+		unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, path))
+	}
+	return unknown, nil
+}

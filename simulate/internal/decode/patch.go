@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+// mostOperations is how many steps a JSON patch may have.
+const mostOperations = 10000
+
+// Patch is the content of a patch, read.
+type Patch struct {
+	media string
+	body  []byte
+	// apply changes the JSON form of an object.
+	apply func(k *kinds.Kind, original []byte) ([]byte, error)
+	// merging is a merge patch; nil: it is another patch.
+	Merging map[string]any
+}
+
+// ReadPatch reads the body of a patch. problems are fields that are there twice.
+func ReadPatch(media string, body []byte) (p Patch, problems []error, err error) {
+	p = Patch{media: media, body: body}
+	if Nesting(body) > Deepest {
+		return p, nil, apierrors.NewBadRequest("error decoding patch: exceeded max depth")
+	}
+	if !json.Valid(body) {
+		return p, nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	switch types.PatchType(media) {
+	case types.JSONPatchType:
+		p.apply, err = readJSONPatch(body)
+		return p, nil, err
+	case types.StrategicMergePatchType:
+		p.apply, problems, err = readStrategicPatch(body)
+		return p, problems, err
+	}
+	if problems, err = Strictly(body, &p.Merging); err != nil {
+		return p, nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	p.apply = func(_ *kinds.Kind, original []byte) ([]byte, error) {
+		patched, err := jsonpatch.MergePatch(original, body)
+		if errors.Is(err, jsonpatch.ErrBadJSONPatch) {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		return patched, err
+	}
+	return p, problems, nil
+}
+
+// On is the object of a kind that the patch makes of old. problems are fields
+// that the kind does not have; text is what they are in.
+func (p Patch) On(kind *kinds.Kind, old *object.Object) (obj *object.Object, problems []error, text []byte, err error) {
+	if obj := p.plainlyOn(kind, old); obj != nil {
+		return obj, nil, nil, nil
+	}
+	original, err := json.Marshal(kinds.Loose(old, kind).Object)
+	if err != nil {
+		return nil, nil, nil, apierrors.NewInternalError(err)
+	}
+	text, err = p.apply(kind, original)
+	if err != nil {
+		if known := apierrors.APIStatus(nil); errors.As(err, &known) {
+			return nil, nil, nil, err
+		}
+		return nil, nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	obj, problems, err = Object(kind, runtime.ContentTypeJSON, text)
+	if err != nil {
+		return nil, nil, nil, InvalidPatch(text, errors.New(CauseOf(err)))
+	}
+	return obj, problems, text, nil
+}
+
+// Strictly reads JSON and returns also what is there twice.
+func Strictly(body []byte, into any) ([]error, error) { return kjson.UnmarshalStrict(body, into) }
+
+func readJSONPatch(body []byte) (func(k *kinds.Kind, original []byte) ([]byte, error), error) {
+	var steps []map[string]any
+	if _, err := Strictly(body, &steps); err != nil {
+		text := strings.ReplaceAll(err.Error(), "[]map[string]interface {}", "[]handlers.jsonPatchOp")
+		return nil, apierrors.NewBadRequest("error decoding patch: " + text)
+	}
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if len(patch) > mostOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", mostOperations, len(patch)))
+	}
+	return func(_ *kinds.Kind, original []byte) ([]byte, error) {
+		patched, err := ApplyPatch(patch, original)
+		if err != nil {
+			return nil, errUnprocessable()
+		}
+		return patched, nil
+	}, nil
+}
+
+// ApplyPatch is what a JSON patch makes of a text.
+func ApplyPatch(patch jsonpatch.Patch, original []byte) (patched []byte, err error) {
+	defer func() {
+		// The library indexes what the patch's author says is there.
+		if broken := recover(); broken != nil {
+			err = fmt.Errorf("apply a JSON patch: %v", broken)
+		}
+	}()
+	return patch.Apply(original)
+}
+
+// errUnprocessable is all that is said of a JSON patch that cannot be applied.
+func errUnprocessable() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: "the server rejected our request due to an error in our request", Details: &metav1.StatusDetails{},
+	}}
+}
+
+func readStrategicPatch(body []byte) (apply func(k *kinds.Kind, original []byte) ([]byte, error), problems []error, err error) {
+	patch := map[string]any{}
+	if problems, err = Strictly(body, &patch); err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
+	}
+	return func(k *kinds.Kind, original []byte) ([]byte, error) {
+		typed, err := gotypes.Scheme().New(k.GroupVersionKind)
+		if err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		var fields map[string]any
+		if _, err := Strictly(original, &fields); err != nil {
+			return nil, apierrors.NewInternalError(err)
+		}
+		merged, err := strategicMerge(fields, runtime.DeepCopyJSON(patch), typed)
+		if err != nil {
+			return nil, err
+		}
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(merged, typed); err != nil {
+			return nil, InvalidPatch(fmt.Appendf(nil, "%+v", patch), err)
+		}
+		return json.Marshal(merged)
+	}, problems, nil
+}
+
+func strategicMerge(fields, patch map[string]any, typed runtime.Object) (merged map[string]any, err error) {
+	defer func() {
+		if broken := recover(); broken != nil {
+			err = apierrors.NewBadRequest(fmt.Sprintf("the patch cannot be applied: %v", broken))
+		}
+	}()
+	merged, err = strategicpatch.StrategicMergeMapPatch(fields, patch, typed)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return merged, nil
+}
+
+// CauseOf is an error's text without the sentence around it.
+func CauseOf(err error) string {
+	text := err.Error()
+	for _, mark := range []string{" cannot be handled as a ", "(must be of type "} {
+		if _, after, ok := strings.Cut(text, mark); ok {
+			if _, cause, ok := strings.Cut(after, ": "); ok {
+				return cause
+			}
+		}
+	}
+	return text
+}
+
+// InvalidPatch is what is said of an object that a patch has made unreadable.
+func InvalidPatch(patched []byte, cause error) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+		field.Invalid(field.NewPath("patch"), string(patched), cause.Error()),
+	})
+}

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package decode
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/ownership"
+)
+
+// What most bodies are is read without the detours that all of them can need.
+
+// longestPlainKey is how long the name of a field is that a reader of YAML takes
+// however it is written, in bytes.
+const longestPlainKey = 160
+
+// PlainFields reads a body of JSON that means the same to a reader of YAML, who
+// takes many times as long: one line of ASCII with whole numbers and no field
+// twice. It is false for all others.
+func PlainFields(body []byte) (map[string]any, bool) {
+	text := bytes.TrimSuffix(body, []byte("\n"))
+	if len(text) == 0 || text[0] != '{' {
+		return nil, false
+	}
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c < ' ' || c > '~':
+			return nil, false
+		case c == '\\':
+			if i++; i == len(text) || strings.IndexByte(`"\bfnrtu`, text[i]) < 0 || text[i] == 'u' && !bytes.HasPrefix(text[i:], []byte("u00")) {
+				return nil, false
+			}
+		}
+	}
+	var fields map[string]any
+	if problems, err := Strictly(text, &fields); err != nil || len(problems) > 0 || !isPlain(fields, false) {
+		return nil, false
+	}
+	return fields, true
+}
+
+// isPlain reports whether a value has only whole numbers, short names and, in
+// lists, no null.
+func isPlain(value any, inList bool) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, each := range v {
+			if len(name) > longestPlainKey || !isPlain(each, inList) {
+				return false
+			}
+		}
+	case []any:
+		for _, each := range v {
+			if !isPlain(each, true) {
+				return false
+			}
+		}
+	case nil:
+		return !inList
+	case float64:
+		return false
+	}
+	return true
+}
+
+// plainlyOn is what a merge patch makes of old, without a text between
+// them. nil: it is another patch, or there is something to say about it.
+func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
+	given, _ := p.Merging["metadata"].(map[string]any)
+	_, owners := given["managedFields"]
+	if p.Merging == nil || owners || old.Poison || !isPlain(p.Merging, false) {
+		return nil
+	}
+	fields := mergePatch(ownership.WithEntries(kinds.Loose(old, kind).Object, nil), p.Merging)
+	if fields["apiVersion"] != kind.GroupVersion().String() || fields["kind"] != kind.Kind || !isPlain(fields, false) {
+		return nil
+	}
+	if _, ok := fields["metadata"].(map[string]any); !ok {
+		return nil
+	}
+	obj := &object.Object{}
+	if kind.Builtin {
+		typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+		if err != nil || runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(fields, typed, true) != nil {
+			return nil
+		}
+		defaults.Set(typed)
+		if obj, err = kinds.ObjectOfTyped(kind, typed); err != nil {
+			return nil
+		}
+	} else {
+		obj.Fields = runtime.DeepCopyJSON(fields)
+		if unknown, err := coerce(kind, obj.Fields); err != nil || len(unknown) > 0 {
+			return nil
+		}
+	}
+	ownership.SetEntries(obj, ownership.EntriesOf(old))
+	return obj
+}
+
+// mergePatch is what a merge patch (RFC 7396) makes of fields. It shares parts
+// with both.
+func mergePatch(fields, patch map[string]any) map[string]any {
+	out := maps.Clone(fields)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for name, value := range patch {
+		switch v := value.(type) {
+		case nil:
+			delete(out, name)
+		case map[string]any:
+			inner, _ := out[name].(map[string]any)
+			out[name] = mergePatch(inner, v)
+		default:
+			out[name] = v
+		}
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package discovery tells of what a server serves: groups, versions and kinds, in
+// the older form and in one document, the OpenAPI documents of all kinds, the
+// version, and that the server is well. Documents that were sent last are kept for
+// all servers of the process. It sees a registry of kinds, and neither objects nor
+// the store.
+package discovery
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+)
+
+// Index tells which kinds there are, what they look like, and that the server is
+// well.
+type Index struct {
+	Kinds *kinds.Registry
+	// version is that of the server.
+	Version func() string
+	// forbidden is how a path below /openapi is refused; nil: it is not.
+	Forbidden func(path string) error
+}
+
+// ServeHTTP answers what is not a resource: which kinds there are, what they
+// look like, and health. What there is not, is a plain text, as a real
+// server's is.
+func (x *Index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch path := r.URL.Path; path {
+	case "/", "/index.html":
+		x.paths(w)
+	case "/version", "/version/":
+		x.tellVersion(w, r)
+	case "/api", "/api/", "/apis", "/apis/":
+		x.tellGroups(w, r, strings.TrimSuffix(path, "/"))
+	default:
+		switch {
+		case strings.HasPrefix(path, "/openapi/"):
+			x.tellSchemas(w, r, path)
+		case !x.tellHealth(w, r, path):
+			x.tellKinds(w, r, strings.TrimSuffix(path, "/"))
+		}
+	}
+}
+
+func absent(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
+
+// tellGroups answers /api and /apis: all kinds in one document for who asks for
+// that, else the names of groups and versions.
+func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) {
+	if form := aggregatedForm(r.Header.Get("Accept")); form != nil {
+		form.tell(w, r, x.aggregated(path == "/api"))
+		return
+	}
+	if path == "/api" {
+		if !reads(r) {
+			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), refusal.Method())
+			return
+		}
+		encode.Tell(w, r, "APIVersions", "v1", &metav1.APIVersions{
+			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: r.Host}},
+		})
+		return
+	}
+	list := &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{}}
+	for _, g := range x.groups() {
+		if g.name != "" {
+			list.Groups = append(list.Groups, g.described())
+		}
+	}
+	encode.Tell(w, r, "APIGroupList", "v1", list)
+}
+
+// reads reports whether r asks for something. A real server tells of groups and
+// of custom kinds whatever the method is.
+func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
+
+// tellKinds answers for one group, or for one version of a group. Where built-in
+// kinds are or could be what is absent is a Status.
+func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
+	name, ok := groupAt(path)
+	if !ok {
+		absent(w)
+		return
+	}
+	for _, g := range grouped(x.Kinds.Served(func(k *kinds.Kind) bool { return k.Group == name })) {
+		if g.name != "" && path == "/apis/"+g.name {
+			group := g.described()
+			group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+			encode.Tell(w, r, "APIGroup", "v1", &group)
+			return
+		}
+		for _, v := range g.versions {
+			switch {
+			case path != v.path():
+			case v.builtin() && !reads(r):
+				encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), refusal.Method())
+				return
+			default:
+				list := v.described()
+				encode.Tell(w, r, "APIResourceList", "v1", &list)
+				return
+			}
+		}
+	}
+	if gv, ok := versionIn(path); ok && x.Kinds.AnswersFor(gv) {
+		encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), refusal.Absent())
+		return
+	}
+	absent(w)
+}
+
+// versionIn is the version of a group that a path is of or below.
+func versionIn(path string) (gv schema.GroupVersion, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) > 1 && parts[0] == "api":
+		return schema.GroupVersion{Version: parts[1]}, true
+	case len(parts) > 2 && parts[0] == "apis":
+		return schema.GroupVersion{Group: parts[1], Version: parts[2]}, true
+	}
+	return gv, false
+}
+
+// described is the group as the older form of discovery tells of it.
+func (g servedGroup) described() metav1.APIGroup {
+	out := metav1.APIGroup{Name: g.name}
+	for _, v := range g.versions {
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: v.String(), Version: v.Version})
+	}
+	out.PreferredVersion = out.Versions[0]
+	return out
+}
+
+// described is the kinds of a version, each followed by its subresources.
+func (v servedVersion) described() metav1.APIResourceList {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v.String()}
+	if v.Group == "" {
+		list.APIVersion = "" // as of the time before there were groups
+	}
+	for _, k := range v.kinds {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: k.Resource, SingularName: k.Singular, Kind: k.Kind, Namespaced: k.Namespaced,
+			Verbs: k.Verbs, ShortNames: k.ShortNames, Categories: k.Categories, StorageVersionHash: storageHash(k),
+		})
+		for _, sub := range k.Subresources {
+			of := metav1.APIResource{Name: k.Resource + "/" + sub.Name, Kind: sub.Kind.Kind, Namespaced: k.Namespaced, Verbs: sub.Verbs}
+			if sub.Kind.GroupVersion() != k.GroupVersion() {
+				of.Group, of.Version = sub.Kind.Group, sub.Kind.Version
+			}
+			list.APIResources = append(list.APIResources, of)
+		}
+	}
+	return list
+}
+
+// storedAs are the built-in kinds that a real server holds in another version
+// than this one does, which shows only in what storageHash is of.
+var storedAs = map[schema.GroupKind]schema.GroupVersion{
+	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:   {Group: "apiextensions.k8s.io", Version: "v1beta1"},
+	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:          {Group: "certificates.k8s.io", Version: "v1beta1"},
+	{Group: "certificates.k8s.io", Kind: "PodCertificateRequest"}:       {Group: "certificates.k8s.io", Version: "v1beta1"},
+	{Group: "resource.k8s.io", Kind: "DeviceTaintRule"}:                 {Group: "resource.k8s.io", Version: "v1beta2"},
+	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}: {Group: "storagemigration.k8s.io", Version: "v1beta1"},
+}
+
+// storageHash changes when the kind is held in another version. Empty: it is
+// not held.
+func storageHash(k *kinds.Kind) string {
+	if !k.Allows("", "watch") {
+		return ""
+	}
+	held := k.GroupVersion()
+	if k.Family != nil {
+		held = k.Family.Storage.GroupVersion()
+	}
+	if as, ok := storedAs[k.GroupVersionKind.GroupKind()]; ok {
+		held = as
+	}
+	sum := sha256.Sum256([]byte(held.Group + "/" + held.Version + "/" + k.Kind))
+	return base64.StdEncoding.EncodeToString(sum[:8])
+}

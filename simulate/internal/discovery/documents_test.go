@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Documents of ever new groups are not all kept.
+func TestServer_KeepsFewDocuments(t *testing.T) {
+	var l library
+	for n := range 10 * renderedAtMost {
+		path := fmt.Sprint("/apis/group-", n)
+		l.keep(path, &rendered{})
+		if l.at(path) == nil || len(l.mu.docs) > renderedAtMost {
+			t.Fatalf("%d documents are kept after %d, want at most %d and the last", len(l.mu.docs), n+1, renderedAtMost)
+		}
+	}
+}

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package discovery
+
+import (
+	"bytes"
+	"crypto/sha512"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	openapiv2 "github.com/google/gnostic-models/openapiv2"
+	openapiv3 "github.com/google/gnostic-models/openapiv3"
+	"github.com/munnerz/goautoneg"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/flyball-dev/flyball/simulate/internal/encode"
+)
+
+// rendered is a document as it is sent.
+type rendered struct {
+	hash     string
+	json     []byte
+	protobuf func() ([]byte, error)
+}
+
+// lastRendered are the documents that were sent last. They are large and slow to
+// make, and those of built-in kinds are the same for all servers.
+var lastRendered library
+
+// renderedAtMost is how many documents are kept: twice as many as there are of
+// built-in kinds.
+const renderedAtMost = 128
+
+// library keeps documents by path, and forgets them all when they are too many. Safe
+// for concurrent use.
+type library struct {
+	mu struct {
+		sync.Mutex
+		docs map[string]*rendered
+	}
+}
+
+// at is the document of a path; nil: it is not kept.
+func (l *library) at(path string) *rendered {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.docs[path]
+}
+
+func (l *library) keep(path string, doc *rendered) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.docs == nil || l.mu.docs[path] == nil && len(l.mu.docs) >= renderedAtMost {
+		l.mu.docs = map[string]*rendered{}
+	}
+	l.mu.docs[path] = doc
+}
+
+// renderedAt is the document of a path that has a hash.
+func renderedAt(path, hash string, make func() ([]byte, error), protobuf func([]byte) ([]byte, error)) (*rendered, error) {
+	if last := lastRendered.at(path); last != nil && last.hash == hash {
+		return last, nil
+	}
+	text, err := make()
+	if err != nil {
+		return nil, err
+	}
+	doc := &rendered{hash, text, sync.OnceValues(func() ([]byte, error) { return protobuf(text) })}
+	lastRendered.keep(path, doc)
+	return doc, nil
+}
+
+// tellSchemas answers what objects look like: in version 2 all in one document,
+// in version 3 by group and version.
+func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string) {
+	version, below, _ := strings.Cut(strings.TrimPrefix(path, "/openapi/"), "/")
+	if err := x.Forbidden(path); err != nil {
+		encode.Refuse(w, encode.Encoder{}, err)
+		return
+	}
+	switch {
+	case path == "/openapi/v2":
+		x.tellSwagger(w, r)
+	case path == "/openapi/v3":
+		body, err := json.Marshal(x.schemas())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // a real server leaves it to be guessed
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	case version == "v3":
+		x.tellDocument(w, r, "/"+below)
+	default:
+		absent(w)
+	}
+}
+
+// tellDocument answers with the document of one group and version, whose path
+// is its place in discovery. Who names the hash of another content is sent to
+// this one.
+func (x *Index) tellDocument(w http.ResponseWriter, r *http.Request, path string) {
+	for _, g := range x.groups() {
+		for _, v := range g.versions {
+			if v.path() != path {
+				continue
+			}
+			hash := v.hash()
+			doc, err := renderedAt(path, hash, func() ([]byte, error) { return json.Marshal(documentOf(v).modern()) }, protobufV3)
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
+			named := r.URL.Query().Get("hash")
+			if named != "" && named != hash {
+				w.Header().Set("Vary", "Accept")
+				w.Header().Set("Etag", strconv.Quote(hash))
+				w.Header().Set("Content-Type", encode.ContentJSON)
+				http.Redirect(w, r, v.documentURL(), http.StatusMovedPermanently)
+				return
+			}
+			doc.tell(w, r, "v3", named != "")
+			return
+		}
+	}
+	w.WriteHeader(http.StatusNotFound)
+}
+
+// tellSwagger answers with the document of all kinds.
+func (x *Index) tellSwagger(w http.ResponseWriter, r *http.Request) {
+	var all []servedVersion
+	sum := sha512.New()
+	for _, g := range x.groups() {
+		for _, v := range g.versions {
+			all = append(all, v)
+			fmt.Fprintln(sum, v.hash())
+		}
+	}
+	doc, err := renderedAt(r.URL.Path, fmt.Sprintf("%X", sum.Sum(nil)), func() ([]byte, error) { return json.Marshal(documentOf(all...).old()) }, protobufV2)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	doc.tell(w, r, "v2", false)
+}
+
+// tell answers in the form that r asks for. lasting: this path will never lead
+// to another content.
+func (d *rendered) tell(w http.ResponseWriter, r *http.Request, version string, lasting bool) {
+	accept := r.Header.Get("Accept")
+	if accept == "" {
+		accept = "*/*"
+	}
+	w.Header().Set("Vary", "Accept")
+	protobuf := "com.github.proto-openapi.spec." + version + ".v1.0+protobuf"
+	body, err, media := d.json, error(nil), ""
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		if clause.Type != "application" && clause.Type != "*" {
+			continue
+		}
+		switch clause.SubType {
+		case "json", "*":
+			media = encode.ContentJSON
+		case protobuf, strings.Replace(protobuf, version+".", version+"@", 1):
+			media = "application/" + protobuf
+			body, err = d.protobuf()
+		}
+		if media != "" {
+			break
+		}
+	}
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	case media == "":
+		w.WriteHeader(http.StatusNotAcceptable)
+		return
+	}
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Etag", strconv.Quote(d.hash))
+	if lasting {
+		w.Header().Set("Cache-Control", "public, immutable")
+		w.Header().Set("Expires", time.Now().AddDate(1, 0, 0).Format(time.RFC1123))
+	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+func protobufV3(text []byte) ([]byte, error) {
+	parsed, err := openapiv3.ParseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(parsed)
+}
+
+func protobufV2(text []byte) ([]byte, error) {
+	parsed, err := openapiv2.ParseDocument(text)
+	if err != nil {
+		return nil, err
+	}
+	return proto.Marshal(parsed)
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package encode
+
+import (
+	"cmp"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/flyball-dev/flyball/internal/deque"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/wire"
+)
+
+// encodedAtMost is how many bytes of encoded objects a server keeps, as a rule.
+const encodedAtMost = 48 << 20
+
+// Cache are the forms of objects that were made last, up to a number of
+// bytes, so that an answer to a write, the watches that are told of it and the
+// reads that follow share them. Safe for concurrent use.
+type Cache struct {
+	AtMost    int // bytes; 0: encodedAtMost
+	messages  wire.ProtoMessages
+	fragments wire.Fragments
+	texts     sync.Pool // of *jsonWriter
+	zippers   sync.Pool // of *gzip.Writer, each of which has tables of a megabyte
+
+	mu struct {
+		sync.Mutex
+		held  deque.Deque[*object.Encoding] // the oldest first
+		bytes int
+	}
+}
+
+func (c *Cache) bound() int { return cmp.Or(c.AtMost, encodedAtMost) }
+
+// Size is how many bytes are kept.
+func (c *Cache) Size() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.bytes
+}
+
+// zipper is a writer to reset, and to put back among the others.
+func (c *Cache) zipper() *gzip.Writer {
+	if w, ok := c.zippers.Get().(*gzip.Writer); ok {
+		return w
+	}
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // of a level that there is
+	return w
+}
+
+// appendText appends the JSON of an object without its kind.
+func (c *Cache) appendText(to []byte, obj *object.Object, known *wire.OpenFragments) ([]byte, error) {
+	if c == nil {
+		return wire.AppendFields(to, obj.Fields, "kind", "apiVersion")
+	}
+	w, ok := c.texts.Get().(*wire.JsonWriter)
+	if !ok {
+		w = &wire.JsonWriter{To: make([]byte, 0, 16<<10)}
+	}
+	defer c.texts.Put(w)
+	defer w.Clear()
+	w.Known = known
+	err := w.Fields(obj.Fields, "kind", "apiVersion")
+	return append(to, w.To...), err
+}
+
+// encoded is the content of an object in a form, made by make if it is not kept.
+// Nobody may change it.
+func (c *Cache) encoded(obj *object.Object, kind *kinds.Kind, form object.ContentForm, make func() ([]byte, error)) ([]byte, error) {
+	head := obj.Encoded.Load()
+	known := head.In(kind, form)
+	if content := known.Kept(); content != nil {
+		return content, nil
+	}
+	content, err := make()
+	if err != nil || c == nil {
+		return content, err
+	}
+	if known == nil {
+		known = &object.Encoding{Kind: kind, Form: form, Size: len(content), Next: head}
+		if !obj.Encoded.CompareAndSwap(head, known) {
+			return content, nil // somebody else has made one; the next reader finds it
+		}
+	}
+	if known.Content.CompareAndSwap(nil, &content) {
+		c.keep(known, len(content))
+	}
+	return content, nil
+}
+
+// measured remembers how long the content of an object is in a form.
+func (c *Cache) measured(obj *object.Object, kind *kinds.Kind, form object.ContentForm, size int) {
+	head := obj.Encoded.Load()
+	obj.Encoded.CompareAndSwap(head, &object.Encoding{Kind: kind, Form: form, Size: size, Next: head})
+}
+
+// keep takes a new encoding in, and gives up the oldest beyond the bound.
+func (c *Cache) keep(e *object.Encoding, size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.held.Push(e)
+	c.mu.bytes += size
+	for c.mu.bytes > c.bound() && c.mu.held.Len() > 0 {
+		oldest := c.mu.held.Pop()
+		if gone := oldest.Content.Swap(nil); gone != nil {
+			c.mu.bytes -= len(*gone)
+		}
+	}
+}

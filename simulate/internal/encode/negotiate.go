@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package encode
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/munnerz/goautoneg"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+)
+
+const (
+	ContentJSON     = runtime.ContentTypeJSON
+	ContentYAML     = runtime.ContentTypeYAML
+	ContentProtobuf = runtime.ContentTypeProtobuf
+
+	AsTable        = "Table"
+	asMetadata     = "PartialObjectMetadata"
+	asMetadataList = "PartialObjectMetadataList"
+
+	streamed = ";stream=watch"
+)
+
+// media are what the server speaks, in the order in which it prefers them.
+var media = []string{ContentJSON, ContentYAML, ContentProtobuf}
+
+// For takes from an Accept header the form that is wanted most of those
+// that the kind has. Without a kind there are forms for a Status alone.
+func For(kind *kinds.Kind, accept string) Encoder {
+	if accept == "" {
+		return Encoder{kind: kind}
+	}
+	for _, clause := range goautoneg.ParseAccept(accept) {
+		for _, each := range media {
+			if e, ok := clauseFor(kind, each, clause); ok {
+				return e
+			}
+		}
+	}
+	e := Encoder{unacceptable: true}
+	if kind != nil && !kind.Builtin {
+		e = For(nil, accept) // a refusal has more forms than the kind
+	}
+	e.kind, e.unacceptable = kind, true
+	return e
+}
+
+// clauseFor is an encoder of a media type, if one clause of an Accept header
+// allows that.
+func clauseFor(kind *kinds.Kind, media string, clause goautoneg.Accept) (e Encoder, ok bool) {
+	family, name, _ := strings.Cut(media, "/")
+	if clause.Type != "*" && clause.Type != family || clause.SubType != "*" && clause.SubType != name {
+		return e, false
+	}
+	e = Encoder{kind: kind, Protobuf: media == ContentProtobuf, yaml: media == ContentYAML, Pretty: clause.Params["pretty"] == "1"}
+	if stream := clause.Params["stream"]; stream != "" && (stream != "watch" || e.yaml) {
+		return e, false
+	}
+	if version := clause.Params["sv"]; version != "" && version != "v1" {
+		return e, false
+	}
+	_, as := clause.Params["as"]
+	_, group := clause.Params["g"]
+	_, version := clause.Params["v"]
+	if !as && !group && !version {
+		return e, !e.Protobuf || kind == nil || kind.Builtin
+	}
+	e.as, e.version = clause.Params["as"], clause.Params["v"]
+	if kind == nil || clause.Params["g"] != metav1.GroupName || e.version != "v1" && e.version != "v1beta1" {
+		return e, false
+	}
+	switch e.as {
+	case AsTable:
+		return e, !e.Protobuf
+	case asMetadata, asMetadataList:
+		return e, true
+	}
+	return e, false
+}
+
+// pretty reports whether a person is to read the answer.
+func WantsPretty(r *http.Request) bool {
+	if strings.Contains(r.URL.RawQuery, "pretty") {
+		if given := r.URL.Query().Get("pretty"); given != "" {
+			pretty, _ := strconv.ParseBool(given)
+			return pretty
+		}
+	}
+	for _, agent := range []string{"curl", "Wget", "Mozilla/5.0"} {
+		if strings.HasPrefix(r.UserAgent(), agent) {
+			return true
+		}
+	}
+	return false
+}
+
+// Acceptable refuses what the server cannot answer in the form that r asks for,
+// and takes from it what a table includes.
+func (e *Encoder) Acceptable(r *http.Request, verb string) error {
+	switch {
+	case e.kind.Builtin && !routed(r.Header.Get("Accept")):
+		available := media
+		if verb == "list" || verb == "watch" {
+			available = append(slices.Clone(media), ContentJSON+streamed, ContentProtobuf+streamed)
+		}
+		err := errNotAcceptable("406: Not Acceptable\n\nAvailable representations: " + strings.Join(available, ", "))
+		err.ErrStatus.Details = &metav1.StatusDetails{}
+		return err
+	case e.unacceptable:
+		return errAccepted(media...)
+	case verb == "watch" && e.yaml:
+		return errAccepted(ContentJSON+streamed, ContentProtobuf+streamed)
+	case e.as == AsTable && (verb == "get" || verb == "list" || verb == "watch"):
+		return e.tableOptions(r.URL.Query())
+	}
+	return nil
+}
+
+// routed reports whether a real server's router, which knows no wildcards but
+// the one, finds a media type of the server in an Accept header.
+func routed(accept string) bool {
+	if accept == "" {
+		return true
+	}
+	for clause := range strings.SplitSeq(accept, ",") {
+		name, _, _ := strings.Cut(clause, ";")
+		if name = strings.TrimSpace(name); name == "*/*" || slices.Contains(media, name) {
+			return true
+		}
+	}
+	return false
+}
+
+func errAccepted(accepted ...string) error {
+	return errNotAcceptable("only the following media types are accepted: " + strings.Join(accepted, ", "))
+}
+
+func errNotAcceptable(message string) *apierrors.StatusError {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message,
+	}}
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+)
+
+// Sibling is the kind in another version; nil: there is none.
+func (k *Kind) Sibling(gv schema.GroupVersion) *Kind {
+	if k.GroupVersion() == gv {
+		return k
+	}
+	if k.Family == nil {
+		return nil
+	}
+	for _, other := range k.Family.Versions {
+		if other.GroupVersion() == gv {
+			return other
+		}
+	}
+	return nil
+}
+
+// ToStorage is obj, which is of k, in the version that the log holds.
+func (k *Kind) ToStorage(obj *object.Object) (*object.Object, error) {
+	if k.Family == nil || k == k.Family.Storage {
+		return &object.Object{Fields: obj.Fields, Poison: obj.Poison, Shape: k.Schema, Defines: obj.Defines}, nil
+	}
+	return Convert(obj, k, k.Family.Storage)
+}
+
+// FromStorage is what the log holds as an object of k.
+func (k *Kind) FromStorage(obj *object.Object) (*object.Object, error) {
+	if k.Family == nil || obj == nil {
+		return obj, nil
+	}
+	return Convert(k.Family.Storage.Shaped(obj), k.Family.Storage, k)
+}
+
+// Shaped is a stored object of k as its CRD has it now, which may be another
+// than when it was stored: pruned, and with its defaults.
+func (k *Kind) Shaped(obj *object.Object) *object.Object {
+	schema, custom := k.Schema.(*customSchema)
+	if !custom || obj.Shape == k.Schema || obj.Poison {
+		return obj
+	}
+	obj = obj.Copy()
+	_, _ = schema.Prune(obj.Fields) // what cannot be pruned is read as it is
+	schema.SetDefaults(obj.Fields)
+	obj.Shape = k.Schema
+	return obj
+}
+
+// Of is obj, which is of some version of k's resource, as an object of k.
+func (k *Kind) Of(obj *object.Object) (*object.Object, error) {
+	given, _ := obj.Fields["apiVersion"].(string)
+	switch {
+	case k.Family == nil || given == k.GroupVersion().String():
+		return k.Shaped(obj), nil
+	case given == "": // put by who need not say it
+		return k.FromStorage(obj)
+	}
+	version, err := schema.ParseGroupVersion(given)
+	if err != nil {
+		return nil, err
+	}
+	from := k.Sibling(version)
+	if from == nil {
+		return nil, fmt.Errorf("%s is not served in version %s", k.Kind, given)
+	}
+	out, err := Convert(from.Shaped(obj), from, k)
+	if err != nil {
+		return nil, ErrUnreadable(k, obj, err)
+	}
+	return out, nil
+}
+
+// Convert is obj, of one version, as an object of another. It shares what does
+// not differ.
+func Convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
+	if from == to {
+		return obj, nil
+	}
+	if from.Family == nil || from.Family.Convert == nil {
+		out := &object.Object{Fields: Loose(obj, to).Object, Poison: obj.Poison, Defines: obj.Defines}
+		return to.pruned(out), nil
+	}
+	out, err := from.Family.Convert(obj, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return to.pruned(out), nil
+}
+
+// pruned is a converted object without what k does not have.
+func (k *Kind) pruned(obj *object.Object) *object.Object {
+	if schema, custom := k.Schema.(*customSchema); custom && !obj.Poison {
+		obj = obj.Copy()
+		_, _ = schema.Prune(obj.Fields)
+	}
+	return obj
+}
+
+// ErrUnreadable is said of a stored object that cannot be converted.
+func ErrUnreadable(k *Kind, obj *object.Object, cause error) *apierrors.StatusError {
+	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=%d: %w", k.Group, k.Resource, revisions.PathOf(obj.Key()), obj.Revision(), cause))
+}

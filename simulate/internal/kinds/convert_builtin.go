@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"maps"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/autoscaling"
+	"github.com/flyball-dev/flyball/simulate/internal/defaults"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+var (
+	coreEvents  = schema.GroupResource{Resource: "events"}
+	laterEvents = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+
+	// eventFields are the fields of an Event that its later group calls otherwise.
+	eventFields = map[string]string{
+		"involvedObject": "regarding", "message": "note", "reportingComponent": "reportingController",
+		"source": "deprecatedSource", "count": "deprecatedCount",
+		"firstTimestamp": "deprecatedFirstTimestamp", "lastTimestamp": "deprecatedLastTimestamp",
+	}
+	// eventReporters are always there in the older group, and not if empty in the
+	// later one.
+	eventReporters = []string{"reportingComponent", "reportingController", "reportingInstance"}
+)
+
+// convertEvent is an Event of one group as the other has it.
+func convertEvent(obj *object.Object, _, to *Kind) (*object.Object, error) {
+	fields := Loose(obj, to).Object
+	for _, name := range eventReporters {
+		if fields[name] == "" {
+			delete(fields, name)
+		}
+	}
+	later := to.Group == laterEvents.Group
+	for was, is := range eventFields {
+		if !later {
+			was, is = is, was
+		}
+		if value, ok := fields[was]; ok {
+			delete(fields, was)
+			fields[is] = value
+		}
+	}
+	for _, name := range []string{"reportingComponent", "reportingInstance"} {
+		if _, ok := fields[name]; !ok && !later {
+			fields[name] = ""
+		}
+	}
+	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
+}
+
+// autoscalers are held as v2. What v1 has no fields for is in annotations there, as
+// on a real server, and comes back from them.
+var autoscalers = schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
+
+// convertAutoscaler is an autoscaler of one version as the other has it.
+func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) {
+	var out runtime.Object
+	var annotations map[string]string
+	if to.Version == "v1" {
+		in, err := object.TypedOf[autoscalingv2.HorizontalPodAutoscaler](obj)
+		if err != nil {
+			return nil, err
+		}
+		older := autoscaling.Older(in)
+		out, annotations = older, older.Annotations
+	} else {
+		in, err := object.TypedOf[autoscalingv1.HorizontalPodAutoscaler](obj)
+		if err != nil {
+			return nil, err
+		}
+		newer := autoscaling.Newer(in)
+		defaults.Autoscaler(newer)
+		out, annotations = newer, newer.Annotations
+	}
+	made, err := runtime.DefaultUnstructuredConverter.ToUnstructured(out)
+	if err != nil {
+		return nil, err
+	}
+	fields := Loose(obj, to).Object
+	for _, part := range []string{"spec", "status"} {
+		if _, ok := fields[part]; ok {
+			fields[part] = made[part]
+		}
+	}
+	metadata, _ := fields["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	delete(metadata, "annotations")
+	fields["metadata"] = metadata
+	if len(annotations) > 0 {
+		jsonvalue.SetIn(fields, textsOf(annotations), "metadata", "annotations")
+	}
+	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
+}
+
+func textsOf(of map[string]string) map[string]any {
+	out := make(map[string]any, len(of))
+	for name, text := range of {
+		out[name] = text
+	}
+	return out
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"sync"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
+	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+// definitionSchema is that of CRDs: what they define must make sense.
+type definitionSchema struct{ builtinSchema }
+
+func (s definitionSchema) Validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
+	crd, err := InternalDefinition(fields)
+	if err != nil {
+		return append(errs, field.InternalError(nil, err))
+	}
+	if subresource == "status" {
+		return append(errs, crdrules.WellNamed(&crd.Status.AcceptedNames, field.NewPath("status", "acceptedNames"))...)
+	}
+	rules := &crdrules.Rules{CRD: crd}
+	if want := crd.Spec.Names.Plural + "." + crd.Spec.Group; old == nil && crd.Name != want {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), crd.Name, `must be spec.names.plural+"."+spec.group`))
+	}
+	if old != nil {
+		if rules.Old, err = InternalDefinition(old); err != nil {
+			return append(errs, field.InternalError(nil, err))
+		}
+	}
+	return append(errs, rules.Validate()...)
+}
+
+// InternalDefinition is a CRD in the form that a real server's rules are about: what all
+// versions have in common stands once.
+func InternalDefinition(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
+	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](&object.Object{Fields: jsonvalue.Unmanaged(fields)})
+	if err != nil {
+		return nil, err
+	}
+	out := &apiextensions.CustomResourceDefinition{}
+	return out, gotypes.Scheme().Convert(crd, out, nil)
+}
+
+// TypeConverter reads CRDs by their own schema, which no apply configuration has.
+func (definitionSchema) TypeConverter() managedfields.TypeConverter { return definitionConverter() }
+
+var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return models.ConverterOf(nil) })

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package strategy decides what a create or an update may do to an object of a kind:
+// which fields it resets or carries over, what is counted in the generation, and
+// what is invalid. It corresponds to the strategies of a real server's registry. It
+// is a function of its arguments and sees kinds and validation.
+package strategy
+
+import (
+	"slices"
+	"strings"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/validation"
+)
+
+// ValidateCreate says what is wrong with a new object.
+func ValidateCreate(k *kinds.Kind, obj *object.Object) field.ErrorList {
+	m := ownedMeta{obj.Meta()}
+	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, nameRule(k), field.NewPath("metadata"))
+	errs = append(errs, validateFinalizers(k, m.GetFinalizers())...)
+	if k.Schema != nil && !obj.Poison {
+		errs = k.Schema.Validate("", obj.Fields, nil, errs)
+	}
+	if k.GroupResource() == kinds.APIServices {
+		errs = append(errs, validation.APIService(m.GetName(), obj.Fields)...)
+	}
+	return errs
+}
+
+// ValidateUpdate says what is wrong with an object that is to replace old.
+func ValidateUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) field.ErrorList {
+	was, m, path := ownedMeta{old.Meta()}, ownedMeta{obj.Meta()}, field.NewPath("metadata")
+	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(m, was, path)...)
+	errs = append(errs, validateFinalizers(k, m.GetFinalizers())...)
+	if k.Schema != nil && !obj.Poison {
+		errs = k.Schema.Validate(subresource, obj.Fields, old.Fields, errs)
+	}
+	if subresource == "status" {
+		errs = append(errs, validateStatus(k, obj)...)
+	}
+	return validation.Once(errs)
+}
+
+// validateFinalizers wants those of built-in kinds to be known or to have a
+// domain.
+func validateFinalizers(k *kinds.Kind, names []string) (errs field.ErrorList) {
+	known := []string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
+	for i, name := range names {
+		if k.Builtin && !strings.Contains(name, "/") && !slices.Contains(known, name) {
+			errs = append(errs, field.Invalid(field.NewPath("metadata", "finalizers").Index(i), name, "name is neither a standard finalizer name nor is it fully qualified"))
+		}
+	}
+	return errs
+}
+
+// ownedMeta is metadata without managed fields: a field manager has made them,
+// and none of its making is wrong.
+type ownedMeta struct{ *unstructured.Unstructured }
+
+func (ownedMeta) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
+
+// InvalidKind is how a refusal calls k: Events of both groups are one kind to
+// the rules.
+func InvalidKind(k *kinds.Kind) schema.GroupKind {
+	if k.GroupResource().String() == "events.events.k8s.io" {
+		return schema.GroupKind{Kind: k.Kind}
+	}
+	return k.GroupKind()
+}
+
+// nameRule is how objects of k may be called.
+func nameRule(k *kinds.Kind) apivalidation.ValidateNameFunc {
+	switch k.GroupResource().String() {
+	case "namespaces", "services", "statefulsets.apps":
+		return apivalidation.NameIsDNSLabel
+	case "cronjobs.batch":
+		return cronJobName
+	case "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
+		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "events", "events.events.k8s.io", "clustertrustbundles.certificates.k8s.io",
+		"certificatesigningrequests.certificates.k8s.io", "poddisruptionbudgets.policy":
+		return pathSegment
+	}
+	return apivalidation.NameIsDNSSubdomain
+}
+
+// cronJobName leaves room for what the names of Jobs add.
+func cronJobName(name string, prefix bool) []string {
+	problems := apivalidation.NameIsDNSSubdomain(name, prefix)
+	if len(name) > 63-11 {
+		problems = append(problems, "must be no more than 52 characters")
+	}
+	return problems
+}
+
+// pathSegment lets a name be anything that can stand in a path.
+func pathSegment(name string, prefix bool) (problems []string) {
+	if !prefix {
+		if name == "." || name == ".." {
+			return []string{"may not be '" + name + "'"}
+		}
+	}
+	for _, illegal := range []string{"/", "%"} {
+		if strings.Contains(name, illegal) {
+			problems = append(problems, "may not contain '"+illegal+"'")
+		}
+	}
+	return problems
+}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package tables
+
+import (
+	"maps"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// printers are the columns of kinds, by "group/version, kind".
+type printers map[string]Columns
+
+// builtinColumns are the columns of built-in kinds that have more than a name
+// and when they were made.
+var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]Columns {
+	all := printers{}
+	for _, some := range []printers{podPrinters(), corePrinters(), workloadPrinters(), networkPrinters(), storagePrinters(), policyPrinters()} {
+		maps.Copy(all, some)
+	}
+	out, docs := map[schema.GroupVersionKind]Columns{}, columnDocs()
+	for name, columns := range all {
+		for i, head := range columns.Heads {
+			if doc, ok := docs[name][head.Name]; ok {
+				columns.Heads[i].Description = doc
+			}
+		}
+		version, kind, _ := strings.Cut(name, " ")
+		if gv, err := schema.ParseGroupVersion(version); err == nil {
+			out[gv.WithKind(kind)] = columns
+		}
+	}
+	return out
+})
+
+// heads are columns by their names, with a bar between them. A name that ends
+// in # is of an integer, in ? of a boolean; one that begins with + is shown to
+// who asks for more.
+func heads(names string) (out []metav1.TableColumnDefinition) {
+	for name := range strings.SplitSeq(names, "|") {
+		column := metav1.TableColumnDefinition{Name: strings.Trim(name, "+#?"), Type: "string"}
+		switch column.Name {
+		case "Name":
+			column = nameColumn
+		case "Age":
+			column = ageColumn
+		}
+		if strings.HasPrefix(name, "+") {
+			column.Priority = 1
+		}
+		switch {
+		case strings.HasSuffix(name, "#"):
+			column.Type = "integer"
+		case strings.HasSuffix(name, "?"):
+			column.Type = "boolean"
+		}
+		out = append(out, column)
+	}
+	return out
+}
+
+const (
+	cellNone    = "<none>"
+	cellUnset   = "<unset>"
+	cellUnknown = "<unknown>"
+
+	// listedAtMost is how many of many a cell shows.
+	listedAtMost = 3
+)
+
+// or is a text, or what stands for an empty one.
+func or(text, otherwise string) string {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// orValue is what a pointer is to, as a text, or what stands for nothing.
+func orValue[T ~string](value *T, otherwise string) string {
+	if value == nil {
+		return otherwise
+	}
+	return string(*value)
+}

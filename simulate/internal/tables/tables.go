@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tables prints objects as rows of a metav1.Table: the columns of the
+// built-in kinds as kubectl get shows them, and those that a CRD names. It sees
+// kinds and objects.
+package tables
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+)
+
+// Columns are what a table shows of the objects of a kind.
+type Columns struct {
+	Heads []metav1.TableColumnDefinition
+	// cells is one row. The object is in the version of the kind.
+	Cells func(obj *object.Object) ([]any, error)
+	Rows  []metav1.TableRow // of nothing: nil or empty, as a real server's are
+}
+
+// metadataDocs say what the fields of metadata are.
+var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
+
+// The columns that nearly all kinds have.
+var (
+	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metadataDocs["name"]}
+	madeColumn = metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: metadataDocs["creationTimestamp"]}
+	ageColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
+)
+
+// Of are the columns of a kind.
+func Of(k *kinds.Kind) Columns {
+	if k.Custom() {
+		return customColumns(k.Columns)
+	}
+	if known, ok := builtinColumns()[k.GroupVersionKind]; ok {
+		return known
+	}
+	return plainColumns
+}
+
+// plainColumns are those of kinds of which nothing more is shown.
+var plainColumns = Columns{Heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, Cells: func(obj *object.Object) ([]any, error) {
+	m := obj.Meta()
+	return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
+}}
+
+// age is how long ago something was.
+func age(t metav1.Time) string {
+	if t.IsZero() {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(t.Time))
+}
+
+// printed are the columns of a kind that has a Go type.
+func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) Columns {
+	return Columns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
+		typed := new(T)
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(jsonvalue.Unmanaged(obj.Fields), typed); err != nil {
+			return nil, err
+		}
+		return cells(typed), nil
+	}}
+}
