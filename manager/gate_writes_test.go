@@ -113,7 +113,7 @@ func TestManager_LeaseIsGivenBackAfterTheLastWrite_M11(t *testing.T) {
 		takes time.Duration // the write
 		code  int
 		limit time.Duration // of the write's own context; 0: none
-		after time.Duration // from the begin of the write to the stop
+		after time.Duration // from the start of the write to the stop
 		want  string
 	}{
 		{"it is answered in time", 3 * time.Second, 0, 0, time.Second, "a write was carried out, " + given},

@@ -24,7 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// wanted are the metrics of ours; Go's and the process's come with them.
+// wanted are Flyball's metrics; those of Go and the process are exposed too.
 var wanted = []string{
 	"controller_runtime_active_workers",
 	"controller_runtime_max_concurrent_reconciles",
@@ -207,7 +207,8 @@ flyball_informer_synced{kind="ConfigMap"} 1
 			}
 		}
 		for _, family := range families {
-			// Seven keys came at once to one worker, of which one took three seconds.
+			// Seven keys were added at once to one worker, and one of them took three
+			// seconds.
 			if h := family.GetMetric()[0].GetHistogram(); family.GetName() == "flyball_event_to_reconciled_seconds" && h.GetSampleCount() != 7 {
 				t.Errorf("%s: %d samples, want 7: the retries were asked for by nobody", family.GetName(), h.GetSampleCount())
 			}

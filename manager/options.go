@@ -29,7 +29,7 @@ import (
 const (
 	defaultMetricsAddress = "127.0.0.1:8080"
 	loopbackHealthAddress = "127.0.0.1:8081"
-	podHealthAddress      = ":8081" // the kubelet asks from outside of the Pod
+	podHealthAddress      = ":8081" // the kubelet connects from outside the Pod
 	defaultGracePeriod    = 30 * time.Second
 
 	off = "0" // as an address
@@ -37,109 +37,108 @@ const (
 
 // Options of a Manager. The zero value is fit for production.
 type Options struct {
-	// Scheme of the kinds that have Go types. Nil: client-go's, with the
-	// built-in kinds and whatever the program has added to it.
+	// Scheme of the kinds with Go types. Nil: client-go's, with the built-in kinds and
+	// everything that the program has added to it.
 	Scheme *runtime.Scheme
-	// Config of the connection, copied. Nil: found as kubectl does, see
-	// FindConfig.
+	// Config of the connection; it is copied. Nil: the configuration that kubectl would
+	// use, see FindConfig.
 	Config *rest.Config
-	// Kubeconfig is a file to read instead of the usual places. Empty: those.
+	// Kubeconfig is a file to read instead of the default places. Empty: those.
 	Kubeconfig string
 	// Context of the kubeconfig. Empty: its current one.
 	Context string
-	// UserAgent that the server's audit log shows. Empty: that of Config, or else
-	// one made of the program's name and version.
+	// UserAgent in the server's audit log. Empty: that of Config, or else the program's
+	// name and version.
 	UserAgent string
-	// Impersonate has all requests made as somebody else, whom the server decides
-	// for: a ServiceAccount, to find out whether its rights suffice. The user of
-	// the connection needs the right to impersonate. Zero: as Config says. Without a
-	// UserName the rest is misuse.
+	// Impersonate makes all requests as another user, such as a ServiceAccount whose
+	// permissions you want to test. The user of the connection needs permission to
+	// impersonate. Zero: as in Config. Other fields without a UserName are misuse.
 	Impersonate rest.ImpersonationConfig
-	// Informers that the manager's factory makes. A zero Logger there is the
+	// Informers configures the manager's factory. A zero Logger there means the
 	// manager's.
 	Informers informer.Options
-	// Client of the manager. A nil Observer there is the manager's factory, so
-	// that Listers show own writes at once; a zero Logger is the manager's.
+	// Client configures the manager's clients. A nil Observer there means the manager's
+	// factory, so that Listers show own writes at once; a zero Logger means the
+	// manager's.
 	Client client.Options
-	// MetricsAddress to serve /metrics on. Empty: 127.0.0.1:8080, which nobody
-	// outside the pod reaches. "0": none. ":0": any free port.
+	// MetricsAddress to serve /metrics on. Empty: 127.0.0.1:8080, which is not
+	// reachable from outside the Pod. "0": none. ":0": any free port.
 	MetricsAddress string
-	// MetricsServing says who may read the metrics, and over what. Zero: everybody who
-	// reaches the address, over plain HTTP.
+	// MetricsServing configures access to the metrics. Zero: plain HTTP for everyone
+	// who can reach the address.
 	MetricsServing Serving
-	// MetricsScopes bounds for how many scopes of a kind the metrics have series of
-	// their own: those that have been in trouble for the longest. All others are
-	// counted by kind and state. Zero: 20. Negative: every scope has series, in
-	// trouble or not; whoever creates namespaces that a selector chooses then
-	// decides on the number of series.
+	// MetricsScopes bounds how many scopes of a kind have their own series in the
+	// metrics: those that have been in trouble for the longest. All others are counted
+	// by kind and state. Zero: 20. Negative: every scope has series, in trouble or not,
+	// so that users who create selected namespaces determine the number of series.
 	MetricsScopes int
-	// HealthAddress to serve /livez, /readyz and /healthz on. Empty: ":8081" in a Pod, where
-	// the kubelet asks from outside, and 127.0.0.1:8081 elsewhere; the log says so. A Pod is
-	// where KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are set. "0" and ":0" as
-	// above.
+	// HealthAddress to serve /livez, /readyz and /healthz on. Empty: ":8081" in a Pod,
+	// because the kubelet connects from outside, and 127.0.0.1:8081 elsewhere; the log
+	// says so. A Pod is detected by KUBERNETES_SERVICE_HOST and
+	// KUBERNETES_SERVICE_PORT. "0" and ":0" as above.
 	HealthAddress string
-	// AllowedHosts are further names by which servers on loopback may be asked, without
-	// ports: those of metrics and health answer there only requests whose Host is
-	// localhost, a loopback address or the host of their own address, so that a page in
-	// a browser cannot read them by a name that it resolves to loopback. A proxy in the
-	// same Pod that keeps the Host header needs its own names here. "*" allows all.
+	// AllowedHosts are further host names, without ports, for which servers on loopback
+	// answer. Without them, the metrics and health servers there answer only requests
+	// whose Host is localhost, a loopback address or the host of their own address.
+	// That protects against DNS rebinding by web pages. A proxy in the same Pod that
+	// keeps the Host header needs its own names here. "*" allows all.
 	AllowedHosts []string
-	// StuckAfter is how long something may stand still while work waits for it before
-	// /livez fails and the kubelet restarts the process: a handler with its mappers and
-	// predicates, an informer's store and its transform, all workers of a controller, the
-	// elector. Of workers a reconcile that begins or ends counts as a move, and so does
-	// each request that a reconcile makes by the manager's configuration. A controller
-	// whose own HardDeadline is longer has that and a minute more; one without a hard
-	// deadline is never stuck. The flag -stuck-after sets it. 0: 2 minutes. Negative: for ever; a reconcile that
-	// ignores its context still counts a minute after its hard deadline.
+	// StuckAfter is how long a part may make no progress while work waits for it before
+	// /livez fails and the kubelet restarts the process. Parts are a handler with its
+	// mappers and predicates, an informer's store and transform, all workers of a
+	// controller, and the elector. Workers make progress when a reconcile begins or
+	// ends, and with each request of a reconcile through the manager's configuration. A
+	// controller with a longer HardDeadline has that and one minute more; one without a
+	// hard deadline is never stuck. The flag -stuck-after sets it. 0: 2 minutes.
+	// Negative: no limit; a reconcile that ignores its context still fails /livez a
+	// minute after its hard deadline.
 	StuckAfter time.Duration
-	// ReadyWhenSaturated has the checks saturation:CONTROLLER of /readyz not count. They
-	// fail when all workers have stood still for half of StuckAfter while keys wait, and
-	// with them the pod's webhooks get no requests.
+	// ReadyWhenSaturated excludes the checks saturation:CONTROLLER from /readyz. They
+	// fail when all workers have made no progress for half of StuckAfter while keys
+	// wait, and then the Pod's webhooks get no requests.
 	ReadyWhenSaturated bool
-	// Webhooks of the manager, for those who ask for its Webhooks. An empty Namespace of
-	// Managed there is the pod's own, as LeaderElection says. DrainDelay counts from the
-	// beginning of the stop and is part of GracePeriod.
+	// Webhooks configures the manager's webhook server, if it is used. An empty
+	// Namespace of Managed there means the Pod's own, as for LeaderElection. DrainDelay
+	// counts from the start of the stop and is part of GracePeriod.
 	Webhooks webhook.Options
-	// LeaderElection has one of several replicas do the work. Nil: each does.
+	// LeaderElection makes only one of several replicas reconcile. Nil: all do.
 	LeaderElection *LeaderElection
-	// TracerProvider has spans of events, of the time in the queue, of reconciles and
-	// of the requests that they make; see reconcile.Options.TracerProvider. Nil: none, at no
+	// TracerProvider creates spans of events, of the time in the queue, of reconciles
+	// and of their requests; see reconcile.Options.TracerProvider. Nil: none, at no
 	// cost. The program flushes it after Run has returned.
 	TracerProvider trace.TracerProvider
 	// Propagator writes the span into the headers of those requests, for an API server
-	// that traces, too. Nil: nothing is written.
+	// with tracing. Nil: none.
 	Propagator propagation.TextMapPropagator
-	// GracePeriod that all stages together have to stop. When it has passed, the
-	// contexts of all end at once, and a second later Run returns and names what
-	// still runs. 0: 30 seconds, the time that a pod has by default.
+	// GracePeriod bounds the stop of all stages together. When it has passed, all
+	// contexts end at once, and a second later Run returns and names what still runs.
+	// 0: 30 seconds, the default of a Pod.
 	GracePeriod time.Duration
-	// Logger of the manager and of what it runs, client-go included. Zero: lines
-	// of text on stderr. logr.Discard() is the zero Logger too; for silence give
-	// logr.FromSlogHandler(slog.DiscardHandler), for JSON that of
-	// slog.NewJSONHandler.
+	// Logger of the manager and of everything it runs, including client-go. Zero: text
+	// lines on stderr. logr.Discard() is the zero Logger too; for silence use
+	// logr.FromSlogHandler(slog.DiscardHandler), for JSON that of slog.NewJSONHandler.
 	Logger logr.Logger
-	// Verbosity of the zero Logger: V(n) is shown for n up to it.
+	// Verbosity of the zero Logger: it shows V(n) for n up to it.
 	Verbosity int
-	// LogFormat of the zero Logger: "text" for people, or "json", an object on a line
-	// with time, level, msg and the values. Empty: "text".
+	// LogFormat of the zero Logger: "text", or "json", one object per line with time,
+	// level, msg and the values. Empty: "text".
 	LogFormat string
 	// LogLevel is the least level that the zero Logger shows: "error", "warn", "info",
-	// "debug", which is V(1) to V(4), or "trace", all beyond. Empty: "info", and what
-	// Verbosity adds. Trouble that may pass by itself or is for somebody to look at
-	// (a right that is missing, a server that does not answer) is "warn", and logged
-	// as a warning by a Logger of log/slog, as an error by any other.
+	// "debug", which is V(1) to V(4), or "trace", everything above. Empty: "info", and
+	// what Verbosity adds. Problems that may resolve without a change, or need
+	// attention (a missing permission, a server that does not answer), are "warn": a
+	// warning for a Logger of log/slog, an error for any other.
 	LogLevel string
 
-	probesForKubelet bool // HealthAddress was left out, in a Pod
+	probesForKubelet bool // in a Pod, without HealthAddress
 
-	misuse   []error               // of BindFlags
-	borrowed map[string]*flag.Flag // flags that another package has defined
-	decided  map[string]bool       // flags of which a variable or the command line has said something
-	config   string                // the file that has been read
+	misuse   []error               // from BindFlags
+	borrowed map[string]*flag.Flag // flags that other packages have defined
+	decided  map[string]bool       // flags set by a variable or the command line
+	config   string                // the file that was read
 }
 
-// complete fills in what has been left out and returns the misuse it finds.
+// complete sets the defaults and returns an error for misuse.
 func (o *Options) complete() error {
 	misuse := append(o.misuse, o.readBorrowed())
 	o.MetricsAddress = cmp.Or(o.MetricsAddress, defaultMetricsAddress)
@@ -190,7 +189,7 @@ func (o *Options) complete() error {
 	return errors.Join(misuse...)
 }
 
-// form is that of the zero Logger.
+// form returns the format of the zero Logger.
 func (o *Options) form() (textlog.Form, error) {
 	form := textlog.Form{Verbosity: o.Verbosity, JSON: o.LogFormat == "json"}
 	var wrong []error
@@ -207,7 +206,7 @@ func (o *Options) form() (textlog.Form, error) {
 	return form, errors.Join(wrong...)
 }
 
-// drainMisuse says why a drain delay of webhooks does not fit into a grace period.
+// drainMisuse returns why a drain delay of webhooks does not fit into a grace period.
 func drainMisuse(delay, grace time.Duration) error {
 	if delay < grace {
 		return nil
@@ -226,7 +225,7 @@ func checkAddress(field, address string) error {
 	return nil
 }
 
-// anyPort reports whether two servers can be given the same address.
+// anyPort reports whether two servers may have this address.
 func anyPort(address string) bool {
 	_, port, err := net.SplitHostPort(address)
 	return err != nil || port == "0"

@@ -19,12 +19,12 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// lastMoment is for those who end when their context does, after a grace
-// period that others have used up.
+// lastMoment is how long Runnables have to return after the grace period has passed and
+// their contexts have ended.
 const lastMoment = time.Second
 
-// ErrStillRunning is in what Run returns when something did not end within
-// Options.GracePeriod, and is left behind.
+// ErrStillRunning is wrapped by the error of Run when something did not end within
+// Options.GracePeriod and is left behind.
 var ErrStillRunning = errors.New("still running after the grace period")
 
 // running is a stage that has been started.
@@ -34,14 +34,13 @@ type running struct {
 	ended <-chan struct{}
 }
 
-// Run starts the stages in their order and blocks until ctx ends or something
-// that runs returns an error; then it stops the stages in reverse and returns
-// when all has ended. It returns that error, joined with those of the stop, or
-// nil if ctx ended it. What does not end within Options.GracePeriod is named
-// by an error, ErrStillRunning, and left behind: the process should end then. With
-// leader election it waits in StageLeadership until this process leads, and returns
-// ErrLeadershipLost when it does no longer. Run runs once; it is an error when an
-// Add before it was.
+// Run starts the stages in order and blocks until ctx ends or a Runnable returns an
+// error; then it stops the stages in reverse and returns when all have ended. It
+// returns that error, joined with those of the stop, or nil if ctx ended it. If
+// something does not end within Options.GracePeriod, it is left behind, and the error
+// names it and wraps ErrStillRunning: the process should end then. With leader election
+// Run waits in StageLeadership until this process leads, and returns ErrLeadershipLost
+// when it no longer does. Run runs once; it returns an error if an earlier Add failed.
 func (m *Manager) Run(ctx context.Context) error {
 	asked := ctx
 	ctx, fail := context.WithCancelCause(ctx)
@@ -90,7 +89,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return m.reason()
 }
 
-// instruments are what the manager's controllers find in the context of their Run.
+// instruments returns what controllers get from the context of their Run.
 func (m *Manager) instruments() instruments.Instruments {
 	given := instruments.Instruments{TracerProvider: m.traces}
 	if detector := m.informers.MutationDetector(); detector != nil {
@@ -99,7 +98,7 @@ func (m *Manager) instruments() instruments.Instruments {
 	return given
 }
 
-// announce says that everything has started.
+// announce logs that everything has started.
 func (m *Manager) announce() {
 	values := []any{"server", m.config.Host}
 	if m.metrics != nil {
@@ -118,7 +117,8 @@ func (m *Manager) announce() {
 	}
 }
 
-// why a manager stops, for the log. A fault is not logged: Run returns it.
+// why returns the reason of a stop, for the log. An error is not logged, because Run
+// returns it.
 func why(asked context.Context) string {
 	if err := context.Cause(asked); err != nil {
 		return err.Error()
@@ -126,7 +126,7 @@ func why(asked context.Context) string {
 	return "something that runs has failed"
 }
 
-// begin takes the manager's one run, if nothing has been misused.
+// begin starts the manager's only run, unless there was misuse.
 func (m *Manager) begin(fail context.CancelCauseFunc) error {
 	if hooks := m.webhookServer(); hooks != nil {
 		if err := drainMisuse(hooks.Snapshot().DrainDelay, m.grace); err != nil {
@@ -157,14 +157,14 @@ func (m *Manager) phase() (Phase, time.Time) {
 	return m.mu.phase, m.mu.since
 }
 
-// stopsUntil is when the grace period of a stop that has begun is over.
+// stopsUntil returns when the grace period of the current stop ends.
 func (m *Manager) stopsUntil() time.Time {
 	_, since := m.phase()
 	return since.Add(m.grace)
 }
 
-// opened blocks until the members of g have started. It reports false if ctx
-// ends before.
+// opened blocks until the members of g have started. It reports false if ctx ends
+// first.
 func opened(ctx context.Context, g *group) bool {
 	for _, started := range g.started() {
 		select {
@@ -176,7 +176,7 @@ func opened(ctx context.Context, g *group) bool {
 	return ctx.Err() == nil
 }
 
-// cutOff is why controllers are not to finish what they hold; nil: they may.
+// cutOff returns why controllers must not finish their reconciles; nil: they may.
 func (m *Manager) cutOff() error {
 	if reason := m.reason(); errors.Is(reason, ErrLeadershipLost) {
 		return errors.Join(reason, reconcile.ErrCutOff)
@@ -184,8 +184,8 @@ func (m *Manager) cutOff() error {
 	return nil
 }
 
-// stop ends the stages from the last to the first, each when the one below has
-// ended, within grace. It returns the names of what has not ended.
+// stop ends the stages from the last to the first, each when the one below has ended,
+// within grace. It returns the names of what has not ended.
 func stop(started []running, cause error, grace time.Duration) (left []string) {
 	timer := time.NewTimer(grace)
 	defer timer.Stop()
@@ -200,7 +200,8 @@ func stop(started []running, cause error, grace time.Duration) (left []string) {
 	return nil
 }
 
-// abandon ends the stages all at once, and names what does not end in a moment.
+// abandon ends all stages at once, and returns the names of what does not end within
+// lastMoment.
 func abandon(started []running) (left []string) {
 	for _, s := range started {
 		s.end(election.ErrAbandoned)
@@ -211,7 +212,7 @@ func abandon(started []running) (left []string) {
 		select {
 		case <-s.ended:
 		case <-timer.C:
-			timer.Reset(0) // the others get no moment of their own
+			timer.Reset(0) // the moment is shared
 			left = append(left, s.group.running()...)
 		}
 	}

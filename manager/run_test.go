@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// journal is what happened, in order.
+// journal records events in order.
 type journal struct {
 	mu     sync.Mutex
 	events []string
@@ -37,8 +37,8 @@ func (j *journal) read() []string {
 	return slices.Clone(j.events)
 }
 
-// recorded is a Runnable that takes an hour to start and an hour to stop, of a
-// bubble's time.
+// recorded is a Runnable that takes an hour of virtual time to start and an hour to
+// stop.
 type recorded struct {
 	name    string
 	j       *journal
@@ -65,7 +65,7 @@ func TestManager_StagesStartInOrderAndStopInReverse_M1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{GracePeriod: 20 * time.Hour})
 		j := &journal{}
-		// Added in another order than they start.
+		// Add them in another order than they start.
 		for _, stage := range []manager.Stage{
 			manager.StageControllers, manager.StageServers, manager.StageLeadership,
 			manager.StageInformers, manager.StageStandby, manager.StageWebhooks,
@@ -112,8 +112,7 @@ func TestManager_StopWhileAStageStartsStopsOnlyWhatHasStarted_M1(t *testing.T) {
 	})
 }
 
-// Whenever the stop comes, what has started ends, in reverse, and nothing else
-// starts.
+// Whenever the stop comes, what has started ends in reverse, and nothing else starts.
 func TestManager_StopAtAnyTimeEndsWhatHasStarted_M1(t *testing.T) {
 	order := []manager.Stage{manager.StageServers, manager.StageInformers, manager.StageControllers}
 	for after := time.Duration(0); after <= 4*time.Hour; after += 30 * time.Minute {
@@ -216,7 +215,7 @@ func TestManager_StopLetsReconcilesFinishWhileTheRestGoesOn_M2(t *testing.T) {
 	})
 }
 
-// A controller's own time for draining is as long as the manager's by default.
+// A controller's drain timeout is as long as the manager's by default.
 func TestManager_ReconcileThatObeysItsContextIsNotLeftBehind_M2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newManager(t, manager.Options{})

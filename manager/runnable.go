@@ -15,12 +15,12 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// Runnable is what a manager runs. Run blocks until ctx ends, or earlier when
-// there is no more to do, and returns only when all that it started has ended.
-// An error, also a panic, ends the manager with that reason; once ctx has ended
-// one for which errors.Is(err, context.Canceled) holds counts as none.
+// Runnable is run by a manager. Run blocks until ctx ends, or earlier when there is no
+// more work, and returns only when everything that it started has ended. An error or a
+// panic ends the manager with that reason; once ctx has ended, an error for which
+// errors.Is(err, context.Canceled) holds does not count.
 //
-// A Runnable may have more methods, which are asked for what they say:
+// A Runnable may have further methods, which the manager uses:
 //
 //	Name() string                  its name in errors, states, metrics
 //	Err() error                    misuse that it remembers: Add returns it
@@ -28,20 +28,20 @@ import (
 //	                               to lead and has no Standby
 //	Started() <-chan struct{}      the next stage does not start before
 //	Standby(ctx) error             with leader election: runs in StageStandby if it
-//	                               was added to StageControllers, and prepares what
-//	                               Run does when this process leads
-//	Snapshot() reconcile.Snapshot  a controller: its name is its own, its numbers
-//	                               are metrics, a stuck reconcile is not alive
+//	                               was added to StageControllers, and prepares for
+//	                               Run, which runs when this process leads
+//	Snapshot() reconcile.Snapshot  a controller: its name is unique, its numbers
+//	                               are metrics, and a stuck reconcile fails /livez
 //	Stacks(before time.Time) map[string]string
 //	                               of the reconciles that run since before then, by
-//	                               their ID: the answer of /livez shows them
-//	Snapshot() informer.Snapshot   an informer that nobody shares
-//	Progress() informer.Progress   what it has in hand, for /livez
+//	                               ID: the answer of /livez shows them
+//	Snapshot() informer.Snapshot   an unshared informer
+//	Progress() informer.Progress   its current work, for /livez
 type Runnable interface {
 	Run(ctx context.Context) error
 }
 
-// RunnableFunc is a function as a Runnable.
+// RunnableFunc adapts a function to a Runnable.
 type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
@@ -60,14 +60,14 @@ type (
 	progressing    interface{ Progress() informer.Progress }
 )
 
-// Add has r, a controller as a rule, run in the last stage: when Run starts, or
-// at once during Run. It does not block. It is an error when r is nil or
-// remembers misuse, when it is a controller of a name that is taken, and when
-// the manager is stopping or has stopped; Run returns such an error of before, too.
+// Add runs r, usually a controller, in the last stage: when Run starts, or at once
+// during Run. It does not block. It returns an error if r is nil or remembers misuse,
+// if it is a controller whose name is taken, or if the manager is stopping or has
+// stopped; Run also returns errors of earlier calls.
 func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 
-// AddTo is Add for any stage. An informer of a factory needs no adding; one
-// made by informer.New belongs in StageInformers.
+// AddTo is Add for any stage. Informers of the factory need not be added; one created
+// with informer.New belongs in StageInformers.
 func (m *Manager) AddTo(stage Stage, r Runnable) error {
 	err := m.add(stage, r)
 	if err != nil {
@@ -100,7 +100,7 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 	return nil
 }
 
-// join has r run in the stage of index i, and stand by before if it can.
+// join runs r in the stage with index i, and before that its Standby, if it has one.
 func (m *Manager) join(i int, r Runnable, name string) error {
 	if s, ok := r.(standby); ok && stages[i] == StageControllers && m.elector != nil {
 		at := slices.Index(stages[:], StageStandby)
@@ -138,7 +138,7 @@ func (m *Manager) release(r Runnable, name string) {
 
 var errStopped = errors.New("the manager is stopping or has stopped")
 
-// nameOf is how errors and states call r.
+// nameOf returns the name of r in errors and states.
 func nameOf(r Runnable) string {
 	name := fmt.Sprintf("%T", r)
 	_, isController := r.(controller)
@@ -156,7 +156,7 @@ func nameOf(r Runnable) string {
 	return name
 }
 
-// about says what was done to whom, unless err has named it already.
+// about prefixes err with verb and name, unless err starts with the name.
 func about(verb, name string, err error) error {
 	if strings.HasPrefix(err.Error(), name) {
 		return fmt.Errorf("%s %w", verb, err)
@@ -164,8 +164,8 @@ func about(verb, name string, err error) error {
 	return fmt.Errorf("%s %s: %w", verb, name, err)
 }
 
-// isNil reports whether r is nil, or an interface around a nil pointer or
-// function, whose methods could not be called.
+// isNil reports whether r is nil, or an interface that holds a nil pointer or function,
+// whose methods cannot be called.
 func isNil(r any) bool {
 	if r == nil {
 		return true

@@ -159,7 +159,7 @@ func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
 	}
 }
 
-// The drain delay counts from the begin of the stop, not from the end of the stages
+// The drain delay counts from the start of the stop, not from the end of the stages
 // before the webhooks.
 func TestManager_WebhooksDrainFromTheBeginningOfTheStop_M2(t *testing.T) {
 	m := newManager(t, manager.Options{Webhooks: webhook.Options{Address: "127.0.0.1:0", DrainDelay: -1, CertDir: t.TempDir()}})

@@ -26,29 +26,30 @@ const (
 	defaultWorkers      = 4
 	defaultSoftDeadline = time.Minute
 	defaultHardDeadline = 10 * time.Minute
-	defaultDrainTimeout = 20 * time.Second // of the 30 s that a pod has for all its ending
+	defaultDrainTimeout = 20 * time.Second // of a Pod's 30 s
 
 	firstSyncReport = 30 * time.Second
 )
 
-// Options of a Controller whose keys are Keys: of each that For makes, and of most that
-// New makes. The fields are those of KeyedOptions.
+// Options of a Controller whose keys are of type Key: of all made by For, and of most
+// made by New. The fields are those of KeyedOptions.
 type Options = KeyedOptions[Key]
 
-// KeyedOptions are the Options of a Controller of keys of any type. The zero value is
+// KeyedOptions are the Options of a Controller with keys of any type. The zero value is
 // fit for production.
 type KeyedOptions[K comparable] struct {
 	// Name of a controller made by For, in logs, metrics and errors. Empty: its kind in
-	// lower case. New is given the name, and takes none here.
+	// lower case. New has a parameter for the name and refuses one here.
 	Name string
-	// Predicate says which events of its own kind matter to a controller made by For;
-	// source.And takes several. Nil: all. Controllers made by New have predicates at
-	// their sources, and take none here.
+	// Predicate filters the events of its own kind for a controller made by For;
+	// source.And combines several. Nil: all events. Controllers made by New have
+	// predicates at their sources and refuse one here.
 	Predicate source.Predicate
-	// Workers that reconcile at the same time. 0: 4. A reconcile mostly waits for the API
-	// server, so one worker would have all keys wait for a slow one, and four cost next to
-	// nothing; a key is never with two of them. Raise it where keys wait although the
-	// process has time to spare: see workqueue_queue_duration_seconds.
+	// Workers is the number of concurrent reconciles. 0: 4. A reconcile mostly waits
+	// for the API server: one worker would make all keys wait for a slow one, and four
+	// cost almost nothing. A key is never reconciled twice at the same time. Raise it
+	// if keys wait although the process has CPU to spare: see
+	// workqueue_queue_duration_seconds.
 	Workers int
 	// SoftDeadline after which a reconcile is reported once, with its stack.
 	// 0: 1 minute. Negative: none.
@@ -56,45 +57,47 @@ type KeyedOptions[K comparable] struct {
 	// HardDeadline after which a reconcile's context is cancelled. 0: 10 minutes.
 	// Negative: none.
 	HardDeadline time.Duration
-	// DrainTimeout that reconciles in flight have when Run's context ends; then
-	// their contexts are cancelled. 0: 20 seconds, which fit into a pod's 30.
-	// Negative: cancelled at once.
+	// DrainTimeout is how long reconciles in flight may continue when Run's context
+	// ends; then their contexts are cancelled. 0: 20 seconds, which fit into a Pod's
+	// 30. Negative: cancelled at once.
 	DrainTimeout time.Duration
 	// RateLimiter of retries. Nil: exponential per key, 5 ms to 1000 s.
 	RateLimiter workqueue.RateLimiter
 	// Logger of the controller and of the reconciles' contexts. Zero: the one in
 	// Run's context.
 	Logger logr.Logger
-	// PrioritizeBy says with which priority a key is added that a source names, or that
-	// has waited after a conflict: higher ones are reconciled first, but none waits for
-	// ever (see promise W8 of package workqueue). Priorities are from -128 to 127. A retry
-	// has the priority of the run before it, or Result.Priority. It is called whenever a
-	// key is named, must not block, and may be called from any goroutine; if it panics
-	// the priority is 0. Nil: DefaultPriority.
+	// PrioritizeBy returns the priority of a key that a source adds, or that has waited
+	// after a conflict. Keys with higher priority are reconciled first, but none waits
+	// for ever (see promise W8 of package workqueue). Priorities are from -128 to 127.
+	// A retry has the priority of the run before it, or Result.Priority. PrioritizeBy
+	// is called whenever a key is added, must not block, and may be called from any
+	// goroutine; if it panics, the priority is 0. Nil: DefaultPriority.
 	PrioritizeBy func(key K, cause source.Cause) int
-	// FairBy has the flows that keys belong to take turns, among keys of one priority: no
-	// namespace, tenant or cluster waits for a flood of another's keys. It names the flow
-	// of a key, always the same for the same key, as ByNamespace does; if it panics that is
-	// "". It must not block and may be called from any goroutine. Nil: there are no flows.
+	// FairBy makes the flows of keys with the same priority take turns, so that no
+	// namespace, tenant or cluster waits for a flood of another's keys. It returns the
+	// flow of a key, always the same for the same key, as ByNamespace does; if it
+	// panics, the flow is "". It must not block and may be called from any goroutine.
+	// Nil: there are no flows.
 	FairBy func(key K) string
-	// Queue to take keys from, in place of one of the controller's own: package
-	// workqueue/clientgo makes one of client-go's. The controller shuts it down at its
-	// end, and nobody else may. It has its own backoff and flows, so RateLimiter and FairBy
-	// are refused beside it, and PrioritizeBy unless it is a PriorityQueue.
+	// Queue to use instead of the controller's own: package workqueue/clientgo adapts
+	// one of client-go. The controller shuts it down at its end; no other code may. It
+	// has its own backoff and flows, so RateLimiter and FairBy are refused with it, and
+	// PrioritizeBy unless it is a PriorityQueue.
 	Queue Queue[K]
-	// Witness hears of each reconcile. Nil: the mutation detector of the manager that
-	// runs the controller, if that is on. Without a manager: factory.MutationDetector().
+	// Witness is notified of each reconcile. Nil: the mutation detector of the manager
+	// that runs the controller, if that is on. Without a manager use
+	// factory.MutationDetector().
 	Witness Witness
-	// TracerProvider has each reconcile be a span, and the context that Reconcile gets
-	// carry it. Nil: the one of the manager that runs the controller; if it has none there
-	// are no spans, at no cost. See "Tracing" in the package comment.
+	// TracerProvider creates a span for each reconcile, which the context of Reconcile
+	// carries. Nil: that of the manager that runs the controller; without one there are
+	// no spans, at no cost. See "Tracing" in the package comment.
 	TracerProvider trace.TracerProvider
-	// CrashOnPanic lets a panic of a reconcile end the process, after it has been
-	// logged. Otherwise it is an error of that reconcile.
+	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
+	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
 }
 
-// Controller runs a Func for the keys that its sources name. Make it with New. All
+// Controller runs a Func for the keys that its sources add. Create it with New. All
 // methods are safe for concurrent use, and only Run blocks.
 type Controller[K comparable] struct {
 	name         string
@@ -108,14 +111,14 @@ type Controller[K comparable] struct {
 	soft, hard   time.Duration
 	hardChosen   bool
 	drain        time.Duration
-	log          logr.Logger // of Options, until Run; then what contexts carry
-	own          logr.Logger // from then on; for the controller's own lines
+	log          logr.Logger // of Options, until Run; then that of contexts
+	own          logr.Logger // set by Run; for the controller's own lines
 	crashOnPanic bool
 	prepared     sync.Once // when the first of Run and Standby begins
-	witness      Witness   // of Options, or from then on that of the context; nil: none
+	witness      Witness   // of Options, or then that of the context; nil: none
 	provider     trace.TracerProvider
-	traces       *traces[K]    // from then on; nil: none
-	sim          simhook.Hooks // from then on; nil: none
+	traces       *traces[K]    // set then; nil: none
+	sim          simhook.Hooks // set then; nil: none
 
 	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}
@@ -131,10 +134,10 @@ type Controller[K comparable] struct {
 	}
 }
 
-// New returns a controller that calls f with keys of any type: the keys that its
-// sources name. A controller of the objects of one kind is made by For. The name says
-// which it is in logs, metrics and errors. New starts nothing. An empty name, a nil f
-// and misused Options are remembered: Err and Run return them.
+// New returns a controller that calls f with the keys that its sources add, of any
+// type. For a controller of the objects of one kind use For. name identifies it in
+// logs, metrics and errors. New starts nothing. An empty name, a nil f and invalid
+// Options are remembered: Err and Run return them.
 func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller[K] {
 	c := &Controller[K]{
 		name:         name,
@@ -185,14 +188,14 @@ func orDefault[N int | time.Duration](n, zero N) N {
 	return n
 }
 
-// Name is the controller's name.
+// Name returns the controller's name.
 func (c *Controller[K]) Name() string { return c.name }
 
-// Synced is closed when all sources that were there have been synced. The workers of
-// Run start then.
+// Synced returns a channel that is closed when all sources present at the start have
+// synced. The workers of Run start then.
 func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 
-// Err is the misuse that the controller remembers, nil if there is none.
+// Err returns the misuse so far, nil if there is none.
 func (c *Controller[K]) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -205,10 +208,10 @@ func (c *Controller[K]) misused(err error) {
 	c.mu.misuse = append(c.mu.misuse, fmt.Errorf("controller %q: %w", c.name, err))
 }
 
-// Watch adds sources, before or during Run. The workers start when the sources that
-// have been added by then are synced; one that joins later starts at once and is not
-// waited for. A nil source, one that remembers misuse and a Watch after the end are
-// remembered: Err returns them, and Run if it has not begun.
+// Watch adds sources, before or during Run. The workers start when the sources added so
+// far have synced; a source that is added later starts at once and is not waited for. A
+// nil source, one that remembers misuse and a Watch after the end are remembered: Err
+// returns them, and Run if it has not begun.
 func (c *Controller[K]) Watch(sources ...source.Source[K]) {
 	for _, s := range sources {
 		c.watchOne(s)
@@ -232,7 +235,7 @@ func (c *Controller[K]) watchOne(s source.Source[K]) {
 	}
 }
 
-// isNil also knows an interface that holds a nil pointer.
+// isNil also detects an interface that holds a nil pointer.
 func isNil(s any) bool {
 	if s == nil {
 		return true
@@ -241,13 +244,13 @@ func isNil(s any) bool {
 	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// Run reconciles until ctx ends or a source ends with an error, which it returns.
-// It starts the sources, unless Standby has, then, when all are synced, the workers.
-// At the end, sources and queue stop first; reconciles in flight may finish for
-// Options.DrainTimeout, then their contexts are cancelled, and at once if the cause
-// of ctx's end is ErrCutOff. It returns when all that it started has ended, nil if ctx
-// ended it. Keys that wait at the end are not reconciled: after the next start they
-// come again, as part of the first list. Run runs once.
+// Run reconciles until ctx ends or a source ends with an error, which it returns. It
+// starts the sources, unless Standby has, and when all have synced, the workers. At the
+// end it first stops sources and queue; reconciles in flight may continue for
+// Options.DrainTimeout, then their contexts are cancelled, or at once if the cause of
+// ctx's end is ErrCutOff. It returns when everything that it started has ended, with
+// nil if ctx ended it. Keys that wait at the end are not reconciled; after the next
+// start they come again with the first list. Run runs once.
 func (c *Controller[K]) Run(ctx context.Context) error {
 	alone, err := c.begin(ctx, working)
 	if err != nil {
@@ -277,7 +280,7 @@ func (c *Controller[K]) runGroup(ctx context.Context, members ...func(context.Co
 	return nil
 }
 
-// follow runs one source. A source that panics has failed.
+// follow runs one source. A panic of a source is its error.
 func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	if c.sim != nil {
 		c.sim.Step(ctx, "follow", c.name+" "+s.String())
@@ -309,8 +312,8 @@ func (c *Controller[K]) awaitSync(ctx context.Context) error {
 	return nil
 }
 
-// awaitSources blocks until each source that is there by then is synced, or ctx
-// ends; then it reports false. It says from time to time whom it waits for.
+// awaitSources blocks until every source present by then has synced. It reports false
+// if ctx ends first. It periodically logs the sources that it waits for.
 func (c *Controller[K]) awaitSources(ctx context.Context) bool {
 	wait := firstSyncReport
 	timer := time.NewTimer(wait)
@@ -354,7 +357,7 @@ func names[K comparable](sources []source.Source[K]) string {
 	return strings.Join(all, ", ")
 }
 
-// endWait ends the wait for the cache after the run of key before.
+// endWait ends key's wait for the cache.
 func (c *Controller[K]) endWait(key K) {
 	c.mu.Lock()
 	stop := c.mu.waits[key]

@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// journal keeps log lines and what a reconcile notes, in order.
+// journal collects log lines and notes of reconciles, in order.
 type journal struct {
 	mu struct {
 		sync.Mutex
@@ -42,14 +42,14 @@ func (j *journal) note(text string) {
 	j.mu.notes = append(j.mu.notes, text)
 }
 
-// notes are what was noted, joined by blanks.
+// notes returns the notes, joined by blanks.
 func (j *journal) notes() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return strings.Join(j.mu.notes, " ")
 }
 
-// lines are the log lines that contain each of parts.
+// lines returns the log lines that contain all parts.
 func (j *journal) lines(parts ...string) []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -66,14 +66,14 @@ lines:
 	return found
 }
 
-// keys is a source that a test feeds by hand.
+// keys is a source controlled by the test.
 type keys chan string
 
 func (k keys) source() source.Source[string] {
 	return source.Channel(k, source.ChannelOptions{Name: "test"})
 }
 
-// slow is a source that is synced when the test says so.
+// slow is a source that syncs when the test says so.
 type slow struct {
 	synced chan struct{}
 	run    func(ctx context.Context, add func(string, source.Cause)) error

@@ -17,8 +17,8 @@ var outcomes = [...]Outcome{
 	OutcomeTerminal, OutcomePanic, OutcomeTimeout, OutcomeStopped,
 }
 
-// bounds of the reconcile times: those that dashboards know, thinned
-// out, and two above them for the deadlines.
+// bounds of the reconcile times: a subset of those that dashboards expect, and two
+// above them for the deadlines.
 var bounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond,
 	100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
@@ -26,7 +26,7 @@ var bounds = [...]time.Duration{
 	time.Minute, 5 * time.Minute, 10 * time.Minute,
 }
 
-// counters only rise.
+// counters only increase.
 type counters struct {
 	outcome [len(outcomes)]atomic.Uint64
 	overdue atomic.Uint64
@@ -35,7 +35,7 @@ type counters struct {
 	last    atomic.Int64 // nanoseconds since 1970
 }
 
-// Moved counts a sign that a worker moves. It implements lifesign.Taker.
+// Moved counts a sign of progress of a worker. It implements lifesign.Taker.
 func (c *counters) Moved() { c.moves.Add(1) }
 
 func (c *counters) add(o Outcome) { c.outcome[slices.Index(outcomes[:], o)].Add(1) }

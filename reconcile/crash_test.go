@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// The test runs itself in a process of its own, which must not survive.
+// The test runs itself in another process, which must not survive.
 func TestController_CrashOnPanicEndsTheProcess(t *testing.T) {
 	const inside = "FLYBALL_TEST_CRASH"
 	if os.Getenv(inside) != "" {

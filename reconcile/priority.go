@@ -8,27 +8,28 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// LowPriority is the priority of keys that a source names for its first list or for a
-// resync, unless Options.PrioritizeBy says otherwise. All other keys have 0. It is
-// controller-runtime's.
+// LowPriority is the priority of keys that a source adds for its first list or for a
+// resync, unless Options.PrioritizeBy returns another. All other keys have 0. It is the
+// value of controller-runtime.
 const LowPriority = -100
 
-// PriorityQueue is a Queue that knows priorities. *workqueue.Queue is one.
-// Of another one, such as client-go's, the order is its own.
+// PriorityQueue is a Queue with priorities. *workqueue.Queue is one. Other queues, such
+// as client-go's, have their own order.
 type PriorityQueue[K comparable] interface {
 	Queue[K]
 	// AddWith is Add, AddAfter and AddRateLimited with a priority. AddAfter and
-	// AddRateLimited of a held key keep the one that it was handed out with.
+	// AddRateLimited of a held key keep the priority with which it was handed out.
 	AddWith(key K, opts workqueue.AddOptions)
 }
 
 var _ PriorityQueue[string] = (*workqueue.Queue[string])(nil)
 
-// ByNamespace is for Options.FairBy: a namespace's keys are a flow.
+// ByNamespace is a function for Options.FairBy that makes the keys of a namespace one
+// flow.
 func ByNamespace(key Key) string { return key.Namespace }
 
-// DefaultPriority is LowPriority for what was there at the start and for resyncs, and
-// 0 for all else.
+// DefaultPriority returns LowPriority for the initial list and for resyncs, and 0
+// otherwise.
 func DefaultPriority(cause source.Cause) int {
 	if cause.Initial || cause.Resync {
 		return LowPriority
@@ -36,7 +37,7 @@ func DefaultPriority(cause source.Cause) int {
 	return 0
 }
 
-// add is what sources name their keys to.
+// add is called by sources with their keys.
 func (c *Controller[K]) add(key K, cause source.Cause) {
 	if c.sim != nil {
 		c.noteAdded(key, cause)
@@ -56,8 +57,8 @@ func (c *Controller[K]) add(key K, cause source.Cause) {
 	c.queue.Add(key)
 }
 
-// concerns reports whether key names object. Of keys that are no Key nobody can tell:
-// then each object concerns them.
+// concerns reports whether key names object. It is true for keys of other types than
+// Key, which are opaque.
 func concerns[K comparable](key K, object Key) bool {
 	k, ok := any(key).(Key)
 	return !ok || k == object
@@ -71,15 +72,15 @@ func (c *Controller[K]) priority(key K, cause source.Cause) (p int) {
 	return c.prioritize(key, cause)
 }
 
-// caught is deferred around functions of the user that must not end a source.
+// caught is deferred around functions of the user whose panic must not end a source.
 func (c *Controller[K]) caught(what string, key K) {
 	if v := recover(); v != nil {
 		c.own.Error(&PanicError{Value: v}, what, "key", keyText(key))
 	}
 }
 
-// again has key run again as opts says, with the priority that its run had, or with
-// the one given.
+// again makes key run again according to opts, with the given priority or that of its
+// run.
 func (c *Controller[K]) again(key K, opts workqueue.AddOptions, priority *int) {
 	switch {
 	case priority != nil && c.ordered != nil:
@@ -92,10 +93,10 @@ func (c *Controller[K]) again(key K, opts workqueue.AddOptions, priority *int) {
 	}
 }
 
-// QueueSnapshot is each key that the queue knows, and where it stands: what it waits
-// for, with which priority, in which flow, how often it has failed. It copies all keys
-// under a lock: Snapshot has the numbers alone. It is zero if the queue, such as client-go's,
-// does not say.
+// QueueSnapshot returns each key in the queue with its state: what it waits for, its
+// priority, its flow, and how often it has failed. It copies all keys under a lock;
+// Snapshot has only the numbers. It is zero if the queue, such as client-go's, has no
+// snapshot.
 func (c *Controller[K]) QueueSnapshot() workqueue.Snapshot[K] {
 	if s, ok := c.queue.(interface{ Snapshot() workqueue.Snapshot[K] }); ok {
 		return s.Snapshot()

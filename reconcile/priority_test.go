@@ -19,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// naming is a source whose keys and causes a test decides on.
+// naming is a source whose keys and causes the test chooses.
 type naming[K comparable] struct {
 	first  func(add func(K, source.Cause)) // before it is synced
 	named  chan func(add func(K, source.Cause))
@@ -82,8 +82,8 @@ func TestController_LiveKeysComeBeforeTheFirstList(t *testing.T) {
 }
 
 // attempts runs a key that always fails, with a backoff of 1, 2, 4, … seconds, and
-// says when it ran, in seconds. At 10 seconds, after runs at 0, 1, 3 and 7, cause has
-// the key named once more.
+// returns when it ran, in seconds. At 10 seconds, after runs at 0, 1, 3 and 7, cause
+// adds the key once more.
 func attempts[K comparable](t *testing.T, key K, cause source.Cause) (at []int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -106,7 +106,7 @@ func attempts[K comparable](t *testing.T, key K, cause source.Cause) (at []int) 
 
 func TestController_BackoffIsResetWhenSomethingElseIsWanted(t *testing.T) {
 	key, other := reconcile.Key{Namespace: "prod", Name: "a"}, reconcile.Key{Namespace: "prod", Name: "b"}
-	reset := []int{0, 1, 3, 7, 10, 11, 13, 17} // the wait until 15 is gone, too
+	reset := []int{0, 1, 3, 7, 10, 11, 13, 17} // the delay until 15 is gone, too
 	goesOn := []int{0, 1, 3, 7, 10}            // and at 26
 	updated := source.Cause{Type: informer.Updated, Object: key, OldGeneration: 1, Generation: 1}
 	with := func(change func(c *source.Cause)) source.Cause {
@@ -235,7 +235,7 @@ func TestController_FairByLetsNoNamespaceWaitForAnother(t *testing.T) {
 	})
 }
 
-// A source that is urgent is not held back by one of the same controller that is.
+// An urgent source is not delayed by a debounced one of the same controller.
 func TestController_UrgentSourceBypassesADebouncedOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -262,7 +262,7 @@ func TestController_UrgentSourceBypassesADebouncedOne(t *testing.T) {
 	})
 }
 
-// withoutOrder is a queue that knows nothing of priorities.
+// withoutOrder is a queue without priorities.
 type withoutOrder struct{ reconcile.Queue[string] }
 
 func TestController_OrderMisuseIsRemembered(t *testing.T) {

@@ -11,35 +11,35 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// Queue is what a Controller needs of its queue. *workqueue.Queue has it, and is
-// what New gives a Controller; workqueue/clientgo makes one of client-go's. One that is
-// a PriorityQueue is told of priorities too.
+// Queue is the interface of a Controller's queue. *workqueue.Queue implements it and is
+// the default; workqueue/clientgo adapts client-go's. A PriorityQueue also gets
+// priorities.
 type Queue[K comparable] interface {
-	// Add makes key ready, once. A key that is held becomes ready after its hold.
+	// Add makes key ready, once. A held key becomes ready after its hold.
 	Add(key K)
-	// AddAfter is Add when d has passed.
+	// AddAfter is Add after d has passed.
 	AddAfter(key K, d time.Duration)
-	// AddRateLimited counts a failure and is AddAfter with the backoff's wait.
+	// AddRateLimited counts a failure and is AddAfter with the delay of the backoff.
 	AddRateLimited(key K)
 	// Forget resets the count of failures.
 	Forget(key K)
-	// NumRequeues is the count of failures.
+	// NumRequeues returns the count of failures.
 	NumRequeues(key K) int
-	// Withdraw takes the wait of AddAfter and AddRateLimited away, and reports
-	// whether it did. What a queue cannot take away leads to one more run.
+	// Withdraw cancels the delay of AddAfter and AddRateLimited, and reports whether it
+	// did. A queue that cannot cancel it causes one more run.
 	Withdraw(key K) bool
-	// Keys yields keys until the queue is shut down; the loop's body is the hold,
-	// and no key is held twice. Several goroutines range at the same time.
+	// Keys yields keys until the queue is shut down. A key is held during the loop's
+	// body, and no key is held twice. Several goroutines can range at the same time.
 	Keys() iter.Seq[K]
-	// ShutDown ends all Keys and has the queue take nothing more.
+	// ShutDown ends all Keys and makes the queue drop later additions.
 	ShutDown()
-	// Stats are the queue's numbers, as far as it knows them.
+	// Stats returns the numbers that the queue has.
 	Stats() workqueue.Stats
 }
 
 var _ Queue[string] = (*workqueue.Queue[string])(nil)
 
-// chooseQueue makes the controller's queue, or takes the one of opts.
+// chooseQueue creates the controller's queue, or uses the one in opts.
 func (c *Controller[K]) chooseQueue(opts KeyedOptions[K]) {
 	own := workqueue.Options[K]{Name: c.name, RateLimiter: keyed(opts.RateLimiter, c.random)}
 	if opts.FairBy != nil {

@@ -11,59 +11,58 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Key names an object within its kind; it is the key of most controllers.
+// Key identifies an object within its kind; most controllers use it.
 type Key = informer.Key
 
-// Func compares what is wanted with what is, for one key, and acts. It is called by
-// one worker per key at a time, and by several workers for different keys.
+// Func reconciles one key: it compares the desired with the current state and acts. It
+// is called by one worker per key at a time, and by several workers for different keys.
 //
-// It reads from Listers and decides from what they show, not from what has
-// happened: events of a key are merged. ctx carries a logger with the controller,
-// the key and the reconcile's ID, and is cancelled at the hard deadline, or when the
-// controller has stopped and the time for draining has passed.
+// It reads from Listers and decides by the current state, not by events, which are
+// coalesced per key. ctx carries a logger with the controller, the key and the
+// reconcile's ID, and is cancelled at the hard deadline, or when the controller has
+// stopped and the drain timeout has passed.
 //
 // The returned values mean:
 //
 //	Result{}, nil       done: wait for the next event
 //	After(d, why), nil  run again when d has passed; resets the backoff
-//	Retry(why), nil     not there yet: run again with backoff; not an error
+//	Retry(why), nil     not ready yet: run again with backoff; not an error
 //	_, err              the error wins over the Result: run again with backoff
-//	_, Terminal(err)    an error that no retry can heal: wait for the next event
+//	_, Terminal(err)    an error that no retry can fix: wait for the next event
 //	_, a conflict       see ConflictWaiter: quiet, run again with backoff or when the
 //	                    cache has caught up
 //
-// An event that arrives in the meantime has the key run at once, whatever the
-// backoff; and each run decides anew about the next. The backoff goes on from there,
-// unless the event says that something else is wanted of the object that the key names:
-// it is new, gone or to be deleted, or its generation is another. Then the backoff is
-// reset, as after a success. A change of its status, and changes of other objects, do
-// not reset it. (Where K is not Key nobody can tell which object a key names: there
-// each object counts.)
+// An event that arrives in the meantime makes the key run at once, whatever the
+// backoff; each run decides again about the next. The backoff then continues, unless
+// the event changes the desired state of the key's object: it is new, gone or being
+// deleted, or has another generation. Then the backoff is reset, as after a success. A
+// change of its status, and changes of other objects, do not reset it. (If K is not
+// Key, any object's event counts, because the key's object is unknown.)
 //
-// Keys that sources name for their first list, or for a resync, are run behind those
-// that live events name, but not for ever behind them; see Options.PrioritizeBy.
+// Keys that sources add for their first list or a resync run after those of live
+// events, but are not starved by them; see Options.PrioritizeBy.
 type Func[K comparable] func(ctx context.Context, key K) (Result, error)
 
-// Result of a reconcile that met no error. The zero Result is: done, wait for the
-// next event.
+// Result of a reconcile without an error. The zero Result means done: wait for the next
+// event.
 type Result struct {
-	// RequeueAfter has the key run again when it has passed, and resets the
-	// backoff. It wins over Retry. Negative is a time that has come already: as
+	// RequeueAfter makes the key run again after that time, and resets the backoff. It
+	// takes precedence over Retry. A negative time has already passed and acts as
 	// Retry.
 	RequeueAfter time.Duration
-	// Retry has the key run again with backoff, as after an error.
+	// Retry makes the key run again with backoff, as after an error.
 	Retry bool
-	// Reason is shown to people: in logs at V(1).
+	// Reason is shown in logs at V(1).
 	Reason string
-	// Priority of the next run, if RequeueAfter or Retry asks for one. Nil: that of
-	// this one. See Options.PrioritizeBy.
+	// Priority of the next run, if RequeueAfter or Retry is set. Nil: that of this one.
+	// See Options.PrioritizeBy.
 	Priority *int
 }
 
-// After is the Result that has the key run again when d has passed, and resets the
-// backoff. A d that is not above zero, such as time.Until of a moment that has just
-// passed, is not lost: it is Retry, so that the key runs again almost at once and a
-// loop of such results slows down.
+// After returns the Result that makes the key run again when d has passed, and resets
+// the backoff. If d is not positive, such as time.Until of a moment that has just
+// passed, the Result is a Retry: the key runs again almost at once, and a loop of such
+// results slows down.
 func After(d time.Duration, reason string) Result {
 	if d <= 0 {
 		return Retry(reason)
@@ -71,11 +70,12 @@ func After(d time.Duration, reason string) Result {
 	return Result{RequeueAfter: d, Reason: reason}
 }
 
-// Retry is the Result that has the key run again with backoff. It is for what is
-// not there yet and is no error: counted apart from errors and logged at V(1).
+// Retry returns the Result that makes the key run again with backoff. Use it to wait
+// for something that is not ready and not an error: it is counted separately from
+// errors and logged at V(1).
 func Retry(reason string) Result { return Result{Retry: true, Reason: reason} }
 
-// keyText is key as logs and states show it: namespace/name for a Key.
+// keyText returns key as in logs and states: namespace/name for a Key.
 func keyText(key any) string {
 	k, ok := key.(Key)
 	switch {

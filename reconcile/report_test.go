@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// Two hundred keys fail for ten minutes, as they do after a bad roll-out: some panic, some
+// Two hundred keys fail for ten minutes, as after a bad rollout: some panic, some
 // return an error that differs each time.
 func TestController_RepeatedFailuresAreCountedAtAFallingRate_R11(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

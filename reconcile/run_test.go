@@ -87,7 +87,7 @@ func TestRun_ContextTellsItsDeadline_R5(t *testing.T) {
 	})
 }
 
-// Reconciles begin while others run and while none does; each keeps its own time.
+// Reconciles begin while others run and while none does; each has its own deadlines.
 func TestController_EachReconcileHasItsOwnDeadlines_R5(t *testing.T) {
 	for name, pause := range map[string]time.Duration{
 		"together": 0, "one by one": 100 * time.Millisecond, "after the first report": 90 * time.Second, "alone": time.Hour,

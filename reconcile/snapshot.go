@@ -11,45 +11,45 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// Snapshot says where a controller stands, for metrics, health and debugging.
+// Snapshot is the state of a controller, for metrics, health and debugging.
 type Snapshot struct {
 	// Name of the controller.
 	Name string
-	// Synced: the sources are synced and the workers have started.
+	// Synced reports whether the sources have synced and the workers have started.
 	Synced bool
-	// Workers that there are, and Active those that reconcile now.
+	// Workers in total, and Active ones that reconcile now.
 	Workers, Active int
-	// HardDeadline at which a reconcile's context is cancelled. Negative: never.
+	// HardDeadline of reconciles. Negative: none.
 	HardDeadline time.Duration
-	// HardDeadlineChosen: the options give it, and it is not the default.
+	// HardDeadlineChosen reports whether Options set it.
 	HardDeadlineChosen bool
 	// Sources in the order of their Watch.
 	Sources []source.Snapshot
-	// Queue in numbers, as far as the queue knows them.
+	// Queue statistics, as far as the queue has them.
 	Queue workqueue.Stats
-	// Outcomes counts the reconciles that have ended by how.
+	// Outcomes counts finished reconciles by outcome.
 	Outcomes map[Outcome]uint64
 	// Overdue counts the reconciles that have passed the soft deadline.
 	Overdue uint64
-	// ReconcileTime is how long the reconciles took that have ended.
+	// ReconcileTime is the histogram of finished reconciles.
 	ReconcileTime workqueue.Histogram
-	// Moves counts the signs that the workers move: reconciles that have begun or
-	// ended, and requests that a reconcile has sent through the manager's
-	// configuration or had answered.
+	// Moves counts signs of progress of the workers: reconciles that began or ended,
+	// and requests of a reconcile through the manager's configuration that were sent or
+	// answered.
 	Moves uint64
-	// LastEnded is when a reconcile has last ended; zero: none has.
+	// LastEnded is when the last reconcile ended; zero: none has.
 	LastEnded time.Time
-	// Running reconciles, the longest first.
+	// Running reconciles, longest first.
 	Running []Running
 }
 
-// Running is one reconcile that is running.
+// Running is a reconcile in progress.
 type Running struct {
-	// Key in the form of the logs.
+	// Key as in the logs.
 	Key string
 	// ID is the reconcileID of the logs.
 	ID string
-	// Since when it runs.
+	// Since is when it began.
 	Since time.Time
 }
 
@@ -103,8 +103,8 @@ func (c *Controller[K]) running() []Running {
 	return all
 }
 
-// Failures are the last errors of the keys that are tried again with backoff, in no
-// order. A key is not among them any more when a reconcile of it ends otherwise; one
-// that ends with a terminal error waits for nothing, and is told of in the log alone.
-// It copies all of them under a lock: Snapshot has the numbers of outcomes.
+// Failures returns the last errors of the keys that are retried with backoff, in no
+// order. A key is removed when a reconcile of it ends otherwise; a terminal error is
+// not retried and only logged. Failures copies all under a lock; Snapshot has the
+// numbers of outcomes.
 func (c *Controller[K]) Failures() []Failure[K] { return c.failures.all() }

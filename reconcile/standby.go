@@ -14,7 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
-// part is what of a controller has begun; a set of parts is their sum.
+// part is a part of a controller that has begun; parts are bits.
 type part uint8
 
 const (
@@ -23,11 +23,10 @@ const (
 	working                   // Run has been called
 )
 
-// Standby runs the sources and fills the queue, until ctx ends or a source ends with
-// an error, which it returns. It reconciles nothing: that is left to Run, which may
-// begin at any time, finds the sources synced and the queue full, and must have ended
-// when ctx ends. If Run has begun before, the sources are its own and Standby only
-// waits. Standby runs once.
+// Standby runs the sources and fills the queue, until ctx ends or a source ends with an
+// error, which it returns. It reconciles nothing. Run may begin at any time, finds the
+// sources synced and the queue filled, and must have ended when ctx ends. If Run has
+// begun before, Run has the sources and Standby only waits. Standby runs once.
 func (c *Controller[K]) Standby(ctx context.Context) error {
 	first, err := c.begin(ctx, standing)
 	if err != nil {
@@ -41,8 +40,8 @@ func (c *Controller[K]) Standby(ctx context.Context) error {
 	return c.runGroup(logr.NewContext(ctx, c.log), c.awaitSync)
 }
 
-// begin begins p, unless the controller remembers misuse. It reports whether the
-// sources are for the caller to run.
+// begin begins p, unless there was misuse. It reports whether the caller must run the
+// sources.
 func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err error) {
 	if err := c.Err(); err != nil {
 		return false, err
@@ -59,7 +58,7 @@ func (c *Controller[K]) begin(ctx context.Context, p part) (first bool, err erro
 	return first, nil
 }
 
-// take notes that p begins, and its sources if nobody has begun them.
+// take records that p begins, and also its sources if they have not begun.
 func (c *Controller[K]) take(p part) (first, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +68,7 @@ func (c *Controller[K]) take(p part) (first, again bool) {
 	return first, again
 }
 
-// prepare takes over what the first context brings.
+// prepare sets what the first context carries.
 func (c *Controller[K]) prepare(ctx context.Context) {
 	given := instruments.Of(ctx)
 	if c.witness == nil {

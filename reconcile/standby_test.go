@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// standing is a controller of strings that notes what it reconciles.
+// standing is a controller of strings that records what it reconciles.
 type standing struct {
 	*reconcile.Controller[string]
 	keys chan string
@@ -86,7 +86,7 @@ func TestController_StandbyFillsTheQueueAndRunWorksItOff(t *testing.T) {
 		}
 		stop(nil)
 		synctest.Wait()
-		s.keys <- "d" // the sources go on, and nobody works
+		s.keys <- "d" // the sources continue without workers
 		rest(nil)
 		s.wg.Wait()
 		if got := s.ran(); len(got) != 3 {

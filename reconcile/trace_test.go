@@ -21,7 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// tracing runs a controller of one worker that calls f, and gives what names keys.
+// tracing runs a controller with one worker that calls f, and passes test a function
+// that adds keys.
 func tracing(t *testing.T, f reconcile.Func[string], test func(t *testing.T, spans *spantest.Recorder, log *journal, say func(key string))) {
 	synctest.Test(t, func(t *testing.T) {
 		var spans spantest.Recorder
@@ -149,7 +150,7 @@ func TestTrace_RunsWithoutAnEventLinkToTheRunBefore(t *testing.T) {
 	})
 }
 
-// A reconcile belongs to no span in which the program may have called Run.
+// A reconcile does not belong to the span in which the program called Run.
 func TestTrace_RunsDoNotBelongToTheProgramsSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var spans spantest.Recorder
@@ -199,8 +200,8 @@ func TestTrace_NilProviderIsNone(t *testing.T) {
 	})
 }
 
-// Without a provider a reconcile that does nothing costs three allocations, as before
-// there were traces: its run, and the context with its cancel function.
+// Without a provider an empty reconcile costs three allocations, as without tracing:
+// its run, and the context with its cancel function.
 func TestTrace_CostsNothingWithoutAProvider(t *testing.T) {
 	const keys = 1000
 	var done sync.WaitGroup

@@ -20,12 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// broken is an error whose own method panics.
+// broken is an error whose Error method panics.
 type broken struct{ text *string }
 
 func (b *broken) Error() string { return *b.text }
 
-// brittle is an error that panics already when it is asked what it wraps.
+// brittle is an error whose Unwrap method panics.
 type brittle struct{ err *error }
 
 func (brittle) Error() string   { return "brittle" }
@@ -269,7 +269,7 @@ func TestController_ConflictRunsWhenTheBackoffEnds_R6(t *testing.T) {
 	}
 }
 
-// alwaysPassed is a conflict over a version that the cache has left behind.
+// alwaysPassed is a conflict about a version that the cache has already passed.
 type alwaysPassed struct{ error }
 
 func (alwaysPassed) WhenPassed(do func()) func() {

@@ -10,7 +10,7 @@ import (
 
 // This file implements the table of excuses in doc.go.
 
-// is reports whether e is the begin or end of a fault with one of these verbs.
+// is reports whether e is the start or end of a fault with one of these verbs.
 func (e Event) is(verbs ...Verb) bool {
 	if e.What != Fault && e.What != Over {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// controllerMetrics are shown under the names that client-go's and
-// controller-runtime's dashboards read.
+// controllerMetrics have the names that client-go's and controller-runtime's dashboards
+// read.
 type controllerMetrics struct {
 	depth, adds, retries, unfinished, longest, latency, work *prometheus.Desc
 
@@ -63,7 +63,7 @@ func newControllerMetrics() controllerMetrics {
 	}
 }
 
-// controllerCollector reads the controllers when a scrape asks.
+// controllerCollector reads the controllers at each scrape.
 type controllerCollector struct {
 	controllerMetrics
 	read func() []reconcile.Snapshot
@@ -135,8 +135,8 @@ func (c controllerCollector) reconciles(s *samples, x reconcile.Snapshot) {
 	s.add(c.active, prometheus.GaugeValue, float64(x.Active), x.Name)
 }
 
-// resultOf is how dashboards call an outcome. A conflict is a requeue, since it
-// is no error here.
+// resultOf returns the name of an outcome in dashboards. A conflict is a requeue,
+// because it is not an error here.
 func resultOf(o reconcile.Outcome) string {
 	switch o {
 	case reconcile.OutcomeDone:
@@ -151,7 +151,7 @@ func resultOf(o reconcile.Outcome) string {
 	return "error"
 }
 
-// sendHistogram sends what has been counted elsewhere.
+// sendHistogram sends a histogram that was counted elsewhere.
 func sendHistogram(ch chan<- prometheus.Metric, desc *prometheus.Desc, h histogram.Histogram, labels ...string) {
 	upTo := map[float64]uint64{}
 	for bound, n := range h.Buckets() {

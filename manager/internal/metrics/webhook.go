@@ -11,11 +11,11 @@ import (
 	"github.com/flyball-dev/flyball/webhook"
 )
 
-// webhookCollector shows the webhooks, where there are any.
+// webhookCollector exposes the metrics of webhooks, if there are any.
 type webhookCollector struct {
 	inFlight, latency, codes, requests, panics, expiry *prometheus.Desc
 
-	server func() *webhook.Server // nil: nobody has asked for it
+	server func() *webhook.Server // nil: not requested
 }
 
 func newWebhookCollector(server func() *webhook.Server) webhookCollector {
