@@ -36,7 +36,7 @@ func TestOptions_FormAndLevelOfTheLog(t *testing.T) {
 	}
 }
 
-// The kubelet asks from outside of the Pod, and elsewhere nobody outside need ask.
+// The kubelet connects from outside the Pod; elsewhere no client outside needs access.
 func TestOptions_ProbesAreReachedInAPod(t *testing.T) {
 	for _, tc := range []struct{ host, port, given, want string }{
 		{"10.0.0.1", "443", "", ":8081"},

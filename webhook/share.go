@@ -30,7 +30,7 @@ const (
 // share is the part of the byte budget that one request holds.
 //
 //	first bytes ─▶ claim: room for all that was announced ─▶ read, settle ─▶ end
-//	                         └─ claimTime ─▶ room for what has come; more of it
+//	                          └─ claimTime ─▶ room for what has come; more of it
 //	                                         as it comes
 type share struct {
 	budget *semaphore.Weighted
