@@ -15,11 +15,11 @@ import (
 )
 
 // PatchChanges sends the difference between from, an object as it was read, and to, a
-// modified copy of it. The difference is a JSON merge patch of the object and, if the
-// kind has a status subresource, one of the status; an empty patch is not sent. Fields
-// that are equal are not sent, so fields that the Go type does not know, or that others
-// have changed meanwhile, are kept. If nothing differs, there is no request and changed
-// is false. An object from a Lister can be used as from:
+// modified copy of it: a JSON merge patch of the object and, if the kind has a status
+// subresource, one of the status. Equal fields are not sent, so fields that the Go type
+// does not know, or that others have changed meanwhile, are kept. If nothing differs,
+// there is no request and changed is false. An object from a Lister can be used as
+// from:
 //
 //	to := informer.Copy(site)
 //	to.Status.URL = url
@@ -29,11 +29,11 @@ import (
 // included: a Go type cannot distinguish a zero that was never written, and is
 // therefore missing where people and schemas expect it, from one that was.
 //
-// The patches apply only to the object with from's UID. A patch replaces a list as a
-// whole, so a patch that contains one, like the patch of a first status, also requires
-// from's resourceVersion; if the object has changed since, the error is a
-// *ConflictError. To require it for other fields too, pass
-// Preconditions{ResourceVersion: from.GetResourceVersion()}.
+// The patches apply only to the object with from's UID. A patch that contains a list
+// replaces it as a whole and, like the patch of a first status, also requires from's
+// resourceVersion; if the object has changed since, the error is a *ConflictError. To
+// require it for other fields too, pass Preconditions{ResourceVersion:
+// from.GetResourceVersion()}.
 //
 // from is not modified. to is set to the stored object. On an error to is unchanged,
 // although the first of two patches, that of the object, may have been stored.

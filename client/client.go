@@ -43,10 +43,10 @@ type sharer interface {
 
 // Options of a Client. The zero Options are fit for production.
 type Options struct {
-	// Observer receives the results of this client's writes. Nil: none does, and a
-	// Lister shows a write when the watch delivers it. If the Observer has a method
+	// Observer receives the results of this client's writes. Nil: none, and Listers
+	// show a write when the watch delivers it. If the Observer has a method
 	// Shares(informer.Object) bool, as *informer.SharedInformerFactory does, every call
-	// that fills an object uses it to check whether the object is shared: see C11.
+	// that fills an object checks with it whether the object is shared: see C11.
 	Observer Observer
 	// FieldOwner of writes that name none. Empty: the server derives one from the user
 	// agent, and Apply requires the option.
@@ -161,9 +161,9 @@ func restConfig(cfg *rest.Config, log logr.Logger) *rest.Config {
 // Scheme returns the scheme that maps Go types to kinds.
 func (c *Client) Scheme() *runtime.Scheme { return c.scheme }
 
-// ResetDiscovery drops the cached discovery results; the next call for each kind reads
-// them again. Kinds that were not served are never cached, so this is needed only after
-// a CustomResourceDefinition was replaced by one with another scope or plural name.
+// ResetDiscovery drops the cached discovery results. Kinds that were not served are
+// never cached, so this is needed only after a CustomResourceDefinition was replaced by
+// one with another scope or plural name.
 func (c *Client) ResetDiscovery() { c.mapper.reset() }
 
 func (c *connection) restFor(gv schema.GroupVersion) (*rest.RESTClient, error) {

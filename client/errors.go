@@ -19,11 +19,11 @@ import (
 )
 
 // ConflictError reports that a write named a resourceVersion and the object has changed
-// since. Nothing was written; read the object again and decide again. It wraps the
-// server's Status, so apierrors.IsConflict holds.
+// since. Nothing was written; read the object and decide again. It wraps the server's
+// Status, so apierrors.IsConflict holds.
 //
-// Conflicts with another field owner, or with an object of the same name and another
-// UID, are not of this type, because a retry does not resolve them.
+// A retry does not resolve conflicts with another field owner, or with an object of the
+// same name and another UID, so these are not of this type.
 type ConflictError struct {
 	Kind schema.GroupVersionKind
 	Key  informer.Key

@@ -11,10 +11,10 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// Get reads the object that key names from the API server, not from a cache, into into.
-// It blocks until the server has answered or ctx ends. If the object does not exist,
-// apierrors.IsNotFound holds for the error; if the kind is not served, the error is an
-// *informer.NotServedError.
+// Get reads the object that key names from the API server, not from a cache, and stores
+// it in into. It blocks until the server has answered or ctx ends. If the object does
+// not exist, apierrors.IsNotFound holds for the error; if the kind is not served, the
+// error is an *informer.NotServedError.
 //
 // For an *unstructured.Unstructured or *metav1.PartialObjectMetadata set apiVersion and
 // kind before the call.

@@ -39,8 +39,8 @@ func (s *SubResource) check(v verb, obj any) error {
 	return nil
 }
 
-// Get reads the subresource of the object that obj names into into. obj is not
-// modified. The type of into is that of the subresource's content, such as
+// Get reads the subresource of the object that obj names and stores it in into. obj is
+// not modified. The type of into is that of the subresource's content, such as
 // *autoscalingv1.Scale for scale.
 func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts ...Option) error {
 	if err := s.check(verbGet, obj); err != nil {
