@@ -70,7 +70,7 @@ zoo: ## measure how many seeds find each bug planted in the zoo's operators, and
 	$(GO) test -count=1 -timeout 3h -run '^TestZoo_SeedsToFindEachBug' -v ./simulate/kit/zoo -zoo.starts=$(ZOO_STARTS) -zoo.most=$(ZOO_MOST)
 
 .PHONY: check
-check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house, snippets
+check: format vet lint tidy standalone cross test ## all that a change must pass: format, vet, lint, tidy, modules alone, other systems, tests, house
 
 # The database is on the network. Without it the check is skipped and says so, or
 # fails where VULNCHECK_REQUIRED is set, as in continuous integration.
@@ -155,8 +155,8 @@ cross: ## vet every module for other systems (CROSS=system/processor ...)
 	done; done
 
 .PHONY: house
-house: ## check the rules of the house and the snippets of the documentation
-	$(GO) test -count=1 -run 'TestHouse|TestSnippets' .
+house: ## check the rules of the house, and that the documentation's Go blocks are in examples
+	$(GO) test -count=1 -run TestHouse .
 
 .PHONY: bench
 bench: ## run the benchmarks beside the peers' in turns, and print medians and ratios (BENCH=regexp BENCHCOUNT=n)

@@ -12,7 +12,7 @@ import (
 
 // Each key is in the queue once, and one worker at a time holds it.
 func ExampleNew() {
-	queue := workqueue.New[string](workqueue.Options{Name: "pages"})
+	queue := workqueue.New(workqueue.Options[string]{Name: "pages"})
 	queue.Add("index")
 	queue.Add("about")
 	queue.Add("index") // is ready already
@@ -33,7 +33,7 @@ func ExampleNew() {
 
 // Keys replaces Get and Done. A key that fails returns after a backoff that grows with each failure.
 func ExampleQueue_Keys() {
-	queue := workqueue.New[string](workqueue.Options{RateLimiter: workqueue.Exponential{Base: time.Millisecond}})
+	queue := workqueue.New(workqueue.Options[string]{RateLimiter: workqueue.Exponential{Base: time.Millisecond}})
 	queue.Add("index")
 
 	for key := range queue.Keys() {
@@ -54,7 +54,7 @@ func ExampleQueue_Keys() {
 
 // A key with a higher priority is handed out first.
 func ExampleQueue_AddWith() {
-	queue := workqueue.New[string](workqueue.Options{})
+	queue := workqueue.New(workqueue.Options[string]{})
 	queue.Add("archive")
 	queue.AddWith("index", workqueue.AddOptions{Priority: 50})
 	queue.ShutDown()

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informertest_test
+
+import (
+	"fmt"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/informer/informertest"
+	"github.com/flyball-dev/flyball/internal/webv1"
+)
+
+func TestReadsTheSite(t *testing.T) {
+	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
+	var websites informer.Lister[*webv1.Website] = informertest.ListerOf(site)
+	if _, err := websites.Get(informer.KeyOf(site)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reconciler that reads from Listers is tested without a server.
+func ExampleListerOf() {
+	site := &webv1.Website{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"},
+		Spec:       webv1.WebsiteSpec{Content: "It balances."},
+	}
+	var websites informer.Lister[*webv1.Website] = informertest.ListerOf(site)
+
+	found, err := websites.Get(informer.KeyOf(site))
+	fmt.Println(found.Spec.Content, err)
+	_, err = websites.Get(informer.Key{Namespace: "default", Name: "other"})
+	fmt.Println(err)
+	// Output:
+	// It balances. <nil>
+	// website "default/other" not found
+}

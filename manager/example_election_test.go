@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager_test
+
+import (
+	"flag"
+
+	"github.com/flyball-dev/flyball/manager"
+)
+
+// Replicas elect a leader if the flag -leader-elect is set. See the package's example for setup.
+func ExampleLeaderElection() {
+	opts := manager.Options{
+		Scheme:         scheme,
+		LeaderElection: &manager.LeaderElection{ID: "website.example.dev", Off: true},
+	}
+	opts.BindFlags(flag.CommandLine)
+	flag.Parse()
+
+	mgr, err := manager.New(opts)
+	exitOn(err)
+	exitOn(setup(mgr))
+	exitOn(mgr.Run(manager.SignalContext()))
+}
