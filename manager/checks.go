@@ -52,7 +52,7 @@ func (m *Manager) readyChecks() []health.Check {
 				c.Passing = "it waits to lead"
 			}
 			checks = append(checks, c)
-			if c, ok := r.runnable.(controller); ok {
+			if c, ok := r.runnable.(Controller); ok {
 				saturated := m.pulse.SaturationCheck(c, c.Snapshot())
 				if m.readyWhenSaturated {
 					saturated.Passing = "Options.ReadyWhenSaturated"
@@ -84,17 +84,17 @@ func (m *Manager) stopping() error {
 
 // waits reports whether r has not been run at all, not even as a standby.
 func (r member) waits() bool {
-	_, prepares := r.runnable.(standby)
+	_, prepares := r.runnable.(Standby)
 	return r.state == RunWaiting && !prepares
 }
 
 // syncCheck returns the check of a Runnable that has Synced. Informers have their own.
 func syncCheck(r member, converted func(schema.GroupKind) bool) (health.Check, bool) {
-	s, ok := r.runnable.(syncable)
-	if _, isInformer := r.runnable.(lonelyInformer); !ok || isInformer {
+	s, ok := r.runnable.(Synced)
+	if _, isInformer := r.runnable.(Informer); !ok || isInformer {
 		return health.Check{}, false
 	}
-	c, isController := r.runnable.(controller)
+	c, isController := r.runnable.(Controller)
 	name := "sync/" + r.name
 	if isController {
 		name = "controller/" + c.Snapshot().Name

@@ -10,9 +10,13 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+	"github.com/flyball-dev/flyball/manager/internal/serving"
 	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/webhook"
 )
 
 // Runnable is run by a manager. Run blocks until ctx ends, or earlier when there is no
@@ -20,23 +24,18 @@ import (
 // panic ends the manager with that reason; once ctx has ended, an error for which
 // errors.Is(err, context.Canceled) holds does not count.
 //
-// A Runnable may have further methods, which the manager uses:
+// A Runnable may implement further interfaces, which the manager uses:
 //
-//	Name() string                  its name in errors, states, metrics
-//	Err() error                    misuse that it remembers: Add returns it
-//	Synced() <-chan struct{}       the manager is not ready before, unless this waits
-//	                               to lead and has no Standby
-//	Started() <-chan struct{}      the next stage does not start before
-//	Standby(ctx) error             with leader election: runs in StageStandby if it
-//	                               was added to StageControllers, and prepares for
-//	                               Run, which runs when this process leads
-//	Snapshot() reconcile.Snapshot  a controller: its name is unique, its numbers
-//	                               are metrics, and a stuck reconcile fails /livez
-//	Stacks(before time.Time) map[string]string
-//	                               of the reconciles that run since before then, by
-//	                               ID: the answer of /livez shows them
-//	Snapshot() informer.Snapshot   an unshared informer
-//	Progress() informer.Progress   its current work, for /livez
+//	Named        a name for errors, states and metrics
+//	Validated    misuse, which Add returns
+//	Synced       what readiness waits for
+//	Started      what the next stage waits for
+//	Standby      work that does not wait for leadership
+//	Controller   a controller: metrics, readiness, liveness
+//	Informer     an unshared informer: the same
+//
+// The context of Run carries the manager's logger, and for controllers its mutation
+// detector and TracerProvider.
 type Runnable interface {
 	Run(ctx context.Context) error
 }
@@ -47,17 +46,63 @@ type RunnableFunc func(ctx context.Context) error
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
-type (
-	named     interface{ Name() string }
-	misusable interface{ Err() error }
-	syncable  interface{ Synced() <-chan struct{} }
-	starter   interface{ Started() <-chan struct{} }
-	standby   interface {
-		Standby(ctx context.Context) error
-	}
-	controller     interface{ Snapshot() reconcile.Snapshot }
-	lonelyInformer interface{ Snapshot() informer.Snapshot }
-	progressing    interface{ Progress() informer.Progress }
+// Named is a Runnable with a name. Others are called by their String or their type.
+type Named interface{ Name() string }
+
+// Validated is a Runnable that remembers misuse: Add returns it, and Run does.
+type Validated interface{ Err() error }
+
+// Synced is a Runnable that readiness waits for, by a channel that it closes. One that
+// waits to lead is not waited for, unless it is a Standby.
+type Synced interface{ Synced() <-chan struct{} }
+
+// Started is a Runnable that the next stage waits for, by a channel that it closes. It is
+// an error when Run returns before.
+type Started interface{ Started() <-chan struct{} }
+
+// Standby is a Runnable that prepares while another process leads. With leader election,
+// and added to StageControllers, its Standby runs in StageStandby on every replica; Run
+// begins when this process leads.
+type Standby interface {
+	Standby(ctx context.Context) error
+}
+
+// Controller is a Runnable with workers. No two have one name, which labels their metrics.
+// The manager is not ready while one is saturated, and not alive while one stands still.
+// *reconcile.Controller is a Controller.
+type Controller interface {
+	Named
+	// Snapshot is called for each scrape and each probe.
+	Snapshot() reconcile.Snapshot
+	// Stacks returns the stacks of the reconciles that have been running since before a
+	// time, by their IDs: the answer of /livez shows them.
+	Stacks(before time.Time) map[string]string
+}
+
+// Informer is a Runnable that keeps a cache of its own, outside of the manager's factory.
+// *informer.SharedInformer, as informer.New returns it, is one.
+type Informer interface {
+	Snapshot() informer.Snapshot
+	Progress() informer.Progress
+}
+
+var (
+	_ Controller = (*reconcile.Controller[string])(nil)
+	_ Validated  = (*reconcile.Controller[string])(nil)
+	_ Synced     = (*reconcile.Controller[string])(nil)
+	_ Standby    = (*reconcile.Controller[string])(nil)
+
+	_ Informer  = (*informer.SharedInformer[informer.Object])(nil)
+	_ Validated = (*informer.SharedInformer[informer.Object])(nil)
+
+	_ Named     = (*webhook.Server)(nil)
+	_ Validated = (*webhook.Server)(nil)
+	_ Started   = (*webhook.Server)(nil)
+
+	_ Named   = (*serving.Server)(nil)
+	_ Started = (*serving.Server)(nil)
+	_ Named   = (*election.Elector)(nil)
+	_ Started = (*election.Elector)(nil)
 )
 
 // Add runs r, usually a controller, in the last stage: when Run starts, or at once
@@ -85,7 +130,7 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 		return fmt.Errorf("add to %s: the Runnable is nil (%T); pass one that is not nil", stage, r)
 	}
 	name := nameOf(r)
-	if misused, ok := r.(misusable); ok {
+	if misused, ok := r.(Validated); ok {
 		if err := misused.Err(); err != nil {
 			return about("add", name, err)
 		}
@@ -102,7 +147,7 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 
 // join runs r in the stage with index i, and before that its Standby, if it has one.
 func (m *Manager) join(i int, r Runnable, name string) error {
-	if s, ok := r.(standby); ok && stages[i] == StageControllers && m.elector != nil {
+	if s, ok := r.(Standby); ok && stages[i] == StageControllers && m.elector != nil {
 		at := slices.Index(stages[:], StageStandby)
 		if err := m.groups[at].join(RunnableFunc(s.Standby), name, m.fault); err != nil {
 			return err
@@ -113,7 +158,7 @@ func (m *Manager) join(i int, r Runnable, name string) error {
 
 // reserve takes the name of a controller, which labels its metrics.
 func (m *Manager) reserve(r Runnable, name string) error {
-	_, isController := r.(controller)
+	_, isController := r.(Controller)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -129,7 +174,7 @@ func (m *Manager) reserve(r Runnable, name string) error {
 }
 
 func (m *Manager) release(r Runnable, name string) {
-	if _, isController := r.(controller); isController {
+	if _, isController := r.(Controller); isController {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		delete(m.mu.controllers, name)
@@ -141,16 +186,16 @@ var errStopped = errors.New("the manager is stopping or has stopped")
 // nameOf returns the name of r in errors and states.
 func nameOf(r Runnable) string {
 	name := fmt.Sprintf("%T", r)
-	_, isController := r.(controller)
-	if n, ok := r.(named); ok && (n.Name() != "" || isController) {
+	_, isController := r.(Controller)
+	if n, ok := r.(Named); ok && (n.Name() != "" || isController) {
 		name = n.Name()
 	} else if s, ok := r.(fmt.Stringer); ok {
 		name = s.String()
 	}
 	switch r.(type) {
-	case controller:
+	case Controller:
 		return fmt.Sprintf("controller %q", name)
-	case lonelyInformer:
+	case Informer:
 		return "informer of " + name
 	}
 	return name

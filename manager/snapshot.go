@@ -138,7 +138,7 @@ func (m *Manager) members() []member {
 func (m *Manager) allInformers() []informer.Snapshot {
 	out := m.informers.Snapshot()
 	for _, r := range m.members() {
-		if i, ok := r.runnable.(lonelyInformer); ok {
+		if i, ok := r.runnable.(Informer); ok {
 			out = append(out, i.Snapshot())
 		}
 	}
@@ -148,7 +148,7 @@ func (m *Manager) allInformers() []informer.Snapshot {
 func (m *Manager) allControllers() []reconcile.Snapshot {
 	var out []reconcile.Snapshot
 	for _, r := range m.members() {
-		if c, ok := r.runnable.(controller); ok {
+		if c, ok := r.runnable.(Controller); ok {
 			out = append(out, c.Snapshot())
 		}
 	}
@@ -161,7 +161,7 @@ func (m *Manager) subjects() health.Subjects {
 		Controllers: func() []health.Controller {
 			var out []health.Controller
 			for _, r := range m.members() {
-				if c, ok := r.runnable.(controller); ok {
+				if c, ok := r.runnable.(Controller); ok {
 					out = append(out, c)
 				}
 			}
@@ -186,7 +186,7 @@ func (m *Manager) subjects() health.Subjects {
 func (m *Manager) allProgress() []informer.Progress {
 	out := m.informers.Progress()
 	for _, r := range m.members() {
-		if i, ok := r.runnable.(progressing); ok {
+		if i, ok := r.runnable.(Informer); ok {
 			out = append(out, i.Progress())
 		}
 	}

@@ -110,7 +110,7 @@ func guarded(ctx context.Context, r Runnable) (err error) {
 // neverStarted returns an error for a Runnable that ended while the next stage still
 // waits for it to start.
 func neverStarted(ctx context.Context, r Runnable) error {
-	s, ok := r.(starter)
+	s, ok := r.(Started)
 	if !ok || ctx.Err() != nil {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (g *group) started() []<-chan struct{} {
 	var out []<-chan struct{}
 	for _, m := range g.snapshot() {
 		out = append(out, m.entered)
-		if s, ok := m.runnable.(starter); ok {
+		if s, ok := m.runnable.(Started); ok {
 			out = append(out, s.Started())
 		}
 	}

@@ -71,6 +71,28 @@ func TestTrace_RequestsOfAReconcileBelongToIt(t *testing.T) {
 	})
 }
 
+// A Runnable that wraps a controller passes on its context, and nothing else.
+func TestTrace_ReachesAControllerThatIsWrapped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var spans spantest.Recorder
+		m := newManager(t, manager.Options{TracerProvider: &spans})
+		c := reconcile.New("website", func(context.Context, reconcile.Key) (reconcile.Result, error) {
+			return reconcile.Result{}, nil
+		}, reconcile.Options{})
+		keys := make(chan reconcile.Key, 1)
+		keys <- reconcile.Key{Namespace: "prod", Name: "web"}
+		c.Watch(source.Channel(keys, source.ChannelOptions{}))
+		must(t, m.Add(manager.RunnableFunc(c.Run)))
+		stop, wait := run(t, m)
+		synctest.Wait()
+		stop()
+		must(t, wait())
+		if runs := spans.Named("reconcile website"); len(runs) != 1 {
+			t.Errorf("%d spans of reconciles, want one: the provider is in the context", len(runs))
+		}
+	})
+}
+
 func TestTrace_RequestsThatFailAndThoseOfNobody(t *testing.T) {
 	var spans spantest.Recorder
 	fate := errors.New("the wire is cut")

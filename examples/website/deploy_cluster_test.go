@@ -44,10 +44,15 @@ type replica struct {
 // listens is an argument that says where.
 var listens = regexp.MustCompile(`^(-[a-z-]+-bind-address=):(\d+)$`)
 
+// asInPod are args with what is the default in a Pod alone.
+func asInPod(args []string) []string {
+	return append(slices.Clone(args), "-health-probe-bind-address=:8081")
+}
+
 func startReplica(name, kubeconfig string, args []string) *replica {
 	GinkgoHelper()
 	r := &replica{name: name, ports: map[string]string{}, done: make(chan struct{})}
-	args = slices.Clone(args)
+	args = asInPod(args)
 	for i, arg := range args {
 		if m := listens.FindStringSubmatch(arg); m != nil {
 			r.ports[m[2]] = freeAddress()

@@ -171,7 +171,7 @@ func deployed(streams bool) {
 			Expect(string(out)).To(MatchRegexp(`(?m)^  `+regexp.QuoteMeta(name)+`\b`), "the program has the flag")
 		}
 		var served []string
-		for _, arg := range container.Args {
+		for _, arg := range asInPod(container.Args) {
 			if m := listens.FindStringSubmatch(arg); m != nil {
 				served = append(served, m[2])
 			}

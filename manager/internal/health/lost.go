@@ -17,16 +17,6 @@ func lostText(s reconcile.Snapshot, lost []reconcile.Running, stacks map[string]
 		len(lost), s.Workers, s.HardDeadline, describe(lost, stacks))
 }
 
-// stacksOf returns the stacks of the reconciles of c that began before a time, by ID.
-func stacksOf(c Controller, before time.Time) map[string]string {
-	if asked, ok := c.(interface {
-		Stacks(before time.Time) map[string]string
-	}); ok {
-		return asked.Stacks(before)
-	}
-	return nil
-}
-
 func cut(stack string) string { return stack[:min(len(stack), longestStack)] }
 
 // describe lists reconciles, the first ones with their stacks.

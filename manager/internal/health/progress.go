@@ -61,9 +61,11 @@ type lostRun struct {
 	run reconcile.Running
 }
 
-// Controller is a controller from the view of the probes. If it has a method Stacks, as
-// reconcile.Controller does, answers show the stacks of its reconciles.
-type Controller interface{ Snapshot() reconcile.Snapshot }
+// Controller is a controller from the view of the probes.
+type Controller interface {
+	Snapshot() reconcile.Snapshot
+	Stacks(before time.Time) map[string]string
+}
 
 // Subjects are the parts that must make progress. The functions are called at each
 // look.
@@ -261,7 +263,7 @@ func longest(c Controller, s reconcile.Snapshot) string {
 	if len(s.Running) == 0 {
 		return ""
 	}
-	return "; the longest are " + describe(s.Running[:min(len(s.Running), mostStacks)], stacksOf(c, time.Now()))
+	return "; the longest are " + describe(s.Running[:min(len(s.Running), mostStacks)], c.Stacks(time.Now()))
 }
 
 // lostFacts returns the reconciles of s that have ignored their hard deadline so far.
@@ -275,7 +277,7 @@ func lostFacts(c Controller, s reconcile.Snapshot) []fact {
 			standing: standing{name: "controller/" + s.Name + "/" + r.ID, waits: true},
 			check:    "controller/" + s.Name, bound: patience, inHand: patience,
 			text:  func(time.Duration) string { return lostText(s, []reconcile.Running{r}, nil) },
-			where: func() string { return cut(stacksOf(c, time.Now().Add(-s.HardDeadline))[r.ID]) },
+			where: func() string { return cut(c.Stacks(time.Now().Add(-s.HardDeadline))[r.ID]) },
 			lost:  &lostRun{c, s, r},
 		})
 	}
@@ -375,7 +377,7 @@ func lostError(lost []lostRun) error {
 		runs = append(runs, l.run)
 	}
 	first := lost[0]
-	return errors.New(lostText(first.at, runs, stacksOf(first.of, time.Now().Add(-first.at.HardDeadline))))
+	return errors.New(lostText(first.at, runs, first.of.Stacks(time.Now().Add(-first.at.HardDeadline))))
 }
 
 // SaturationCheck returns the check of whether the workers of the controller make any
