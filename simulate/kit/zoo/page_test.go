@@ -160,8 +160,7 @@ func editPages(w *kit.World) {
 	noted := map[string]string{}    // the user's own key of each child
 	wanted := map[string]pageSpec{} // the last write of the user
 	w.Settled(func() error { return pagesAreRight(w, wanted, noted) })
-	w.Never(func() error { return statusLies(w) })
-	w.Never(neverAnew(w))
+	w.Never(neverAmiss(w))
 	for i := range 7 {
 		p := &page{TypeMeta: metav1.TypeMeta{APIVersion: version.String(), Kind: "Page"}, ObjectMeta: meta(fmt.Sprintf("page-%d", w.Draw("name", 2)))}
 		child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
@@ -224,50 +223,58 @@ func pagesAreRight(w *kit.World, wanted map[string]pageSpec, noted map[string]st
 	return nil
 }
 
+// neverAmiss reads the Pages and their children once for both checks.
+func neverAmiss(w *kit.World) func() error {
+	anew := neverAnew()
+	return func() (problem error) {
+		for p, err := range client.List[*page](context.Background(), w.Client()) {
+			if err != nil {
+				continue
+			}
+			child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
+			if !w.Get(child) {
+				child = nil
+			}
+			problem = errors.Join(problem, statusLies(p, child), anew(p, child))
+		}
+		return problem
+	}
+}
+
 // statusLies names a Page whose status claims to be current and is not.
-func statusLies(w *kit.World) error {
-	for p, err := range client.List[*page](context.Background(), w.Client()) {
-		if err != nil || p.Status.ObservedGeneration != p.Generation {
-			continue
-		}
-		child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
-		if !w.Get(child) || child.Data["content"] != p.Spec.Content || child.Data["flavor"] != p.Spec.Flavor {
-			return fmt.Errorf("the status of %s says that generation %d is done; its child is %v, wanted is %v", p.Name, p.Generation, child.Data, p.Spec)
-		}
-		if !metav1.IsControlledBy(child, p) && len(child.OwnerReferences) > 0 {
-			return fmt.Errorf("the status of %s says that generation %d is done; its child is that of a Page that was", p.Name, p.Generation)
-		}
+func statusLies(p *page, child *corev1.ConfigMap) error {
+	switch {
+	case p.Status.ObservedGeneration != p.Generation:
+	case child == nil || child.Data["content"] != p.Spec.Content || child.Data["flavor"] != p.Spec.Flavor:
+		return fmt.Errorf("the status of %s says that generation %d is done; its child is %v, wanted is %v", p.Name, p.Generation, child, p.Spec)
+	case !metav1.IsControlledBy(child, p) && len(child.OwnerReferences) > 0:
+		return fmt.Errorf("the status of %s says that generation %d is done; its child is that of a Page that was", p.Name, p.Generation)
 	}
 	return nil
 }
 
 // neverAnew names a child that was replaced although it matched the wanted generation.
-func neverAnew(w *kit.World) func() error {
+func neverAnew() func(*page, *corev1.ConfigMap) error {
 	type past struct {
 		page, child string // UIDs
 		generation  int64
 		made        bool // the child exists for this generation
 	}
 	known := map[string]past{}
-	return func() error {
-		var problem error
-		for p, err := range client.List[*page](context.Background(), w.Client()) {
-			if err != nil {
-				continue
-			}
-			child := &corev1.ConfigMap{ObjectMeta: meta(p.Name)}
-			is := past{page: string(p.UID), generation: p.Generation}
-			if w.Get(child) && metav1.IsControlledBy(child, p) {
-				is.child = string(child.UID)
-			}
-			if was := known[p.Name]; was.page == is.page && was.generation == is.generation {
-				is.made = is.child == was.child && was.made || is.child != "" && is.child != was.child && child.Data["flavor"] == p.Spec.Flavor
-				if was.made && is.child != was.child {
-					problem = errors.Join(problem, fmt.Errorf("the child of %s was deleted though it was made for what is wanted", p.Name))
-				}
-			}
-			known[p.Name] = is
+	return func(p *page, child *corev1.ConfigMap) error {
+		was, is := known[p.Name], past{page: string(p.UID), generation: p.Generation}
+		if child != nil && metav1.IsControlledBy(child, p) {
+			is.child = string(child.UID)
 		}
-		return problem
+		replaced := false
+		if was.page == is.page && was.generation == is.generation {
+			is.made = is.child == was.child && was.made || is.child != "" && is.child != was.child && child.Data["flavor"] == p.Spec.Flavor
+			replaced = was.made && is.child != was.child
+		}
+		known[p.Name] = is
+		if replaced {
+			return fmt.Errorf("the child of %s was deleted though it was made for what is wanted", p.Name)
+		}
+		return nil
 	}
 }

@@ -210,8 +210,7 @@ func (r *pools) report(ctx context.Context, p *pool, active int64) error {
 // workers to be gone before asking for more.
 func editPools(w *kit.World) {
 	w.Settled(func() error { return poolsAreRight(w) })
-	w.Never(func() error { return poolLies(w) })
-	w.Never(neverTooFew(w))
+	w.Never(neverWrong(w))
 	for range 7 {
 		p := &pool{TypeMeta: metav1.TypeMeta{APIVersion: version.String(), Kind: "Pool"}, ObjectMeta: meta("pool")}
 		wants := int64(1 + w.Draw("workers", 4))
@@ -282,43 +281,55 @@ func poolsAreRight(w *kit.World) error {
 	return nil
 }
 
-// poolLies names a Pool that claims workers of another.
-func poolLies(w *kit.World) error {
-	workers, err := staff(w)
-	if err != nil {
-		return nil
-	}
-	for p, err := range client.List[*pool](context.Background(), w.Client()) {
-		if err == nil && p.Status.ObservedGeneration == p.Generation && int64(len(workers[p.UID])) < min(p.Status.Active, p.Spec.Workers) {
-			return fmt.Errorf("the status of %s claims %d workers, and %d are its own", p.Name, p.Status.Active, len(workers[p.UID]))
+// tooMany workers are never wanted: no Pool asks for more than 4. Without this bound an
+// operator that creates more at each reconcile went on for the whole fault phase, with
+// a check of all of them after each change.
+const tooMany = 60
+
+// neverWrong reads the Pools and their workers once for all checks.
+func neverWrong(w *kit.World) func() error {
+	tooFew := neverTooFew()
+	return func() (problem error) {
+		workers, err := staff(w)
+		if err != nil {
+			return nil
 		}
+		for uid, all := range workers {
+			if len(all) > tooMany {
+				return fmt.Errorf("the Pool with UID %q has %d workers", uid, len(all))
+			}
+		}
+		for p, err := range client.List[*pool](context.Background(), w.Client()) {
+			if err == nil {
+				problem = errors.Join(problem, poolLies(p, workers[p.UID]), tooFew(p, workers[p.UID]))
+			}
+		}
+		return problem
+	}
+}
+
+// poolLies names a Pool that claims workers of another.
+func poolLies(p *pool, workers []*corev1.ConfigMap) error {
+	if p.Status.ObservedGeneration == p.Generation && int64(len(workers)) < min(p.Status.Active, p.Spec.Workers) {
+		return fmt.Errorf("the status of %s claims %d workers, and %d are its own", p.Name, p.Status.Active, len(workers))
 	}
 	return nil
 }
 
 // neverTooFew names a Pool that had as many workers as it wants and lost one.
-func neverTooFew(w *kit.World) func() error {
+func neverTooFew() func(*pool, []*corev1.ConfigMap) error {
 	type past struct {
 		uid        types.UID
 		generation int64
 		enough     bool
 	}
 	known := map[string]past{}
-	return func() (problem error) {
-		workers, err := staff(w)
-		if err != nil {
-			return nil
+	return func(p *pool, workers []*corev1.ConfigMap) error {
+		was, is := known[p.Name], past{p.UID, p.Generation, int64(len(workers)) >= p.Spec.Workers}
+		known[p.Name] = is
+		if was.uid == is.uid && was.generation == is.generation && was.enough && !is.enough {
+			return fmt.Errorf("%s had %d workers as it wants, and now has %d", p.Name, p.Spec.Workers, len(workers))
 		}
-		for p, err := range client.List[*pool](context.Background(), w.Client()) {
-			if err != nil {
-				continue
-			}
-			is := past{p.UID, p.Generation, int64(len(workers[p.UID])) >= p.Spec.Workers}
-			if was := known[p.Name]; was.uid == is.uid && was.generation == is.generation && was.enough && !is.enough {
-				problem = errors.Join(problem, fmt.Errorf("%s had %d workers as it wants, and now has %d", p.Name, p.Spec.Workers, len(workers[p.UID])))
-			}
-			known[p.Name] = is
-		}
-		return problem
+		return nil
 	}
 }
