@@ -19,8 +19,15 @@ import (
 // Every client that is made of a rest.Config can talk to the server. In tests, package simtest does
 // this in one call.
 func ExampleNew() {
-	ctx, cancel := context.WithCancel(context.Background())
 	network := simulate.NewNetwork()
+	transport := network.Transport()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://simulated", Transport: transport})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
 	server := simulate.New(simulate.Options{})
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -29,12 +36,6 @@ func ExampleNew() {
 		}
 	})
 
-	transport := network.Transport()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://simulated", Transport: transport})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	maps := client.CoreV1().ConfigMaps("default")
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "site"}}
 	created, err := maps.Create(ctx, site, metav1.CreateOptions{})
