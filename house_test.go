@@ -99,6 +99,8 @@ var arrows = map[string][]string{
 	"simulate/internal/tables": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object"},
 	"simulate/internal/encode": {"internal/deque", "simulate/internal/gotypes", "simulate/internal/kinds", "simulate/internal/object",
 		"simulate/internal/tables", "simulate/internal/wire"},
+	"simulate/internal/access": {"simulate/internal/jsonvalue", "simulate/internal/kinds",
+		"simulate/internal/object", "simulate/internal/revisions"},
 	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/gotypes", "simulate/internal/kinds",
 		"simulate/internal/models", "simulate/internal/refusal", "simulate/internal/wire"},
 	"simulate/internal/strategy": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object",

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/actors"
 	"github.com/flyball-dev/flyball/simulate/internal/defaults"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
@@ -117,7 +118,7 @@ func (c actorCluster) writing(ctx context.Context, manager, verb string, about a
 	}
 	r := &http.Request{Method: http.MethodPost, Header: http.Header{}}
 	return &writing{manager: manager, call: &call{
-		Request: r.WithContext(ctx), verb: verb, user: User{Name: "system:" + manager, Groups: []string{groupMasters, groupAuthenticated}},
+		Request: r.WithContext(ctx), verb: verb, user: access.User{Name: "system:" + manager, Groups: []string{access.GroupMasters, access.GroupAuthenticated}},
 		kind: kind, namespace: about.Namespace, name: about.Name, subresource: subresource,
 	}}, nil
 }

@@ -51,7 +51,7 @@ func (s *Server) createObject(q *writing, obj *object.Object) (stored *object.Ob
 
 func (s *Server) createOnce(q *writing, obj *object.Object) (*object.Object, error) {
 	unbegun(obj)
-	if err := s.escalates(q, nil, obj); err != nil {
+	if err := s.access.Escalates(q.user, q.kind, nil, obj); err != nil {
 		return nil, err
 	}
 	if !q.applies() { // which has said who owns what

@@ -10,8 +10,8 @@
 //	Network          in memory; lost, late, cut     network.go, conn.go
 //	   │             or Loopback, for kubectl       loopback.go
 //	   ▼
-//	Server           who it is, and may it          route.go, authenticate.go,
-//	   │                                            authorize.go, rbac.go, faults.go
+//	Server           who it is, and may it          route.go, internal/access,
+//	   │                                            faults.go
 //	   ├──▶ internal/discovery   which kinds there are, what they look like, health
 //	   ├──▶ read.go            get; list with pages, versions, selectors
 //	   │      what is asked for  list_options.go, continue_token.go, selection.go

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -135,7 +136,7 @@ func (s *Server) denied(c *call) error {
 	defer s.mu.Unlock()
 	f, r := &s.mu.faults, c.kind.GroupResource()
 	if f.denied[permission{c.verb, r}] {
-		return errForbidden(attributes{user: c.user, verb: c.verb, group: r.Group, resource: r.Resource, subresource: c.subresource, namespace: c.namespace, name: c.name}, "")
+		return access.Forbidden(access.Attributes{User: c.user, Verb: c.verb, Group: r.Group, Resource: r.Resource, Subresource: c.subresource, Namespace: c.namespace, Name: c.name}, "")
 	}
 	if f.unwilling[r] {
 		return apierrors.NewInternalError(fmt.Errorf("conversion webhook for %s failed: Post \"https://webhook.default.svc:443/convert\": connect: connection refused", c.kind.GroupVersionKind))

@@ -72,3 +72,10 @@ func (s *Server) missed(number int) {
 		}
 	}
 }
+
+// accepts reports whether AcceptTokens lets a token in. gated: it was called.
+func (s *Server) accepts(token string) (accepted, gated bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.faults.tokens[token], s.mu.faults.tokens != nil
+}

@@ -9,6 +9,16 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
+// User is who a request is of.
+type User struct {
+	Name string
+	UID  string
+	// Groups it is in, besides those that the server puts it into.
+	Groups []string
+	// Extra is what else is known of it.
+	Extra map[string][]string
+}
+
 // Kind is one that the server serves, in one version.
 type Kind struct {
 	schema.GroupVersionKind

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/kubeconfig"
 	"github.com/flyball-dev/flyball/internal/textlog"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 )
 
@@ -230,7 +231,7 @@ func (l *Loopback) patient() *http.Server {
 // machine reaches is no door for them.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && bearerToken(r.Header) == "" {
+		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && access.BearerToken(r.Header) == "" {
 			encode.Refuse(w, encode.For(nil, r.Header.Get("Accept")), apierrors.NewUnauthorized("Unauthorized"))
 			return
 		}

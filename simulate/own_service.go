@@ -11,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
@@ -46,4 +48,14 @@ func serviceOfServer() *object.Object {
 		},
 		"status": map[string]any{"loadBalancer": map[string]any{}},
 	}}
+}
+
+// installRoles puts the default roles into the store.
+func (s *Server) installRoles() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, obj := range access.DefaultRoles() {
+		_, err := s.createLocked(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
+		utilruntime.Must(err)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/discovery"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
@@ -22,7 +23,7 @@ import (
 type call struct {
 	*http.Request
 	verb            string
-	user            User
+	user            access.User
 	kind            *kinds.Kind
 	namespace, name string
 	subresource     string
@@ -78,22 +79,22 @@ func (s *Server) schemasForbidden(path string) error {
 	if !s.mu.faults.noSchemas {
 		return nil
 	}
-	return errForbidden(attributes{user: User{Name: s.user}, verb: "get", path: path}, "")
+	return access.Forbidden(access.Attributes{User: access.User{Name: s.access.User}, Verb: "get", Path: path}, "")
 }
 
 // letIn says how c is refused before anybody looks at what it asks for.
 func (s *Server) letIn(c *call) (err error) {
-	if user, ok := c.Context().Value(soundKey{}).(User); ok {
+	if user, ok := c.Context().Value(soundKey{}).(access.User); ok {
 		c.user = user
 		return nil
 	}
 	if err = s.overloaded(); err != nil {
 		return err
 	}
-	if c.user, err = s.authenticate(c); err != nil {
+	if c.user, err = s.access.Authenticate(c.Request); err != nil {
 		return err
 	}
-	if err = s.authorize(c); err != nil {
+	if err = s.access.Authorize(c.Request, c.user); err != nil {
 		return err
 	}
 	return s.denied(c)

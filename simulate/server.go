@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/deque"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -64,18 +64,16 @@ type Options struct {
 // Server is a Kubernetes API server: its store, and the requests it answers.
 // It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
-	user          string
-	authorization bool
-	tokens        map[string]User
-	seed          uint64
-	namespaces    []string  // the first ones
-	admission     admission // nil: all is admitted
-	encodings     encode.Cache
-	tracer        Tracer // nil: nobody is told
-	webhookRoad   webhookRoad
-	kinds         *kinds.Registry
-	changed       *sync.Cond // on mu; something happened that a request may wait for
-	mu            struct {
+	access      *access.Control
+	seed        uint64
+	namespaces  []string  // the first ones
+	admission   admission // nil: all is admitted
+	encodings   encode.Cache
+	tracer      Tracer // nil: nobody is told
+	webhookRoad webhookRoad
+	kinds       *kinds.Registry
+	changed     *sync.Cond // on mu; something happened that a request may wait for
+	mu          struct {
 		sync.Mutex
 		log        *revisions.Log
 		watches    map[*watch]struct{}
@@ -99,7 +97,6 @@ type Server struct {
 		// addresses and ports that were handed out to Services
 		addresses, ports int
 		faults           faults
-		policy           *policy // nil: to be made of the roles there are
 		served           deque.Deque[Served]
 		traced           int64 // the last revision that the tracer was told of
 	}
@@ -108,10 +105,8 @@ type Server struct {
 // New returns a server whose store has the first namespaces and its own Service,
 // default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{user: opts.User, authorization: opts.Authorization, tokens: maps.Clone(opts.Tokens), seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
-	if s.user == "" {
-		s.user = "simulated"
-	}
+	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
+	s.access = newAccess(s, opts)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	s.webhookRoad = webhookRoad{transport: opts.WebhookTransport, dial: opts.DialWebhook}
 	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
@@ -133,8 +128,8 @@ func New(opts Options) *Server {
 	s.installNamespacesLocked()
 	s.installServiceLocked()
 	s.mu.Unlock()
-	if s.authorization {
-		s.mu.observers = append(s.mu.observers, s.dropPolicyLocked)
+	if opts.Authorization {
+		s.mu.observers = append(s.mu.observers, s.access.Changed)
 		s.installRoles()
 	}
 	return s

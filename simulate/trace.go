@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -180,7 +181,7 @@ type direct struct {
 
 // RoundTrip answers r.
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
-	user := User{Name: d.user, Groups: []string{groupMasters, groupAuthenticated}}
+	user := access.User{Name: d.user, Groups: []string{access.GroupMasters, access.GroupAuthenticated}}
 	r = r.Clone(context.WithValue(r.Context(), soundKey{}, user))
 	r.RemoteAddr = d.user
 	if r.Body == nil {

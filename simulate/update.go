@@ -113,7 +113,7 @@ func (s *Server) finish(q *writing, old, obj *object.Object) (*object.Object, er
 	if err := q.check(obj); err != nil {
 		return nil, err
 	}
-	if err := s.escalates(q, old, obj); err != nil {
+	if err := s.access.Escalates(q.user, q.kind, old, obj); err != nil {
 		return nil, err
 	}
 	obj, err := s.mutated(q, "UPDATE", obj, old)

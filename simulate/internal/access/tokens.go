@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"crypto/ed25519"
@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// tokenIssuer is who issues the tokens of ServiceAccounts, and the audience
+	// TokenIssuer is who issues the tokens of ServiceAccounts, and the audience
 	// that the server is.
-	tokenIssuer = "https://kubernetes.default.svc.cluster.local"
+	TokenIssuer = "https://kubernetes.default.svc.cluster.local"
 	// tokenLeeway is by how much clocks may differ.
 	tokenLeeway = time.Minute
 	tokenAlg    = "EdDSA"
@@ -31,28 +31,28 @@ const (
 
 var errInvalidToken = errors.New("invalid bearer token")
 
-// claims are what a ServiceAccount's token says.
-type claims struct {
+// Claims are what a ServiceAccount's token says.
+type Claims struct {
 	Audience   []string      `json:"aud"`
 	Expiry     int64         `json:"exp"` // seconds since 1970, as all times
 	IssuedAt   int64         `json:"iat"`
 	Issuer     string        `json:"iss"`
 	ID         string        `json:"jti"`
-	Kubernetes accountClaims `json:"kubernetes.io"`
+	Kubernetes AccountClaims `json:"kubernetes.io"`
 	NotBefore  int64         `json:"nbf"`
 	Subject    string        `json:"sub"`
 }
 
-type accountClaims struct {
+type AccountClaims struct {
 	Namespace string   `json:"namespace"`
-	Node      *boundTo `json:"node,omitempty"`
-	Pod       *boundTo `json:"pod,omitempty"`
-	Secret    *boundTo `json:"secret,omitempty"`
-	Account   boundTo  `json:"serviceaccount"`
+	Node      *BoundTo `json:"node,omitempty"`
+	Pod       *BoundTo `json:"pod,omitempty"`
+	Secret    *BoundTo `json:"secret,omitempty"`
+	Account   BoundTo  `json:"serviceaccount"`
 }
 
-// boundTo is an object without which a token does not count.
-type boundTo struct {
+// BoundTo is an object without which a token does not count.
+type BoundTo struct {
 	Name string    `json:"name"`
 	UID  types.UID `json:"uid"`
 }
@@ -63,21 +63,21 @@ func tokenKey(seed uint64) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(sum[:])
 }
 
-// sign makes a token of claims.
-func (s *Server) sign(c claims) (string, error) {
+// Sign makes a token of claims.
+func (x *Control) Sign(c Claims) (string, error) {
 	body, err := json.Marshal(c)
 	if err != nil {
 		return "", err
 	}
-	key := tokenKey(s.seed)
-	head := fmt.Sprintf(`{"alg":%q,"kid":"simulated-%d"}`, tokenAlg, s.seed)
+	key := tokenKey(x.Seed)
+	head := fmt.Sprintf(`{"alg":%q,"kid":"simulated-%d"}`, tokenAlg, x.Seed)
 	part := base64.RawURLEncoding.EncodeToString
 	text := part([]byte(head)) + "." + part(body)
 	return text + "." + part(ed25519.Sign(key, []byte(text))), nil
 }
 
 // parse reads a token and holds its signature.
-func (s *Server) parse(token string) (c claims, err error) {
+func (x *Control) parse(token string) (c Claims, err error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return c, errInvalidToken
@@ -91,10 +91,10 @@ func (s *Server) parse(token string) (c claims, err error) {
 	var head struct {
 		Alg string `json:"alg"`
 	}
-	if json.Unmarshal(raw[0], &head) != nil || json.Unmarshal(raw[1], &c) != nil || c.Issuer != tokenIssuer {
+	if json.Unmarshal(raw[0], &head) != nil || json.Unmarshal(raw[1], &c) != nil || c.Issuer != TokenIssuer {
 		return c, errInvalidToken
 	}
-	key, _ := tokenKey(s.seed).Public().(ed25519.PublicKey)
+	key, _ := tokenKey(x.Seed).Public().(ed25519.PublicKey)
 	if head.Alg != tokenAlg || !ed25519.Verify(key, []byte(parts[0]+"."+parts[1]), raw[2]) {
 		return c, invalidToken("go-jose/go-jose: error in cryptographic primitive")
 	}
@@ -105,8 +105,8 @@ func invalidToken(why string) error { return fmt.Errorf("[%w, %s]", errInvalidTo
 
 // verify is who a ServiceAccount's token is of, and for which of the audiences
 // it counts. The error is what a review of the token says.
-func (s *Server) verify(token string, audiences []string) (User, []string, error) {
-	c, err := s.parse(token)
+func (x *Control) verify(token string, audiences []string) (User, []string, error) {
+	c, err := x.parse(token)
 	if err != nil {
 		return User{}, nil, err
 	}
@@ -121,13 +121,13 @@ func (s *Server) verify(token string, audiences []string) (User, []string, error
 	case at.Add(tokenLeeway).Before(time.Unix(c.NotBefore, 0)):
 		return User{}, nil, invalidToken("service account token is not valid yet")
 	}
-	if err := s.stands(c.Kubernetes); err != nil {
+	if err := x.stands(c.Kubernetes); err != nil {
 		return User{}, nil, invalidToken(err.Error())
 	}
 	k := c.Kubernetes
-	user := User{Name: accountUser(k.Namespace, k.Account.Name), UID: string(k.Account.UID), Groups: accountGroups(k.Namespace)}
+	user := User{Name: AccountUser(k.Namespace, k.Account.Name), UID: string(k.Account.UID), Groups: accountGroups(k.Namespace)}
 	user.Extra = map[string][]string{credentialExtra: {"JTI=" + c.ID}}
-	for what, bound := range map[string]*boundTo{"pod": k.Pod, "node": k.Node} {
+	for what, bound := range map[string]*BoundTo{"pod": k.Pod, "node": k.Node} {
 		if bound != nil {
 			user.Extra["authentication.kubernetes.io/"+what+"-name"] = []string{bound.Name}
 			user.Extra["authentication.kubernetes.io/"+what+"-uid"] = []string{string(bound.UID)}
@@ -137,15 +137,15 @@ func (s *Server) verify(token string, audiences []string) (User, []string, error
 }
 
 // stands reports what is gone of what a token is bound to.
-func (s *Server) stands(k accountClaims) error {
-	account := s.held("serviceaccounts", k.Namespace, k.Account.Name)
+func (x *Control) stands(k AccountClaims) error {
+	account := x.Held("serviceaccounts", k.Namespace, k.Account.Name)
 	switch {
 	case account == nil:
 		return fmt.Errorf("serviceaccounts %q not found", k.Account.Name)
 	case account.Meta().GetUID() != k.Account.UID:
 		return fmt.Errorf("service account UID (%s) does not match claim (%s)", account.Meta().GetUID(), k.Account.UID)
 	}
-	bounds := map[string]*boundTo{"pods": k.Pod, "secrets": k.Secret}
+	bounds := map[string]*BoundTo{"pods": k.Pod, "secrets": k.Secret}
 	if k.Pod == nil { // else it only says where the Pod runs
 		bounds["nodes"] = k.Node
 	}
@@ -157,7 +157,7 @@ func (s *Server) stands(k accountClaims) error {
 		if resource == "nodes" {
 			namespace = ""
 		}
-		obj := s.held(resource, namespace, bound.Name)
+		obj := x.Held(resource, namespace, bound.Name)
 		if obj == nil || obj.Meta().GetUID() != bound.UID || endedBefore(obj, time.Now().Add(-tokenLeeway)) {
 			return errors.New("service account token has been invalidated")
 		}
@@ -171,9 +171,7 @@ func endedBefore(obj *object.Object, at time.Time) bool {
 	return !object.Unset(deleted) && deleted.Time.Before(at)
 }
 
-// held is an object of the core group; nil: there is none.
-func (s *Server) held(resource, namespace, name string) *object.Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.log.Get(schema.GroupResource{Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name})
+// Held is an object of the core group; nil: there is none.
+func (x *Control) Held(resource, namespace, name string) *object.Object {
+	return x.Objects.Get(schema.GroupResource{Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	_ "embed"
@@ -34,8 +34,8 @@ type defaultRole struct {
 	Subjects        []rbacv1.Subject        `json:"subjects"`
 }
 
-// defaultRoles are the objects of the table. Nobody changes them.
-var defaultRoles = sync.OnceValue(func() (out []*object.Object) {
+// DefaultRoles are the objects of the table. Nobody changes them.
+var DefaultRoles = sync.OnceValue(func() (out []*object.Object) {
 	var table []defaultRole
 	utilruntime.Must(json.Unmarshal(rbacTable, &table)) // a table of ours
 	for _, line := range table {
@@ -55,13 +55,3 @@ var defaultRoles = sync.OnceValue(func() (out []*object.Object) {
 	}
 	return out
 })
-
-// installRoles puts the default roles into the store.
-func (s *Server) installRoles() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, obj := range defaultRoles() {
-		_, err := s.createLocked(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
-		utilruntime.Must(err)
-	}
-}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"slices"
@@ -20,8 +20,8 @@ type User struct {
 
 // Groups and users that the server itself knows.
 const (
-	groupMasters         = "system:masters" // may do everything
-	groupAuthenticated   = "system:authenticated"
+	GroupMasters         = "system:masters" // may do everything
+	GroupAuthenticated   = "system:authenticated"
 	groupUnauthenticated = "system:unauthenticated"
 	groupAccounts        = "system:serviceaccounts"
 	groupNodes           = "system:nodes"
@@ -35,14 +35,14 @@ func (u User) in(group string) bool { return slices.Contains(u.Groups, group) }
 
 // known is the user with the group that says that the server knows it.
 func (u User) known() User {
-	if !u.in(groupAuthenticated) {
-		u.Groups = append(slices.Clone(u.Groups), groupAuthenticated)
+	if !u.in(GroupAuthenticated) {
+		u.Groups = append(slices.Clone(u.Groups), GroupAuthenticated)
 	}
 	return u
 }
 
-// accountUser is the name of a ServiceAccount as a user.
-func accountUser(namespace, name string) string { return accountPrefix + namespace + ":" + name }
+// AccountUser is the name of a ServiceAccount as a user.
+func AccountUser(namespace, name string) string { return accountPrefix + namespace + ":" + name }
 
 func accountGroups(namespace string) []string {
 	return []string{groupAccounts, groupAccounts + ":" + namespace}

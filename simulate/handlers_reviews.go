@@ -6,19 +6,19 @@ package simulate
 import (
 	"net/http"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
-
-// Reviews are created and answered, and never stored.
 
 // reviewed reads the object of a review, and answers with what fill makes of
 // it.
@@ -68,7 +68,7 @@ func (q *writing) ownReview(typed runtime.Object) error {
 func (s *Server) reviewAccess(w http.ResponseWriter, c *call) error {
 	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SubjectAccessReview) error {
 		var err error
-		r.Status, err = s.reviewSubject(&r.Spec, nil)
+		r.Status, err = s.access.ReviewSubject(&r.Spec, nil)
 		return err
 	})
 }
@@ -85,10 +85,10 @@ func (s *Server) reviewLocalAccess(w http.ResponseWriter, c *call) error {
 		case a != nil && a.Namespace != c.namespace:
 			errs = append(errs, field.Invalid(field.NewPath("spec", "resourceAttributes", "namespace"), a.Namespace, "must match metadata.namespace"))
 		case r.Spec.NonResourceAttributes != nil:
-			errs = append(errs, field.Invalid(field.NewPath("spec", "nonResourceAttributes"), pathOfReview(r.Spec.NonResourceAttributes), "disallowed on this kind of request"))
+			errs = append(errs, field.Invalid(field.NewPath("spec", "nonResourceAttributes"), access.PathOfReview(r.Spec.NonResourceAttributes), "disallowed on this kind of request"))
 		}
 		var err error
-		r.Status, err = s.reviewSubject(&r.Spec, errs)
+		r.Status, err = s.access.ReviewSubject(&r.Spec, errs)
 		return err
 	})
 }
@@ -96,54 +96,50 @@ func (s *Server) reviewLocalAccess(w http.ResponseWriter, c *call) error {
 // reviewOwnAccess answers what who asks may do.
 func (s *Server) reviewOwnAccess(w http.ResponseWriter, c *call) error {
 	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SelfSubjectAccessReview) error {
-		if errs := checkSubject(r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes); len(errs) > 0 {
-			return invalidReview(errs)
+		if errs := access.CheckSubject(r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes); len(errs) > 0 {
+			return access.InvalidReview(errs)
 		}
-		r.Status = s.decide(c.user, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
+		r.Status = s.access.Decide(c.user, r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes)
 		return nil
 	})
 }
 
-func (s *Server) reviewSubject(spec *authorizationv1.SubjectAccessReviewSpec, also field.ErrorList) (authorizationv1.SubjectAccessReviewStatus, error) {
-	errs := checkSubject(spec.ResourceAttributes, spec.NonResourceAttributes)
-	if spec.User == "" && len(spec.Groups) == 0 {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "user"), spec.User, "at least one of user or group must be specified"))
-	}
-	if errs = append(errs, also...); len(errs) > 0 {
-		return authorizationv1.SubjectAccessReviewStatus{}, invalidReview(errs)
-	}
-	user := User{Name: spec.User, UID: spec.UID, Groups: spec.Groups}
-	return s.decide(user, spec.ResourceAttributes, spec.NonResourceAttributes), nil
-}
-
-// shownPath is how a refusal shows the attributes of a path.
-type shownPath struct{ Path, Verb string }
-
-func pathOfReview(a *authorizationv1.NonResourceAttributes) any {
-	if a == nil {
-		return (*shownPath)(nil)
-	}
-	return shownPath{a.Path, a.Verb}
-}
-
-func checkSubject(r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) field.ErrorList {
-	if (r == nil) != (n == nil) {
+// reviewSelf answers who asks.
+func (s *Server) reviewSelf(w http.ResponseWriter, c *call) error {
+	return reviewed(s, w, c, func(_ *writing, r *authenticationv1.SelfSubjectReview) error {
+		r.CreationTimestamp = jsonvalue.Now()
+		r.Status.UserInfo = c.user.Info()
 		return nil
-	}
-	return field.ErrorList{field.Invalid(field.NewPath("spec"), pathOfReview(n), "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+	})
 }
 
-func invalidReview(errs field.ErrorList) error {
-	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", errs)
+// reviewToken answers who a token is of.
+func (s *Server) reviewToken(w http.ResponseWriter, c *call) error {
+	return reviewed(s, w, c, func(_ *writing, r *authenticationv1.TokenReview) error {
+		if r.Spec.Token == "" {
+			return apierrors.NewBadRequest("token is required for TokenReview in authentication")
+		}
+		audiences := r.Spec.Audiences
+		if len(audiences) == 0 {
+			audiences = []string{access.TokenIssuer}
+		}
+		user, counts, err := s.access.Bearer(r.Spec.Token, audiences)
+		r.Status = authenticationv1.TokenReviewStatus{Authenticated: err == nil, User: user.Info(), Audiences: counts}
+		if err != nil {
+			r.Status.Error = err.Error()
+		}
+		return nil
+	})
 }
 
-func (s *Server) decide(user User, r *authorizationv1.ResourceAttributes, n *authorizationv1.NonResourceAttributes) (status authorizationv1.SubjectAccessReviewStatus) {
-	a := attributes{user: user}
-	if r != nil {
-		a.verb, a.group, a.resource, a.subresource, a.namespace, a.name = r.Verb, r.Group, r.Resource, r.Subresource, r.Namespace, r.Name
-	} else {
-		a.verb, a.path = n.Verb, n.Path
-	}
-	status.Allowed, status.Reason = s.allowed(a)
-	return status
+// reviewRules answers what rules there are for who asks, in a namespace.
+func (s *Server) reviewRules(w http.ResponseWriter, c *call) error {
+	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SelfSubjectRulesReview) error {
+		if r.Spec.Namespace == "" {
+			return apierrors.NewBadRequest("no namespace on request")
+		}
+		r.Status = s.access.RulesOf(c.user, r.Spec.Namespace)
+		r.Spec = authorizationv1.SelfSubjectRulesReviewSpec{}
+		return nil
+	})
 }

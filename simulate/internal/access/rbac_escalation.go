@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"errors"
@@ -14,44 +14,45 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// escalates refuses to write a role, or a binding of one, with rights that the
+// Escalates refuses to write a role, or a binding of one, with rights that the
 // writer does not have: a role needs the verb escalate then, a binding bind.
 // old is nil for a new object.
-func (s *Server) escalates(q *writing, old, obj *object.Object) error {
-	if !s.authorization || q.kind.Group != rbacv1.GroupName || q.user.in(groupMasters) {
+func (x *Control) Escalates(user User, kind *kinds.Kind, old, obj *object.Object) error {
+	if !x.Authorization || kind.Group != rbacv1.GroupName || user.in(GroupMasters) {
 		return nil
 	}
 	if old != nil && onlyCollected(old, obj) {
 		return nil
 	}
-	p, namespace := s.policy(), obj.Meta().GetNamespace()
-	switch q.kind.Resource {
+	p, namespace := x.policy(), obj.Meta().GetNamespace()
+	switch kind.Resource {
 	case "roles", "clusterroles":
 		role, err := object.TypedOf[rbacv1.ClusterRole](obj) // a Role has no more than that
-		if err != nil || s.may(q, "escalate", q.kind.Resource, namespace, obj.Meta().GetName()) {
+		if err != nil || x.may(user, "escalate", kind.Resource, namespace, obj.Meta().GetName()) {
 			return nil
 		}
-		if role.AggregationRule != nil && !p.hasAll(q.user, "", []rbacv1.PolicyRule{everyResource, everyPath}) {
-			return q.forbidden(obj, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+		if role.AggregationRule != nil && !p.hasAll(user, "", []rbacv1.PolicyRule{everyResource, everyPath}) {
+			return refused(kind, obj, errors.New("must have cluster-admin privileges to use the aggregationRule"))
 		}
-		return p.confirm(q, obj, namespace, role.Rules)
+		return p.confirm(user, kind, obj, namespace, role.Rules)
 	case "rolebindings", "clusterrolebindings":
 		binding, err := object.TypedOf[rbacv1.RoleBinding](obj)
 		if err != nil {
 			return nil
 		}
 		bound := map[string]string{"Role": "roles", "ClusterRole": "clusterroles"}[binding.RoleRef.Kind]
-		if s.may(q, "bind", bound, namespace, binding.RoleRef.Name) {
+		if x.may(user, "bind", bound, namespace, binding.RoleRef.Name) {
 			return nil
 		}
 		rules, err := p.rules(binding.RoleRef, namespace)
 		if err != nil {
-			return apierrors.NewNotFound(q.kind.GroupResource(), binding.RoleRef.Name)
+			return apierrors.NewNotFound(kind.GroupResource(), binding.RoleRef.Name)
 		}
-		return p.confirm(q, obj, namespace, rules)
+		return p.confirm(user, kind, obj, namespace, rules)
 	}
 	return nil
 }
@@ -69,26 +70,26 @@ var (
 	everyPath     = rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}
 )
 
-func (s *Server) may(q *writing, verb, resource, namespace, name string) bool {
-	ok, _ := s.allowed(attributes{user: q.user, verb: verb, group: rbacv1.GroupName, resource: resource, namespace: namespace, name: name})
+func (x *Control) may(user User, verb, resource, namespace, name string) bool {
+	ok, _ := x.allowed(Attributes{User: user, Verb: verb, Group: rbacv1.GroupName, Resource: resource, Namespace: namespace, Name: name})
 	return ok
 }
 
-func (q *writing) forbidden(obj *object.Object, cause error) error {
-	return apierrors.NewForbidden(q.kind.GroupResource(), obj.Meta().GetName(), cause)
+func refused(kind *kinds.Kind, obj *object.Object, cause error) error {
+	return apierrors.NewForbidden(kind.GroupResource(), obj.Meta().GetName(), cause)
 }
 
-// confirm refuses rules that q's user does not have, and names them.
-func (p *policy) confirm(q *writing, obj *object.Object, namespace string, rules []rbacv1.PolicyRule) error {
-	lacking, missing := p.lacking(q.user, namespace, rules)
+// confirm refuses rules that a user does not have, and names them.
+func (p *policy) confirm(user User, kind *kinds.Kind, obj *object.Object, namespace string, rules []rbacv1.PolicyRule) error {
+	lacking, missing := p.lacking(user, namespace, rules)
 	if len(lacking) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", q.user.Name, q.user.Groups, strings.Join(lacking, "\n"))
+	text := fmt.Sprintf("user %q (groups=%q) is attempting to grant RBAC permissions not currently held:\n%s", user.Name, user.Groups, strings.Join(lacking, "\n"))
 	if len(missing) > 0 {
 		text += fmt.Sprintf("; resolution errors: %v", missing)
 	}
-	return q.forbidden(obj, errors.New(text))
+	return refused(kind, obj, errors.New(text))
 }
 
 func (p *policy) hasAll(u User, namespace string, rules []rbacv1.PolicyRule) bool {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"fmt"
@@ -38,23 +38,42 @@ type grant struct {
 }
 
 // policy is that of now.
-func (s *Server) policy() *policy {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.policy == nil {
-		s.mu.policy = newPolicy(func(resource string) []*object.Object {
-			objects, _ := s.mu.log.List(schema.GroupResource{Group: rbacv1.GroupName, Resource: resource}, s.mu.log.Revision)
-			return objects
-		})
+func (x *Control) policy() *policy {
+	x.mu.Lock()
+	known, changes := x.mu.policy, x.mu.changes
+	x.mu.Unlock()
+	if known != nil {
+		return known
 	}
-	return s.mu.policy
+	lists := x.Objects.Lists(policyResources...)
+	all := map[string][]*object.Object{}
+	for i, r := range policyResources {
+		all[r.Resource] = lists[i]
+	}
+	made := newPolicy(func(resource string) []*object.Object { return all[resource] })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.mu.changes == changes { // else it may be of before the change
+		x.mu.policy = made
+	}
+	return made
 }
 
-// dropPolicyLocked has the policy made anew after a change of roles.
-func (s *Server) dropPolicyLocked(c revisions.Change) {
-	if c.Resource.Group == rbacv1.GroupName {
-		s.mu.policy = nil
+// policyResources are what a policy is made of.
+var policyResources = []schema.GroupResource{
+	{Group: rbacv1.GroupName, Resource: "roles"}, {Group: rbacv1.GroupName, Resource: "clusterroles"},
+	{Group: rbacv1.GroupName, Resource: "rolebindings"}, {Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
+}
+
+// Changed has the policy made anew after a change of roles.
+func (x *Control) Changed(c revisions.Change) {
+	if c.Resource.Group != rbacv1.GroupName {
+		return
 	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.policy = nil
+	x.mu.changes++
 }
 
 func newPolicy(all func(resource string) []*object.Object) *policy {
@@ -166,7 +185,7 @@ func means(subject rbacv1.Subject, u User, namespace string) bool {
 		if subject.Namespace != "" {
 			namespace = subject.Namespace
 		}
-		return namespace != "" && u.Name == accountUser(namespace, subject.Name)
+		return namespace != "" && u.Name == AccountUser(namespace, subject.Name)
 	}
 	return false
 }
@@ -182,8 +201,8 @@ func described(subject rbacv1.Subject, namespace string) string {
 }
 
 // allows decides about a, and says why.
-func (p *policy) allows(a attributes) (allowed bool, reason string) {
-	missing := p.each(a.user, a.namespace, func(rule *rbacv1.PolicyRule, from string) bool {
+func (p *policy) allows(a Attributes) (allowed bool, reason string) {
+	missing := p.each(a.User, a.Namespace, func(rule *rbacv1.PolicyRule, from string) bool {
 		if permits(rule, a) {
 			allowed, reason = true, "RBAC: allowed by "+from
 		}
@@ -196,15 +215,15 @@ func (p *policy) allows(a attributes) (allowed bool, reason string) {
 }
 
 // permits reports whether one rule is enough for a.
-func permits(rule *rbacv1.PolicyRule, a attributes) bool {
-	if !holds(rule.Verbs, a.verb) {
+func permits(rule *rbacv1.PolicyRule, a Attributes) bool {
+	if !holds(rule.Verbs, a.Verb) {
 		return false
 	}
-	if a.path != "" {
-		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return covers(url, a.path) })
+	if a.Path != "" {
+		return slices.ContainsFunc(rule.NonResourceURLs, func(url string) bool { return covers(url, a.Path) })
 	}
-	return holds(rule.APIGroups, a.group) && holdsResource(rule.Resources, a.whole(), a.subresource) &&
-		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.name))
+	return holds(rule.APIGroups, a.Group) && holdsResource(rule.Resources, a.whole(), a.Subresource) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.Name))
 }
 
 func holds(list []string, one string) bool {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"fmt"
@@ -24,13 +24,13 @@ const (
 )
 
 // impersonated is who a user asks to be, if it may; itself when it does not ask.
-func (s *Server) impersonated(c *call, user User) (User, error) {
-	wanted, err := askedToBe(c.Header)
+func (x *Control) impersonated(r *http.Request, user User) (User, error) {
+	wanted, err := askedToBe(r.Header)
 	if err != nil || wanted.Name == "" {
 		return user, err
 	}
-	if s.authorization {
-		if err := s.mayBe(c, user, wanted); err != nil {
+	if x.Authorization {
+		if err := x.mayBe(r, user, wanted); err != nil {
 			return user, err
 		}
 	}
@@ -71,8 +71,8 @@ func askedToBe(h http.Header) (User, error) {
 
 // mayBe reports how a user is refused to be another. Rights that hold for some
 // requests alone are asked first; their refusal is what is said.
-func (s *Server) mayBe(c *call, user, wanted User) error {
-	mode, asked := "user-info", attributesOf(c.Request, user)
+func (x *Control) mayBe(r *http.Request, user, wanted User) error {
+	mode, asked := "user-info", attributesOf(r, user)
 	plain := wanted.UID == "" && len(wanted.Groups) == 0 && len(wanted.Extra) == 0
 	_, _, account := accountOf(wanted.Name)
 	node := strings.HasPrefix(wanted.Name, nodePrefix)
@@ -86,15 +86,15 @@ func (s *Server) mayBe(c *call, user, wanted User) error {
 	}
 	var first error
 	if mode != "" {
-		asked.verb = "impersonate-on:" + mode + ":" + asked.verb
-		if first = s.permit(asked); first == nil {
-			first = s.mayTake(user, wanted, "impersonate:"+mode, authenticationGroup)
+		asked.Verb = "impersonate-on:" + mode + ":" + asked.Verb
+		if first = x.permit(asked); first == nil {
+			first = x.mayTake(user, wanted, "impersonate:"+mode, authenticationGroup)
 		}
 		if first == nil {
 			return nil
 		}
 	}
-	err := s.mayTake(user, wanted, "impersonate", "")
+	err := x.mayTake(user, wanted, "impersonate", "")
 	if err != nil && first != nil {
 		return first
 	}
@@ -102,32 +102,32 @@ func (s *Server) mayBe(c *call, user, wanted User) error {
 }
 
 // mayTake asks for the right to each part of a user.
-func (s *Server) mayTake(user, wanted User, verb, group string) error {
+func (x *Control) mayTake(user, wanted User, verb, group string) error {
 	limited := group != ""
-	a := attributes{user: user, verb: verb, group: group, resource: "users", name: wanted.Name}
+	a := Attributes{User: user, Verb: verb, Group: group, Resource: "users", Name: wanted.Name}
 	if namespace, name, ok := accountOf(wanted.Name); ok {
-		a.resource, a.namespace, a.name = "serviceaccounts", namespace, name
+		a.Resource, a.Namespace, a.Name = "serviceaccounts", namespace, name
 	} else if name, ok := strings.CutPrefix(wanted.Name, nodePrefix); ok && limited {
-		a.resource, a.name = "nodes", name
+		a.Resource, a.Name = "nodes", name
 	}
-	asks := []attributes{a}
+	asks := []Attributes{a}
 	if wanted.UID != "" {
-		asks = append(asks, attributes{user: user, verb: verb, group: authenticationGroup, resource: "uids", name: wanted.UID})
+		asks = append(asks, Attributes{User: user, Verb: verb, Group: authenticationGroup, Resource: "uids", Name: wanted.UID})
 	}
 	for _, name := range wanted.Groups {
-		of := attributes{user: user, verb: verb, group: group, resource: "groups", name: name}
-		if limited && name == groupMasters {
-			return errForbidden(of, "impersonating the system:masters group is not allowed")
+		of := Attributes{User: user, Verb: verb, Group: group, Resource: "groups", Name: name}
+		if limited && name == GroupMasters {
+			return Forbidden(of, "impersonating the system:masters group is not allowed")
 		}
 		asks = append(asks, of)
 	}
 	for _, key := range slices.Sorted(maps.Keys(wanted.Extra)) {
 		for _, value := range wanted.Extra[key] {
-			asks = append(asks, attributes{user: user, verb: verb, group: authenticationGroup, resource: "userextras", subresource: key, name: value})
+			asks = append(asks, Attributes{User: user, Verb: verb, Group: authenticationGroup, Resource: "userextras", Subresource: key, Name: value})
 		}
 	}
 	for _, a := range asks {
-		if err := s.permit(a); err != nil {
+		if err := x.permit(a); err != nil {
 			return err
 		}
 	}

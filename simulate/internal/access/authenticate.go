@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package access
 
 import (
 	"crypto/sha256"
@@ -15,21 +15,21 @@ import (
 // credentialExtra says of a user by what it was known.
 const credentialExtra = "authentication.kubernetes.io/credential-id"
 
-// authenticate says who c is of: by its certificate, else by its token, and
+// Authenticate says who r is of: by its certificate, else by its token, and
 // then who it asks to be.
-func (s *Server) authenticate(c *call) (User, error) {
-	user, err := s.identify(c.Request)
+func (x *Control) Authenticate(r *http.Request) (User, error) {
+	user, err := x.identify(r)
 	if err != nil {
 		return user, err
 	}
-	return s.impersonated(c, user)
+	return x.impersonated(r, user)
 }
 
 // identify says whose request it is. Who shows nothing is Options.User, or
 // with Authorization nobody that is known.
-func (s *Server) identify(r *http.Request) (User, error) {
-	token := bearerToken(r.Header)
-	accepted, gated := s.accepts(token)
+func (x *Control) identify(r *http.Request) (User, error) {
+	token := BearerToken(r.Header)
+	accepted, gated := x.Gate(token)
 	if gated && !accepted {
 		return User{}, apierrors.NewUnauthorized("Unauthorized")
 	}
@@ -38,28 +38,21 @@ func (s *Server) identify(r *http.Request) (User, error) {
 	}
 	switch {
 	case token != "":
-		user, _, err := s.bearer(token, []string{tokenIssuer})
+		user, _, err := x.Bearer(token, []string{TokenIssuer})
 		if err == nil {
 			return user, nil
 		}
 		if !gated {
 			return User{}, apierrors.NewUnauthorized("Unauthorized")
 		}
-	case s.authorization:
+	case x.Authorization:
 		return User{Name: anonymous, Groups: []string{groupUnauthenticated}}, nil
 	}
-	return User{Name: s.user, Groups: []string{groupMasters, groupAuthenticated}}, nil
+	return User{Name: x.User, Groups: []string{GroupMasters, GroupAuthenticated}}, nil
 }
 
-// accepts reports whether AcceptTokens lets a token in. gated: it was called.
-func (s *Server) accepts(token string) (accepted, gated bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.faults.tokens[token], s.mu.faults.tokens != nil
-}
-
-// bearerToken is the token that a request shows; "": none.
-func bearerToken(h http.Header) string {
+// BearerToken is the token that a request shows; "": none.
+func BearerToken(h http.Header) string {
 	parts := strings.SplitN(strings.TrimSpace(h.Get("Authorization")), " ", 3)
 	if len(parts) < 2 || !strings.EqualFold(parts[0], "bearer") {
 		return ""
@@ -81,11 +74,11 @@ func certified(r *http.Request) (User, bool) {
 	return user.known(), true
 }
 
-// bearer is who a token is of, and for which of the audiences it counts. The
+// Bearer is who a token is of, and for which of the audiences it counts. The
 // error is what a review of the token says.
-func (s *Server) bearer(token string, audiences []string) (User, []string, error) {
-	if user, ok := s.tokens[token]; ok {
+func (x *Control) Bearer(token string, audiences []string) (User, []string, error) {
+	if user, ok := x.Tokens[token]; ok {
 		return user.known(), nil, nil
 	}
-	return s.verify(token, audiences)
+	return x.verify(token, audiences)
 }
