@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The annotations of a v1 autoscaler that say what v2 has fields for.
+// Annotations of a v1 autoscaler that hold what only v2 has fields for.
 const (
 	scalerMetrics    = "autoscaling.alpha.kubernetes.io/metrics"
 	scalerCurrent    = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -25,8 +25,8 @@ const (
 	scalerBehavior   = "autoscaling.alpha.kubernetes.io/behavior"
 )
 
-// Newer is a v1 autoscaler as v2, without its defaults. An annotation that
-// cannot be read counts for nothing.
+// Newer converts a v1 autoscaler to v2, without its defaults. It ignores annotations that
+// cannot be parsed.
 func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscaler {
 	out := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
 	out.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -37,7 +37,7 @@ func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPo
 		CurrentReplicas: o.Status.CurrentReplicas, DesiredReplicas: o.Status.DesiredReplicas,
 	}
 	annotations := maps.Clone(o.Annotations)
-	// said takes one of the annotations away, and reports whether it says something.
+	// said removes an annotation, decodes it into of, and reports whether it had a value.
 	said := func(name string, of any) bool {
 		text, ok := annotations[name]
 		delete(annotations, name)
@@ -74,7 +74,7 @@ func Newer(o *autoscalingv1.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPo
 	return out
 }
 
-// Older is a v2 autoscaler as v1.
+// Older converts a v2 autoscaler to v1.
 func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPodAutoscaler {
 	out := &autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: o.ObjectMeta}
 	out.Spec = autoscalingv1.HorizontalPodAutoscalerSpec{
@@ -88,7 +88,7 @@ func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPo
 	for i := range o.Spec.Metrics {
 		m := &o.Spec.Metrics[i]
 		if m.Type == autoscalingv2.ResourceMetricSourceType && m.Resource != nil && m.Resource.Name == corev1.ResourceCPU && m.Resource.Target.AverageUtilization != nil {
-			if out.Spec.TargetCPUUtilizationPercentage == nil { // of two the first, as on a real server
+			if out.Spec.TargetCPUUtilizationPercentage == nil { // the first of two, as on a real server
 				out.Spec.TargetCPUUtilizationPercentage = m.Resource.Target.AverageUtilization
 			}
 			continue
@@ -121,7 +121,7 @@ func Older(o *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv1.HorizontalPo
 	return out
 }
 
-// toldBehavior is a behavior as the annotation tells it, by the names of fields in Go.
+// toldBehavior is the behavior in an annotation, with the names of Go fields.
 type toldBehavior struct{ ScaleUp, ScaleDown *toldRules }
 
 type toldRules struct {

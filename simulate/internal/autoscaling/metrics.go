@@ -9,9 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// The metrics of an autoscaler in its two versions.
-
-// newerMetric is one metric that is to be reached, as v2.
+// newerMetric converts the target of a metric to v2.
 func newerMetric(m *autoscalingv1.MetricSpec) autoscalingv2.MetricSpec {
 	out := autoscalingv2.MetricSpec{Type: autoscalingv2.MetricSourceType(m.Type)}
 	if o := m.Object; o != nil {
@@ -50,7 +48,7 @@ func resourceTarget(share *int32, amount *resource.Quantity) autoscalingv2.Metri
 	return t
 }
 
-// olderMetric is one metric that is to be reached, as v1.
+// olderMetric converts the target of a metric to v1.
 func olderMetric(m *autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 	out := autoscalingv1.MetricSpec{Type: autoscalingv1.MetricSourceType(m.Type)}
 	if o := m.Object; o != nil {
@@ -74,7 +72,7 @@ func olderMetric(m *autoscalingv2.MetricSpec) autoscalingv1.MetricSpec {
 	return out
 }
 
-// newerMetricStatus is one metric that was last seen, as v2.
+// newerMetricStatus converts the current value of a metric to v2.
 func newerMetricStatus(m *autoscalingv1.MetricStatus) autoscalingv2.MetricStatus {
 	out := autoscalingv2.MetricStatus{Type: autoscalingv2.MetricSourceType(m.Type)}
 	if o := m.Object; o != nil {
@@ -101,7 +99,7 @@ func newerMetricStatus(m *autoscalingv1.MetricStatus) autoscalingv2.MetricStatus
 	return out
 }
 
-// olderMetricStatus is one metric that was last seen, as v1.
+// olderMetricStatus converts the current value of a metric to v1.
 func olderMetricStatus(m *autoscalingv2.MetricStatus) autoscalingv1.MetricStatus {
 	out := autoscalingv1.MetricStatus{Type: autoscalingv1.MetricSourceType(m.Type)}
 	if o := m.Object; o != nil {

@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package btree is an ordered map: a B-tree whose values are in its leaves.
+// Package btree implements an ordered map: a B-tree whose values are in its leaves.
 //
 //	            ┌ c ─ m ┐               inner: children, and the first key of each
 //	a b ──── c d e ──── m n o p         leaves: keys and values
 //
-// A node that is full is split in two, one that is empty is taken out. Each
-// knows how many values are below it, so that the rank of a key, and with it
-// how many lie between two keys, is found on the way down.
+// A full node is split in two, an empty node is removed. Each node knows how many values
+// are below it, so the rank of a key, and the number of values between two keys, is found
+// on the way down.
 package btree
 
 import (
@@ -16,10 +16,10 @@ import (
 	"slices"
 )
 
-// width is how much a node holds.
+// width is the capacity of a node.
 const width = 128
 
-// Map is made by New. Its owner's lock guards it.
+// Map is created by New. The lock of its owner guards it.
 type Map[K, V any] struct {
 	compare func(a, b K) int
 	root    *node[K, V]
@@ -27,8 +27,8 @@ type Map[K, V any] struct {
 
 // node is a leaf if it has no children.
 type node[K, V any] struct {
-	count    int // values in it and below it
-	keys     []K // of a leaf its own, else the least that may be in each child
+	count    int // values in the node and below it
+	keys     []K // of a leaf: its own; otherwise: the least key that each child can hold
 	values   []V
 	children []*node[K, V]
 }
@@ -38,10 +38,10 @@ func New[K, V any](compare func(a, b K) int) *Map[K, V] {
 	return &Map[K, V]{compare: compare, root: &node[K, V]{}}
 }
 
-// Len is how many keys there are.
+// Len returns the number of keys.
 func (m *Map[K, V]) Len() int { return m.root.count }
 
-// child is where a key belongs below an inner node.
+// child returns the index of the child that a key belongs to.
 func (m *Map[K, V]) child(n *node[K, V], key K) int {
 	i, found := slices.BinarySearchFunc(n.keys, key, m.compare)
 	if found || i == 0 {
@@ -50,7 +50,7 @@ func (m *Map[K, V]) child(n *node[K, V], key K) int {
 	return i - 1
 }
 
-// Get is the value of a key; false: it is not there.
+// Get returns the value of a key, and whether the key is present.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	n := m.root
 	for n.children != nil {
@@ -63,7 +63,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
-// Set gives a key a value.
+// Set stores the value of a key.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.set(m.root, key, value)
 	if right := m.root.split(); right != nil {
@@ -97,7 +97,7 @@ func (m *Map[K, V]) set(n *node[K, V], key K, value V) (added bool) {
 	return added
 }
 
-// split moves the upper half of a node that is too full into a new one.
+// split moves the upper half of a node that is too full into a new node.
 func (n *node[K, V]) split() *node[K, V] {
 	if len(n.keys) <= width {
 		return nil
@@ -124,7 +124,7 @@ func halves[E any](all []E) (left, right []E) {
 	return all[:half], right
 }
 
-// Delete takes a key out, and reports whether it was there.
+// Delete removes a key and reports whether it was present.
 func (m *Map[K, V]) Delete(key K) bool {
 	deleted := m.delete(m.root, key)
 	for len(m.root.children) == 1 {
@@ -155,7 +155,7 @@ func (m *Map[K, V]) delete(n *node[K, V], key K) bool {
 	return true
 }
 
-// Rank is how many keys are less than a key, which need not be there.
+// Rank returns the number of keys less than key, which need not be present.
 func (m *Map[K, V]) Rank(key K) (rank int) {
 	n := m.root
 	for n.children != nil {
@@ -169,14 +169,14 @@ func (m *Map[K, V]) Rank(key K) (rank int) {
 	return rank + i
 }
 
-// From are the keys that are not less than a key, in order, with their values.
-// The map may not be changed meanwhile.
+// From returns the keys that are not less than key, in order, with their values. The map
+// must not change during the iteration.
 func (m *Map[K, V]) From(key K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) { m.root.from(m, key, false, yield) }
 }
 
-// All are all keys, in order, with their values. The map may not be changed
-// meanwhile.
+// All returns all keys in order, with their values. The map must not change during the
+// iteration.
 func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		var none K
@@ -184,7 +184,7 @@ func (m *Map[K, V]) All() iter.Seq2[K, V] {
 	}
 }
 
-// from reports whether more is asked for.
+// from reports whether the iteration continues.
 func (n *node[K, V]) from(m *Map[K, V], key K, all bool, yield func(K, V) bool) bool {
 	i := 0
 	if n.children == nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The map is held against one without order, while it grows and shrinks.
+// The map agrees with a Go map while it grows and shrinks.
 func TestMap_AgreesWithAMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	m, model := New[int, int](cmp.Compare[int]), map[int]int{}

@@ -22,11 +22,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// ruleScope is what CEL knows of one place in a schema. nil: nothing.
+// ruleScope is the CEL type of one place in a schema; nil if there is none.
 type ruleScope struct {
 	schema *structuralschema.Structural
 	typ    func() *apiservercel.DeclType
-	times  uint64 // how often the place is in an object, at most; 0: without bound
+	times  uint64 // how often the place occurs in an object, at most; 0: unbounded
 }
 
 func rootRules(s *structuralschema.Structural) *ruleScope {
@@ -68,8 +68,8 @@ func (r *ruleScope) values(s *apiextensions.JSONSchemaProps) *ruleScope {
 
 func elementType(of *apiservercel.DeclType) *apiservercel.DeclType { return of.ElemType }
 
-// inner is a place inside of r, which is at s. Its type is a part of that of r,
-// or made anew where that does not have it.
+// inner returns the scope of s, a schema below that of r. Its type is part of the type of
+// r, or is declared if r's type does not have it.
 func (r *ruleScope) inner(s *apiextensions.JSONSchemaProps, schema *structuralschema.Structural, part func(*apiservercel.DeclType) *apiservercel.DeclType) *ruleScope {
 	if schema == nil {
 		return nil
@@ -85,7 +85,7 @@ func (r *ruleScope) inner(s *apiextensions.JSONSchemaProps, schema *structuralsc
 	return &ruleScope{schema: schema, typ: sync.OnceValue(typ), times: times(r.times, mostElements(s))}
 }
 
-// mostElements is how many parts of one kind s can have; 0: without bound.
+// mostElements returns how many items, properties or keys s can have at most; 0: unbounded.
 func mostElements(s *apiextensions.JSONSchemaProps) uint64 {
 	var most *int64
 	switch {
@@ -102,7 +102,7 @@ func mostElements(s *apiextensions.JSONSchemaProps) uint64 {
 	return uint64(max(*most, 0))
 }
 
-// times is a product that stays at the most there can be.
+// times multiplies and saturates at the maximum.
 func times(a, b uint64) uint64 {
 	if high, low := bits.Mul64(a, b); high == 0 {
 		return low
@@ -110,7 +110,7 @@ func times(a, b uint64) uint64 {
 	return math.MaxUint64
 }
 
-// oldExpressions are those that a CRD has had before.
+// oldExpressions are the expressions that the CRD already had.
 type oldExpressions map[string]bool
 
 func expressionsOf(crd *apiextensions.CustomResourceDefinition) oldExpressions {
@@ -129,8 +129,7 @@ func expressionsOf(crd *apiextensions.CustomResourceDefinition) oldExpressions {
 	return all
 }
 
-// SchemasOf are the schemas of all versions, or the one that they have in
-// common.
+// SchemasOf returns the schemas of all versions, or the schema that they share.
 func SchemasOf(crd *apiextensions.CustomResourceDefinition) (all []*apiextensions.JSONSchemaProps) {
 	if v := crd.Spec.Validation; v != nil && v.OpenAPIV3Schema != nil {
 		all = append(all, v.OpenAPIV3Schema)
@@ -143,7 +142,7 @@ func SchemasOf(crd *apiextensions.CustomResourceDefinition) (all []*apiextension
 	return all
 }
 
-// EachSchema calls see for s and for every schema inside of it.
+// EachSchema calls see for s and every schema inside it.
 func EachSchema(s *apiextensions.JSONSchemaProps, see func(*apiextensions.JSONSchemaProps)) {
 	if s == nil {
 		return
@@ -167,7 +166,7 @@ func EachSchema(s *apiextensions.JSONSchemaProps, see func(*apiextensions.JSONSc
 	}
 }
 
-// RuleEnv is what a rule may use: one that was there before may use more.
+// RuleEnv returns the environment of a rule. An existing rule may use more than a new one.
 func (o oldExpressions) RuleEnv(set *environment.EnvSet, expression string) *celgo.Env {
 	if o[expression] {
 		return set.StoredExpressionsEnv()
@@ -175,12 +174,12 @@ func (o oldExpressions) RuleEnv(set *environment.EnvSet, expression string) *cel
 	return set.NewExpressionsEnv()
 }
 
-// MessageExpressionEnv is what the expression of a message may use.
+// MessageExpressionEnv returns the environment of a message expression.
 func (o oldExpressions) MessageExpressionEnv(set *environment.EnvSet, expression string) *celgo.Env {
 	return o.RuleEnv(set, expression)
 }
 
-// rule is about the form of one rule, before it is compiled.
+// rule validates the form of one rule before it is compiled.
 func (w *schemaWalk) rule(s *apiextensions.JSONSchemaProps, rule *apiextensions.ValidationRule, path *field.Path) {
 	text, message := strings.TrimSpace(rule.Rule), strings.TrimSpace(rule.Message)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// conversion is about how objects of one version become those of another.
+// conversion validates the conversion between versions.
 func (r *Rules) conversion(path *field.Path) (errs field.ErrorList) {
 	c := r.CRD.Spec.Conversion
 	if c == nil {
@@ -48,7 +48,7 @@ func (r *Rules) conversionClient(c *apiextensions.WebhookClientConfig, path *fie
 	case c.URL != nil:
 		errs = append(errs, WebhookURL(*c.URL, path.Child("url"))...)
 	default:
-		// As a real server: name and namespace are told apart the wrong way.
+		// As on a real server: it confuses name and namespace.
 		errs = append(errs, WebhookService(c.Service.Name, c.Service.Namespace, c.Service.Path, c.Service.Port, path.Child("service"))...)
 	}
 	if r.Old != nil && len(c.CABundle) > 0 && apiextensions.IsCRDConditionTrue(r.Old, apiextensions.Established) && !x509.NewCertPool().AppendCertsFromPEM(c.CABundle) {
@@ -57,7 +57,7 @@ func (r *Rules) conversionClient(c *apiextensions.WebhookClientConfig, path *fie
 	return errs
 }
 
-// ReviewVersions are those of the reviews that a webhook takes.
+// ReviewVersions validates the versions of reviews that a webhook accepts.
 func ReviewVersions(versions []string, path *field.Path, known ...string) (errs field.ErrorList) {
 	if len(versions) == 0 {
 		return field.ErrorList{field.Required(path, "")}
@@ -79,7 +79,7 @@ func ReviewVersions(versions []string, path *field.Path, known ...string) (errs 
 	return errs
 }
 
-// WebhookURL holds the address of a webhook against what is allowed of one.
+// WebhookURL validates the URL of a webhook.
 func WebhookURL(text string, path *field.Path) (errs field.ErrorList) {
 	const form = "; desired format: https://host[/path]"
 	u, err := url.Parse(text)
@@ -104,8 +104,7 @@ func WebhookURL(text string, path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// WebhookService holds a reference to a webhook's Service against what is
-// allowed of one.
+// WebhookService validates a webhook's reference to a Service.
 func WebhookService(namespace, name string, urlPath *string, port int32, path *field.Path) (errs field.ErrorList) {
 	if name == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))

@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// mostRuleCost is what one CEL rule may cost at worst, as estimated.
+	// mostRuleCost bounds the estimated worst-case cost of one CEL rule.
 	mostRuleCost = 10_000_000
-	// mostSchemaCost is what all rules of a schema may cost together.
+	// mostSchemaCost bounds the cost of all rules of a schema together.
 	mostSchemaCost = 100_000_000
-	// shownCosts is how many rules are named when that is too much.
+	// shownCosts is how many rules an error about mostSchemaCost names.
 	shownCosts = 4
 )
 
-// compile compiles the rules of one place, and estimates what they cost.
+// compile compiles the rules of one place and estimates their cost.
 func (w *schemaWalk) compile(s *apiextensions.JSONSchemaProps, at spot) {
 	path := at.path.Child("x-kubernetes-validations")
 	typ := at.rules.typ()
@@ -46,12 +46,12 @@ func (w *schemaWalk) compile(s *apiextensions.JSONSchemaProps, at spot) {
 	}
 }
 
-// CELEnvironment is what rules are compiled in, made once.
+// CELEnvironment returns the environment in which rules are compiled.
 var CELEnvironment = sync.OnceValue(func() *environment.EnvSet {
 	return environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 })
 
-// compiled says what is wrong with one compiled rule.
+// compiled reports the errors of one compiled rule.
 func (w *schemaWalk) compiled(s *apiextensions.JSONSchemaProps, i int, result cel.CompilationResult, at spot, path *field.Path) {
 	bad := func(err *field.Error) { w.celErrs = append(w.celErrs, err) }
 	cost := times(result.MaxCost, cmp.Or(at.rules.times, result.MaxCardinality))
@@ -82,7 +82,7 @@ func (w *schemaWalk) cost(cost uint64, of string, path *field.Path) {
 	w.total.add(path, cost)
 }
 
-// totalCost is what all rules of a schema cost together.
+// totalCost is the cost of all rules of a schema.
 type totalCost struct {
 	sum     uint64
 	dearest []ruleCost
@@ -105,7 +105,7 @@ func (t *totalCost) add(path *field.Path, cost uint64) {
 	t.dearest = t.dearest[:min(len(t.dearest), shownCosts)]
 }
 
-// excess says that the rules of the schema at path cost too much together.
+// excess reports that the rules of the schema at path cost too much together.
 func (t *totalCost) excess(path *field.Path) (errs field.ErrorList) {
 	if t.sum <= mostSchemaCost {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// listsAndMaps is about the marks that say how lists and maps are merged.
+// listsAndMaps validates the extensions that define how lists and maps are merged.
 func (w *schemaWalk) listsAndMaps(s *apiextensions.JSONSchemaProps, path *field.Path) {
 	if s.XPreserveUnknownFields != nil && !*s.XPreserveUnknownFields {
 		w.add(field.Invalid(path.Child("x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"))
@@ -47,7 +47,7 @@ func (w *schemaWalk) listsAndMaps(s *apiextensions.JSONSchemaProps, path *field.
 	}
 }
 
-// typed demands a type of a schema that has a mark.
+// typed requires a type of a schema with such an extension.
 func (w *schemaWalk) typed(s *apiextensions.JSONSchemaProps, path *field.Path, want, mark string) {
 	must := "must be " + want + " if " + mark + " is specified"
 	switch s.Type {
@@ -59,7 +59,7 @@ func (w *schemaWalk) typed(s *apiextensions.JSONSchemaProps, path *field.Path, w
 	}
 }
 
-// setItems is about the items of a set, which are compared whole.
+// setItems validates the items of a set, which are compared as a whole.
 func (w *schemaWalk) setItems(s *apiextensions.JSONSchemaProps, path *field.Path) {
 	const must = "must be atomic as item of a list with x-kubernetes-list-type=set"
 	switch {
@@ -70,7 +70,7 @@ func (w *schemaWalk) setItems(s *apiextensions.JSONSchemaProps, path *field.Path
 	}
 }
 
-// listMap is about a list whose items are known by keys.
+// listMap validates a list whose items are identified by keys.
 func (w *schemaWalk) listMap(s *apiextensions.JSONSchemaProps, path *field.Path) {
 	keys, items := path.Child("x-kubernetes-list-map-keys"), path.Child("items")
 	if len(s.XListMapKeys) == 0 {
@@ -101,7 +101,7 @@ func (w *schemaWalk) listMap(s *apiextensions.JSONSchemaProps, path *field.Path)
 	}
 }
 
-// keyed is about items, and the keys of items, that have to be there.
+// keyed validates that items and their keys are present.
 func (w *schemaWalk) keyed(s *apiextensions.JSONSchemaProps, items *field.Path) {
 	if s.Items.Schema.Nullable {
 		w.add(field.Forbidden(items.Child("nullable"), "cannot be nullable when x-kubernetes-list-type is "+*s.XListType))

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// What is said of the names, paths and columns of a CRD.
+// Errors about the names, paths and columns of a CRD.
 
 const mostSelectable = 8
 
@@ -145,8 +145,8 @@ func validColumns(columns []apiextensions.CustomResourceColumnDefinition, path *
 	return errs
 }
 
-// selectableFields is about the fields that can be selected by. path is of what they
-// and the schema are in.
+// selectableFields validates selectable fields. path is the parent of the fields and of the
+// schema.
 func selectableFields(fields []apiextensions.SelectableField, in *apiextensions.CustomResourceValidation, path *field.Path, missing string) (errs field.ErrorList) {
 	if len(fields) == 0 {
 		return nil

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package crdrules says what is wrong with a CustomResourceDefinition: with its
-// names, its schemas, and the CEL rules in them and what these cost. Its
-// functions are pure.
+// Package crdrules validates CustomResourceDefinitions: their names, their schemas, and the
+// CEL rules in these with their cost. Its functions are pure.
 package crdrules
 
 import (
@@ -20,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Rules hold a CRD against what a real server demands of it. As
-// there, what all versions have in common is said once, of the whole.
+// Rules validates a CRD as a real server does. As there, an error about what all versions
+// share is reported once, for the whole CRD.
 type Rules struct {
-	CRD, Old *apiextensions.CustomResourceDefinition // old is nil for a new one
+	CRD, Old *apiextensions.CustomResourceDefinition // Old is nil for a new CRD
 }
 
-// Validate says what is wrong with the CRD beyond its metadata.
+// Validate returns the errors of the CRD, except those of its metadata.
 func (r *Rules) Validate() (errs field.ErrorList) {
 	spec := field.NewPath("spec")
 	errs = append(errs, r.general(spec)...)
@@ -48,7 +47,7 @@ func (r *Rules) Validate() (errs field.ErrorList) {
 	return errs
 }
 
-// general is about the group, the scope, and that there are schemas at all.
+// general validates the group, the scope, and that there are schemas at all.
 func (r *Rules) general(path *field.Path) (errs field.ErrorList) {
 	spec := &r.CRD.Spec
 	if spec.Group == "" {
@@ -79,7 +78,7 @@ func oneOf(path *field.Path, value string, accepted ...string) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path, value, accepted)}
 }
 
-// version is about one version alone.
+// version validates one version alone.
 func (r *Rules) version(v *apiextensions.CustomResourceDefinitionVersion, path *field.Path) (errs field.ErrorList) {
 	if problems := utilvalidation.IsDNS1035Label(v.Name); len(problems) > 0 {
 		errs = append(errs, field.Invalid(path.Child("name"), v.Name, strings.Join(problems, ",")))
@@ -98,7 +97,7 @@ func (r *Rules) version(v *apiextensions.CustomResourceDefinitionVersion, path *
 	return append(errs, selectableFields(v.SelectableFields, v.Schema, path, "may only be set when `version.schema.openAPIV3Schema` is not included")...)
 }
 
-// versions is about all versions together.
+// versions validates all versions together.
 func (r *Rules) versions(path *field.Path) (errs field.ErrorList) {
 	names, storages := map[string]int{}, 0
 	for _, v := range r.CRD.Spec.Versions {
@@ -121,7 +120,7 @@ func (r *Rules) versions(path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// common is about what all versions have in common.
+// common validates what all versions share.
 func (r *Rules) common(path *field.Path) (errs field.ErrorList) {
 	spec := &r.CRD.Spec
 	hasStatus := spec.Subresources != nil && spec.Subresources.Status != nil
@@ -134,7 +133,7 @@ func (r *Rules) common(path *field.Path) (errs field.ErrorList) {
 	return append(errs, selectableFields(spec.SelectableFields, spec.Validation, path, "may only be set when validations.schema is included")...)
 }
 
-// unchanged is about what an update must leave.
+// unchanged validates that an update leaves immutable fields alone.
 func (r *Rules) unchanged(path *field.Path) (errs field.ErrorList) {
 	if r.Old == nil {
 		return nil
@@ -148,7 +147,7 @@ func (r *Rules) unchanged(path *field.Path) (errs field.ErrorList) {
 	return append(errs, apivalidation.ValidateImmutableField(is.Names.Plural, was.Names.Plural, path.Child("names", "plural"))...)
 }
 
-// stored is about the versions that objects may be stored in.
+// stored validates the versions in which objects may be stored.
 func (r *Rules) stored(path *field.Path) (errs field.ErrorList) {
 	stored := r.CRD.Status.StoredVersions
 	if len(stored) == 0 {
@@ -170,7 +169,7 @@ func (r *Rules) stored(path *field.Path) (errs field.ErrorList) {
 	return errs
 }
 
-// approved is about groups of Kubernetes itself.
+// approved validates the annotation that groups of Kubernetes itself need.
 func (r *Rules) approved() field.ErrorList {
 	if !apihelpers.IsProtectedCommunityGroup(r.CRD.Spec.Group) {
 		return nil
@@ -191,7 +190,7 @@ func (r *Rules) approved() field.ErrorList {
 	return field.ErrorList{field.Invalid(path, r.CRD.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation], reason)}
 }
 
-// sameSchema reports whether the schema of a version is as it was.
+// sameSchema reports whether the schema of a version is unchanged.
 func (r *Rules) sameSchema(version string) bool {
 	if r.Old == nil {
 		return false

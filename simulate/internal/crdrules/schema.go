@@ -19,11 +19,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// besideStatus are the fields, by their Go names, that the root of a schema may
-// have when there is a status subresource.
+// besideStatus are the fields, by their Go names, that the root of a schema may have if the
+// CRD has a status subresource.
 var besideStatus = []string{"Description", "Type", "Format", "Title", "Maximum", "ExclusiveMaximum", "Minimum", "ExclusiveMinimum", "MaxLength", "MinLength", "Pattern", "MaxItems", "MinItems", "UniqueItems", "MultipleOf", "Required", "Items", "Properties", "ExternalDocs", "Example", "XPreserveUnknownFields", "XValidations"}
 
-// schema is about the schema of a version, or of all.
+// schema validates the schema of a version, or of all versions.
 func (r *Rules) schema(in *apiextensions.CustomResourceValidation, hasStatus bool, version string, path *field.Path) (errs field.ErrorList) {
 	if in == nil {
 		return nil
@@ -68,8 +68,8 @@ func (r *Rules) root(s *apiextensions.JSONSchemaProps, hasStatus bool, version s
 	return append(errs, w.total.excess(at)...)
 }
 
-// rootBesideStatus holds the root of a schema against what can be told apart
-// from its status.
+// rootBesideStatus validates the root of a schema with a status subresource: only
+// besideStatus can be separated from the status.
 func rootBesideStatus(s *apiextensions.JSONSchemaProps, path *field.Path) field.ErrorList {
 	fields := reflect.ValueOf(s).Elem()
 	for i := range fields.NumField() {
@@ -85,21 +85,21 @@ func rootBesideStatus(s *apiextensions.JSONSchemaProps, path *field.Path) field.
 	return nil
 }
 
-// spot is where a walk through a schema is.
+// spot is the position of a walk through a schema.
 type spot struct {
 	path       *field.Path
 	root       bool
-	metadata   bool        // inside of kind, apiVersion or metadata
-	noDefaults *string     // why there can be none here; nil: there can
-	unpaired   *field.Path // from where on old and new values cannot be told to belong together
-	rules      *ruleScope  // nil: no CEL here
+	metadata   bool        // inside kind, apiVersion or metadata
+	noDefaults *string     // why defaults are forbidden here; nil: they are allowed
+	unpaired   *field.Path // from here on, old and new values cannot be correlated
+	rules      *ruleScope  // nil: CEL is not available here
 }
 
-// schemaWalk goes through a schema and gathers what is wrong with it.
+// schemaWalk walks a schema and collects its errors.
 type schemaWalk struct {
 	errs, celErrs field.ErrorList
-	ruled         bool // the schema can have CEL rules at all
-	cheap         bool // costs are not looked at: the schema is as it was
+	ruled         bool // the schema can have CEL rules
+	cheap         bool // costs are not checked, because the schema is unchanged
 	old           oldExpressions
 	total         totalCost
 }
@@ -123,7 +123,7 @@ func (w *schemaWalk) walk(s *apiextensions.JSONSchemaProps, at spot) {
 	}
 }
 
-// children goes through the schemas inside of s.
+// children walks the schemas inside s.
 func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 	within := func(path *field.Path) spot {
 		next := at
@@ -185,7 +185,7 @@ func (w *schemaWalk) children(s *apiextensions.JSONSchemaProps, at spot) {
 
 func (w *schemaWalk) add(errs ...*field.Error) { w.errs = append(w.errs, errs...) }
 
-// supported is about what OpenAPI has and CRDs do not.
+// supported rejects what OpenAPI has and CRDs do not.
 func (w *schemaWalk) supported(s *apiextensions.JSONSchemaProps, at spot) {
 	path := at.path
 	types := []string{"array", "boolean", "integer", "number", "object", "string"}

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decode reads the bodies of requests: objects in JSON, YAML and protobuf,
-// with their defaults, and patches. It refuses what a real server refuses, in its
-// words. It sees kinds, and no requests.
+// Package decode parses the bodies of requests: objects in JSON, YAML and protobuf, with
+// their defaults, and patches. It refuses what a real server refuses, with the same
+// messages. It sees kinds, and no requests.
 package decode
 
 import (
@@ -28,11 +28,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// shownOfBody is how much of a body that means nothing is shown, in bytes.
+// shownOfBody is how many bytes of an unrecognized body an error shows.
 const shownOfBody = 30
 
-// Deepest is how deeply the objects and lists of a body may be nested. What
-// reads them calls itself for each level.
+// Deepest is the maximum nesting of objects and lists in a body. The decoders are
+// recursive.
 const Deepest = 10000
 
 func Unreadable(k *kinds.Kind, cause error) error {
@@ -43,7 +43,7 @@ func UnreadableAs(given schema.GroupVersionKind, want string, cause error) error
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", given.Kind, given.Version, want, cause))
 }
 
-// Unrecognized is what is said of a body that has not even a kind.
+// Unrecognized returns the error for a body without a recognizable kind.
 func Unrecognized(k *kinds.Kind, body []byte, cause error) error {
 	shown := "<empty>"
 	if len(body) > 0 {
@@ -59,8 +59,8 @@ func Unrecognized(k *kinds.Kind, body []byte, cause error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", k.Kind, cause, shown))
 }
 
-// Object reads an object of a kind, with its defaults. problems are fields
-// that the kind does not have, or that are there twice.
+// Object decodes an object of a kind, with its defaults. problems are unknown and duplicate
+// fields.
 func Object(k *kinds.Kind, media string, body []byte) (obj *object.Object, problems []error, err error) {
 	if media != runtime.ContentTypeProtobuf && Nesting(body) > Deepest {
 		return nil, nil, Unrecognized(k, body, tooDeep(media, body))
@@ -71,8 +71,7 @@ func Object(k *kinds.Kind, media string, body []byte) (obj *object.Object, probl
 	return decodeFields(k, media, body)
 }
 
-// tooDeep is what the reader of a medium says of a body that is nested deeper
-// than it reads.
+// tooDeep returns the error of a media type's decoder for a body that is nested too deeply.
 func tooDeep(media string, body []byte) error {
 	at, depth := 0, 0
 	for i, c := range body {
@@ -89,7 +88,7 @@ func tooDeep(media string, body []byte) error {
 	return fmt.Errorf("couldn't get version/kind; json parse error: invalid character '%c' exceeded max depth", body[at])
 }
 
-// Nesting is how deeply brackets are nested in a text, at most.
+// Nesting returns the maximum nesting of brackets in a text.
 func Nesting(text []byte) (most int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(text); i++ {
@@ -109,7 +108,7 @@ func Nesting(text []byte) (most int) {
 	return most
 }
 
-// decodeTyped reads an object of a kind that has a Go type, through that type.
+// decodeTyped decodes an object of a kind with a Go type, through that type.
 func decodeTyped(k *kinds.Kind, media string, body []byte) (*object.Object, []error, error) {
 	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
 	if !ok {
@@ -149,7 +148,7 @@ func otherVersion(given schema.GroupVersion, k *kinds.Kind) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", given, k.GroupVersion()))
 }
 
-// decodeFields reads an object of a kind that has no Go type.
+// decodeFields decodes an object of a kind without a Go type.
 func decodeFields(k *kinds.Kind, media string, body []byte) (*object.Object, []error, error) {
 	if media == runtime.ContentTypeYAML {
 		text, err := yaml.YAMLToJSON(body)
@@ -165,7 +164,7 @@ func decodeFields(k *kinds.Kind, media string, body []byte) (*object.Object, []e
 	var fields map[string]any
 	problems, err := kjson.UnmarshalStrict(body, &fields)
 	if k.Schema == nil && given.Empty() && fields != nil {
-		// A kind without a schema is a test's own, which may be short about it.
+		// A kind without a schema comes from a test, whose objects may omit it.
 		given = k.GroupVersionKind
 		fields["apiVersion"], fields["kind"] = k.GroupVersion().String(), k.Kind
 	}
@@ -187,7 +186,7 @@ func decodeFields(k *kinds.Kind, media string, body []byte) (*object.Object, []e
 	return &object.Object{Fields: fields}, append(problems, unknown...), nil
 }
 
-// KindIn is what a body says that it is.
+// KindIn returns the kind that a body names.
 func KindIn(body []byte) (schema.GroupVersionKind, error) {
 	var given struct {
 		APIVersion string `json:"apiVersion,omitempty"`
@@ -200,8 +199,8 @@ func KindIn(body []byte) (schema.GroupVersionKind, error) {
 	return gv.WithKind(given.Kind), err
 }
 
-// foreign are the fields of a body that its own version does not have. One that
-// there is not has none.
+// foreign returns the fields of a body that its own version does not have, none if that
+// version does not exist.
 func foreign(k *kinds.Kind, given schema.GroupVersionKind, fields map[string]any) (unknown []error) {
 	if k.Schema == nil || given.GroupKind() != k.GroupKind() {
 		return nil
@@ -218,8 +217,8 @@ func foreign(k *kinds.Kind, given schema.GroupVersionKind, fields map[string]any
 	return unknown
 }
 
-// coerce brings fields into the form that k's schema gives them, with its
-// defaults, and returns what it drops.
+// coerce brings fields into the form of k's schema, with defaults, and returns the fields
+// that it drops.
 func coerce(k *kinds.Kind, fields map[string]any) (unknown []error, err error) {
 	metadata, found, paths, err := objectmeta.GetObjectMetaWithOptions(fields, objectmeta.ObjectMetaOptions{ReturnUnknownFieldPaths: true})
 	if err != nil {

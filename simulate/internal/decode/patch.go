@@ -25,20 +25,20 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// mostOperations is how many steps a JSON patch may have.
+// mostOperations is the maximum number of operations in a JSON patch.
 const mostOperations = 10000
 
-// Patch is the content of a patch, read.
+// Patch is a decoded patch.
 type Patch struct {
 	media string
 	body  []byte
-	// apply changes the JSON form of an object.
+	// apply patches the JSON of an object.
 	apply func(k *kinds.Kind, original []byte) ([]byte, error)
-	// merging is a merge patch; nil: it is another patch.
+	// Merging is a merge patch; nil for another patch.
 	Merging map[string]any
 }
 
-// ReadPatch reads the body of a patch. problems are fields that are there twice.
+// ReadPatch decodes the body of a patch. problems are duplicate fields.
 func ReadPatch(media string, body []byte) (p Patch, problems []error, err error) {
 	p = Patch{media: media, body: body}
 	if Nesting(body) > Deepest {
@@ -68,8 +68,8 @@ func ReadPatch(media string, body []byte) (p Patch, problems []error, err error)
 	return p, problems, nil
 }
 
-// On is the object of a kind that the patch makes of old. problems are fields
-// that the kind does not have; text is what they are in.
+// On applies the patch to old, an object of kind. problems are unknown fields of the
+// result; text is the patched JSON.
 func (p Patch) On(kind *kinds.Kind, old *object.Object) (obj *object.Object, problems []error, text []byte, err error) {
 	if obj := p.plainlyOn(kind, old); obj != nil {
 		return obj, nil, nil, nil
@@ -92,7 +92,7 @@ func (p Patch) On(kind *kinds.Kind, old *object.Object) (obj *object.Object, pro
 	return obj, problems, text, nil
 }
 
-// Strictly reads JSON and returns also what is there twice.
+// Strictly decodes JSON and returns duplicate and unknown fields too.
 func Strictly(body []byte, into any) ([]error, error) { return kjson.UnmarshalStrict(body, into) }
 
 func readJSONPatch(body []byte) (func(k *kinds.Kind, original []byte) ([]byte, error), error) {
@@ -117,10 +117,10 @@ func readJSONPatch(body []byte) (func(k *kinds.Kind, original []byte) ([]byte, e
 	}, nil
 }
 
-// ApplyPatch is what a JSON patch makes of a text.
+// ApplyPatch applies a JSON patch to a text.
 func ApplyPatch(patch jsonpatch.Patch, original []byte) (patched []byte, err error) {
 	defer func() {
-		// The library indexes what the patch's author says is there.
+		// The library indexes with numbers from the patch, unchecked.
 		if broken := recover(); broken != nil {
 			err = fmt.Errorf("apply a JSON patch: %v", broken)
 		}
@@ -128,7 +128,7 @@ func ApplyPatch(patch jsonpatch.Patch, original []byte) (patched []byte, err err
 	return patch.Apply(original)
 }
 
-// errUnprocessable is all that is said of a JSON patch that cannot be applied.
+// errUnprocessable returns the error for every JSON patch that cannot be applied.
 func errUnprocessable() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
@@ -174,7 +174,7 @@ func strategicMerge(fields, patch map[string]any, typed runtime.Object) (merged 
 	return merged, nil
 }
 
-// CauseOf is an error's text without the sentence around it.
+// CauseOf returns the text of an error without the sentence around it.
 func CauseOf(err error) string {
 	text := err.Error()
 	for _, mark := range []string{" cannot be handled as a ", "(must be of type "} {
@@ -187,7 +187,7 @@ func CauseOf(err error) string {
 	return text
 }
 
-// InvalidPatch is what is said of an object that a patch has made unreadable.
+// InvalidPatch returns the error for an object that a patch made undecodable.
 func InvalidPatch(patched []byte, cause error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 		field.Invalid(field.NewPath("patch"), string(patched), cause.Error()),

@@ -17,15 +17,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
-// What most bodies are is read without the detours that all of them can need.
+// A fast path for most bodies.
 
-// longestPlainKey is how long the name of a field is that a reader of YAML takes
-// however it is written, in bytes.
+// longestPlainKey is the longest field name, in bytes, that YAML accepts in any notation.
 const longestPlainKey = 160
 
-// PlainFields reads a body of JSON that means the same to a reader of YAML, who
-// takes many times as long: one line of ASCII with whole numbers and no field
-// twice. It is false for all others.
+// PlainFields decodes a body of JSON that a YAML decoder, which is many times slower,
+// decodes to the same value: one line of ASCII with whole numbers and no duplicate field.
+// It returns false for all other bodies.
 func PlainFields(body []byte) (map[string]any, bool) {
 	text := bytes.TrimSuffix(body, []byte("\n"))
 	if len(text) == 0 || text[0] != '{' {
@@ -48,8 +47,8 @@ func PlainFields(body []byte) (map[string]any, bool) {
 	return fields, true
 }
 
-// isPlain reports whether a value has only whole numbers, short names and, in
-// lists, no null.
+// isPlain reports whether a value has only whole numbers, short names and no null in a
+// list.
 func isPlain(value any, inList bool) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -72,8 +71,8 @@ func isPlain(value any, inList bool) bool {
 	return true
 }
 
-// plainlyOn is what a merge patch makes of old, without a text between
-// them. nil: it is another patch, or there is something to say about it.
+// plainlyOn applies a merge patch to old without encoding it. It returns nil for another
+// patch, or if there are problems to report.
 func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	given, _ := p.Merging["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
@@ -107,8 +106,7 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	return obj
 }
 
-// mergePatch is what a merge patch (RFC 7396) makes of fields. It shares parts
-// with both.
+// mergePatch applies a merge patch (RFC 7396) to fields. The result shares parts with both.
 func mergePatch(fields, patch map[string]any) map[string]any {
 	out := maps.Clone(fields)
 	if out == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// defaultCluster fills in the kinds that administrators and drivers write.
+// defaultCluster sets the defaults of the kinds that administrators and drivers write.
 func defaultCluster(obj runtime.Object) {
 	switch o := obj.(type) {
 	case *storagev1.StorageClass:

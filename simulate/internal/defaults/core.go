@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// affinitySeconds is how long a client stays with one endpoint.
+// affinitySeconds is the default duration for which a client stays with one endpoint.
 const affinitySeconds = 10800
 
 func defaultSecret(o *corev1.Secret) {
@@ -67,7 +67,7 @@ func PodQuality(pod *corev1.Pod) corev1.PodQOSClass {
 	asks, guaranteed := false, true
 	var each []corev1.ResourceRequirements
 	if pod.Spec.Resources != nil {
-		each = append(each, *pod.Spec.Resources) // which alone counts
+		each = append(each, *pod.Spec.Resources) // only this one counts
 	} else {
 		for _, c := range append(append([]corev1.Container{}, pod.Spec.Containers...), pod.Spec.InitContainers...) {
 			each = append(each, c.Resources)
@@ -93,7 +93,8 @@ func PodQuality(pod *corev1.Pod) corev1.PodQOSClass {
 	return corev1.PodQOSBurstable
 }
 
-// defaultNodeRanges has the range and the ranges of a node agree. The one that is named alone counts.
+// defaultNodeRanges makes the two fields for the ranges of a node agree. If only one is
+// set, it counts.
 func defaultNodeRanges(s *corev1.NodeSpec) {
 	switch {
 	case s.PodCIDR == "" && len(s.PodCIDRs) > 0:

@@ -3,9 +3,8 @@
 
 //lint:file-ignore SA1019 a server takes what old clients send
 
-// Package defaults fills in what built-in kinds leave out, as their Go types
-// have it. Its functions are pure, but for the times that a few kinds begin
-// with.
+// Package defaults sets the defaults of built-in kinds on their Go types. Its functions are
+// pure, except for the start times that a few kinds have.
 package defaults
 
 import (
@@ -25,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Set fills in what the maker of an object may leave out.
+// Set sets the defaults of an object.
 func Set(obj runtime.Object) {
 	dropEmpty(obj)
 	switch o := obj.(type) {
@@ -109,14 +108,14 @@ func Set(obj runtime.Object) {
 	}
 }
 
-// OrElse sets what a pointer is to when it is to nothing.
+// OrElse sets a pointer that is nil.
 func OrElse[T any](to **T, value T) {
 	if *to == nil {
 		*to = &value
 	}
 }
 
-// ZeroElse sets what is still zero.
+// ZeroElse sets a value that is zero.
 func ZeroElse[T comparable](to *T, value T) {
 	var zero T
 	if *to == zero {
@@ -153,7 +152,7 @@ func defaultNetworkPolicy(o *networkingv1.NetworkPolicy) {
 	}
 }
 
-// busyShare is the share of its CPU, in percent, that a Pod is kept at.
+// busyShare is the default CPU utilization of an autoscaler, in percent.
 const busyShare = 80
 
 func Autoscaler(o *autoscalingv2.HorizontalPodAutoscaler) {
@@ -179,7 +178,7 @@ func defaultScaling(rules *autoscalingv2.HPAScalingRules, policies ...autoscalin
 	}
 }
 
-// What an admission webhook has whose maker says nothing.
+// Defaults of an admission webhook.
 const (
 	hookSeconds = 10
 	HookPort    = 443

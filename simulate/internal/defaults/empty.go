@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Built-in kinds are stored as protobuf, which does not tell an empty list from
-// none. A list without omitempty, such as the rules of a Role, is therefore null
-// in the answer when it was sent empty.
+// Built-in kinds are stored as protobuf, which does not distinguish an empty list from an
+// absent one. A list without omitempty, such as the rules of a Role, that was sent empty is
+// therefore null in the answer.
 
 // dropEmpty makes empty lists of a typed object nil where JSON would show them.
 func dropEmpty(obj runtime.Object) {
-	if _, ok := obj.(*apiextensionsv1.CustomResourceDefinition); !ok { // which are stored as JSON
+	if _, ok := obj.(*apiextensionsv1.CustomResourceDefinition); !ok { // CRDs are stored as JSON
 		dropEmptyIn(reflect.ValueOf(obj))
 	}
 }
@@ -50,13 +50,13 @@ func dropEmptyIn(v reflect.Value) {
 	}
 }
 
-// emptyPlan is where a type has lists that JSON shows when they are empty.
+// emptyPlan says where a type has lists that JSON shows when they are empty.
 type emptyPlan struct {
-	visit        bool  // somewhere inside
-	shown, inner []int // fields that are such lists, and those that hold some
+	visit        bool  // there are some inside
+	shown, inner []int // fields that are such lists, and fields that contain some
 }
 
-// emptyPlans is the plan of each type that was seen. Types do not change.
+// emptyPlans caches the plan of each type. Types do not change.
 var emptyPlans sync.Map
 
 func planOf(t reflect.Type) *emptyPlan {
@@ -68,7 +68,7 @@ func planOf(t reflect.Type) *emptyPlan {
 	return plan
 }
 
-// makePlan looks into t. inside are the types that it is part of.
+// makePlan inspects t. inside are the types that contain it.
 func makePlan(t reflect.Type, inside map[reflect.Type]bool) *emptyPlan {
 	plan := &emptyPlan{}
 	for t.Kind() == reflect.Pointer {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// defaultPod fills in what templates of Pods do not get.
+// defaultPod sets the defaults of Pods that templates of Pods do not get.
 func defaultPod(o *corev1.Pod) {
 	defaultPodSpec(&o.Spec)
 	defaultRequests(&o.Spec)
@@ -52,7 +52,7 @@ func defaultPodSpec(s *corev1.PodSpec) {
 	}
 }
 
-// defaultRequests lets a running Pod ask for what it is limited to.
+// defaultRequests sets missing requests to the limits.
 func defaultRequests(s *corev1.PodSpec) {
 	fill := func(containers []corev1.Container) {
 		for i := range containers {
@@ -96,7 +96,7 @@ func defaultContainer(c *corev1.Container) {
 	}
 }
 
-// pullOf is when an image is pulled whose user does not say.
+// pullOf returns the default pull policy of an image.
 func pullOf(image string) corev1.PullPolicy {
 	if tagOf(image) == "latest" {
 		return corev1.PullAlways
@@ -104,7 +104,7 @@ func pullOf(image string) corev1.PullPolicy {
 	return corev1.PullIfNotPresent
 }
 
-// tagOf is the tag of an image; one without a tag and a digest is the latest.
+// tagOf returns the tag of an image; "latest" without a tag and a digest.
 func tagOf(image string) string {
 	if strings.Contains(image, "@") {
 		return ""
@@ -137,5 +137,5 @@ func defaultProbe(p *corev1.Probe) {
 	}
 }
 
-// PodGrace is how many seconds a Pod has to end when nobody says.
+// PodGrace is the default termination grace period of a Pod, in seconds.
 const PodGrace = 30

@@ -5,7 +5,7 @@ package defaults
 
 import corev1 "k8s.io/api/core/v1"
 
-// volumeMode is that of the files in volumes made of objects.
+// volumeMode is the default mode of files in volumes made from objects.
 const volumeMode = 0o644
 
 func defaultPodVolume(v *corev1.VolumeSource) {
@@ -51,7 +51,7 @@ func defaultPodVolume(v *corev1.VolumeSource) {
 	}
 }
 
-// What volumes on a network have whose maker says nothing.
+// Defaults of network volumes.
 const (
 	iscsiInterface = "default"
 	scaleIOMode    = "ThinProvisioned"
@@ -94,10 +94,10 @@ func defaultVolume(o *corev1.PersistentVolume) {
 	defaultAzureDisk(s.AzureDisk)
 }
 
-// defaultDataSource makes both references to what a claim is filled from say the same.
+// defaultDataSource makes dataSource and dataSourceRef of a claim agree.
 func defaultDataSource(s *corev1.PersistentVolumeClaimSpec) {
 	if d := s.DataSource; d != nil && s.DataSourceRef == nil && (d.APIGroup == nil || *d.APIGroup == "") && d.Kind != "PersistentVolumeClaim" {
-		s.DataSource = nil // no claim is filled from anything else of the core API
+		s.DataSource = nil // a claim is populated from nothing else of the core API
 	}
 	switch {
 	case s.DataSource != nil && s.DataSourceRef == nil:
@@ -107,7 +107,7 @@ func defaultDataSource(s *corev1.PersistentVolumeClaimSpec) {
 	}
 }
 
-// defaultLimits derives what containers are given from what they may have.
+// defaultLimits derives default limits and requests from the minimum and maximum.
 func defaultLimits(l *corev1.LimitRangeItem) {
 	if l.Type != corev1.LimitTypeContainer {
 		return
@@ -128,7 +128,7 @@ func defaultLimits(l *corev1.LimitRangeItem) {
 	fill(&l.DefaultRequest, l.Min)
 }
 
-// tokenSeconds is how long a projected token is good for.
+// tokenSeconds is the default lifetime of a projected token.
 const tokenSeconds = 3600
 
 func defaultProjected(p *corev1.ProjectedVolumeSource) {

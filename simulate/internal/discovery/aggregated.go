@@ -18,11 +18,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
-// aggregation is how all kinds in one document are wanted.
+// aggregation is the form in which a client wants all kinds in one document.
 type aggregation struct{ media string }
 
-// aggregatedForm is the form of the first acceptable kind of answer, if that is
-// one document; nil: it is not.
+// aggregatedForm returns the form of the first acceptable media type, or nil if that is not
+// one document.
 func aggregatedForm(accept string) *aggregation {
 	for _, clause := range goautoneg.ParseAccept(accept) {
 		media := clause.Type + "/" + clause.SubType
@@ -42,7 +42,7 @@ func aggregatedForm(accept string) *aggregation {
 	return nil
 }
 
-// tell answers with the document, or that the client has it already.
+// tell writes the document, or 304 if the client has it already.
 func (a aggregation) tell(w http.ResponseWriter, r *http.Request, list *discoveryv2.APIGroupDiscoveryList) {
 	text, err := json.Marshal(list)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a aggregation) tell(w http.ResponseWriter, r *http.Request, list *discover
 	_, _ = w.Write(text)
 }
 
-// aggregated is all kinds: those of the oldest group, or those of all others.
+// aggregated returns the kinds of the core group, or those of all other groups.
 func (x *Index) aggregated(oldest bool) *discoveryv2.APIGroupDiscoveryList {
 	list := &discoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: discoveryv2.SchemeGroupVersion.String()}}
 	for _, g := range x.groups() {
@@ -90,8 +90,8 @@ func (x *Index) aggregated(oldest bool) *discoveryv2.APIGroupDiscoveryList {
 	return list
 }
 
-// discoveryOf is the kind and its subresources. A built-in kind does not repeat
-// the group and version that it stands under.
+// discoveryOf returns the kind and its subresources. A built-in kind does not repeat the
+// group and version around it.
 func discoveryOf(k *kinds.Kind) discoveryv2.APIResourceDiscovery {
 	out := discoveryv2.APIResourceDiscovery{
 		Resource: k.Resource, SingularResource: k.Singular, Scope: discoveryv2.ScopeCluster,

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package discovery tells of what a server serves: groups, versions and kinds, in
-// the older form and in one document, the OpenAPI documents of all kinds, the
-// version, and that the server is well. Documents that were sent last are kept for
-// all servers of the process. It sees a registry of kinds, and neither objects nor
-// the store.
+// Package discovery serves what describes a server: groups, versions and kinds, in the
+// older form and in one document, the OpenAPI documents of all kinds, the version, and
+// health. All servers of the process share a cache of the last documents. It sees a
+// registry of kinds, and neither objects nor the store.
 package discovery
 
 import (
@@ -22,19 +21,17 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
-// Index tells which kinds there are, what they look like, and that the server is
-// well.
+// Index serves the kinds, their schemas and health.
 type Index struct {
 	Kinds *kinds.Registry
-	// version is that of the server.
+	// Version returns the version of the server.
 	Version func() string
-	// forbidden is how a path below /openapi is refused; nil: it is not.
+	// Forbidden returns the error for a path below /openapi; nil: the path is allowed.
 	Forbidden func(path string) error
 }
 
-// ServeHTTP answers what is not a resource: which kinds there are, what they
-// look like, and health. What there is not, is a plain text, as a real
-// server's is.
+// ServeHTTP answers requests that are not for a resource: discovery, schemas and health. As
+// on a real server, the answer for an unknown path is plain text.
 func (x *Index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; path {
 	case "/", "/index.html":
@@ -55,8 +52,8 @@ func (x *Index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func absent(w http.ResponseWriter) { http.Error(w, "404 page not found", http.StatusNotFound) }
 
-// tellGroups answers /api and /apis: all kinds in one document for who asks for
-// that, else the names of groups and versions.
+// tellGroups answers /api and /apis: all kinds in one document if the client asks for it,
+// otherwise the names of groups and versions.
 func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) {
 	if form := aggregatedForm(r.Header.Get("Accept")); form != nil {
 		form.tell(w, r, x.aggregated(path == "/api"))
@@ -82,12 +79,12 @@ func (x *Index) tellGroups(w http.ResponseWriter, r *http.Request, path string) 
 	encode.Tell(w, r, "APIGroupList", "v1", list)
 }
 
-// reads reports whether r asks for something. A real server tells of groups and
-// of custom kinds whatever the method is.
+// reads reports whether r has a method that reads. A real server answers for groups and
+// custom kinds whatever the method is.
 func reads(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
-// tellKinds answers for one group, or for one version of a group. Where built-in
-// kinds are or could be what is absent is a Status.
+// tellKinds answers for one group, or for one version of a group. Where built-in kinds are
+// or could be, the answer for an absent path is a Status.
 func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
 	name, ok := groupAt(path)
 	if !ok {
@@ -121,7 +118,7 @@ func (x *Index) tellKinds(w http.ResponseWriter, r *http.Request, path string) {
 	absent(w)
 }
 
-// versionIn is the version of a group that a path is of or below.
+// versionIn returns the group and version of a path or of its parent.
 func versionIn(path string) (gv schema.GroupVersion, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -133,7 +130,7 @@ func versionIn(path string) (gv schema.GroupVersion, ok bool) {
 	return gv, false
 }
 
-// described is the group as the older form of discovery tells of it.
+// described returns the group in the older form of discovery.
 func (g servedGroup) described() metav1.APIGroup {
 	out := metav1.APIGroup{Name: g.name}
 	for _, v := range g.versions {
@@ -143,11 +140,11 @@ func (g servedGroup) described() metav1.APIGroup {
 	return out
 }
 
-// described is the kinds of a version, each followed by its subresources.
+// described returns the kinds of a version, each followed by its subresources.
 func (v servedVersion) described() metav1.APIResourceList {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: v.String()}
 	if v.Group == "" {
-		list.APIVersion = "" // as of the time before there were groups
+		list.APIVersion = "" // as in the time before groups
 	}
 	for _, k := range v.kinds {
 		list.APIResources = append(list.APIResources, metav1.APIResource{
@@ -165,8 +162,8 @@ func (v servedVersion) described() metav1.APIResourceList {
 	return list
 }
 
-// storedAs are the built-in kinds that a real server holds in another version
-// than this one does, which shows only in what storageHash is of.
+// storedAs lists the built-in kinds that a real server stores in another version than this
+// one. It shows only in storageHash.
 var storedAs = map[schema.GroupKind]schema.GroupVersion{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:   {Group: "apiextensions.k8s.io", Version: "v1beta1"},
 	{Group: "certificates.k8s.io", Kind: "ClusterTrustBundle"}:          {Group: "certificates.k8s.io", Version: "v1beta1"},
@@ -175,8 +172,8 @@ var storedAs = map[schema.GroupKind]schema.GroupVersion{
 	{Group: "storagemigration.k8s.io", Kind: "StorageVersionMigration"}: {Group: "storagemigration.k8s.io", Version: "v1beta1"},
 }
 
-// storageHash changes when the kind is held in another version. Empty: it is
-// not held.
+// storageHash changes when the kind is stored in another version. It is empty for a kind
+// that is not stored.
 func storageHash(k *kinds.Kind) string {
 	if !k.Allows("", "watch") {
 		return ""

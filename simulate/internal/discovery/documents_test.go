@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Documents of ever new groups are not all kept.
+// The cache of documents stays bounded as new groups keep coming.
 func TestServer_KeepsFewDocuments(t *testing.T) {
 	var l library
 	for n := range 10 * renderedAtMost {

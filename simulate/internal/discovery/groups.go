@@ -14,14 +14,13 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
-// servedGroup is a group in the versions that are served, the preferred one
-// first.
+// servedGroup is a group with its served versions, the preferred one first.
 type servedGroup struct {
 	name     string
 	versions []servedVersion
 }
 
-// servedVersion is the kinds of one group and version, by their names.
+// servedVersion has the kinds of one group and version, by name.
 type servedVersion struct {
 	schema.GroupVersion
 	kinds []*kinds.Kind
@@ -34,7 +33,7 @@ func (v servedVersion) builtin() bool {
 	return slices.ContainsFunc(v.kinds, func(k *kinds.Kind) bool { return k.Place > 0 })
 }
 
-// groupAt is the group that a path is of; false: of none.
+// groupAt returns the group of a path, and whether it has one.
 func groupAt(path string) (string, bool) {
 	if below, ok := strings.CutPrefix(path, "/apis/"); ok {
 		name, _, _ := strings.Cut(below, "/")
@@ -43,9 +42,9 @@ func groupAt(path string) (string, bool) {
 	return "", strings.HasPrefix(path, "/api/")
 }
 
-// groups are what is served, in the order in which a real server tells of it:
-// first what is built in, then all else by name. Of versions that are not
-// ordered otherwise the stable and the new ones come first.
+// groups returns what is served, in the order of a real server: first the built-in groups,
+// then all others by name. Versions without a fixed order are sorted by stability, then the
+// newest first.
 func (x *Index) groups() []servedGroup {
 	return grouped(x.Kinds.Served(func(*kinds.Kind) bool { return true }))
 }
@@ -80,8 +79,8 @@ func grouped(all []*kinds.Kind) (out []servedGroup) {
 	return out
 }
 
-// compareVersions orders two kinds of one group by their versions. The newest
-// built-in version is the preferred one, and a custom version comes before all.
+// compareVersions orders two kinds of one group by their versions. The newest built-in
+// version is preferred; a custom version precedes all built-in ones.
 func compareVersions(a, b *kinds.Kind) int {
 	if a.Version == b.Version {
 		return 0

@@ -21,14 +21,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
-// healthTable is the checks that a real server of this version has, in its
-// order, each after the endpoints that ask it: h, l and r.
+// healthTable lists the checks of a real server of this version, in its order. The letters
+// h, l and r name the endpoints that run a check.
 //
 //go:embed health.txt
 var healthTable string
 
-// checks are the names of the checks of an endpoint; ok is false if the server
-// has no such endpoint.
+// checks returns the names of the checks of an endpoint; ok is false if the server does not
+// have the endpoint.
 func checks(endpoint string) (names []string, ok bool) {
 	if !slices.Contains([]string{"healthz", "livez", "readyz"}, endpoint) {
 		return nil, false
@@ -42,8 +42,8 @@ func checks(endpoint string) (names []string, ok bool) {
 	return names, true
 }
 
-// tellHealth answers how the server is, and reports whether that was asked. A
-// server that answers is well.
+// tellHealth answers the health endpoints and reports whether the path is one. A server
+// that answers is healthy.
 func (x *Index) tellHealth(w http.ResponseWriter, r *http.Request, path string) bool {
 	endpoint, check, one := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	names, ok := checks(endpoint)
@@ -91,7 +91,7 @@ func plain(w http.ResponseWriter, text string) {
 	_, _ = w.Write([]byte(text))
 }
 
-// tellVersion answers which version the server is of.
+// tellVersion answers /version.
 func (x *Index) tellVersion(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		encode.Refuse(w, encode.Encoder{}, refusal.Method())
@@ -105,7 +105,7 @@ func (x *Index) tellVersion(w http.ResponseWriter, r *http.Request) {
 	tellIndented(w, info)
 }
 
-// paths answers what can be asked for, as far as a person would look at it.
+// paths answers with the list of paths, for people to browse.
 func (x *Index) paths(w http.ResponseWriter) {
 	all := []string{"/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"}
 	for _, g := range x.groups() {
@@ -127,7 +127,7 @@ func (x *Index) paths(w http.ResponseWriter) {
 	tellIndented(w, metav1.RootPaths{Paths: all})
 }
 
-// tellIndented answers with what people read.
+// tellIndented answers with indented JSON.
 func tellIndented(w http.ResponseWriter, answer any) {
 	body, err := json.MarshalIndent(answer, "", "  ")
 	if err != nil {

@@ -20,14 +20,13 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
-// document describes some kinds: what can be asked for, and what objects look
-// like.
+// document is an OpenAPI document of some kinds: their operations and schemas.
 type document struct {
 	paths map[string]*spec.PathItem
 	types models.TypeSchemas
 }
 
-// documentOf describes the kinds of some versions.
+// documentOf returns the document of the kinds of some versions.
 func documentOf(versions ...servedVersion) *document {
 	d := &document{map[string]*spec.PathItem{}, models.TypeSchemas{Facts: models.BuiltinFacts(), Out: spec.Definitions{}}}
 	for _, v := range versions {
@@ -40,7 +39,7 @@ func documentOf(versions ...servedVersion) *document {
 	return d
 }
 
-// modern is the document in the form of version 3.
+// modern returns the document as OpenAPI v3.
 func (d *document) modern() *spec3.OpenAPI {
 	out := openapiconv.ConvertV2ToV3(d.swagger())
 	for _, schema := range out.Components.Schemas {
@@ -49,7 +48,7 @@ func (d *document) modern() *spec3.OpenAPI {
 	return out
 }
 
-// swagger is the document in the form of version 2, with schemas of version 3.
+// swagger returns the document as OpenAPI v2, with schemas of v3.
 func (d *document) swagger() *spec.Swagger {
 	out := &spec.Swagger{SwaggerProps: spec.SwaggerProps{
 		Swagger: "2.0", Info: &spec.Info{InfoProps: spec.InfoProps{Title: "Kubernetes", Version: "1.37"}},
@@ -64,7 +63,7 @@ func (d *document) swagger() *spec.Swagger {
 	return out
 }
 
-// kind is the schema of the objects of a kind.
+// kind returns the schema of a kind.
 func (d *document) kind(gvk schema.GroupVersionKind) *spec.Schema {
 	typed, err := gotypes.Scheme().New(gvk)
 	if err != nil {
@@ -73,7 +72,7 @@ func (d *document) kind(gvk schema.GroupVersionKind) *spec.Schema {
 	return d.typed(reflect.TypeOf(typed).Elem(), gvk)
 }
 
-// typed is the schema of a Go type, which is that of a kind.
+// typed returns the schema of the Go type of a kind.
 func (d *document) typed(t reflect.Type, gvk schema.GroupVersionKind) *spec.Schema {
 	d.types.Add(t)
 	name := models.ModelName(t)
@@ -81,7 +80,7 @@ func (d *document) typed(t reflect.Type, gvk schema.GroupVersionKind) *spec.Sche
 	return spec.RefSchema(models.RefPrefix + name)
 }
 
-// mark says of a schema of which kind it is.
+// mark adds the kind to its schema.
 func (d *document) mark(name string, gvk schema.GroupVersionKind) {
 	of := d.types.Out[name]
 	const mark = "x-kubernetes-group-version-kind"
@@ -94,12 +93,12 @@ func (d *document) mark(name string, gvk schema.GroupVersionKind) {
 	d.types.Out[name] = of
 }
 
-// list is the schema of a list of a kind.
+// list returns the schema of a list of a kind.
 func (d *document) list(k *kinds.Kind) *spec.Schema {
 	return d.kind(k.GroupVersion().WithKind(k.ListKind))
 }
 
-// meta is the schema of what all kinds share.
+// meta returns the schema of a type that all kinds share.
 func (d *document) meta(kind string) *spec.Schema {
 	switch kind {
 	case "DeleteOptions":
@@ -139,7 +138,7 @@ func (d *document) addCustom(k *kinds.Kind) {
 	d.mark(models.CustomModel(listKind), listKind)
 }
 
-// rooted is the fields of an object with those that all objects have.
+// rooted adds apiVersion, kind and metadata to the fields of an object.
 func rooted(properties map[string]spec.Schema, meta, about string) map[string]spec.Schema {
 	out := maps.Clone(properties)
 	if out == nil {

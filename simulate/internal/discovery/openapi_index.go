@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// schemaIndex is where a server says which OpenAPI documents it has, each with
-// the hash of its content.
+// schemaIndex lists the OpenAPI documents of a server, each with the hash of its content.
 type schemaIndex struct {
 	Paths map[string]schemaDocument `json:"paths"`
 }
@@ -20,9 +19,8 @@ type schemaDocument struct {
 	URL string `json:"serverRelativeURL"`
 }
 
-// schemas is the index of all versions. A real server publishes a change up to
-// a second after it applies it; this one at once, or later by
-// PublishSchemasAfter.
+// schemas returns the index of all versions. A real server publishes a change up to a
+// second after it applies it; this one at once, or later with PublishSchemasAfter.
 func (x *Index) schemas() schemaIndex {
 	index := schemaIndex{Paths: map[string]schemaDocument{}}
 	for _, g := range x.groups() {
@@ -35,7 +33,7 @@ func (x *Index) schemas() schemaIndex {
 
 func (v servedVersion) documentURL() string { return "/openapi/v3" + v.path() + "?hash=" + v.hash() }
 
-// hash changes with what is published of the kinds.
+// hash changes when the published schemas of the kinds change.
 func (v servedVersion) hash() string {
 	sum := sha512.New()
 	fmt.Fprintln(sum, v.path())

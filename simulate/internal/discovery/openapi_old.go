@@ -8,8 +8,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// old is the document in the form of version 2, which has no choices, defaults
-// or nulls.
+// old returns the document as OpenAPI v2, which has no alternatives, defaults or nulls.
 func (d *document) old() *spec.Swagger {
 	out := d.swagger()
 	out.Definitions = spec.Definitions{}
@@ -32,7 +31,7 @@ func oldSchema(schema *spec.Schema) *spec.Schema {
 		of := *schema
 		of.Default, of.Not, of.Nullable = nil, nil, false
 		if len(of.OneOf) > 0 && len(of.Type) == 0 {
-			of.Type = spec.StringOrArray{"string"} // a number of several forms, as Quantity
+			of.Type = spec.StringOrArray{"string"} // a value with several forms, as Quantity
 		}
 		if len(of.Type) > 1 {
 			of.Type = of.Type[:1]

@@ -15,8 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 )
 
-// queryParameters are what can follow the path of an operation: the type of
-// each, and what it is for.
+// queryParameters are the query parameters of operations: the type and description of each.
 var queryParameters = map[string]struct{ typ, about string }{
 	"allowWatchBookmarks":  {"boolean", "have a watch say now and then how far it is"},
 	"continue":             {"string", "the token of the page before"},
@@ -56,7 +55,7 @@ var (
 	}
 )
 
-// parameters are some of those that follow a path.
+// parameters returns the query parameters of these names.
 func parameters(names ...string) (out []spec.Parameter) {
 	for _, name := range names {
 		p := queryParameters[name]
@@ -73,8 +72,8 @@ func parameter(name, in, typ, about string) spec.Parameter {
 	}
 }
 
-// operation describes a verb of a kind, or of its subresource if one is named.
-// scope is a part of its name. nil: no such description.
+// operation describes a verb of a kind, or of its subresource if sub has a name. scope is a
+// part of the operation's name. It returns nil if the verb is not described.
 func (d *document) operation(k *kinds.Kind, sub kinds.Subresource, verb, scope string) *spec.Operation {
 	by, ok := operationByVerb[verb]
 	if !ok {
@@ -116,7 +115,7 @@ func (d *document) operation(k *kinds.Kind, sub kinds.Subresource, verb, scope s
 	return op
 }
 
-// answers are those of an operation: the schema with these codes, and 401.
+// answers returns the responses of an operation: the schema with these codes, and 401.
 func answers(schema *spec.Schema, codes ...int) *spec.Responses {
 	out := &spec.Responses{ResponsesProps: spec.ResponsesProps{StatusCodeResponses: map[int]spec.Response{
 		http.StatusUnauthorized: {ResponseProps: spec.ResponseProps{Description: http.StatusText(http.StatusUnauthorized)}},
@@ -127,13 +126,13 @@ func answers(schema *spec.Schema, codes ...int) *spec.Responses {
 	return out
 }
 
-// takes gives an operation a body.
+// takes adds a body to an operation.
 func takes(op *spec.Operation, schema *spec.Schema, media ...string) {
 	op.Consumes = media
 	op.Parameters = append(op.Parameters, spec.Parameter{ParamProps: spec.ParamProps{Name: "body", In: "body", Required: true, Schema: schema}})
 }
 
-// media are the forms of answers about the kind.
+// mediaTypes returns the media types of answers about the kind.
 func mediaTypes(k *kinds.Kind) []string {
 	out := []string{encode.ContentJSON, encode.ContentYAML}
 	if k.Builtin {

@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
-// everywhere ends the name of a list of all namespaces.
+// everywhere is the suffix of the name of a list of all namespaces.
 const everywhere = "ForAllNamespaces"
 
-// addPaths describes what can be done with a kind and its subresources.
+// addPaths describes the operations of a kind and its subresources.
 func (d *document) addPaths(k *kinds.Kind) {
 	self := kinds.Subresource{Kind: k.GroupVersionKind}
 	all, scope, within := k.Path()+"/"+k.Resource, "", []spec.Parameter(nil)
@@ -47,8 +47,8 @@ func (d *document) addPaths(k *kinds.Kind) {
 	}
 }
 
-// addDiscovery describes how a client asks for the kinds of a version. Of those
-// of custom kinds alone a real server says nothing.
+// addDiscovery describes the discovery of a version. A real server does not describe that
+// of a version with custom kinds alone.
 func (d *document) addDiscovery(v servedVersion) {
 	if !v.builtin() {
 		return
@@ -62,7 +62,7 @@ func (d *document) addDiscovery(v servedVersion) {
 	d.path(v.path()+"/", nil).Get = op
 }
 
-// path is the description of a path, made if it is not there.
+// path returns the description of a path and creates it if necessary.
 func (d *document) path(path string, parameters []spec.Parameter) *spec.PathItem {
 	if d.paths[path] == nil {
 		d.paths[path] = &spec.PathItem{PathItemProps: spec.PathItemProps{Parameters: parameters}}
@@ -70,7 +70,7 @@ func (d *document) path(path string, parameters []spec.Parameter) *spec.PathItem
 	return d.paths[path]
 }
 
-// place makes op what answers a verb.
+// place makes op the operation of a verb.
 func place(item *spec.PathItem, verb string, op *spec.Operation) {
 	switch verb {
 	case "get", "list":
@@ -86,7 +86,7 @@ func place(item *spec.PathItem, verb string, op *spec.Operation) {
 	}
 }
 
-// identifier is a group as a part of a name: RbacAuthorization.
+// identifier returns a group as part of a name: RbacAuthorization.
 func identifier(gv schema.GroupVersion) string {
 	if gv.Group == "" {
 		return "Core"

@@ -22,23 +22,22 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 )
 
-// rendered is a document as it is sent.
+// rendered is an encoded document.
 type rendered struct {
 	hash     string
 	json     []byte
 	protobuf func() ([]byte, error)
 }
 
-// lastRendered are the documents that were sent last. They are large and slow to
-// make, and those of built-in kinds are the same for all servers.
+// lastRendered caches the last documents. They are large and slow to make, and those of
+// built-in kinds are the same for all servers.
 var lastRendered library
 
-// renderedAtMost is how many documents are kept: twice as many as there are of
-// built-in kinds.
+// renderedAtMost bounds the cached documents: twice the number that built-in kinds have.
 const renderedAtMost = 128
 
-// library keeps documents by path, and forgets them all when they are too many. Safe
-// for concurrent use.
+// library caches documents by path and drops all when there are too many. It is safe for
+// concurrent use.
 type library struct {
 	mu struct {
 		sync.Mutex
@@ -46,7 +45,7 @@ type library struct {
 	}
 }
 
-// at is the document of a path; nil: it is not kept.
+// at returns the document of a path, or nil if it is not cached.
 func (l *library) at(path string) *rendered {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +61,7 @@ func (l *library) keep(path string, doc *rendered) {
 	l.mu.docs[path] = doc
 }
 
-// renderedAt is the document of a path that has a hash.
+// renderedAt returns the document of a path with this hash.
 func renderedAt(path, hash string, make func() ([]byte, error), protobuf func([]byte) ([]byte, error)) (*rendered, error) {
 	if last := lastRendered.at(path); last != nil && last.hash == hash {
 		return last, nil
@@ -76,8 +75,7 @@ func renderedAt(path, hash string, make func() ([]byte, error), protobuf func([]
 	return doc, nil
 }
 
-// tellSchemas answers what objects look like: in version 2 all in one document,
-// in version 3 by group and version.
+// tellSchemas answers with schemas: in v2 all in one document, in v3 by group and version.
 func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string) {
 	version, below, _ := strings.Cut(strings.TrimPrefix(path, "/openapi/"), "/")
 	if err := x.Forbidden(path); err != nil {
@@ -93,7 +91,7 @@ func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string)
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // a real server leaves it to be guessed
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8") // a real server leaves the type to the client
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	case version == "v3":
 		x.tellDocument(w, r, "/"+below)
@@ -102,9 +100,8 @@ func (x *Index) tellSchemas(w http.ResponseWriter, r *http.Request, path string)
 	}
 }
 
-// tellDocument answers with the document of one group and version, whose path
-// is its place in discovery. Who names the hash of another content is sent to
-// this one.
+// tellDocument answers with the document of one group and version, whose path is that of
+// its discovery. A request with an outdated hash is redirected to the current one.
 func (x *Index) tellDocument(w http.ResponseWriter, r *http.Request, path string) {
 	for _, g := range x.groups() {
 		for _, v := range g.versions {
@@ -150,8 +147,8 @@ func (x *Index) tellSwagger(w http.ResponseWriter, r *http.Request) {
 	doc.tell(w, r, "v2", false)
 }
 
-// tell answers in the form that r asks for. lasting: this path will never lead
-// to another content.
+// tell answers in the form that r asks for. lasting means that the content of this path
+// never changes.
 func (d *rendered) tell(w http.ResponseWriter, r *http.Request, version string, lasting bool) {
 	accept := r.Header.Get("Accept")
 	if accept == "" {

@@ -16,12 +16,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// encodedAtMost is how many bytes of encoded objects a server keeps, as a rule.
+// encodedAtMost is the default bound on the bytes of encoded objects that a server caches.
 const encodedAtMost = 48 << 20
 
-// Cache are the forms of objects that were made last, up to a number of
-// bytes, so that an answer to a write, the watches that are told of it and the
-// reads that follow share them. Safe for concurrent use.
+// Cache holds the last encodings of objects, up to a number of bytes, so the answer to a
+// write, the watches that send it and later reads share them. It is safe for concurrent
+// use.
 type Cache struct {
 	AtMost    int // bytes; 0: encodedAtMost
 	messages  wire.ProtoMessages
@@ -38,19 +38,19 @@ type Cache struct {
 
 func (c *Cache) bound() int { return cmp.Or(c.AtMost, encodedAtMost) }
 
-// Size is how many bytes are kept.
+// Size returns the number of cached bytes.
 func (c *Cache) Size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mu.bytes
 }
 
-// zipper is a writer to reset, and to put back among the others.
+// zipper returns a pooled writer, which the caller resets and puts back.
 func (c *Cache) zipper() *gzip.Writer {
 	if w, ok := c.zippers.Get().(*gzip.Writer); ok {
 		return w
 	}
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // of a level that there is
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	return w
 }
 
@@ -70,8 +70,8 @@ func (c *Cache) appendText(to []byte, obj *object.Object, known *wire.OpenFragme
 	return append(to, w.To...), err
 }
 
-// encoded is the content of an object in a form, made by make if it is not kept.
-// Nobody may change it.
+// encoded returns the content of an object in a form, from the cache or from make. The
+// content must not be modified.
 func (c *Cache) encoded(obj *object.Object, kind *kinds.Kind, form object.ContentForm, make func() ([]byte, error)) ([]byte, error) {
 	head := obj.Encoded.Load()
 	known := head.In(kind, form)
@@ -85,7 +85,7 @@ func (c *Cache) encoded(obj *object.Object, kind *kinds.Kind, form object.Conten
 	if known == nil {
 		known = &object.Encoding{Kind: kind, Form: form, Size: len(content), Next: head}
 		if !obj.Encoded.CompareAndSwap(head, known) {
-			return content, nil // somebody else has made one; the next reader finds it
+			return content, nil // another goroutine made one; the next reader finds it
 		}
 	}
 	if known.Content.CompareAndSwap(nil, &content) {
@@ -94,13 +94,13 @@ func (c *Cache) encoded(obj *object.Object, kind *kinds.Kind, form object.Conten
 	return content, nil
 }
 
-// measured remembers how long the content of an object is in a form.
+// measured records the length of an object's content in a form.
 func (c *Cache) measured(obj *object.Object, kind *kinds.Kind, form object.ContentForm, size int) {
 	head := obj.Encoded.Load()
 	obj.Encoded.CompareAndSwap(head, &object.Encoding{Kind: kind, Form: form, Size: size, Next: head})
 }
 
-// keep takes a new encoding in, and gives up the oldest beyond the bound.
+// keep adds an encoding and drops the oldest beyond the bound.
 func (c *Cache) keep(e *object.Encoding, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

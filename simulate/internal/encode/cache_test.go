@@ -42,8 +42,9 @@ func manyPods(t *testing.T, count int) (*kinds.Kind, []*object.Object) {
 	return kind, items
 }
 
-// TestEncoder_EqualPartsAreEncodedOnce_S31: what is copied from another object of the list is what encoding would give, in each
-// form, for lists that are kept and for those that are too long for it.
+// TestEncoder_EqualPartsAreEncodedOnce_S31: what is copied from another object of the list
+// equals what encoding would give, in each form, for lists that are cached and for those
+// that are too long.
 func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
 	kind, items := manyPods(t, 200)
 	for _, protobuf := range []bool{false, true} {
@@ -58,7 +59,7 @@ func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				plain := Encoder{kind: kind, Protobuf: protobuf} // without anything to remember
+				plain := Encoder{kind: kind, Protobuf: protobuf} // without fragments
 				want, err := plain.List(metav1.ListMeta{}, items)
 				if err != nil {
 					t.Fatal(err)
@@ -91,8 +92,8 @@ func TestEncoder_EqualPartsAreEncodedOnce_S31(t *testing.T) {
 	}
 }
 
-// TestEncoder_LongListsAreNotKept_S31: a list of more than half of what is kept pushes nothing out, and leaves no more than its
-// first object.
+// TestEncoder_LongListsAreNotKept_S31: a list of more than half of the cache evicts
+// nothing, and leaves no more than its first object.
 func TestEncoder_LongListsAreNotKept_S31(t *testing.T) {
 	kind, items := manyPods(t, 200)
 	for _, protobuf := range []bool{false, true} {

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package encode writes answers in the form that a request asks for: JSON, YAML,
-// protobuf, tables or metadata alone; one object, a list sent in parts, or the
-// frames of a watch. A Cache keeps the forms that were made last, within a bound.
-// It sees kinds and tables.
+// Package encode writes answers in the form that a request asks for: JSON, YAML, protobuf,
+// tables or metadata only; one object, a list sent in parts, or the frames of a watch. A
+// Cache keeps the last encodings, within a bound. It sees kinds and tables.
 package encode
 
 import (
@@ -40,18 +39,18 @@ type Frame struct {
 	Status *metav1.Status // of an error
 }
 
-// Encoder writes answers about one kind in the form that was asked for.
+// Encoder writes answers about one kind in the requested form.
 type Encoder struct {
-	kind           *kinds.Kind // nil: only Status
-	Protobuf, yaml bool        // else JSON
-	Pretty         bool        // JSON for a person to read
+	kind           *kinds.Kind // nil: only a Status
+	Protobuf, yaml bool        // otherwise JSON
+	Pretty         bool        // JSON for people
 	as             string
 	version        string                     // of the group of as
-	include        metav1.IncludeObjectPolicy // what a row of a table has of its object
-	unacceptable   bool                       // no form was asked for that there is
+	include        metav1.IncludeObjectPolicy // what a table row contains of its object
+	unacceptable   bool                       // no supported form was requested
 	Cache          *Cache
 	fragments      *wire.Fragments // of the many objects that are being encoded; nil: they are few
-	passing        bool            // they are too many to be kept
+	passing        bool            // they are too many to be cached
 }
 
 func (e Encoder) ContentType() string {
@@ -64,7 +63,7 @@ func (e Encoder) ContentType() string {
 	return ContentJSON
 }
 
-// StreamType is the content type of a watch.
+// StreamType returns the content type of a watch.
 func (e Encoder) StreamType() string {
 	if e.Protobuf {
 		return ContentProtobuf + streamed
@@ -72,7 +71,7 @@ func (e Encoder) StreamType() string {
 	return ContentJSON
 }
 
-// spelled is a body of JSON in the form that was asked for. Protobuf is itself.
+// spelled converts a body of JSON to the requested form. Protobuf passes unchanged.
 func (e Encoder) spelled(body []byte, err error) ([]byte, error) {
 	switch {
 	case err != nil || e.Protobuf:
@@ -87,7 +86,7 @@ func (e Encoder) spelled(body []byte, err error) ([]byte, error) {
 	return append(body, '\n'), nil
 }
 
-// Object is an answer of one object.
+// Object returns the answer with one object.
 func (e Encoder) Object(obj *object.Object) ([]byte, error) {
 	switch e.as {
 	case asMetadataList:
@@ -98,7 +97,7 @@ func (e Encoder) Object(obj *object.Object) ([]byte, error) {
 	return e.spelled(e.single(obj))
 }
 
-// single is one object with its kind. Nobody but the caller has the bytes.
+// single returns one object with its kind. The caller owns the bytes.
 func (e Encoder) single(obj *object.Object) ([]byte, error) {
 	var to []byte
 	if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil && !e.Protobuf {
@@ -147,7 +146,7 @@ func (e Encoder) appendWithKind(to []byte, obj *object.Object) ([]byte, error) {
 	return to, err
 }
 
-// content is an object without its kind: in protobuf the message alone. It is
+// content returns an object without its kind: in protobuf the message alone. The bytes are
 // shared.
 func (e Encoder) content(obj *object.Object) ([]byte, error) {
 	return e.keeps().encoded(obj, e.kind, e.form(), func() ([]byte, error) { return e.appendAnew(nil, obj) })
@@ -157,16 +156,16 @@ func (e Encoder) form() object.ContentForm {
 	return object.ContentForm{Protobuf: e.Protobuf, As: e.as, Version: e.version}
 }
 
-// keeps is where the forms of e's objects are kept; nil: nowhere.
+// keeps returns the cache of e's objects; nil: they are not cached.
 func (e Encoder) keeps() *Cache {
 	if f := e.kind.Family; f != nil && f.Asked && f.Storage != e.kind {
-		return nil // the webhook may say something else the next time
+		return nil // the webhook may answer differently the next time
 	}
 	return e.Cache
 }
 
-// appendContent appends the content of an object. What is encoded for it is
-// kept unless there is too much of it.
+// appendContent appends the content of an object and caches what it encodes, unless there
+// is too much of it.
 func (e Encoder) appendContent(to []byte, obj *object.Object) ([]byte, error) {
 	if !e.passing || e.keeps() == nil {
 		content, err := e.content(obj)
@@ -196,8 +195,8 @@ func (e Encoder) appendAnew(to []byte, obj *object.Object) ([]byte, error) {
 	return e.Cache.appendText(to, obj, known)
 }
 
-// ForMany is e for so many objects, of which one is first, to encode one after
-// the other, in a list or in its pages.
+// ForMany returns e for encoding this number of objects, of which first returns one, in
+// succession: a list or its pages.
 func (e Encoder) ForMany(objects int, first func() *object.Object) Encoder {
 	if e.keeps() == nil || objects < wire.FragmentsFrom || e.as == AsTable {
 		return e
@@ -209,7 +208,7 @@ func (e Encoder) ForMany(objects int, first func() *object.Object) Encoder {
 	return e
 }
 
-// Status is a Status.
+// Status encodes a Status.
 func (e Encoder) Status(status metav1.Status) ([]byte, error) {
 	status.Kind, status.APIVersion = "Status", "v1"
 	if e.Protobuf {
@@ -222,7 +221,7 @@ func (e Encoder) Status(status metav1.Status) ([]byte, error) {
 	return e.spelled(json.Marshal(status))
 }
 
-// Event appends one frame of a watch: its length in front, or a line.
+// Event appends one frame of a watch: length-prefixed, or as a line.
 func (e Encoder) Event(to []byte, f Frame, first bool) ([]byte, error) {
 	if e.Protobuf {
 		content, err := e.eventObject(nil, f, first)
@@ -283,7 +282,7 @@ func (e Encoder) appendMessage(to []byte, obj *object.Object, known *wire.OpenFr
 	}
 	raw, err := message.Marshal()
 	if obj.Poison {
-		// Field 2 is a message or a map in every kind; here it is a number.
+		// Field 2 is a message or a map in every kind; this makes it a number.
 		raw = append(raw, 2<<3, 1)
 	}
 	return append(to, raw...), err

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A list in protobuf begins with its length. Each object is encoded once all the same.
+// A list in protobuf begins with its length. Even so, each object is encoded once.
 func TestEncoder_LongListsAreEncodedOnce_S31(t *testing.T) {
 	kind, items := manyPods(t, 1000)
 	want, err := Encoder{kind: kind, Protobuf: true}.List(metav1.ListMeta{}, items)
@@ -23,7 +23,7 @@ func TestEncoder_LongListsAreEncodedOnce_S31(t *testing.T) {
 	err = e.EachPart(metav1.ListMeta{}, items, func(part []byte) error {
 		got = append(got, part...)
 		for _, obj := range items {
-			obj.Fields = map[string]any{} // what is encoded from now on is empty
+			obj.Fields = map[string]any{} // anything encoded from now on is empty
 		}
 		return nil
 	})

@@ -22,11 +22,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// AnswerAtOnce is how large an answer is, in bytes, before it is sent in parts,
-// and compressed for who takes that.
+// AnswerAtOnce is the size in bytes up to which an answer is sent at once and uncompressed.
 const AnswerAtOnce = 128 << 10
 
-// List is a page as one body.
+// List returns a page as one body.
 func (e Encoder) List(meta metav1.ListMeta, items []*object.Object) ([]byte, error) {
 	var body []byte
 	err := e.EachPart(meta, items, func(part []byte) error {
@@ -36,8 +35,8 @@ func (e Encoder) List(meta metav1.ListMeta, items []*object.Object) ([]byte, err
 	return body, err
 }
 
-// listMeta is meta as the lists of e's kind show it. Those of custom kinds name
-// the next page even where there is none.
+// listMeta returns meta as lists of e's kind show it. Lists of custom kinds have the
+// continue field even where there is no next page.
 func (e Encoder) listMeta(meta metav1.ListMeta) any {
 	if e.kind.Builtin || e.as != "" {
 		return meta
@@ -49,7 +48,7 @@ func (e Encoder) listMeta(meta metav1.ListMeta) any {
 	}{meta.Continue, meta.RemainingItemCount, meta.ResourceVersion}
 }
 
-// EachPart has send called with a page, part by part. send may not keep them.
+// EachPart calls send with a page, part by part. send must not retain them.
 func (e Encoder) EachPart(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
 	e = e.ForMany(len(items)+left(meta), func() *object.Object { return items[0] })
 	switch {
@@ -96,7 +95,7 @@ func (e Encoder) EachPart(meta metav1.ListMeta, items []*object.Object, send fun
 	return send(append(part, "]}\n"...))
 }
 
-// left is how many objects follow a page, as far as it says.
+// left returns the number of objects that follow a page, as far as it is known.
 func left(meta metav1.ListMeta) int {
 	if meta.RemainingItemCount == nil {
 		return 0
@@ -113,7 +112,7 @@ func whole(send func([]byte) error) func([]byte, error) error {
 	}
 }
 
-// listKind is the kind of a page, and its version.
+// listKind returns the kind of a page and its version.
 func (e Encoder) listKind() (kind, version string) {
 	if e.as != "" {
 		return asMetadataList, e.metaVersion()
@@ -121,9 +120,10 @@ func (e Encoder) listKind() (kind, version string) {
 	return e.kind.ListKind, e.kind.GroupVersion().String()
 }
 
-// messages has send called with a page in protobuf. The length of the list comes first: what each item takes is known
-// before the first is sent. None of them is copied into a whole. A long list does not keep its items until then: those that
-// had to be encoded for their size are held compressed.
+// messages calls send with a page in protobuf. The length of the list comes first, so the
+// size of each item must be known before the first is sent. Items are not copied into one
+// buffer. A long list does not retain its items until then: those that had to be encoded to
+// measure them are held compressed.
 func (e Encoder) messages(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
@@ -170,8 +170,9 @@ func (e Encoder) messages(meta metav1.ListMeta, items []*object.Object, send fun
 	return send(append(part, after...))
 }
 
-// measured says how long the content of an object is, and returns it unless there are too many to hold them all. Then it is
-// encoded into scratch only if its size is not known; anew reports that.
+// measured stores the length of an object's content in size, and returns the content unless
+// there are too many to hold them all. In that case it encodes into scratch only if the
+// size is unknown, and anew reports that.
 func (e Encoder) measured(scratch []byte, obj *object.Object, size *int) (_, content []byte, anew bool, err error) {
 	if cache := e.keeps(); e.passing && cache != nil {
 		if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil {
@@ -202,9 +203,10 @@ const (
 	heldBlock  = 256 << 10
 )
 
-// heldContents holds the encoded objects of a list while their lengths are measured, and returns them in the same order.
-// They are compressed, because objects of one kind resemble each other: this costs a tenth of encoding an object again,
-// which reads maps and strings all over the memory. Objects beyond the bound are encoded twice.
+// heldContents holds the encoded objects of a list while their lengths are measured, and
+// returns them in the same order. They are compressed, because objects of one kind resemble
+// each other: this costs a tenth of encoding an object again, which reads maps and strings
+// all over memory. Objects beyond the bound are encoded twice.
 type heldContents struct {
 	atMost int // bytes; 0: heldAtMost
 	items  []int
@@ -213,7 +215,7 @@ type heldContents struct {
 	out    *s2.Reader
 }
 
-// add holds the content of the list's item at an index, if there is room.
+// add holds the content of the item at an index if there is room.
 func (h *heldContents) add(item int, content []byte) error {
 	if h.text.Len() >= cmp.Or(h.atMost, heldAtMost) {
 		return nil
@@ -226,7 +228,8 @@ func (h *heldContents) add(item int, content []byte) error {
 	return err
 }
 
-// next appends the content of the item at an index, which has a known size. It is not ok if that is not held.
+// next appends the content of the item at an index, which has a known size. ok is false if
+// the content is not held.
 func (h *heldContents) next(to []byte, item, size int) (_ []byte, ok bool, err error) {
 	if len(h.items) == 0 || h.items[0] != item {
 		return to, false, nil
@@ -244,13 +247,13 @@ func (h *heldContents) next(to []byte, item, size int) (_ []byte, ok bool, err e
 	return to, true, err
 }
 
-// Parts sends an answer, at once while it is small.
+// Parts sends an answer, at once as long as it is small.
 type Parts struct {
 	http.ResponseWriter
 	Encoder Encoder
 	Request *http.Request
 	held    []byte
-	Out     io.Writer // nil: nothing is sent yet
+	Out     io.Writer // nil: nothing has been sent
 	zip     *gzip.Writer
 }
 
@@ -282,7 +285,7 @@ func (p *Parts) begin() {
 	p.WriteHeader(http.StatusOK)
 }
 
-// End sends what is left. What cannot be sent is for somebody who is gone.
+// End sends the rest. It ignores errors: the client is gone.
 func (p *Parts) End() {
 	if p.Out == nil {
 		Respond(p.ResponseWriter, p.Encoder, http.StatusOK, p.held)
@@ -303,7 +306,7 @@ func takesGzip(r *http.Request) bool {
 	return false
 }
 
-// message is what has a form in protobuf too.
+// message is a value that has a protobuf form too.
 type message interface{ Marshal() ([]byte, error) }
 
 // Tell answers with a message in the form that r asks for.

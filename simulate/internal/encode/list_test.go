@@ -15,7 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// TestEncoder_ListsAreSentInParts_S29: a list is never one piece of memory, and its parts are the list.
+// TestEncoder_ListsAreSentInParts_S29: a list is never held in one buffer, and its parts
+// make up the list.
 func TestEncoder_ListsAreSentInParts_S29(t *testing.T) {
 	const count, size = 300, 10 << 10
 	kind := &kinds.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps"}

@@ -13,11 +13,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// metaVersion is that of the group whose kinds show objects in part.
+// metaVersion returns the version of the group of tables and partial metadata.
 func (e Encoder) metaVersion() string { return metav1.GroupName + "/" + e.version }
 
-// partial is the metadata of obj alone. Who asked for it is told that it is no
-// more than that, and not of which kind.
+// partial returns the metadata of obj alone. The kind of the answer is
+// PartialObjectMetadata, not the kind of the object.
 func (e Encoder) partial(obj *object.Object) (*metav1.PartialObjectMetadata, error) {
 	out := &metav1.PartialObjectMetadata{}
 	fields := map[string]any{"metadata": obj.Fields["metadata"]}
@@ -28,7 +28,7 @@ func (e Encoder) partial(obj *object.Object) (*metav1.PartialObjectMetadata, err
 	return out, nil
 }
 
-// internalType is what a real server calls the Go type of k's objects.
+// internalType returns the name that a real server has for the Go type of k's objects.
 func internalType(k *kinds.Kind) string {
 	if !k.Builtin {
 		return "*unstructured.Unstructured"
@@ -36,7 +36,7 @@ func internalType(k *kinds.Kind) string {
 	return "*" + kinds.GoInternalType(k.GroupVersionKind)
 }
 
-// metadata is the content of the metadata of obj alone.
+// metadata encodes the metadata of obj alone.
 func (e Encoder) metadata(obj *object.Object) ([]byte, error) {
 	out, err := e.partial(obj)
 	if err != nil {

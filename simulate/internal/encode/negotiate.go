@@ -29,11 +29,11 @@ const (
 	streamed = ";stream=watch"
 )
 
-// media are what the server speaks, in the order in which it prefers them.
+// media are the media types that the server supports, in its order of preference.
 var media = []string{ContentJSON, ContentYAML, ContentProtobuf}
 
-// For takes from an Accept header the form that is wanted most of those
-// that the kind has. Without a kind there are forms for a Status alone.
+// For selects the preferred media type of an Accept header among those of the kind. Without
+// a kind, these are the types of a Status.
 func For(kind *kinds.Kind, accept string) Encoder {
 	if accept == "" {
 		return Encoder{kind: kind}
@@ -53,8 +53,7 @@ func For(kind *kinds.Kind, accept string) Encoder {
 	return e
 }
 
-// clauseFor is an encoder of a media type, if one clause of an Accept header
-// allows that.
+// clauseFor returns an encoder of a media type if a clause of an Accept header allows it.
 func clauseFor(kind *kinds.Kind, media string, clause goautoneg.Accept) (e Encoder, ok bool) {
 	family, name, _ := strings.Cut(media, "/")
 	if clause.Type != "*" && clause.Type != family || clause.SubType != "*" && clause.SubType != name {
@@ -86,7 +85,7 @@ func clauseFor(kind *kinds.Kind, media string, clause goautoneg.Accept) (e Encod
 	return e, false
 }
 
-// pretty reports whether a person is to read the answer.
+// WantsPretty reports whether the answer is for a person to read.
 func WantsPretty(r *http.Request) bool {
 	if strings.Contains(r.URL.RawQuery, "pretty") {
 		if given := r.URL.Query().Get("pretty"); given != "" {
@@ -102,8 +101,8 @@ func WantsPretty(r *http.Request) bool {
 	return false
 }
 
-// Acceptable refuses what the server cannot answer in the form that r asks for,
-// and takes from it what a table includes.
+// Acceptable returns an error if the server has no form that r asks for, and reads the
+// includeObject option of tables from r.
 func (e *Encoder) Acceptable(r *http.Request, verb string) error {
 	switch {
 	case e.kind.Builtin && !routed(r.Header.Get("Accept")):
@@ -124,8 +123,8 @@ func (e *Encoder) Acceptable(r *http.Request, verb string) error {
 	return nil
 }
 
-// routed reports whether a real server's router, which knows no wildcards but
-// the one, finds a media type of the server in an Accept header.
+// routed reports whether the router of a real server, whose only wildcard is */*, finds a
+// supported media type in an Accept header.
 func routed(accept string) bool {
 	if accept == "" {
 		return true

@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/tables"
 )
 
-// tableOptions refuses what a table cannot include.
+// tableOptions returns an error for an invalid includeObject.
 func (e *Encoder) tableOptions(query url.Values) error {
 	opts := &metav1.TableOptions{}
 	if err := scheme.ParameterCodec.DecodeParameters(query, metav1.SchemeGroupVersion, opts); err != nil {
@@ -30,7 +30,7 @@ func (e *Encoder) tableOptions(query url.Values) error {
 	return nil
 }
 
-// table is objects as rows. headed: it says what the columns are.
+// table returns objects as rows. headed adds the definitions of the columns.
 func (e Encoder) table(objects []*object.Object, meta metav1.ListMeta, headed bool) ([]byte, error) {
 	columns := tables.Of(e.kind)
 	out := metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: e.metaVersion(), Kind: AsTable}, ListMeta: meta, Rows: columns.Rows}

@@ -19,14 +19,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
-// Applied is what q makes of old; nil: of nothing.
+// Applied returns the result of q's apply to old; old is nil for a new object.
 func (q Writer) Applied(given map[string]any, old *object.Object) (*object.Object, error) {
 	obj, err := q.merged(given, old)
 	if err != nil {
 		return nil, err
 	}
 	if q.Kind.Schema != nil && !unapplied(old, obj) {
-		entries := ownership.EntriesOf(obj) // which have no defaults, and are many
+		entries := ownership.EntriesOf(obj) // they have no defaults, and are many
 		ownership.SetEntries(obj, nil)
 		q.Kind.Schema.SetDefaults(obj.Fields)
 		ownership.SetEntries(obj, entries)
@@ -37,12 +37,12 @@ func (q Writer) Applied(given map[string]any, old *object.Object) (*object.Objec
 	return obj, nil
 }
 
-// unapplied reports whether an apply has changed nothing but who owns what.
+// unapplied reports whether an apply changed nothing but the owners of fields.
 func unapplied(old, obj *object.Object) bool {
 	return old != nil && jsonvalue.SameBut(old.Fields, obj.Fields, "metadata", "kind", "apiVersion") && jsonvalue.SameBut(object.MetadataOf(old), object.MetadataOf(obj), "managedFields")
 }
 
-// merged is what q makes of old, without the defaults of what is new.
+// merged returns the result of q's apply to old, without the defaults of new fields.
 func (q Writer) merged(given map[string]any, old *object.Object) (*object.Object, error) {
 	of, ok := q.shapeOfApply(old, given)
 	if !ok {
@@ -78,7 +78,7 @@ func (q Writer) merged(given map[string]any, old *object.Object) (*object.Object
 	return obj, nil
 }
 
-// recipeOf is the recipe of an object; nil: there is none.
+// recipeOf returns the recipe of an object; nil: there is none.
 func (q Writer) recipeOf(made, live, given map[string]any) *ownership.Recipe {
 	rules, err := q.Kind.Rules()
 	if err != nil {
@@ -87,7 +87,7 @@ func (q Writer) recipeOf(made, live, given map[string]any) *ownership.Recipe {
 	return (&shaping{schema: rules.Schema}).recipeOf(made, live, given, rules.Root)
 }
 
-// askMerge has the field manager say what q makes of old.
+// askMerge runs q's apply through the field manager.
 func (q Writer) askMerge(given map[string]any, old *object.Object) (*object.Object, error) {
 	fields, err := q.Kind.FieldManager(q.Subresource)
 	if err != nil {
@@ -112,6 +112,6 @@ func (q Writer) askMerge(given map[string]any, old *object.Object) (*object.Obje
 	if !ok {
 		return nil, apierrors.NewInternalError(fmt.Errorf("apply made a %T", next))
 	}
-	// What is made shares parts of what is stored.
+	// The result shares parts of the stored object.
 	return &object.Object{Fields: runtime.DeepCopyJSON(u.Object)}, nil
 }

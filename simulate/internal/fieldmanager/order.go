@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// undeclared is the end of what is said of a field that a kind does not have.
+// undeclared ends the error about a field that a kind does not have.
 const undeclared = "field not declared in schema"
 
-// alike is an error of an apply, the same each time. Of several fields that the
-// kind does not have one is named: that which a Go map gives first. Here it is
-// the first by its name.
+// alike makes the error of an apply deterministic. Of several unknown fields, the field
+// manager names the first in the order of a Go map. alike names the first in alphabetical
+// order.
 func (q Writer) alike(err error, given map[string]any) error {
 	head, _, typing := strings.Cut(err.Error(), "): ")
 	if !typing || !strings.Contains(err.Error(), undeclared) {
@@ -34,25 +34,25 @@ func (q Writer) alike(err error, given map[string]any) error {
 	return err
 }
 
-// inOrder is a value whose maps are walked in the order of their keys.
+// inOrder is a value whose maps are iterated in the order of their keys.
 type inOrder struct{ value.Value }
 
-// Format shows the value as it is.
+// Format prints the value unchanged.
 func (v inOrder) Format(f fmt.State, verb rune) {
 	_, _ = fmt.Fprintf(f, fmt.FormatString(f, verb), v.Value)
 }
 
-// AsMapUsing is what a value.Value does.
+// AsMapUsing implements value.Value.
 func (v inOrder) AsMapUsing(a value.Allocator) value.Map { return mapInOrder{v.Value.AsMapUsing(a)} }
 
-// AsListUsing is what a value.Value does.
+// AsListUsing implements value.Value.
 func (v inOrder) AsListUsing(a value.Allocator) value.List {
 	return listInOrder{v.Value.AsListUsing(a)}
 }
 
 type mapInOrder struct{ value.Map }
 
-// IterateUsing is what a value.Map does.
+// IterateUsing implements value.Map.
 func (m mapInOrder) IterateUsing(a value.Allocator, each func(string, value.Value) bool) bool {
 	var keys []string
 	m.Iterate(func(key string, _ value.Value) bool {
@@ -70,7 +70,7 @@ func (m mapInOrder) IterateUsing(a value.Allocator, each func(string, value.Valu
 
 type listInOrder struct{ value.List }
 
-// AtUsing is what a value.List does.
+// AtUsing implements value.List.
 func (l listInOrder) AtUsing(a value.Allocator, i int) value.Value {
 	return inOrder{l.List.AtUsing(a, i)}
 }

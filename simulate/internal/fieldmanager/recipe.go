@@ -12,7 +12,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
-// recipeOf finds out of what made is made. nil: it cannot be told.
+// recipeOf finds out from which parts of live and patch made consists. It returns nil if it
+// cannot.
 func (s *shaping) recipeOf(made, live, patch any, at smd.TypeRef) *ownership.Recipe {
 	switch {
 	case patch != nil && jsonvalue.Equal(made, patch):

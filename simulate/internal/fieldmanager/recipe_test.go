@@ -17,7 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// appliedPod is what is applied of a Pod, as some bits say.
+// appliedPod is an applied Pod whose fields depend on bits.
 func appliedPod(bits, value byte) map[string]any {
 	text := func(bit byte) string { return fmt.Sprint("v", value>>bit&1) }
 	metadata := map[string]any{"namespace": "n", "name": "a"}
@@ -59,7 +59,7 @@ func appliedPod(bits, value byte) map[string]any {
 	return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 }
 
-// mergedAnew is what an apply makes when nothing is remembered.
+// mergedAnew returns the result of an apply without any memory.
 func mergedAnew(q Writer, given map[string]any, old *object.Object) (*object.Object, error) {
 	obj, err := q.askMerge(given, old)
 	if err != nil {
@@ -74,7 +74,7 @@ func mergedAnew(q Writer, given map[string]any, old *object.Object) (*object.Obj
 	return obj, nil
 }
 
-// An apply like another makes what the field manager makes when it is asked.
+// An apply of a known shape has the result of the field manager.
 func FuzzRecipes_S9(f *testing.F) {
 	f.Add([]byte{0, 3, 0, 1, 3, 1, 0, 3, 1, 1, 11, 2, 2, 11, 3, 0, 27, 0, 0, 59, 1, 1, 123, 2, 2, 255, 3, 0, 3, 1})
 	f.Add([]byte{0, 255, 0, 0, 255, 15, 1, 255, 0, 2, 255, 15, 3, 9, 1, 0, 255, 3, 0, 0, 0, 1, 0, 0, 0, 255, 0, 0, 255, 0})
@@ -93,7 +93,7 @@ func FuzzRecipes_S9(f *testing.F) {
 				q := Writer{Kind: kind, Manager: []string{"one", "two"}[how&1], Force: how&2 != 0}
 				var want, got *object.Object
 				var wrong, err error
-				if how&4 != 0 && old != nil { // somebody has edited it
+				if how&4 != 0 && old != nil { // another manager has edited it
 					want, got = old.Copy(), old.Copy()
 					for _, obj := range []*object.Object{want, got} {
 						obj.Fields["spec"].(map[string]any)["priority"] = int64(value)
@@ -122,7 +122,7 @@ func FuzzRecipes_S9(f *testing.F) {
 	})
 }
 
-// Applies that are alike are made from memory, into objects of their own.
+// Applies of one shape are answered from memory, each with an object of its own.
 func TestServer_AlikeAppliesAreRemembered_S9(t *testing.T) {
 	kind := kinds.NewRegistry().Kind(corev1.SchemeGroupVersion.WithKind("Pod"))
 	q := Writer{Kind: kind, Manager: "one"}

@@ -13,25 +13,25 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// What stands in a shape for a field.
+// Symbols of a shape for a field.
 const (
-	shapeGone    = '-' // there is none any more; of an apply: it is not spoken of
+	shapeGone    = '-' // it is removed; of an apply: it is not mentioned
 	shapeNew     = '+'
 	shapeSame    = '='
 	shapeChanged = '~'
 )
 
-// shaping writes a shape down. Its methods are false for what a field manager
-// may take another way, or refuse.
+// shaping writes a shape. Its methods return false for input that a field manager may
+// interpret in another way, or refuse.
 type shaping struct {
 	schema *smd.Schema
 	to     []byte
 }
 
-// word appends a text that cannot be taken for two.
+// word appends a text unambiguously.
 func (s *shaping) word(text string) { s.to = append(append(s.to, text...), 0) }
 
-// typeOf is the type of a field of a map of type at.
+// typeOf returns the type of a field in a map of type at.
 func typeOf(m *smd.Map, name string) smd.TypeRef {
 	if f, ok := m.FindField(name); ok {
 		return f.Type
@@ -39,7 +39,7 @@ func typeOf(m *smd.Map, name string) smd.TypeRef {
 	return m.ElementType
 }
 
-// fields appends the fields of two maps, but some.
+// fields appends the fields of two maps, except some.
 func (s *shaping) fields(old, is map[string]any, m *smd.Map, but ...string) bool {
 	var few [wire.FewFields]string
 	names := few[:0]
@@ -79,7 +79,7 @@ func (s *shaping) fields(old, is map[string]any, m *smd.Map, but ...string) bool
 	return true
 }
 
-// pair appends two values that stand in the same place.
+// pair appends two values of the same field.
 func (s *shaping) pair(old, is any, at smd.TypeRef) bool {
 	switch v := is.(type) {
 	case map[string]any:
@@ -109,7 +109,7 @@ func (s *shaping) relate(equal bool) {
 	}
 }
 
-// one appends a value that stands alone in its place.
+// one appends a value that only one of the two has.
 func (s *shaping) one(v any, at smd.TypeRef) bool {
 	if v == nil {
 		s.to = append(s.to, 'n')
@@ -128,7 +128,7 @@ func (s *shaping) one(v any, at smd.TypeRef) bool {
 	return atom.Scalar != nil && s.kind(v)
 }
 
-// kind appends what sort of a scalar v is.
+// kind appends the type of a scalar.
 func (s *shaping) kind(v any) bool {
 	switch v.(type) {
 	case string:
@@ -145,7 +145,7 @@ func (s *shaping) kind(v any) bool {
 	return true
 }
 
-// lists appends two lists. The first is nil for one that stands alone.
+// lists appends two lists. The first is nil if there is only one.
 func (s *shaping) lists(old, is []any, l *smd.List) bool {
 	if l.ElementRelationship != smd.Associative {
 		s.to = append(s.to, 'a')
@@ -194,8 +194,7 @@ func (s *shaping) lists(old, is []any, l *smd.List) bool {
 	return true
 }
 
-// look appends of a value which fields it has and what sort they are of, and
-// no value.
+// look appends the fields of a value and their types, without values.
 func (s *shaping) look(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -217,7 +216,7 @@ func (s *shaping) look(v any) bool {
 				return false
 			}
 			if begin > last && string(s.to[last:begin]) == string(s.to[begin:]) {
-				s.to = s.to[:begin] // one more of the same sort
+				s.to = s.to[:begin] // another of the same type
 			} else {
 				last = begin
 			}
@@ -231,8 +230,8 @@ func (s *shaping) look(v any) bool {
 	return s.kind(v)
 }
 
-// itemKeys are what the items of a list are known by. It is false when two are
-// known by the same, or one by nothing.
+// itemKeys returns the keys that identify the items of a list. ok is false if two items
+// have the same key or an item has none.
 func (s *shaping) itemKeys(list []any, l *smd.List) (keys []string, ok bool) {
 	var atom smd.Atom
 	for _, item := range list {

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldmanager says who owns which field after a write (managedFields), and
-// what a server-side apply makes of an object. It asks the field manager of
-// apimachinery once for writes of one shape and answers the others from what
-// package ownership remembers, with the same result. It sees kinds, and no
-// requests.
+// Package fieldmanager computes who owns which field after a write (managedFields), and the
+// result of a server-side apply. It asks the field manager of apimachinery once for writes
+// of one shape and answers the others from the memory of package ownership, with the same
+// result. It sees kinds, and no requests.
 package fieldmanager
 
 import (
@@ -23,15 +22,16 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// Writer is who writes an object, or a subresource of it, and how.
+// Writer describes a writer of an object or of its subresource.
 type Writer struct {
 	Kind        *kinds.Kind
 	Subresource string
-	Manager     string // who is said to own what is written
-	Force       bool   // an apply takes what others own
+	Manager     string // the owner of what is written
+	Force       bool   // an apply takes over fields of other owners
 }
 
-// Own notes in obj who has written what of it since old; nil: all of it.
+// Own updates the managed fields of obj for a write that replaces old; old is nil for a new
+// object.
 func (q Writer) Own(old, obj *object.Object) error {
 	of, ok := q.shapeOf(old, obj)
 	if !ok {
@@ -47,7 +47,7 @@ func (q Writer) Own(old, obj *object.Object) error {
 	return nil
 }
 
-// ownAs is own, for a write of a shape that can be remembered.
+// ownAs is Own for a write whose shape can be remembered.
 func (q Writer) ownAs(of ownership.Shape, old, obj *object.Object) error {
 	now, before := ownership.EntryTime(time.Now()), ownership.EntriesOf(old)
 	known := q.Kind.Managers.Said.Recall(of)
@@ -70,12 +70,12 @@ func (q Writer) ownAs(of ownership.Shape, old, obj *object.Object) error {
 	return nil
 }
 
-// askManager has the field manager say who owns what.
+// askManager updates the managed fields through the field manager.
 func (q Writer) askManager(old, obj *object.Object) error {
 	if ok, err := q.manage(old, obj); err != nil || ok {
 		return err
 	}
-	// As a real server: the write goes on with the entries there were.
+	// As on a real server: the write continues with the previous entries.
 	live := q.Kind.Nothing()
 	if old != nil {
 		live = kinds.Loose(old, q.Kind)
@@ -84,7 +84,7 @@ func (q Writer) askManager(old, obj *object.Object) error {
 	return nil
 }
 
-// manage is askManager; false: the field manager cannot say.
+// manage is askManager; false means that the field manager failed.
 func (q Writer) manage(old, obj *object.Object) (bool, error) {
 	fields, err := q.Kind.FieldManager(q.Subresource)
 	if err != nil {
@@ -104,7 +104,7 @@ func (q Writer) manage(old, obj *object.Object) (bool, error) {
 	return true, nil
 }
 
-// keepTimes takes back a new time of an entry when nothing else has changed.
+// keepTimes restores the time of an entry if nothing else changed.
 func keepTimes(old, obj *object.Object) {
 	a, _ := old.Fields["metadata"].(map[string]any)
 	b, _ := obj.Fields["metadata"].(map[string]any)
@@ -123,11 +123,11 @@ func keepTimes(old, obj *object.Object) {
 	b["managedFields"] = was
 }
 
-// notOwnedOfMetadata is what of metadata nobody comes to own by a write.
+// notOwnedOfMetadata are the fields of metadata that a write does not make anyone own.
 var notOwnedOfMetadata = []string{"name", "namespace", "creationTimestamp", "selfLink", "uid", "generation", "managedFields", "resourceVersion"}
 
-// shapeOf is the shape of the write of obj in place of old; nil: of nothing. It
-// is false for a write that is not worth to be remembered.
+// shapeOf returns the shape of a write that replaces old by obj; old is nil for a new
+// object. It returns false if the write is not worth remembering.
 func (q Writer) shapeOf(old, obj *object.Object) (of ownership.Shape, ok bool) {
 	if given := ownership.EntriesOf(obj); len(given) > 0 && (old == nil || !jsonvalue.Equal(given, ownership.EntriesOf(old))) {
 		return of, false
@@ -135,7 +135,7 @@ func (q Writer) shapeOf(old, obj *object.Object) (of ownership.Shape, ok bool) {
 	return q.shape('u', old, obj.Fields, notOwnedOfMetadata...)
 }
 
-// shapeOfApply is the same for an apply.
+// shapeOfApply is shapeOf for an apply.
 func (q Writer) shapeOfApply(old *object.Object, given map[string]any) (of ownership.Shape, ok bool) {
 	if q.Manager == lastAppliedManager || given["apiVersion"] != q.Kind.GroupVersion().String() || given["kind"] != q.Kind.Kind {
 		return of, false
@@ -147,11 +147,11 @@ func (q Writer) shapeOfApply(old *object.Object, given map[string]any) (of owner
 	return q.shape(how, old, given, "managedFields")
 }
 
-// lastAppliedManager is a manager for which a field manager looks at an
-// annotation's value.
+// lastAppliedManager is the manager for which a field manager reads the value of an
+// annotation.
 const lastAppliedManager = "kubectl"
 
-// shapeRooms are where shapes are written down.
+// shapeRooms pools the buffers of shapes.
 var shapeRooms = sync.Pool{New: func() any { return new([]byte) }}
 
 func (q Writer) shape(how byte, old *object.Object, is map[string]any, notOfMetadata ...string) (of ownership.Shape, ok bool) {
@@ -200,8 +200,8 @@ func (q Writer) shape(how byte, old *object.Object, is map[string]any, notOfMeta
 	return sha256.Sum256(s.to), true
 }
 
-// notOwnedPart is the part of an object whose fields change hands by no such
-// write; empty: none.
+// notOwnedPart returns the part of an object whose fields such a write does not own; empty:
+// there is none.
 func (q Writer) notOwnedPart() string {
 	switch {
 	case q.Subresource == "" && q.Kind.Status:
@@ -212,7 +212,7 @@ func (q Writer) notOwnedPart() string {
 	return ""
 }
 
-// entries appends who owns what before, but since when.
+// entries appends the previous owners, without their times.
 func (s *shaping) entries(list []any, version string) bool {
 	if len(list) > ownership.FewManagers {
 		return false
@@ -220,7 +220,7 @@ func (s *shaping) entries(list []any, version string) bool {
 	for _, each := range list {
 		entry, _ := each.(map[string]any)
 		if entry["apiVersion"] != version {
-			return false // it is held against the object in that version
+			return false // it is compared with the object in that version
 		}
 		var err error
 		if s.to, err = wire.AppendFields(s.to, entry, "time"); err != nil || len(s.to) > ownership.LargestShape {

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// podWith is a Pod with what some bits say.
+// podWith is a Pod whose fields depend on bits.
 func podWith(bits, value byte) *object.Object {
 	metadata := map[string]any{"namespace": "n", "name": "a"}
 	spec := map[string]any{"nodeName": fmt.Sprint("node", value&1)}
@@ -46,7 +46,7 @@ func podWith(bits, value byte) *object.Object {
 	return obj
 }
 
-// What is remembered of a field manager is what it says when it is asked.
+// What is remembered of a field manager equals its answer.
 func FuzzOwnerships_S9(f *testing.F) {
 	f.Add([]byte{9, 0, 9, 1, 9, 0, 9, 1, 137, 1, 9, 0, 105, 2, 41, 3, 9, 0, 8, 1, 136, 1, 8, 0, 200, 1, 9, 1})
 	f.Add([]byte{1, 0, 129, 1, 1, 8, 1, 0, 129, 0})
@@ -62,7 +62,7 @@ func FuzzOwnerships_S9(f *testing.F) {
 			for n := 0; n+1 < len(program); n += 2 {
 				q := Writer{Kind: kind, Manager: []string{"", "other"}[program[n]>>7]}
 				asked, recalled := podWith(program[n], program[n+1]), podWith(program[n], program[n+1])
-				if program[n+1]&4 != 0 && old != nil { // as who has read it before
+				if program[n+1]&4 != 0 && old != nil { // as read by a client before
 					object.MetadataOf(asked)["managedFields"] = old.Copy().Fields["metadata"].(map[string]any)["managedFields"]
 					object.MetadataOf(recalled)["managedFields"] = old.Copy().Fields["metadata"].(map[string]any)["managedFields"]
 				}
@@ -87,7 +87,7 @@ func FuzzOwnerships_S9(f *testing.F) {
 	})
 }
 
-// A write like another is answered from memory.
+// A write of a known shape is answered from memory.
 func TestOwnerships_AlikeWritesAreRemembered_S9(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kind := kinds.NewRegistry().Kind(corev1.SchemeGroupVersion.WithKind("Pod"))

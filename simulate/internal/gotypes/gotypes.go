@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gotypes holds the Go types of the built-in kinds, and the codecs that
-// read and write them.
+// Package gotypes holds the Go types of the built-in kinds and their codecs.
 package gotypes
 
 import (
@@ -17,8 +16,8 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// Scheme are those of all built-in kinds: what client-go knows, and CRDs,
-// which it does not. Nobody changes them.
+// Scheme returns the types of all built-in kinds: those of client-go, and CRDs, which
+// client-go lacks. It must not be modified.
 var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	types := runtime.NewScheme()
 	metav1.AddToGroupVersion(types, schema.GroupVersion{Version: "v1"})
@@ -27,5 +26,5 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	return types
 })
 
-// Codecs read and write them.
+// Codecs returns the codecs of Scheme.
 var Codecs = sync.OnceValue(func() serializer.CodecFactory { return serializer.NewCodecFactory(Scheme()) })

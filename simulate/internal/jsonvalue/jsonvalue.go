@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonvalue works on the fields of objects as JSON has them: maps,
-// lists, texts, numbers. It reads, sets and compares them, and knows nothing of
-// kinds.
+// Package jsonvalue reads, sets and compares the fields of objects as decoded from JSON:
+// maps, lists, strings, numbers. It knows nothing of kinds.
 package jsonvalue
 
 import (
@@ -16,8 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Equal reports whether two values of objects' fields are equal, as
-// reflect.DeepEqual does.
+// Equal reports whether two values are equal, with the result of reflect.DeepEqual.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -55,7 +53,7 @@ func equalFields(a, b map[string]any) bool {
 
 func SortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// SetIn sets a value at a path, making what lacks on the way.
+// SetIn sets a value at a path and creates missing maps on the way.
 func SetIn(fields map[string]any, value any, path ...string) {
 	for _, name := range path[:len(path)-1] {
 		inner, ok := fields[name].(map[string]any)
@@ -68,10 +66,10 @@ func SetIn(fields map[string]any, value any, path ...string) {
 	fields[path[len(path)-1]] = value
 }
 
-// Now is the time as objects hold it.
+// Now returns the current time with the precision of objects.
 func Now() metav1.Time { return metav1.NewTime(time.Now().UTC().Truncate(time.Second)) }
 
-// KeepField gives to the field that from has, or takes it away.
+// KeepField copies a field from one map to the other, or removes it there if from lacks it.
 func KeepField(from, to map[string]any, name string) {
 	if value, ok := from[name]; ok {
 		to[name] = value
@@ -98,7 +96,8 @@ func SplitPath(path string) (names []string) {
 	return names
 }
 
-// Lookup is the value at a path; nil: there is none. "0" is the first of a list.
+// Lookup returns the value at a path, or nil if there is none. "0" is the first item of a
+// list.
 func Lookup(fields map[string]any, path []string) (value any) {
 	if len(path) == 0 {
 		return nil
@@ -120,7 +119,7 @@ func Lookup(fields map[string]any, path []string) (value any) {
 	return value
 }
 
-// SameBut reports whether two objects are equal but for some of their fields.
+// SameBut reports whether two objects are equal except for some fields.
 func SameBut(a, b map[string]any, but ...string) bool {
 	for _, pair := range [][2]map[string]any{{a, b}, {b, a}} {
 		for name, value := range pair[0] {
@@ -136,7 +135,7 @@ func SameBut(a, b map[string]any, but ...string) bool {
 	return true
 }
 
-// Unmanaged is an object without its managed fields, which no rule looks at.
+// Unmanaged returns an object without its managed fields, which no rule reads.
 func Unmanaged(fields map[string]any) map[string]any {
 	metadata, _ := fields["metadata"].(map[string]any)
 	if _, has := metadata["managedFields"]; !has {

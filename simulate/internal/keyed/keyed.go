@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package keyed draws random numbers that depend on a seed and on what they are
-// drawn for, so that one draw moves no other.
+// Package keyed draws random numbers that depend on a seed and on the purpose of the draw,
+// so one draw does not shift others.
 package keyed
 
 import (
@@ -10,8 +10,8 @@ import (
 	"math/rand/v2"
 )
 
-// Random is a source of its own for one draw: what is drawn depends on the
-// seed and on what it is drawn for, not on what was drawn before.
+// Random returns a source for one draw. It depends on the seed and on the purpose of the
+// draw, not on earlier draws.
 func Random(seed uint64, what, key string, ordinal int) *rand.Rand {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(what))

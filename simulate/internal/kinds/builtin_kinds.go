@@ -13,19 +13,18 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
-// builtinTable is the kinds that are always there, one a line, in the order in
-// which discovery tells of them: group and version, plural, kind, "ns" for a
-// namespaced one, short names, categories, subresources, verbs if not all,
-// singular if not the kind in lower case.
+// builtinTable lists the built-in kinds, one per line, in the order of discovery: group and
+// version, plural, kind, "ns" for a namespaced one, short names, categories, subresources,
+// verbs if not all, singular if not the kind in lower case.
 //
 //go:embed builtin_kinds.txt
 var builtinTable string
 
-// allVerbs are those of a kind that is stored.
+// allVerbs are the verbs of a kind that is stored.
 const allVerbs = "create,delete,deletecollection,get,list,patch,update,watch"
 
-// builtins are the kinds that are always there. All servers of the process share
-// their field managers, and so what these remember.
+// builtins returns the built-in kinds. All servers of the process share their field
+// managers, and what these remember.
 var builtins = sync.OnceValue(func() (out []Kind) {
 	for line := range strings.Lines(builtinTable) {
 		f := strings.Split(strings.TrimSpace(line), "|")
@@ -57,7 +56,7 @@ func split(list string) []string {
 	return strings.Split(list, ",")
 }
 
-// builtinScale is where a kind that can be scaled keeps what is scaled.
+// builtinScale returns the paths of the scale subresource of a built-in kind.
 func builtinScale(kind string) *scalePaths {
 	s := &scalePaths{Spec: []string{"spec", "replicas"}, Status: []string{"status", "replicas"}, Selector: []string{"spec", "selector"}, Builtin: true}
 	if kind == "ReplicationController" {

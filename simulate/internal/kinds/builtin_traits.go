@@ -15,17 +15,17 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// What sets built-in kinds apart in how they are written. The names are of
-// resource and group: "leases.coordination.k8s.io".
+// How writes of built-in kinds differ. The names are those of resource and group:
+// "leases.coordination.k8s.io".
 
 var (
-	// createdByUpdate come to be when they are PUT and are not there.
+	// createdByUpdate are created by a PUT if they do not exist.
 	createdByUpdate = []string{
 		"endpoints", "events", "events.events.k8s.io", "limitranges", "services", "leases.coordination.k8s.io", "runtimeclasses.node.k8s.io",
 		"roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io",
 		"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io",
 	}
-	// versionedAlways are updated only by who names the version that was read.
+	// versionedAlways require a resourceVersion in an update.
 	versionedAlways = []string{
 		"leases.coordination.k8s.io", "poddisruptionbudgets.policy", "runtimeclasses.node.k8s.io",
 		"podcertificaterequests.certificates.k8s.io", "clustertrustbundles.certificates.k8s.io",
@@ -36,16 +36,16 @@ var (
 		"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 		"apiservices.apiregistration.k8s.io",
 	}
-	// deletedWhole are answered to their deletion, where others answer a Status.
+	// deletedWhole are returned by their deletion, where others return a Status.
 	deletedWhole = []string{
 		"pods", "services", "serviceaccounts", "namespaces", "persistentvolumes", "persistentvolumeclaims", "podtemplates", "resourcequotas",
 		"resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io", "resourceslices.resource.k8s.io", "deviceclasses.resource.k8s.io",
 		"csidrivers.storage.k8s.io", "storageclasses.storage.k8s.io", "volumeattachments.storage.k8s.io", "csinodes.storage.k8s.io",
 		"volumeattributesclasses.storage.k8s.io",
 	}
-	// Orphaning leave their dependents when nobody says what becomes of them.
+	// Orphaning are the kinds whose dependents are orphaned by default.
 	Orphaning = []string{"jobs.batch", "replicationcontrollers"}
-	// counted have a generation from their creation on.
+	// counted have a generation from their creation.
 	counted = []string{
 		"pods", "podtemplates", "replicationcontrollers",
 		"daemonsets.apps", "deployments.apps", "replicasets.apps", "statefulsets.apps", "jobs.batch", "cronjobs.batch",
@@ -58,9 +58,9 @@ var (
 		"validatingadmissionpolicies.admissionregistration.k8s.io", "validatingadmissionpolicybindings.admissionregistration.k8s.io",
 		"customresourcedefinitions.apiextensions.k8s.io",
 	}
-	// statusWithMain have a status that is taken from creates.
+	// statusWithMain accept a status in a create.
 	statusWithMain = []string{"nodes"}
-	// statusAlone are those whose status subresource leaves all of metadata.
+	// statusAlone are the kinds whose status subresource leaves all of metadata.
 	statusAlone = []string{
 		"podcertificaterequests.certificates.k8s.io", "servicecidrs.networking.k8s.io", "storageversionmigrations.storagemigration.k8s.io",
 		"resourceclaims.resource.k8s.io", "devicetaintrules.resource.k8s.io", "volumeattachments.storage.k8s.io", "csinodes.storage.k8s.io",
@@ -68,7 +68,7 @@ var (
 	}
 )
 
-// Outdated are kinds of which clients are warned, and how.
+// Outdated are the deprecated kinds, with the warning for clients.
 var Outdated = map[string]string{
 	"endpoints":         "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 	"componentstatuses": "v1 ComponentStatus is deprecated in v1.19+",
@@ -78,12 +78,12 @@ func (k *Kind) Is(list []string) bool { return slices.Contains(list, k.GroupReso
 
 func (k *Kind) CreatesOnUpdate() bool { return k.Is(createdByUpdate) }
 
-// NeedsVersion reports whether an update has to name the version it is of.
+// NeedsVersion reports whether an update requires a resourceVersion.
 func (k *Kind) NeedsVersion() bool { return !k.Builtin || k.Is(versionedAlways) }
 
 func (k *Kind) AnswersDeleted() bool { return k.Is(deletedWhole) }
 
-// ResetsStatus reports whether a create loses its status.
+// ResetsStatus reports whether a create drops the status.
 func (k *Kind) ResetsStatus() bool { return !k.Is(statusWithMain) }
 
 // KeepsStatus reports whether an update of the object leaves the status.
@@ -94,10 +94,10 @@ func (k *Kind) CountsFromCreation(obj *object.Object) bool {
 	return !k.Builtin && k.GroupResource() != APIServices || k.Is(counted)
 }
 
-// CountsAnnotations reports whether these count for the generation too.
+// CountsAnnotations reports whether a change of annotations increments the generation too.
 func (k *Kind) CountsAnnotations() bool { return k.GroupResource().String() == "deployments.apps" }
 
-// KeptByStatus are the fields of metadata that a write of the status leaves.
+// KeptByStatus returns the fields of metadata that a write of the status leaves.
 func (k *Kind) KeptByStatus() []string {
 	switch {
 	case k.GroupResource().String() == "deployments.apps":
@@ -110,10 +110,10 @@ func (k *Kind) KeptByStatus() []string {
 	return nil
 }
 
-// Graceful reports whether a deletion waits for somebody to end the object.
+// Graceful reports whether a deletion waits until an actor has ended the object.
 func (k *Kind) Graceful() bool { return k.GroupResource().String() == "pods" }
 
-// FirstStatus is the status of a new object.
+// FirstStatus returns the status of a new object.
 func (k *Kind) FirstStatus(obj *object.Object) map[string]any {
 	switch k.GroupResource().String() {
 	case "namespaces":
@@ -149,7 +149,7 @@ func (k *Kind) FirstStatus(obj *object.Object) map[string]any {
 	return map[string]any{}
 }
 
-// firstPodStatus is the status of a new Pod.
+// firstPodStatus returns the status of a new Pod.
 func firstPodStatus(obj *object.Object) map[string]any {
 	status := map[string]any{"phase": "Pending", "qosClass": qualityOf(obj)}
 	spec, _ := obj.Fields["spec"].(map[string]any)
@@ -162,7 +162,7 @@ func firstPodStatus(obj *object.Object) map[string]any {
 	return status
 }
 
-// qualityOf is the class that the resources of a Pod's containers give it.
+// qualityOf returns the QoS class that follows from the resources of a Pod's containers.
 func qualityOf(obj *object.Object) string {
 	pod, err := object.TypedOf[corev1.Pod](obj)
 	if err != nil {
@@ -171,5 +171,5 @@ func qualityOf(obj *object.Object) string {
 	return string(defaults.PodQuality(pod))
 }
 
-// APIServices are without a Go type here.
+// APIServices have no Go type here.
 var APIServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}

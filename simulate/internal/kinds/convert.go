@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// Sibling is the kind in another version; nil: there is none.
+// Sibling returns the kind in another version, or nil if there is none.
 func (k *Kind) Sibling(gv schema.GroupVersion) *Kind {
 	if k.GroupVersion() == gv {
 		return k
@@ -29,7 +29,7 @@ func (k *Kind) Sibling(gv schema.GroupVersion) *Kind {
 	return nil
 }
 
-// ToStorage is obj, which is of k, in the version that the log holds.
+// ToStorage converts obj, an object of k, to the storage version.
 func (k *Kind) ToStorage(obj *object.Object) (*object.Object, error) {
 	if k.Family == nil || k == k.Family.Storage {
 		return &object.Object{Fields: obj.Fields, Poison: obj.Poison, Shape: k.Schema, Defines: obj.Defines}, nil
@@ -37,7 +37,7 @@ func (k *Kind) ToStorage(obj *object.Object) (*object.Object, error) {
 	return Convert(obj, k, k.Family.Storage)
 }
 
-// FromStorage is what the log holds as an object of k.
+// FromStorage converts a stored object to k.
 func (k *Kind) FromStorage(obj *object.Object) (*object.Object, error) {
 	if k.Family == nil || obj == nil {
 		return obj, nil
@@ -45,27 +45,27 @@ func (k *Kind) FromStorage(obj *object.Object) (*object.Object, error) {
 	return Convert(k.Family.Storage.Shaped(obj), k.Family.Storage, k)
 }
 
-// Shaped is a stored object of k as its CRD has it now, which may be another
-// than when it was stored: pruned, and with its defaults.
+// Shaped prunes and defaults a stored object by the current schema of its CRD, which may
+// have changed since it was stored.
 func (k *Kind) Shaped(obj *object.Object) *object.Object {
 	schema, custom := k.Schema.(*customSchema)
 	if !custom || obj.Shape == k.Schema || obj.Poison {
 		return obj
 	}
 	obj = obj.Copy()
-	_, _ = schema.Prune(obj.Fields) // what cannot be pruned is read as it is
+	_, _ = schema.Prune(obj.Fields) // what cannot be pruned is read unchanged
 	schema.SetDefaults(obj.Fields)
 	obj.Shape = k.Schema
 	return obj
 }
 
-// Of is obj, which is of some version of k's resource, as an object of k.
+// Of converts obj, of any version of k's resource, to k.
 func (k *Kind) Of(obj *object.Object) (*object.Object, error) {
 	given, _ := obj.Fields["apiVersion"].(string)
 	switch {
 	case k.Family == nil || given == k.GroupVersion().String():
 		return k.Shaped(obj), nil
-	case given == "": // put by who need not say it
+	case given == "": // put by code that may omit it
 		return k.FromStorage(obj)
 	}
 	version, err := schema.ParseGroupVersion(given)
@@ -83,8 +83,7 @@ func (k *Kind) Of(obj *object.Object) (*object.Object, error) {
 	return out, nil
 }
 
-// Convert is obj, of one version, as an object of another. It shares what does
-// not differ.
+// Convert converts obj from one version to another. The result shares what does not differ.
 func Convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 	if from == to {
 		return obj, nil
@@ -100,7 +99,7 @@ func Convert(obj *object.Object, from, to *Kind) (*object.Object, error) {
 	return to.pruned(out), nil
 }
 
-// pruned is a converted object without what k does not have.
+// pruned returns a converted object without the fields that k does not have.
 func (k *Kind) pruned(obj *object.Object) *object.Object {
 	if schema, custom := k.Schema.(*customSchema); custom && !obj.Poison {
 		obj = obj.Copy()
@@ -109,7 +108,7 @@ func (k *Kind) pruned(obj *object.Object) *object.Object {
 	return obj
 }
 
-// ErrUnreadable is said of a stored object that cannot be converted.
+// ErrUnreadable returns the error for a stored object that cannot be converted.
 func ErrUnreadable(k *Kind, obj *object.Object, cause error) *apierrors.StatusError {
 	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: /%s/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: object not decodable revision=%d: %w", k.Group, k.Resource, revisions.PathOf(obj.Key()), obj.Revision(), cause))
 }

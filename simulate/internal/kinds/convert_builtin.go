@@ -21,18 +21,18 @@ var (
 	coreEvents  = schema.GroupResource{Resource: "events"}
 	laterEvents = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 
-	// eventFields are the fields of an Event that its later group calls otherwise.
+	// eventFields maps the fields of an Event to their names in its later group.
 	eventFields = map[string]string{
 		"involvedObject": "regarding", "message": "note", "reportingComponent": "reportingController",
 		"source": "deprecatedSource", "count": "deprecatedCount",
 		"firstTimestamp": "deprecatedFirstTimestamp", "lastTimestamp": "deprecatedLastTimestamp",
 	}
-	// eventReporters are always there in the older group, and not if empty in the
+	// eventReporters are always present in the older group, and omitted if empty in the
 	// later one.
 	eventReporters = []string{"reportingComponent", "reportingController", "reportingInstance"}
 )
 
-// convertEvent is an Event of one group as the other has it.
+// convertEvent converts an Event between its two groups.
 func convertEvent(obj *object.Object, _, to *Kind) (*object.Object, error) {
 	fields := Loose(obj, to).Object
 	for _, name := range eventReporters {
@@ -58,11 +58,11 @@ func convertEvent(obj *object.Object, _, to *Kind) (*object.Object, error) {
 	return &object.Object{Fields: fields, Poison: obj.Poison}, nil
 }
 
-// autoscalers are held as v2. What v1 has no fields for is in annotations there, as
-// on a real server, and comes back from them.
+// autoscalers are stored as v2. What v1 has no fields for is in annotations there, as on a
+// real server.
 var autoscalers = schema.GroupResource{Group: "autoscaling", Resource: "horizontalpodautoscalers"}
 
-// convertAutoscaler is an autoscaler of one version as the other has it.
+// convertAutoscaler converts an autoscaler between its versions.
 func convertAutoscaler(obj *object.Object, _, to *Kind) (*object.Object, error) {
 	var out runtime.Object
 	var annotations map[string]string

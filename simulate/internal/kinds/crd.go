@@ -29,8 +29,7 @@ import (
 // Definitions is the resource of CRDs.
 var Definitions = apiextensionsv1.Resource("customresourcedefinitions")
 
-// definition is what the spec of a CRD defines, compiled. Nobody changes it, so
-// many servers can have it.
+// definition is the compiled spec of a CRD. It is immutable, so servers can share it.
 type definition struct {
 	Key      [sha256.Size]byte // of the spec
 	Spec     apiextensionsv1.CustomResourceDefinitionSpec
@@ -38,7 +37,8 @@ type definition struct {
 	schemas  map[string]*customSchema                          // by version
 }
 
-// CompileDefinition compiles a spec, unless it is known. It takes milliseconds.
+// CompileDefinition compiles a spec, or returns it from the cache. Compiling takes
+// milliseconds.
 func CompileDefinition(s *apiextensionsv1.CustomResourceDefinitionSpec) (*definition, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -114,11 +114,11 @@ func (d *definition) compile(v *apiextensionsv1.CustomResourceDefinitionVersion)
 	return made, err
 }
 
-// compiled are the definitions that were compiled last, for all servers of the
-// process: a test starts many with the same CRDs.
+// compiled caches the last compiled definitions for all servers of the process: a test
+// starts many with the same CRDs.
 var compiled definitionCache
 
-// keptDefinitions is how many compiled definitions are kept.
+// keptDefinitions is the capacity of the cache.
 const keptDefinitions = 256
 
 type definitionCache struct {

@@ -18,8 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// DefinitionOf is a CRD that is stored, in its Go type. Nobody changes its spec, which
-// servers share.
+// DefinitionOf decodes a stored CRD. Servers share its spec, which must not be modified.
 func DefinitionOf(obj *object.Object) (*apiextensionsv1.CustomResourceDefinition, error) {
 	if DefinedBy(obj) == nil {
 		return object.TypedOf[apiextensionsv1.CustomResourceDefinition](obj)
@@ -32,7 +31,7 @@ func DefinitionOf(obj *object.Object) (*apiextensionsv1.CustomResourceDefinition
 	return crd, err
 }
 
-// Define gives obj, which is about to be stored, what it defines if it is a CRD.
+// Define compiles obj, which is about to be stored, if it is a CRD.
 func (k *Kind) Define(obj *object.Object) error {
 	if k.GroupResource() != Definitions {
 		return nil
@@ -45,7 +44,8 @@ func (k *Kind) Define(obj *object.Object) error {
 	return err
 }
 
-// CompleteDefinition gives a CRD that is put what a request would have given it.
+// CompleteDefinition sets what a request would have set in a CRD that a test puts into the
+// store.
 func CompleteDefinition(obj *object.Object) error {
 	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](obj)
 	if err != nil {
@@ -61,8 +61,8 @@ func CompleteDefinition(obj *object.Object) error {
 	return err
 }
 
-// StoredVersions are those that objects may be stored in: those of old, and the
-// storage version of obj.
+// StoredVersions returns the versions in which objects may be stored: the previous ones and
+// the storage version of obj.
 func StoredVersions(obj, old *object.Object) []any {
 	var stored []any
 	if old != nil {
@@ -83,8 +83,7 @@ func StoredVersions(obj, old *object.Object) []any {
 	return stored
 }
 
-// With is the family with another kind in the place of the one that the log
-// holds.
+// With returns the family with another kind as its storage version.
 func (f *Family) With(stored *Kind) *Family {
 	next := *f
 	next.Versions, next.Storage = slices.Clone(f.Versions), stored
@@ -92,14 +91,14 @@ func (f *Family) With(stored *Kind) *Family {
 		if k == f.Storage {
 			next.Versions[i] = stored
 		} else {
-			other := *k // which belongs to the family that was
+			other := *k // k belongs to the previous family
 			next.Versions[i] = &other
 		}
 	}
 	return &next
 }
 
-// Fill makes the kinds of a family of what its CRD defines.
+// Fill creates the kinds of a family from the definition of its CRD.
 func (f *Family) Fill(r schema.GroupResource) {
 	f.Resource = r
 	for i := range f.Definition.versions {
@@ -112,7 +111,7 @@ func (f *Family) Fill(r schema.GroupResource) {
 	}
 }
 
-// kindOf is the kind that one version defines, under the names it has got.
+// kindOf returns the kind that one version defines, under its accepted names.
 func (d *definition) kindOf(v *apiextensionsv1.CustomResourceDefinitionVersion, names apiextensionsv1.CustomResourceDefinitionNames) *Kind {
 	made := d.schemas[v.Name]
 	k := Kind{
@@ -140,7 +139,7 @@ func (d *definition) kindOf(v *apiextensionsv1.CustomResourceDefinitionVersion, 
 	return k.Completed()
 }
 
-// deprecation is what clients of a version that is going away are told.
+// deprecation returns the warning for clients of a deprecated version.
 func (d *definition) deprecation(v *apiextensionsv1.CustomResourceDefinitionVersion) string {
 	switch {
 	case !v.Deprecated:
@@ -158,12 +157,12 @@ func (d *definition) deprecation(v *apiextensionsv1.CustomResourceDefinitionVers
 	return text
 }
 
-// ResourceOf is the resource that a CRD has got.
+// ResourceOf returns the resource of a CRD's accepted names.
 func ResourceOf(crd *apiextensionsv1.CustomResourceDefinition) schema.GroupResource {
 	return schema.GroupResource{Group: crd.Spec.Group, Resource: crd.Status.AcceptedNames.Plural}
 }
 
-// DefinedBy is what obj defines, if it is a CRD that could be compiled.
+// DefinedBy returns the definition of obj if it is a CRD that compiled.
 func DefinedBy(obj *object.Object) *definition {
 	d, _ := obj.Defines.(*definition)
 	return d

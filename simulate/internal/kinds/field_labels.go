@@ -11,20 +11,20 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// fieldLabel is one field by which the objects of a kind can be selected.
+// fieldLabel is one field that a field selector of a kind supports.
 type fieldLabel struct {
 	path []string
-	// otherwise is where the value is when path has none.
+	// otherwise is the path of the value if path has none.
 	otherwise []string
-	// zero is what an object is compared by that has neither.
+	// zero is the value of an object that has neither.
 	zero string
 }
 
-// labelsOfEvents are what both groups of events call alike.
+// labelsOfEvents are the labels that both groups of events share.
 var labelsOfEvents = []string{"kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"}
 
-// builtinLabels are the fields besides those of metadata by which objects of
-// built-in kinds can be selected. Kinds that are not named have none.
+// builtinLabels are the field labels of built-in kinds besides those of metadata. Kinds
+// that are not listed have none.
 var builtinLabels = map[string]map[string]fieldLabel{
 	"pods": {
 		"spec.nodeName":            at("spec.nodeName"),
@@ -35,7 +35,7 @@ var builtinLabels = map[string]map[string]fieldLabel{
 		"spec.hostNetwork":         {path: []string{"spec", "hostNetwork"}, zero: "false"},
 		"status.phase":             at("status.phase"),
 		"status.podIP":             {path: []string{"status", "podIPs", "0", "ip"}, otherwise: []string{"status", "podIP"}},
-		"status.podIPs":            {}, // known, and empty
+		"status.podIPs":            {}, // supported, and empty
 		"status.nominatedNodeName": at("status.nominatedNodeName"),
 	},
 	"nodes":                  {"spec.unschedulable": {path: []string{"spec", "unschedulable"}, zero: "false"}},
@@ -61,8 +61,8 @@ var builtinLabels = map[string]map[string]fieldLabel{
 
 func at(path string) fieldLabel { return fieldLabel{path: strings.Split(path, ".")} }
 
-// eventLabels are of Events as they are held, which is as the older group has
-// them.
+// eventLabels returns the labels of Events, which are stored in the form of the older
+// group.
 func eventLabels(object string, own map[string]fieldLabel) map[string]fieldLabel {
 	own["reason"], own["type"] = at("reason"), at("type")
 	for _, name := range labelsOfEvents {
@@ -71,7 +71,7 @@ func eventLabels(object string, own map[string]fieldLabel) map[string]fieldLabel
 	return own
 }
 
-// LabelOf is the field of a label; false: the kind cannot be selected by it.
+// LabelOf returns the field of a label, and whether the kind supports it.
 func (k *Kind) LabelOf(label string) (fieldLabel, bool) {
 	own := builtinLabels[k.GroupResource().String()]
 	switch {
@@ -88,13 +88,13 @@ func (k *Kind) LabelOf(label string) (fieldLabel, bool) {
 	return known, ok
 }
 
-// Custom reports whether k is of a CRD.
+// Custom reports whether k is defined by a CRD.
 func (k *Kind) Custom() bool {
 	return !k.Builtin && k.Group != "apiextensions.k8s.io" && k.Group != "apiregistration.k8s.io"
 }
 
-// FieldLabel takes a requirement of a selector as it is, or says why objects of
-// k cannot be selected by it.
+// FieldLabel returns a requirement of a selector unchanged, or the error that k does not
+// support it.
 func (k *Kind) FieldLabel(label, value string) (string, string, error) {
 	if _, ok := k.LabelOf(label); ok {
 		return label, value, nil
@@ -110,7 +110,7 @@ func (k *Kind) FieldLabel(label, value string) (string, string, error) {
 	return "", "", fmt.Errorf("field label not supported: %s", label)
 }
 
-// Value is what an object is compared by.
+// Value returns the value of an object that a selector compares.
 func (l fieldLabel) Value(fields map[string]any) string {
 	for _, path := range [][]string{l.path, l.otherwise} {
 		if value := jsonvalue.Lookup(fields, path); value != nil && value != "" {

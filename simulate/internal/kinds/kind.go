@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds says which kinds a server serves and what they look like: the table
-// of built-in kinds, the kinds that CRDs define, their schemas, versions and
-// conversions, and the registry of all of them. A kind that is in a registry does
-// not change; a changed CRD replaces it. The registry has a lock of its own, under
-// which nothing is called. The package sees objects, schemas and defaults, and
-// neither requests nor the store.
+// Package kinds describes the kinds that a server serves: the table of built-in kinds, the
+// kinds that CRDs define, their schemas, versions and conversions, and the registry of all
+// of them. A kind in a registry does not change; a changed CRD replaces it. The registry
+// has its own lock, and calls nothing while it holds it. The package sees objects, schemas
+// and defaults, and neither requests nor the store.
 package kinds
 
 import (
@@ -32,10 +31,10 @@ type Kind struct {
 	schema.GroupVersionKind
 	Resource   string // its plural in paths
 	Namespaced bool
-	Defaults   map[string]any // filled in where an object that is read lacks them at its top level
+	Defaults   map[string]any // fills in missing top-level fields when an object is read
 
-	Builtin       bool // has a Go type, so protobuf too
-	Place         int  // among the built-in kinds, from 1; 0: it is none of them
+	Builtin       bool // it has a Go type, and so protobuf too
+	Place         int  // among the built-in kinds, from 1; 0: not a built-in kind
 	Singular      string
 	ShortNames    []string
 	Categories    []string
@@ -45,14 +44,14 @@ type Kind struct {
 	Status        bool        // has a status that only its subresource writes
 	Scale         *scalePaths // nil: cannot be scaled
 	Schema        object.Schema
-	Unserved      bool   // objects may be stored in the version, and nobody may ask for it
-	Warning       string // what who asks for the version is told; empty: nothing
+	Unserved      bool   // objects may be stored in this version, but it is not served
+	Warning       string // for clients that use the version; empty: none
 	Family        *Family
 	Managers      *ownership.FieldManagers
 	ScaleManagers *ownership.FieldManagers // of the Scale of an object
 	Selectable    []string                 // of a CRD: JSON paths of its selectableFields
 	Digest        func() string            // of the schema
-	// columns of a CRD's table; nil: what built-in kinds show, or the age.
+	// Columns of a CRD's table; nil: those of built-in kinds, or the age.
 	Columns []apiextensionsv1.CustomResourceColumnDefinition
 	SchemaLife
 }
@@ -61,29 +60,28 @@ type Kind struct {
 type Family struct {
 	Resource schema.GroupResource
 	Versions []*Kind // the preferred one first
-	Storage  *Kind   // the one the log holds
-	// convert makes of an object of one version one of another. It is called
-	// without the server's lock, and may take time. nil: only the apiVersion
-	// changes.
+	Storage  *Kind   // the storage version
+	// Convert converts an object from one version to another. It is called without the
+	// server's lock and may take time. nil: only the apiVersion changes.
 	Convert func(obj *object.Object, from, to *Kind) (*object.Object, error)
-	// asked: convert asks a webhook, and two answers can differ.
+	// Asked means that Convert calls a webhook, whose answers can differ.
 	Asked bool
-	// definition is what a CRD defines; nil: no CRD does.
+	// Definition is the definition of the CRD; nil: no CRD defines the family.
 	Definition *definition
-	Names      apiextensionsv1.CustomResourceDefinitionNames // that it has got
-	// terminating: the CRD is being deleted, and nothing is created any more.
-	// The registry's lock guards it.
+	Names      apiextensionsv1.CustomResourceDefinitionNames // the accepted names
+	// Terminating means that the CRD is being deleted and no objects can be created. The
+	// registry's lock guards it.
 	Terminating bool
 }
 
-// Subresource is what can be asked for below one object.
+// Subresource describes a subresource.
 type Subresource struct {
 	Name  string
-	Kind  schema.GroupVersionKind // of what is sent and answered
+	Kind  schema.GroupVersionKind // of the request and the answer
 	Verbs []string
 }
 
-// scalePaths are where a kind keeps what its scale subresource shows.
+// scalePaths are the fields of a kind that its scale subresource shows.
 type scalePaths struct {
 	Spec, Status, Selector []string
 	Builtin                bool // the selector is an object, not a text
@@ -94,7 +92,7 @@ func (k *Kind) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
 }
 
-// Held is the resource that the log holds the kind's objects under.
+// Held returns the resource under which the kind's objects are stored.
 func (k *Kind) Held() schema.GroupResource {
 	if k.Family == nil {
 		return k.GroupResource()
@@ -102,7 +100,7 @@ func (k *Kind) Held() schema.GroupResource {
 	return k.Family.Resource
 }
 
-// Path is where the server serves the kind's group and version.
+// Path returns the path of the kind's group and version.
 func (k *Kind) Path() string { return GroupPath(k.GroupVersion()) }
 
 func GroupPath(gv schema.GroupVersion) string {
@@ -112,7 +110,7 @@ func GroupPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// subresource is the subresource of a name as built-in kinds have it.
+// subresource returns a subresource of built-in kinds.
 func (k *Kind) subresource(name string) Subresource {
 	s := Subresource{Name: name, Kind: k.GroupVersionKind, Verbs: []string{"get", "patch", "update"}}
 	core := func(kind string) schema.GroupVersionKind { return schema.GroupVersionKind{Version: "v1", Kind: kind} }
@@ -140,7 +138,7 @@ func (k *Kind) subresource(name string) Subresource {
 
 func (k *Kind) HasSubresource(name string) bool { return k.subresourceOf(name) != nil }
 
-// subresourceOf is the subresource of a name; nil: there is none.
+// subresourceOf returns the kind's subresource of a name, or nil if it has none.
 func (k *Kind) subresourceOf(name string) *Subresource {
 	for i := range k.Subresources {
 		if k.Subresources[i].Name == name {
@@ -150,7 +148,7 @@ func (k *Kind) subresourceOf(name string) *Subresource {
 	return nil
 }
 
-// Allows reports whether a verb can be asked for.
+// Allows reports whether the kind or subresource has a verb.
 func (k *Kind) Allows(subresource, verb string) bool {
 	if subresource == "" {
 		return slices.Contains(k.Verbs, verb)
@@ -159,7 +157,7 @@ func (k *Kind) Allows(subresource, verb string) bool {
 	return s != nil && slices.Contains(s.Verbs, verb)
 }
 
-// Completed is the kind with what it leaves out filled in.
+// Completed returns the kind with its omitted fields filled in.
 func (k Kind) Completed() *Kind {
 	if k.Resource == "" {
 		k.Resource = strings.ToLower(k.Kind) + "s"
@@ -188,7 +186,7 @@ func (k Kind) Completed() *Kind {
 	return &k
 }
 
-// digestOf tells the schemas of kinds without a Go type apart.
+// digestOf identifies the schema of a kind without a Go type.
 func digestOf(of object.Schema) string {
 	if of == nil || of.OpenAPI() == nil {
 		return ""
@@ -200,12 +198,12 @@ func digestOf(of object.Schema) string {
 	return fmt.Sprintf("%x", sha256.Sum256(text))
 }
 
-// FamilyOf is the family of kinds that are the versions of one resource.
+// FamilyOf returns the family of kinds that are the versions of one resource.
 func FamilyOf(kinds ...*Kind) *Family {
 	return &Family{Resource: kinds[0].GroupResource(), Versions: kinds, Storage: kinds[0]}
 }
 
-// Shown is obj as a reader sees it: with its kind and the defaults.
+// Shown returns obj as clients see it: with its kind and the defaults.
 func (k *Kind) Shown(obj *object.Object) *object.Object {
 	missing := false
 	for name := range k.Defaults {
@@ -225,14 +223,14 @@ func (k *Kind) Shown(obj *object.Object) *object.Object {
 	return obj
 }
 
-// SchemaLife is what has happened to the schema of a kind.
+// SchemaLife is the history of a kind's schema.
 type SchemaLife struct {
 	Changes int       // how often it has changed
 	Publish time.Time // when the last change is published
-	Oldest  int64     // where the history for watches begins, if after the server's
+	Oldest  int64     // the start of the history for watches, if later than the server's
 }
 
-// Published counts the changes that are known at now.
+// Published returns the number of changes that are visible at now.
 func (l SchemaLife) Published(now time.Time) int {
 	if now.Before(l.Publish) {
 		return l.Changes - 1
@@ -240,7 +238,7 @@ func (l SchemaLife) Published(now time.Time) int {
 	return l.Changes
 }
 
-// ObjectOfTyped is a typed object as the server holds it.
+// ObjectOfTyped converts a typed object to the server's form.
 func ObjectOfTyped(k *Kind, typed runtime.Object) (*object.Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
@@ -250,8 +248,8 @@ func ObjectOfTyped(k *Kind, typed runtime.Object) (*object.Object, error) {
 	return &object.Object{Fields: fields}, nil
 }
 
-// GoType is what Kubernetes calls a type of one version, goInternalType the one
-// that all versions become.
+// GoType returns the name that Kubernetes gives to the Go type of one version,
+// goInternalType that of the internal type of all versions.
 func GoType(gvk schema.GroupVersionKind) string { return gvk.Version + "." + gvk.Kind }
 
 func GoInternalType(gvk schema.GroupVersionKind) string {

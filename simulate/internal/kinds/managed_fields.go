@@ -20,7 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
-// converter is how field managers read k's objects.
+// converter returns how field managers read k's objects.
 func (k *Kind) converter() managedfields.TypeConverter {
 	if k.Schema != nil {
 		if types := k.Schema.TypeConverter(); types != nil {
@@ -38,8 +38,7 @@ func (k *Kind) newFieldManager(subresource string) (*managedfields.FieldManager,
 	return build(k.converter(), versions{k}, versions{k}, versions{k}, k.GroupVersionKind, k.GroupVersion(), subresource, k.notOwned(subresource))
 }
 
-// notOwned are the fields that a write cannot change, so nobody comes to own
-// them by it.
+// notOwned returns the fields that a write cannot change, and so does not own.
 func (k *Kind) notOwned(subresource string) map[fieldpath.APIVersion]fieldpath.Filter {
 	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
 	version := fieldpath.APIVersion(k.GroupVersion().String())
@@ -61,8 +60,7 @@ func (k *Kind) notOwned(subresource string) map[fieldpath.APIVersion]fieldpath.F
 	return filters
 }
 
-// versions converts and makes objects of one kind as a field manager
-// asks for them.
+// versions converts and creates objects of one kind for a field manager.
 type versions struct{ kind *Kind }
 
 func (v versions) ConvertToVersion(in runtime.Object, target runtime.GroupVersioner) (runtime.Object, error) {
@@ -93,13 +91,13 @@ func (versions) ConvertFieldLabel(_ schema.GroupVersionKind, label, value string
 	return label, value, nil
 }
 
-// Default leaves an applied object as it is: what it is made of is remembered,
-// and its defaults depend on its values.
+// Default leaves an applied object unchanged: the recipe of the result is remembered, and
+// defaults depend on values.
 func (versions) Default(runtime.Object) {}
 
 func (v versions) New(schema.GroupVersionKind) (runtime.Object, error) { return v.kind.Nothing(), nil }
 
-// Loose is an object whose metadata can be changed without harm to obj.
+// Loose returns an object whose metadata can be changed without changing obj.
 func Loose(obj *object.Object, k *Kind) *unstructured.Unstructured {
 	fields := maps.Clone(obj.Fields)
 	metadata, _ := fields["metadata"].(map[string]any)
@@ -111,23 +109,22 @@ func Loose(obj *object.Object, k *Kind) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// Nothing is an object before anybody has written anything of it.
+// Nothing returns an object without any fields that a writer sets.
 func (k *Kind) Nothing() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(k.NothingShared())}
 }
 
-// NothingShared is one that nobody may change.
+// NothingShared returns the fields of such an object. They must not be modified.
 func (k *Kind) NothingShared() map[string]any {
 	return k.Managers.NothingOf(func() map[string]any { return k.makeNothing().Object })
 }
 
-// FieldManager says who owns what of k's objects after a write of them or of a
-// subresource.
+// FieldManager returns the field manager for writes of k's objects or of a subresource.
 func (k *Kind) FieldManager(subresource string) (*managedfields.FieldManager, error) {
 	return k.Managers.Get(subresource, k.newFieldManager)
 }
 
-// Rules are the rules of k's objects; nil: there are none.
+// Rules returns the ownership rules of k's objects; nil: there are none.
 func (k *Kind) Rules() (*ownership.FieldRules, error) {
 	return k.Managers.RulesOf(func() (*typed.TypedValue, error) { return k.converter().ObjectToTyped(k.Nothing()) })
 }

@@ -30,9 +30,9 @@ func NewRegistry() *Registry {
 	return r
 }
 
-// installBuiltins serves the built-in kinds. Of a resource with several versions
-// the first in the table is held. The two groups of Events are versions of one
-// resource, held as the older one.
+// installBuiltins installs the built-in kinds. Of a resource with several versions, the
+// first in the table is the storage version. The two groups of Events are versions of one
+// resource, stored as the older one.
 func (r *Registry) installBuiltins() {
 	for _, kind := range builtins() {
 		k := kind.Completed()
@@ -57,8 +57,8 @@ func (r *Registry) alias(as schema.GroupResource, f *Family) {
 	r.mu.families[as] = f
 }
 
-// Install serves kinds as the versions of one resource, in place of those that
-// were there. The first is preferred; storage is the one that is held.
+// Install serves kinds as the versions of one resource and replaces the previous ones. The
+// first is preferred; Storage is the stored one.
 func (r *Registry) Install(f *Family) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -90,7 +90,7 @@ func (r *Registry) removeLocked(of schema.GroupResource) {
 	delete(r.mu.families, of)
 }
 
-// Terminate notes whether the CRD of a family is being deleted.
+// Terminate records whether the CRD of a family is being deleted.
 func (r *Registry) Terminate(f *Family, terminating bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,21 +106,21 @@ func (r *Registry) Terminating(of schema.GroupResource) (terminating, served boo
 	return f != nil && f.Terminating, f != nil
 }
 
-// Kind is the kind of a name; nil: it is not served.
+// Kind returns the kind of a name, or nil if it is not served.
 func (r *Registry) Kind(gvk schema.GroupVersionKind) *Kind {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.mu.kinds[gvk]
 }
 
-// Family is a resource in all its versions; nil: it is not served.
+// Family returns a resource in all its versions, or nil if it is not served.
 func (r *Registry) Family(of schema.GroupResource) *Family {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.mu.families[of]
 }
 
-// Stored is the version of a resource that is held; nil: it is not served.
+// Stored returns the storage version of a resource, or nil if it is not served.
 func (r *Registry) Stored(of schema.GroupResource) *Kind {
 	if f := r.Family(of); f != nil {
 		return f.Storage
@@ -128,7 +128,7 @@ func (r *Registry) Stored(of schema.GroupResource) *Kind {
 	return nil
 }
 
-// Held is the resource that the objects of another are held under.
+// Held returns the resource under which the objects of another are stored.
 func (r *Registry) Held(of schema.GroupResource) schema.GroupResource {
 	if f := r.Family(of); f != nil {
 		return f.Resource
@@ -136,7 +136,7 @@ func (r *Registry) Held(of schema.GroupResource) schema.GroupResource {
 	return of
 }
 
-// Lookup is the kind that a path asks for; nil: there is none.
+// Lookup returns the kind of a path, or nil if there is none.
 func (r *Registry) Lookup(gv schema.GroupVersion, resource string) *Kind {
 	f := r.Family(schema.GroupResource{Group: gv.Group, Resource: resource})
 	if f == nil {
@@ -150,7 +150,7 @@ func (r *Registry) Lookup(gv schema.GroupVersion, resource string) *Kind {
 	return nil
 }
 
-// Served are the kinds that are asked for, in no order.
+// Served returns the kinds for which asked is true, in no order.
 func (r *Registry) Served(asked func(*Kind) bool) (out []*Kind) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -162,16 +162,16 @@ func (r *Registry) Served(asked func(*Kind) bool) (out []*Kind) {
 	return out
 }
 
-// Resources are all that are served, in no order.
+// Resources returns all served resources, in no order.
 func (r *Registry) Resources() []schema.GroupResource {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Collect(maps.Keys(r.mu.families))
 }
 
-// AnswersFor reports whether a version of a group has kinds that are not of
-// CRDs, or has no kinds while others of its group have such. There a Status says
-// what is absent.
+// AnswersFor reports whether a version of a group has kinds that are not defined by CRDs,
+// or has no kinds while others of its group have such. In both cases an absent resource is
+// answered with a Status.
 func (r *Registry) AnswersFor(gv schema.GroupVersion) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

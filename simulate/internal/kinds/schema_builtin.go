@@ -20,12 +20,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
-// builtinSchema is that of a kind that has a Go type: the type says which
-// fields there are, and code what their defaults and their rules are.
+// builtinSchema is the schema of a kind with a Go type: the type has the fields, and code
+// has the defaults and the rules.
 type builtinSchema struct{ kind *Kind }
 
-// Prune drops what the Go type does not have, and adds what it always shows. It
-// names nothing: a body is read through the Go type, which finds such fields.
+// Prune drops what the Go type does not have and adds what it always encodes. It returns no
+// names: a body is decoded through the Go type, which finds unknown fields.
 func (b builtinSchema) Prune(fields map[string]any) ([]string, error) {
 	b.through(fields, func(runtime.Object) {})
 	return nil, nil
@@ -33,8 +33,8 @@ func (b builtinSchema) Prune(fields map[string]any) ([]string, error) {
 
 func (b builtinSchema) SetDefaults(fields map[string]any) { b.through(fields, defaults.Set) }
 
-// through reads fields into the Go type, has it changed, and writes it back.
-// Fields that the type cannot hold stay as they are.
+// through decodes fields into the Go type, calls change, and encodes the result. Fields
+// that the type cannot hold stay unchanged.
 func (b builtinSchema) through(fields map[string]any, change func(runtime.Object)) {
 	typed, err := b.typed(fields)
 	if err != nil {
@@ -75,22 +75,22 @@ func (b builtinSchema) Validate(subresource string, fields, old map[string]any, 
 	return append(found, validation.Validate(typed, was)...)
 }
 
-// TypeConverter reads objects by the table of types.
+// TypeConverter reads objects by the built-in type table.
 func (b builtinSchema) TypeConverter() managedfields.TypeConverter { return goConverter() }
 
-// goConverter is the one of all built-in kinds. Nobody changes it.
+// goConverter is shared by all built-in kinds and must not be modified.
 var goConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return managedfields.NewSchemeTypeConverter(gotypes.Scheme(), models.BuiltinParser())
 })
 
-// OpenAPI is nil: what is shown of built-in kinds is made of their Go types.
+// OpenAPI returns nil: the schema of a built-in kind is derived from its Go type.
 func (builtinSchema) OpenAPI() *spec.Schema { return nil }
 
-// deducedSchema is that of a kind that no apply configuration has, as Scale:
-// who owns what of it is told by the fields that are there.
+// deducedSchema is the schema of a kind without an apply configuration, as Scale: ownership
+// follows from the fields that are present.
 type deducedSchema struct{ builtinSchema }
 
-// Deduced is the schema of a kind with a Go type that no apply configuration has.
+// Deduced returns the schema of a kind with a Go type and without an apply configuration.
 func Deduced(k *Kind) object.Schema { return deducedSchema{builtinSchema{k}} }
 
 func (deducedSchema) TypeConverter() managedfields.TypeConverter { return nil }

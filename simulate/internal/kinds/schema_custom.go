@@ -29,8 +29,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
 
-// customSchema is that of one version of a kind that a CRD defines, compiled.
-// Nobody changes it, so many servers can have it.
+// customSchema is the compiled schema of one version of a CRD's kind. It is immutable, so
+// servers can share it.
 type customSchema struct {
 	structural    *structuralschema.Structural
 	whole, status apiservervalidation.SchemaValidator // status is nil when it has no schema
@@ -38,13 +38,13 @@ type customSchema struct {
 	scale         *apiextensions.CustomResourceSubresourceScale
 	document      *spec.Schema
 	types         func() managedfields.TypeConverter // of all versions
-	// managers are nil where a webhook converts, which each server calls its own way.
+	// managers are nil with a conversion webhook, which each server calls in its own way.
 	managers, scaleManagers *ownership.FieldManagers
 }
 
-// Prune drops fields that the schema does not have, nulls that it does not
-// allow, and what does not belong into the metadata of embedded objects. What
-// every object has at its root is left as it is.
+// Prune drops fields that the schema does not have, nulls that it does not allow, and what
+// does not belong into the metadata of embedded objects. It leaves the fields that every
+// object has at its root.
 func (s *customSchema) Prune(fields map[string]any) (unknown []string, err error) {
 	rooted := map[string]any{}
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
@@ -65,7 +65,7 @@ func (s *customSchema) Prune(fields map[string]any) (unknown []string, err error
 func (s *customSchema) SetDefaults(fields map[string]any) { defaulting.Default(fields, s.structural) }
 
 func (s *customSchema) Validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
-	ctx := context.Background() // what CEL may cost is bounded
+	ctx := context.Background() // the cost of CEL is bounded
 	var ratchet []cel.Option
 	switch {
 	case old == nil:
@@ -74,7 +74,7 @@ func (s *customSchema) Validate(subresource string, fields, old map[string]any, 
 		errs = append(errs, objectmeta.Validate(ctx, nil, fields, s.structural, false)...)
 		errs = append(errs, listtype.ValidateListSetsAndMaps(nil, s.structural, fields)...)
 	default:
-		// What was wrong before and has not changed may stay.
+		// Unchanged fields that were invalid before may stay.
 		pair := common.NewCorrelatedObject(fields, old, &model.Structural{Structural: s.structural})
 		ratchet = append(ratchet, cel.WithRatcheting(pair))
 		if subresource == "status" {
@@ -94,7 +94,7 @@ func (s *customSchema) Validate(subresource string, fields, old map[string]any, 
 	if blocksRules(errs) {
 		return append(errs, field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation"))
 	}
-	var before any // a map that is nil would be an old object
+	var before any // a nil map would count as an old object
 	if old != nil {
 		before = old
 	}
@@ -102,7 +102,7 @@ func (s *customSchema) Validate(subresource string, fields, old map[string]any, 
 	return append(errs, broken...)
 }
 
-// changedStatus is about an update of the status alone.
+// changedStatus validates an update of the status alone.
 func (s *customSchema) changedStatus(pair *common.CorrelatedObject, fields, old map[string]any) (errs field.ErrorList) {
 	if status, has := fields["status"]; has && s.status != nil {
 		errs = apiservervalidation.ValidateCustomResourceUpdate(field.NewPath("status"), status, old["status"], s.status, apiservervalidation.WithRatcheting(pair.Key("status")))
@@ -110,7 +110,7 @@ func (s *customSchema) changedStatus(pair *common.CorrelatedObject, fields, old 
 	return append(errs, s.scaledStatus(fields)...)
 }
 
-// blocksRules reports whether an object is too wrong to ask CEL about it.
+// blocksRules reports whether an object is too invalid for CEL.
 func blocksRules(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {
@@ -121,7 +121,7 @@ func blocksRules(errs field.ErrorList) bool {
 	return false
 }
 
-// scaledSpec is about the number of replicas that is wanted.
+// scaledSpec validates the desired number of replicas.
 func (s *customSchema) scaledSpec(fields map[string]any) field.ErrorList {
 	if s.scale == nil {
 		return nil
@@ -129,7 +129,7 @@ func (s *customSchema) scaledSpec(fields map[string]any) field.ErrorList {
 	return replicas(fields, s.scale.SpecReplicasPath)
 }
 
-// scaledStatus is about the number of replicas there are, and how to find them.
+// scaledStatus validates the current number of replicas and the selector.
 func (s *customSchema) scaledStatus(fields map[string]any) field.ErrorList {
 	if s.scale == nil {
 		return nil
@@ -159,7 +159,7 @@ func replicas(fields map[string]any, path string) field.ErrorList {
 	return field.ErrorList{field.Invalid(field.NewPath(path), n, problem)}
 }
 
-// dotted are the names in a path such as ".spec.replicas".
+// dotted splits a path such as ".spec.replicas" into names.
 func dotted(path string) []string { return strings.Split(strings.TrimPrefix(path, "."), ".") }
 
 func (s *customSchema) TypeConverter() managedfields.TypeConverter { return s.types() }

@@ -18,7 +18,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// definitionSchema is that of CRDs: what they define must make sense.
+// definitionSchema is the schema of CRDs: their definitions must be valid.
 type definitionSchema struct{ builtinSchema }
 
 func (s definitionSchema) Validate(subresource string, fields, old map[string]any, errs field.ErrorList) field.ErrorList {
@@ -41,8 +41,8 @@ func (s definitionSchema) Validate(subresource string, fields, old map[string]an
 	return append(errs, rules.Validate()...)
 }
 
-// InternalDefinition is a CRD in the form that a real server's rules are about: what all
-// versions have in common stands once.
+// InternalDefinition converts a CRD to the internal form that a real server validates, in
+// which what all versions share occurs once.
 func InternalDefinition(fields map[string]any) (*apiextensions.CustomResourceDefinition, error) {
 	crd, err := object.TypedOf[apiextensionsv1.CustomResourceDefinition](&object.Object{Fields: jsonvalue.Unmanaged(fields)})
 	if err != nil {
@@ -52,7 +52,7 @@ func InternalDefinition(fields map[string]any) (*apiextensions.CustomResourceDef
 	return out, gotypes.Scheme().Convert(crd, out, nil)
 }
 
-// TypeConverter reads CRDs by their own schema, which no apply configuration has.
+// TypeConverter reads CRDs by their own schema: they have no apply configuration.
 func (definitionSchema) TypeConverter() managedfields.TypeConverter { return definitionConverter() }
 
 var definitionConverter = sync.OnceValue(func() managedfields.TypeConverter { return models.ConverterOf(nil) })

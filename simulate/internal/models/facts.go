@@ -16,21 +16,21 @@ import (
 	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// factTable is what neither Go types nor the table of types say of built-in
-// kinds, one fact a line:
+// factTable has the facts about built-in kinds that neither Go types nor the type table
+// have, one per line:
 //
 //	enum TYPE VALUE|VALUE...   the values of a text
 //	optional TYPE FIELD...     written when empty, and not required all the same
 //	required TYPE FIELD...     the other way round
 //
-// Types are named as models are, without their beginning.
+// The names of types omit the prefix of model names.
 //
 //go:embed facts.txt
 var factTable string
 
 const modelPrefix = "io.k8s.api."
 
-// generatedSchemas are those that come with the Go types of CRDs: of these and
+// generatedSchemas are the schemas that come with the Go types of CRDs: those of CRDs and
 // of the metadata of all objects.
 var generatedSchemas = sync.OnceValue(func() spec.Definitions {
 	out := spec.Definitions{}
@@ -42,9 +42,9 @@ var generatedSchemas = sync.OnceValue(func() spec.Definitions {
 	return out
 })
 
-// typeFacts say of types what reflection does not.
+// typeFacts are the facts about types that reflection does not have.
 type typeFacts struct {
-	merge              *smd.Schema // which lists and maps are merged, and defaults
+	merge              *smd.Schema // how lists and maps are merged, and defaults
 	enums              map[string][]string
 	optional, required map[string][]string // fields
 }
@@ -67,7 +67,7 @@ var BuiltinFacts = sync.OnceValue(func() typeFacts {
 	return f
 })
 
-// enum is the values of a type of texts, by the rules for models' names.
+// enum returns the values of a string type.
 func (f typeFacts) enum(t reflect.Type) []string {
 	group, ok := strings.CutPrefix(t.PkgPath(), "k8s.io/api/")
 	if !ok {
@@ -76,8 +76,8 @@ func (f typeFacts) enum(t reflect.Type) []string {
 	return f.enums[modelPrefix+strings.ReplaceAll(group, "/", ".")+"."+t.Name()]
 }
 
-// demands reports whether a field has to be there. omitted: it is not written
-// when it is empty.
+// demands reports whether a field is required. omitted means that it is not encoded when
+// empty.
 func (f typeFacts) demands(model, field string, omitted bool) bool {
 	if omitted {
 		return slices.Contains(f.required[model], field)
@@ -93,9 +93,8 @@ func (f typeFacts) merged(model string) *smd.Map {
 	return def.Map
 }
 
-// guess adds to a field what holds for most of them: lists are replaced as a
-// whole, but those of a kind's objects, and what is written when empty has the
-// empty value as its default.
+// guess adds to a field what holds for most fields: lists are atomic, except those of a
+// kind's objects, and a field that is encoded when empty defaults to the empty value.
 func (f typeFacts) guess(property *spec.Schema, name string, t reflect.Type, omitted bool) {
 	switch {
 	case t.Kind() == reflect.Slice && name != "items" && property.Items != nil:
@@ -108,7 +107,7 @@ func (f typeFacts) guess(property *spec.Schema, name string, t reflect.Type, omi
 	}
 }
 
-// describe adds to a field of a model how it is merged and its default.
+// describe adds the merge rules and the default to a field of a model.
 func (f typeFacts) describe(property *spec.Schema, model, name string, t reflect.Type, omitted bool) {
 	list := f.merged(model)
 	if list == nil {
@@ -137,7 +136,7 @@ func (f typeFacts) describe(property *spec.Schema, model, name string, t reflect
 	}
 }
 
-// finish adds what is to be said of a model as a whole.
+// finish adds what describes a model as a whole.
 func (f typeFacts) finish(schema *spec.Schema, model string) {
 	list := f.merged(model)
 	if list == nil {

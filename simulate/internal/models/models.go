@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package models describes types: the OpenAPI schemas of built-in kinds and of
-// CRDs, and the types by which server-side apply merges objects (from a table
-// that a test holds against client-go).
+// Package models describes types: the OpenAPI schemas of built-in kinds and of CRDs, and
+// the types by which server-side apply merges objects (from a table that a test compares
+// with client-go).
 package models
 
 import (
@@ -26,8 +26,8 @@ const (
 	groupVersionKindMark = "x-kubernetes-group-version-kind"
 )
 
-// metaSchemas are the OpenAPI schemas of CRDs and of what every object's
-// metadata is made of, by their names. Nobody changes them.
+// metaSchemas returns the OpenAPI schemas of CRDs and of metadata, by name. They must not
+// be modified.
 var metaSchemas = sync.OnceValue(func() map[string]*spec.Schema {
 	all := map[string]*spec.Schema{}
 	refer := func(name string) spec.Ref { return spec.MustCreateRef(RefPrefix + name) }
@@ -43,8 +43,8 @@ var metaSchemas = sync.OnceValue(func() map[string]*spec.Schema {
 	return all
 })
 
-// ModelOf is the OpenAPI schema of a custom kind: its own, and what every
-// object has.
+// ModelOf returns the OpenAPI schema of a custom kind: its own, and the fields of every
+// object.
 func ModelOf(gvk schema.GroupVersionKind, structural *structuralschema.Structural) *spec.Schema {
 	model := structural.Unfold().ToKubeOpenAPI()
 	model.SetProperty("metadata", objectMetaModel())
@@ -64,7 +64,7 @@ func setTypeModel(model *spec.Schema, words map[string]string) {
 	}
 }
 
-// embed gives to the schemas of whole objects inside of s what every object has.
+// embed adds the fields of every object to the schemas of embedded objects in s.
 func embed(s *spec.Schema) {
 	if s == nil {
 		return
@@ -94,8 +94,8 @@ func embed(s *spec.Schema) {
 	}
 }
 
-// ConverterOf reads objects by these schemas and those of metadata. Without one
-// that can be used, objects are read by their look.
+// ConverterOf returns a converter that reads objects by these schemas and those of
+// metadata. If they are unusable, it deduces types from the objects.
 func ConverterOf(models map[string]*spec.Schema) managedfields.TypeConverter {
 	all := maps.Clone(metaSchemas())
 	maps.Copy(all, models)
@@ -112,8 +112,8 @@ func GVKFields(gvk schema.GroupVersionKind) map[string]any {
 
 const MetaModels = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-// CustomModel is the name of the schema of a kind without a Go type: the group
-// backwards.
+// CustomModel returns the name of the schema of a kind without a Go type: the reversed
+// group, version and kind.
 func CustomModel(gvk schema.GroupVersionKind) string {
 	words := strings.Split(gvk.Group, ".")
 	slices.Reverse(words)

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// typeTable is how the built-in types are merged: what client-go has in YAML,
-// which takes a new process fifty times as long to read. A type is a line with
-// its name and what it is, and a line for each field with its name, what it is,
-// and its default in JSON:
+// typeTable says how the built-in types are merged. client-go has the same as YAML, which
+// takes a new process fifty times as long to parse. A type is a line with its name and
+// structure, and a line for each field with its name, its type, and its default in JSON:
 //
 //	string, numeric, boolean, untyped   a scalar
 //	core.v1.Pod                         a type, named without its beginning if that is io.k8s.api.
@@ -33,7 +32,7 @@ import (
 //go:embed schema_table.txt
 var typeTable string
 
-// BuiltinParser knows the built-in types. Nobody changes it.
+// BuiltinParser returns the parser of the built-in types. It must not be modified.
 var BuiltinParser = sync.OnceValue(func() *typed.Parser {
 	p := &typed.Parser{}
 	p.Schema.Types = readTypes(typeTable)
@@ -56,7 +55,7 @@ func readTypes(table string) (types []smd.TypeDef) {
 	return types
 }
 
-// typeReader reads lines of a table of types. Names are kept once.
+// typeReader parses lines of the type table. It interns names.
 type typeReader struct{ names map[string]*string }
 
 func (r typeReader) name(short string) *string {
@@ -72,7 +71,7 @@ func (r typeReader) name(short string) *string {
 	return full
 }
 
-// member adds a field or a union to those of a type.
+// member adds a field or a union to a type.
 func (r typeReader) member(to *smd.Map, text string) {
 	words := strings.SplitN(text, " ", 3)
 	if words[0] == "union" {
@@ -97,10 +96,10 @@ func unionOf(discriminator, values string) (u smd.Union) {
 	return u
 }
 
-// defaultOf is a value as a reader of YAML has it.
+// defaultOf returns a value in the form of a YAML decoder.
 func defaultOf(text string) any {
 	var value any
-	_ = json.Unmarshal([]byte(text), &value) // the tests read all
+	_ = json.Unmarshal([]byte(text), &value) // the tests decode all of them
 	return asYAML(value)
 }
 
@@ -131,7 +130,7 @@ func (r typeReader) ref(what string) smd.TypeRef {
 	return ref
 }
 
-// cutAlternative cuts at the first | that is in no parentheses.
+// cutAlternative cuts at the first | outside of parentheses.
 func cutAlternative(what string) (first, rest string) {
 	depth := 0
 	for i, c := range what {

@@ -22,11 +22,11 @@ import (
 
 var updateTypes = flag.Bool("update-types", false, "write schema_table.txt anew, of what client-go has")
 
-// The table says what client-go does. After an update of client-go,
+// The table agrees with client-go. After an update of client-go,
 //
 //	go test ./simulate/internal/models -run BuiltinTypes -update-types
 //
-// writes it anew.
+// regenerates it.
 func TestServer_BuiltinTypesAreThoseOfClientGo_S9(t *testing.T) {
 	typed, err := applyconfigurations.NewTypeConverter(gotypes.Scheme()).ObjectToTyped(&corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}})
 	if err != nil {
@@ -57,7 +57,7 @@ func TestServer_BuiltinTypesAreThoseOfClientGo_S9(t *testing.T) {
 	}
 }
 
-// plainType is a type without what is found out when it is first used.
+// plainType is a type without what is computed on first use.
 func plainType(def smd.TypeDef) smd.TypeDef {
 	if def.Map != nil {
 		def.Map = &smd.Map{Fields: def.Map.Fields, Unions: def.Map.Unions, ElementType: def.Map.ElementType, ElementRelationship: def.Map.ElementRelationship}

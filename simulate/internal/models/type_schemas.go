@@ -11,21 +11,21 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// RefPrefix is where references to schemas point in documents of version 2.
+// RefPrefix begins references to schemas in documents of v2.
 const RefPrefix = "#/definitions/"
 
-// modelled is a Go type whose schema has a name of its own. All types of
-// Kubernetes' APIs that are objects in JSON are.
+// modelled is a Go type whose schema has its own name, as do all types of the Kubernetes
+// APIs that are JSON objects.
 type modelled interface{ OpenAPIModelName() string }
 
-// TypeSchemas collects the schemas of Go types by the names of their models,
-// in the form of version 2.
+// TypeSchemas collects the schemas of Go types by the names of their models, in the form of
+// v2.
 type TypeSchemas struct {
 	Facts typeFacts
 	Out   spec.Definitions
 }
 
-// Add adds the schema of a type, and those of all that it is made of.
+// Add adds the schema of a type and of the types it consists of.
 func (s TypeSchemas) Add(t reflect.Type) {
 	name := ModelName(t)
 	if name == "" {
@@ -41,7 +41,7 @@ func (s TypeSchemas) Add(t reflect.Type) {
 	}
 	schema := spec.Schema{}
 	schema.Description = DocOf(t)[""]
-	s.Out[name] = schema // ends the recursion of types that hold themselves
+	s.Out[name] = schema // ends the recursion of recursive types
 	if of, ok := reflect.Zero(t).Interface().(interface {
 		OpenAPISchemaType() []string
 		OpenAPISchemaFormat() string
@@ -63,7 +63,7 @@ func (s TypeSchemas) Add(t reflect.Type) {
 	s.Out[name] = schema
 }
 
-// addFieldTypes adds what a type is made of whose own schema is known.
+// addFieldTypes adds the types of which a type with a known schema consists.
 func (s TypeSchemas) addFieldTypes(t reflect.Type) {
 	if t.Kind() != reflect.Struct {
 		return
@@ -75,7 +75,7 @@ func (s TypeSchemas) addFieldTypes(t reflect.Type) {
 	}
 }
 
-// elementOf is what pointers, lists and maps of a type lead to.
+// elementOf returns the element type of pointers, lists and maps.
 func elementOf(t reflect.Type) reflect.Type {
 	for ModelName(t) == "" && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map) {
 		t = t.Elem()
@@ -83,8 +83,7 @@ func elementOf(t reflect.Type) reflect.Type {
 	return t
 }
 
-// properties adds the fields of a struct, and those of structs that are inline
-// in it.
+// properties adds the fields of a struct and of its inlined structs.
 func (s TypeSchemas) properties(to *spec.Schema, model string, t reflect.Type) {
 	docs := DocOf(t)
 	for i := range t.NumField() {
@@ -116,7 +115,7 @@ func (s TypeSchemas) properties(to *spec.Schema, model string, t reflect.Type) {
 	}
 }
 
-// property is the schema of a field of a type.
+// property returns the schema of a field of a type.
 func (s TypeSchemas) property(t reflect.Type) spec.Schema {
 	if name := ModelName(t); name != "" {
 		s.Add(t)
@@ -154,7 +153,7 @@ func (s TypeSchemas) property(t reflect.Type) spec.Schema {
 	return out
 }
 
-// describeValues adds to what is said of a field which values it takes.
+// describeValues adds the possible values to the description of a field.
 func (s TypeSchemas) describeValues(doc string, t reflect.Type) string {
 	values := s.Facts.enum(elementOf(t))
 	if values == nil {
@@ -168,7 +167,7 @@ func (s TypeSchemas) describeValues(doc string, t reflect.Type) string {
 	return text.String()
 }
 
-// ModelName is the name of a type's schema; empty: it has none.
+// ModelName returns the name of a type's schema; empty if it has none.
 func ModelName(t reflect.Type) string {
 	if t.Kind() == reflect.Pointer || t.Kind() == reflect.Interface {
 		return ""
@@ -179,7 +178,7 @@ func ModelName(t reflect.Type) string {
 	return ""
 }
 
-// DocOf is what a type says of itself and its fields.
+// DocOf returns the documentation of a type and its fields.
 func DocOf(t reflect.Type) map[string]string {
 	if of, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string }); ok {
 		return of.SwaggerDoc()

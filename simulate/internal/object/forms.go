@@ -7,23 +7,24 @@ import (
 	"sync/atomic"
 )
 
-// Encoding is an object in one form of one kind. Those of an object are a list.
+// Encoding is an object in one form of one kind. The encodings of an object are a list.
 type Encoding struct {
-	Kind    any // that the form is of
+	Kind    any // whose form it is
 	Form    ContentForm
-	Size    int                    // of the content, which stays known
-	Content atomic.Pointer[[]byte] // nil: given up
+	Size    int                    // of the content; it stays known
+	Content atomic.Pointer[[]byte] // nil: dropped
 	Next    *Encoding
 }
 
-// ContentForm is what an object's content is written in.
+// ContentForm is the form in which an object's content is encoded.
 type ContentForm struct {
 	Protobuf bool
-	As       string // of metadata alone
+	As       string // for metadata alone
 	Version  string
 }
 
-// In is the encoding of the list that begins with e in a form; nil: there is none.
+// In returns the encoding in a form from the list that begins with e, or nil if there is
+// none.
 func (e *Encoding) In(kind any, form ContentForm) *Encoding {
 	for e != nil && (e.Kind != kind || e.Form != form) {
 		e = e.Next
@@ -31,7 +32,7 @@ func (e *Encoding) In(kind any, form ContentForm) *Encoding {
 	return e
 }
 
-// Kept is the content, if it is not given up.
+// Kept returns the content if it has not been dropped.
 func (e *Encoding) Kept() []byte {
 	if e == nil {
 		return nil

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package object holds what the server stores: versions of objects with their
-// fields as JSON has them, the forms that they were encoded in, and what a
-// schema of a kind must be able to do.
+// Package object holds what the server stores: versions of objects with their fields as
+// JSON, their encodings, and the interface of a kind's schema.
 package object
 
 import (
@@ -20,18 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object is one version of one object. Nobody changes it once it is stored.
+// Object is one version of one object. It does not change once it is stored.
 type Object struct {
-	Fields map[string]any // as JSON has them
+	Fields map[string]any // as decoded from JSON
 	Poison bool           // its protobuf form cannot be decoded
-	// encoded are the forms of it that were made.
+	// Encoded is the list of its cached encodings.
 	Encoded atomic.Pointer[Encoding]
-	// shape is the schema that it is known to be pruned and defaulted by; nil:
-	// none.
+	// Shape is the schema by which it is known to be pruned and defaulted; nil: none.
 	Shape Schema
-	// defines is what it defines, if it is a CRD that can be compiled.
+	// Defines is the definition of a CRD that compiled.
 	Defines any
-	// labelled: of a new Job, the labels were taken from its template.
+	// Labelled means that the labels of a new Job were taken from its template.
 	Labelled bool
 }
 
@@ -44,12 +42,12 @@ func (o *Object) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 }
 
-// Copy is a deep copy, to be changed and stored.
+// Copy returns a deep copy, which may be changed and stored.
 func (o *Object) Copy() *Object {
 	return &Object{Fields: runtime.DeepCopyJSON(o.Fields), Poison: o.Poison, Defines: o.Defines, Labelled: o.Labelled}
 }
 
-// At is the object with another resourceVersion. It shares all else.
+// At returns the object with another resourceVersion. It shares the rest.
 func (o *Object) At(revision int64) *Object {
 	fields := maps.Clone(o.Fields)
 	metadata, _ := fields["metadata"].(map[string]any)
@@ -62,16 +60,16 @@ func (o *Object) At(revision int64) *Object {
 	return &Object{Fields: fields, Poison: o.Poison, Shape: o.Shape, Defines: o.Defines}
 }
 
-// Revision is the version of a stored object.
+// Revision returns the resourceVersion of a stored object.
 func (o *Object) Revision() int64 {
 	n, _ := strconv.ParseInt(o.Meta().GetResourceVersion(), 10, 64)
 	return n
 }
 
-// LabelSet are the labels of an object.
+// LabelSet returns the labels of an object.
 func LabelSet(o *Object) labels.Set { return o.Meta().GetLabels() }
 
-// ObjectOf is obj, typed or unstructured, as the server holds it.
+// ObjectOf converts obj, typed or unstructured, to the server's form.
 func ObjectOf(obj runtime.Object) (*Object, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -83,13 +81,13 @@ func ObjectOf(obj runtime.Object) (*Object, error) {
 // Unset reports whether a timestamp of metadata is not set.
 func Unset(t *metav1.Time) bool { return t == nil || t.IsZero() }
 
-// TypedOf is obj in its Go type.
+// TypedOf decodes obj into its Go type.
 func TypedOf[T any](obj *Object) (*T, error) {
 	typed := new(T)
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Fields, typed)
 }
 
-// Retype writes a typed object back into obj.
+// Retype encodes a typed object back into obj.
 func Retype(obj *Object, typed any) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
@@ -105,7 +103,7 @@ func MetadataOf(o *Object) map[string]any {
 	return metadata
 }
 
-// Same reports whether two objects are equal in all that is stored.
+// Same reports whether two objects are stored identically.
 func Same(a, b *Object) bool {
 	return !a.Poison && !b.Poison && jsonvalue.SameBut(a.Fields, b.Fields, "kind", "apiVersion")
 }
@@ -120,7 +118,7 @@ func NodeOf(obj *Object) string {
 	return node
 }
 
-// Resources that the server and its actors ask for by name.
+// Resources that the server and its actors refer to by name.
 var (
 	Pods       = schema.GroupResource{Resource: "pods"}
 	Namespaces = schema.GroupResource{Resource: "namespaces"}

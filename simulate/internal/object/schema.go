@@ -9,17 +9,17 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// Schema is what one version of a kind demands of its objects. A kind
-// without one takes and keeps everything.
+// Schema is the schema of one version of a kind. A kind without one accepts and keeps
+// everything.
 type Schema interface {
-	// prune drops fields that the kind does not have, and returns their paths.
-	// It fails where a part cannot be what it has to be.
+	// Prune drops fields that the kind does not have and returns their paths. It fails if a
+	// part has a type that cannot be decoded.
 	Prune(fields map[string]any) (unknown []string, err error)
 	SetDefaults(fields map[string]any)
-	// validate adds what is wrong with an object, or with what a subresource
-	// changes of it, to what is wrong with its metadata; old is nil for a create.
+	// Validate adds the errors of an object, or of what a subresource changes in it, to
+	// those of its metadata. old is nil for a create.
 	Validate(subresource string, fields, old map[string]any, found field.ErrorList) field.ErrorList
-	// typeConverter is how server-side apply reads objects. nil: by their look.
+	// TypeConverter returns how server-side apply reads objects. nil: it deduces the types.
 	TypeConverter() managedfields.TypeConverter
 	OpenAPI() *spec.Schema
 }

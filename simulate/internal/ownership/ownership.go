@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownership remembers, for the writes of one kind, which manager owns which
-// field after a write of the same shape, and what the object of an apply is made
-// of. What it keeps is bounded. It sees objects; which kind they are of, and what
-// is asked of a field manager, is for package fieldmanager.
+// Package ownership remembers, for the writes of one kind, which manager owns which field
+// after a write of the same shape, and of what the result of an apply consists. Its memory
+// is bounded. It sees objects; package fieldmanager knows their kinds and calls the field
+// manager.
 package ownership
 
 import (
@@ -23,20 +23,19 @@ import (
 )
 
 const (
-	// LargestShape is how long a shape may be to be remembered, in bytes.
+	// LargestShape is the maximum length of a remembered shape, in bytes.
 	LargestShape = 64 << 10
-	// shapesAtMost is how many are, for one kind, and rememberedAtMost of how many
-	// bytes what is remembered of them is, as a rule.
+	// shapesAtMost bounds the shapes of one kind, and rememberedAtMost the bytes remembered
+	// of them.
 	shapesAtMost, rememberedAtMost = 2048, 4 << 20
-	// FewManagers own an object of which a shape is remembered: of more, a real
-	// server merges the oldest.
+	// FewManagers is the maximum number of owners of an object whose shape is remembered:
+	// with more, a real server merges the oldest.
 	FewManagers = 8
 )
 
-// Memory remember what a field manager has said. Who owns what after a
-// write depends on who did before, on which fields there are and on which of
-// them the write changes, not on their values; most writes of a kind are alike
-// in this. Safe for concurrent use.
+// Memory remembers the answers of a field manager. The owners after a write depend on the
+// previous owners, on the fields present and on which of these the write changes, not on
+// their values; most writes of a kind are alike in this. It is safe for concurrent use.
 type Memory struct {
 	mu struct {
 		sync.Mutex
@@ -45,13 +44,13 @@ type Memory struct {
 	}
 }
 
-// ownership is the entries after writes of one shape.
+// ownership has the entries after writes of one shape.
 type ownership struct {
 	entries []owner
 	Recipe  *Recipe // of an apply
 	mu      struct {
 		sync.Mutex
-		// last is what the entries were at a time. Objects of one second share it.
+		// last caches the entries for one time. Objects written in one second share it.
 		last []any
 		at   string
 	}
@@ -59,17 +58,17 @@ type ownership struct {
 
 // owner is one entry of managedFields.
 type owner struct {
-	fields map[string]any // but its time
-	from   int            // the entry before that it has its time from, or what follows
+	fields map[string]any // except its time
+	from   int            // the previous entry that its time comes from, or a constant below
 }
 
-// Where an entry has its time from that has it from none before.
+// The origin of the time of an entry that has it from no previous entry.
 const (
 	fromNow  = -1
 	timeless = -2
 )
 
-// Recall is what is known of writes of a shape; nil: nothing.
+// Recall returns what is known of writes of a shape; nil: nothing.
 func (o *Memory) Recall(of Shape) *ownership {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -89,8 +88,7 @@ func (o *Memory) Remember(of Shape, known *ownership) {
 	o.mu.of[of], o.mu.bytes = known, o.mu.bytes+size
 }
 
-// size is about how many bytes it takes, and twice that for entries that are kept
-// with their time.
+// size estimates its bytes, and counts those of cached entries twice.
 func (o *ownership) size() int {
 	n := o.Recipe.size()
 	for _, e := range o.entries {
@@ -99,9 +97,9 @@ func (o *ownership) size() int {
 	return n
 }
 
-// sizeOf is about how many bytes a value of JSON takes.
+// sizeOf estimates the bytes of a JSON value.
 func sizeOf(value any) int {
-	const each = 64 // of a map, or of what stands in for a value
+	const each = 64 // of a map, or of a value's header
 	n := each
 	switch v := value.(type) {
 	case string:
@@ -118,8 +116,8 @@ func sizeOf(value any) int {
 	return n
 }
 
-// After are the entries of an object with those before, in the order of a real
-// server. Nobody may change them.
+// After returns the entries of an object with these previous entries, in the order of a
+// real server. They must not be modified.
 func (o *ownership) After(before []any, now string) []any {
 	own := !slices.ContainsFunc(o.entries, func(e owner) bool { return e.from >= 0 })
 	o.mu.Lock()
@@ -158,8 +156,8 @@ func (o *ownership) entriesAt(before []any, now string) []any {
 	return out
 }
 
-// Marked are entries with a time each that tells it apart, so that it can be
-// told afterwards which of them were left alone.
+// Marked returns entries, each with a time that identifies it, so the caller can see
+// afterwards which of them are unchanged.
 func Marked(entries []any) []any {
 	out := make([]any, len(entries))
 	for i, each := range entries {
@@ -173,7 +171,7 @@ func Marked(entries []any) []any {
 
 func markOf(i int) string { return EntryTime(time.Unix(int64(i), 0)) }
 
-// OwnershipOf is what a field manager has made of marked entries.
+// OwnershipOf returns what a field manager made of marked entries.
 func OwnershipOf(entries []any, marks int) *ownership {
 	known := &ownership{}
 	for _, each := range entries {
@@ -193,7 +191,7 @@ func OwnershipOf(entries []any, marks int) *ownership {
 	return known
 }
 
-// EntriesOf are the managed fields of an object; nil: none.
+// EntriesOf returns the managed fields of an object; nil: none.
 func EntriesOf(o *object.Object) []any {
 	if o == nil {
 		return nil
@@ -202,18 +200,18 @@ func EntriesOf(o *object.Object) []any {
 	return entries
 }
 
-// EntryTime is a time as managed fields hold it.
+// EntryTime formats a time as managed fields do.
 func EntryTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// FieldManagers are those of one kind, one for the kind itself and one for each
-// subresource, made when they are first asked for.
+// FieldManagers are the field managers of one kind, one for the kind itself and one for
+// each subresource, created on first use.
 type FieldManagers struct {
 	Said Memory
 	mu   struct {
 		sync.Mutex
 		of    map[string]*managedfields.FieldManager
 		rules *FieldRules
-		// nothing is an empty object of the kind. Nobody changes it.
+		// nothing is an empty object of the kind. It must not be modified.
 		nothing map[string]any
 	}
 }
@@ -224,8 +222,8 @@ func NewFieldManagers() *FieldManagers {
 	return m
 }
 
-// Get is the field manager of the kind itself or of a subresource, which
-// newManager makes when it is first asked for.
+// Get returns the field manager of the kind itself or of a subresource, and creates it with
+// newManager on first use.
 func (m *FieldManagers) Get(subresource string, newManager func(subresource string) (*managedfields.FieldManager, error)) (*managedfields.FieldManager, error) {
 	m.mu.Lock()
 	known := m.mu.of[subresource]
@@ -243,7 +241,8 @@ func (m *FieldManagers) Get(subresource string, newManager func(subresource stri
 	return made, nil
 }
 
-// RulesOf are the rules of the objects that newTyped makes one of; nil: there are none.
+// RulesOf returns the rules of the kind, derived from an object of newTyped; nil: there are
+// none.
 func (m *FieldManagers) RulesOf(newTyped func() (*typed.TypedValue, error)) (*FieldRules, error) {
 	m.mu.Lock()
 	known := m.mu.rules
@@ -261,7 +260,8 @@ func (m *FieldManagers) RulesOf(newTyped func() (*typed.TypedValue, error)) (*Fi
 	return m.mu.rules, nil
 }
 
-// NothingOf is an empty object, which newNothing makes once. Nobody may change it.
+// NothingOf returns an empty object, which newNothing creates once. It must not be
+// modified.
 func (m *FieldManagers) NothingOf(newNothing func() map[string]any) map[string]any {
 	m.mu.Lock()
 	known := m.mu.nothing
@@ -275,8 +275,8 @@ func (m *FieldManagers) NothingOf(newNothing func() map[string]any) map[string]a
 	return known
 }
 
-// WithEntries are the fields of an object with other managed fields. All else
-// is shared.
+// WithEntries returns the fields of an object with other managed fields. It shares the
+// rest.
 func WithEntries(fields map[string]any, entries []any) map[string]any {
 	out := maps.Clone(fields)
 	metadata, _ := out["metadata"].(map[string]any)
@@ -290,7 +290,7 @@ func WithEntries(fields map[string]any, entries []any) map[string]any {
 	return out
 }
 
-// SetEntries gives an object its managed fields.
+// SetEntries sets the managed fields of an object.
 func SetEntries(obj *object.Object, entries []any) {
 	if len(entries) == 0 {
 		delete(object.MetadataOf(obj), "managedFields")
@@ -299,14 +299,13 @@ func SetEntries(obj *object.Object, entries []any) {
 	object.MetadataOf(obj)["managedFields"] = entries
 }
 
-// Shape is all that decides who owns what after a write, and of what an applied
-// object is made: which fields there are before and in what is written, and
-// which of them are equal. Values count where they tell the items of lists
-// apart.
+// Shape is the hash of all that decides who owns what after a write, and of what the result
+// of an apply consists: the fields of the old and of the written object, and which of them
+// are equal. Values count where they identify the items of lists.
 type Shape [sha256.Size]byte
 
-// FieldRules say of the objects of a kind which lists and maps are one value,
-// and what the items of the others are known by. nil: nothing is known.
+// FieldRules says which lists and maps of a kind's objects are atomic, and which keys
+// identify the items of the others. nil: nothing is known.
 type FieldRules struct {
 	Schema *smd.Schema
 	Root   smd.TypeRef

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// What is remembered of writes is bounded by its size, not by its number alone.
+// The memory of writes is bounded by bytes too, not only by their number.
 func TestOwnerships_AreBoundedByBytes(t *testing.T) {
 	o := &Memory{}
 	large := strings.Repeat("f", 100<<10)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Recipe is of what the object of an apply is made: for each field, whether it
-// is as it was or as it was applied. Applies of one shape have the same.
+// Recipe says of what the result of an apply consists: for each field, whether it is the
+// live or the applied one. Applies of one shape have the same recipe.
 type Recipe struct {
 	From   source
 	Fields map[string]*Recipe
@@ -23,17 +23,16 @@ const (
 	FromItems                // of both, by recipe.items
 	FromLive
 	FromPatch
-	FromSet // of items that are known by themselves, so all of them by the shape
+	FromSet // of items that are their own keys, so the shape has all of them
 )
 
-// RecipeItem is an item of a list, and its places in the lists that it is made
-// of; -1: in none.
+// RecipeItem is an item of a list, and its index in the two lists; -1: it is not there.
 type RecipeItem struct {
 	*Recipe
 	Live, Patch int
 }
 
-// size is about how many bytes it takes.
+// size estimates its bytes.
 func (r *Recipe) size() int {
 	if r == nil {
 		return 0
@@ -55,8 +54,8 @@ func ItemAt(list []any, i int) any {
 	return list[i]
 }
 
-// Make makes a value of what was there and of what is applied. It shares
-// nothing with them.
+// Make builds a value from the live and the applied one. The result shares nothing with
+// them.
 func (r *Recipe) Make(live, patch any) any {
 	switch r.From {
 	case FromLive:

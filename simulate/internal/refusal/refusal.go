@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package refusal makes the Statuses with which a Kubernetes API server refuses a
-// request, in its words. It sees no other package of the server.
+// Package refusal creates the Statuses with which a Kubernetes API server refuses a
+// request, with the same messages. It sees no other package of the server.
 package refusal
 
 import (
@@ -15,13 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// What the API server says when it says no.
-
 func TooOld(revision, oldest int64) *apierrors.StatusError {
 	return apierrors.NewResourceExpired(fmt.Sprintf("too old resource version: %d (%d)", revision, oldest))
 }
 
-// ListTooOld is said of a list of an exact version.
+// ListTooOld returns the error for a list of an exact version that is compacted.
 func ListTooOld() *apierrors.StatusError {
 	return apierrors.NewResourceExpired("The resourceVersion for the provided list is too old.")
 }
@@ -32,12 +30,12 @@ func TooLarge(revision, current int64) *apierrors.StatusError {
 	return err
 }
 
-// Plain is an error that has no reason of its own.
+// Plain returns an error without a reason.
 func Plain(err error) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error()}}
 }
 
-// Method is said of a method that the path does not have.
+// Method returns the error for a method that the path does not have.
 func Method() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
@@ -45,7 +43,7 @@ func Method() *apierrors.StatusError {
 	}}
 }
 
-// Absent is said of a path below what there is.
+// Absent returns the error for an unknown path.
 func Absent() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
@@ -64,7 +62,7 @@ func Invalid(kind schema.GroupKind, name, field, message string) *apierrors.Stat
 	return err
 }
 
-// Overload is what a server says that has too much to do: 429 or 503.
+// Overload returns the error of an overloaded server: 429 or 503.
 func Overload(code, retryAfter int) *apierrors.StatusError {
 	err := apierrors.NewTooManyRequests("too many requests, please try again later", retryAfter)
 	if code == http.StatusServiceUnavailable {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revisions is the store: the objects there are, in order of their keys,
-// and the history of changes behind them, each with its revision. It has no lock
-// of its own; the server's guards it.
+// Package revisions is the store: the current objects in the order of their keys, and the
+// history of changes, each with its revision. It has no lock; the server's guards it.
 package revisions
 
 import (
@@ -18,36 +17,34 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Change is what one revision did: before is nil for a creation, after for a
-// deletion.
+// Change is what one revision did: Before is nil for a creation, After for a deletion.
 type Change struct {
 	Revision      int64
 	Resource      schema.GroupResource
 	Key           types.NamespacedName
 	Before, After *object.Object
-	Gone          *object.Object // of a deletion: before, with its version
+	Gone          *object.Object // of a deletion: Before, with its version
 }
 
-// Log is all that is stored: one counter of revisions for all kinds,
-// the objects as they are now, and the changes that led there, back to the
-// last compaction. It is pure: no lock, no clock.
+// Log is the whole store: one counter of revisions for all kinds, the current objects, and
+// the changes since the last compaction. It is pure: no lock, no clock.
 type Log struct {
 	Revision  int64
-	Compacted int64    // what was before this revision can no longer be told
-	Changes   []Change // with revision > compacted, ascending
+	Compacted int64    // changes up to this revision are gone
+	Changes   []Change // with revision > Compacted, ascending
 	Objects   map[schema.GroupResource]*objectMap
 	sharing   *sharing
 }
 
-// objectMap is the objects of one kind in the order of the store.
+// objectMap has the objects of one kind in the order of the store.
 type objectMap = btree.Map[types.NamespacedName, *object.Object]
 
 func NewLog() *Log {
-	// Revision 1 is the store as it begins, as in etcd.
+	// As in etcd, the empty store has revision 1.
 	return &Log{Revision: 1, Compacted: 1, Objects: map[schema.GroupResource]*objectMap{}, sharing: newSharing()}
 }
 
-// of is the objects of r as they are now.
+// of returns the current objects of r.
 func (l *Log) of(r schema.GroupResource) *objectMap {
 	known := l.Objects[r]
 	if known == nil {
@@ -62,16 +59,15 @@ func (l *Log) Get(r schema.GroupResource, key types.NamespacedName) *object.Obje
 	return obj
 }
 
-// Put stores obj under key at the next revision, and returns it with that
-// resourceVersion.
+// Put stores obj under key at the next revision, and returns it with that resourceVersion.
 func (l *Log) Put(r schema.GroupResource, key types.NamespacedName, obj *object.Object) *object.Object {
 	stored := obj.At(l.Revision + 1)
 	l.sharing.share(stored.Fields)
 	return l.write(r, key, stored)
 }
 
-// Remove deletes the object of key at the next revision. It returns the last
-// state with the resourceVersion of the deletion, nil if there was none.
+// Remove deletes the object of key at the next revision. It returns the last state with the
+// resourceVersion of the deletion, or nil if there was no object.
 func (l *Log) Remove(r schema.GroupResource, key types.NamespacedName) *object.Object {
 	old := l.Get(r, key)
 	if old == nil {
@@ -100,8 +96,8 @@ func (l *Log) Set(r schema.GroupResource, key types.NamespacedName, obj *object.
 	l.of(r).Set(key, obj)
 }
 
-// List is the objects of r as they were at a revision, in the order of their
-// keys. It is false when the revision is compacted or has not been reached.
+// List returns the objects of r as of a revision, in the order of their keys. It returns
+// false if the revision is compacted or in the future.
 func (l *Log) List(r schema.GroupResource, revision int64) ([]*object.Object, bool) {
 	v, ok := l.At(r, revision)
 	if !ok {
@@ -110,8 +106,7 @@ func (l *Log) List(r schema.GroupResource, revision int64) ([]*object.Object, bo
 	return v.Take(Everything, v.Count(Everything)), true
 }
 
-// All is the objects as they are now, each as its creation, in the order of
-// kinds and keys.
+// All returns the current objects, each as its creation, in the order of kinds and keys.
 func (l *Log) All() (out []Change) {
 	resources := slices.SortedFunc(maps.Keys(l.Objects), func(a, b schema.GroupResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
@@ -125,8 +120,8 @@ func (l *Log) All() (out []Change) {
 	return out
 }
 
-// Since is what has changed after a revision, up to another. It is false when
-// some of it is compacted.
+// Since returns the changes after a revision, up to another. It returns false if some of
+// them are compacted.
 func (l *Log) Since(after, upTo int64) ([]Change, bool) {
 	if after < l.Compacted {
 		return nil, false
@@ -138,8 +133,7 @@ func (l *Log) Since(after, upTo int64) ([]Change, bool) {
 
 func byRevision(c Change, revision int64) int { return cmp.Compare(c.Revision, revision) }
 
-// Compact forgets how things came to be as they are at a revision. A revision
-// that has not been reached counts as the newest.
+// Compact drops the history up to a revision. A future revision counts as the newest.
 func (l *Log) Compact(revision int64) {
 	revision = min(revision, l.Revision)
 	if revision <= l.Compacted {
@@ -150,9 +144,9 @@ func (l *Log) Compact(revision int64) {
 	l.Compacted = revision
 }
 
-// Rewind undoes the last n revisions, as far as they are not compacted: the
-// store after a restore from a backup. The counter goes back with them. It
-// returns what that changed, each at the revision that it led back to.
+// Rewind undoes the last n revisions, as far as they are not compacted: the store after a
+// restore from a backup. The counter goes back too. It returns the changes that this made,
+// each with the revision to which it led back.
 func (l *Log) Rewind(n int) (undone []Change) {
 	for ; n > 0 && len(l.Changes) > 0; n-- {
 		last := l.Changes[len(l.Changes)-1]

@@ -14,13 +14,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Span is a part of the keys of a kind: not less than from, and less than to.
+// Span is a range of the keys of a kind: at least From, and less than To.
 type Span struct{ From, To types.NamespacedName }
 
-// Everything is all keys: no key is empty, and none has a byte as high as to's.
+// Everything spans all keys: no key is empty, and none has a byte as high as that of To.
 var Everything = Span{To: types.NamespacedName{Name: "\xff"}}
 
-// SpanOf is the keys of a namespace, or without one all, from a key in it on.
+// SpanOf returns the keys of a namespace, or of all namespaces if it is empty, from start
+// on.
 func SpanOf(namespace, start string) Span {
 	if namespace == "" {
 		in := Everything
@@ -31,7 +32,7 @@ func SpanOf(namespace, start string) Span {
 		}
 		return in
 	}
-	// The zero comes after the slash.
+	// The zero byte follows the slash.
 	return Span{types.NamespacedName{Namespace: namespace, Name: start}, types.NamespacedName{Name: namespace + "0"}}
 }
 
@@ -39,7 +40,7 @@ func SpanOfOne(key types.NamespacedName) Span {
 	return Span{key, types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "\x00"}}
 }
 
-// CompareKeys orders keys as the store does: by their paths.
+// CompareKeys orders keys as the store does: by path.
 func CompareKeys(a, b types.NamespacedName) int {
 	if a.Namespace == b.Namespace {
 		return strings.Compare(a.Name, b.Name)
@@ -51,7 +52,7 @@ func CompareKeys(a, b types.NamespacedName) int {
 	return strings.Compare(PathOf(a), PathOf(b))
 }
 
-// PathOf is namespace, slash and name, or the name alone.
+// PathOf returns namespace, slash and name, or the name alone.
 func PathOf(key types.NamespacedName) string {
 	if key.Namespace == "" {
 		return key.Name
@@ -59,17 +60,16 @@ func PathOf(key types.NamespacedName) string {
 	return key.Namespace + "/" + key.Name
 }
 
-// past is the objects of one kind at a revision: those of now, but for those
+// past has the objects of one kind as of a revision: the current ones, except for those
 // that have changed since.
 type past struct {
 	now     *objectMap
-	changed map[types.NamespacedName]*object.Object // as they were; nil: not there
+	changed map[types.NamespacedName]*object.Object // as of the revision; nil: absent
 	keys    []types.NamespacedName                  // of changed, in order
 }
 
-// At is the objects of r as they were at a revision. It is false when the
-// revision is compacted or has not been reached. It is true until the next
-// write.
+// At returns the objects of r as of a revision. It returns false if the revision is
+// compacted or in the future. The result is valid until the next write.
 func (l *Log) At(r schema.GroupResource, revision int64) (past, bool) {
 	if revision < l.Compacted || revision > l.Revision {
 		return past{}, false
@@ -91,7 +91,7 @@ func (l *Log) At(r schema.GroupResource, revision int64) (past, bool) {
 	return p, true
 }
 
-// Count is how many objects there were in a span.
+// Count returns the number of objects in a span.
 func (p past) Count(in Span) int {
 	n := p.now.Rank(in.To) - p.now.Rank(in.From)
 	for _, key := range p.within(in) {
@@ -105,14 +105,14 @@ func (p past) Count(in Span) int {
 	return n
 }
 
-// within are the keys in a span of objects that have changed.
+// within returns the keys in a span whose objects have changed.
 func (p past) within(in Span) []types.NamespacedName {
 	from, _ := slices.BinarySearchFunc(p.keys, in.From, CompareKeys)
 	to, _ := slices.BinarySearchFunc(p.keys, in.To, CompareKeys)
 	return p.keys[from:max(from, to)]
 }
 
-// Take is the first so many objects in a span.
+// Take returns the first objects in a span, at most this many.
 func (p past) Take(in Span, most int) []*object.Object {
 	out := make([]*object.Object, 0, most)
 	add := func(obj *object.Object) {

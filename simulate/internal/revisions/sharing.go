@@ -11,14 +11,16 @@ import (
 	"slices"
 )
 
-// sharedAtMost is how many parts of objects are remembered, twice over.
+// sharedAtMost bounds the remembered parts of objects, for each of the two generations.
 const sharedAtMost = 1 << 15
 
-// sharing makes equal parts of stored objects one piece of memory: Pods of one template have the same probes, tolerations and
-// owned fields, and a map takes 300 bytes however little it holds. Stored objects do not change, so nobody can tell.
+// sharing deduplicates equal parts of stored objects: Pods of one template have the same
+// probes, tolerations and owned fields, and a map takes 300 bytes however little it holds.
+// This is safe because stored objects do not change.
 //
-// Parts are remembered by a hash. The inner ones are shared first, so two maps are equal when their values are identical. What
-// was not met for a while is forgotten: when the young are many, they become the old, and the old go.
+// Parts are found by hash. Inner parts are shared first, so two maps are equal when their
+// values are identical. Parts that have not occurred for a while are dropped: when the
+// young generation is full, it becomes the old one, and the old one is dropped.
 type sharing struct {
 	seed       maphash.Seed
 	young, old map[uint64]any
@@ -26,7 +28,8 @@ type sharing struct {
 
 func newSharing() *sharing { return &sharing{seed: maphash.MakeSeed(), young: map[uint64]any{}} }
 
-// share replaces what is in the fields of an object and in its metadata, which nobody else has yet.
+// share replaces parts of an object's fields and metadata, which must not be shared with
+// other goroutines yet.
 func (s *sharing) share(fields map[string]any) {
 	for name, value := range fields {
 		if metadata, ok := value.(map[string]any); ok && name == "metadata" {
@@ -39,7 +42,7 @@ func (s *sharing) share(fields map[string]any) {
 	}
 }
 
-// value is the shared one that equals value.
+// value returns the shared value that equals value.
 func (s *sharing) value(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -68,7 +71,8 @@ func (s *sharing) value(value any) any {
 	return value
 }
 
-// one is the map or list that is remembered and equals value; value from now on if there is none.
+// one returns the remembered map or list that equals value; if there is none, it remembers
+// value.
 func (s *sharing) one(value any) any {
 	h := s.hash(value)
 	known, ok := s.young[h]
@@ -87,7 +91,8 @@ func (s *sharing) one(value any) any {
 	return value
 }
 
-// hash of a map or list, from its items' values and the addresses of what they hold.
+// hash hashes a map or list by its scalar values and by the addresses of its maps and
+// lists.
 func (s *sharing) hash(value any) (h uint64) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -151,7 +156,7 @@ func equalParts(a, b any) bool {
 	return false
 }
 
-// identical reports whether a and b are equal and, of maps and lists, the same piece of memory.
+// identical reports whether a and b are equal scalars, or the same map or list in memory.
 func identical(a, b any) bool {
 	switch v := a.(type) {
 	case map[string]any:

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// PrepareCreate drops from a new object what its maker cannot decide.
+// PrepareCreate drops from a new object what its writer cannot set.
 func PrepareCreate(k *kinds.Kind, obj *object.Object) {
 	if k.Status && k.ResetsStatus() {
 		delete(obj.Fields, "status")
@@ -27,11 +27,12 @@ func PrepareCreate(k *kinds.Kind, obj *object.Object) {
 	}
 }
 
-// PrepareUpdate carries over from old what the writer of obj cannot change.
+// PrepareUpdate copies from old what the writer of obj cannot change.
 func PrepareUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) {
 	was, m := old.Meta(), obj.Meta()
 	if subresource == "binding" || subresource == "approval" {
-		// these say something of the status: that a Pod is scheduled, that a request is approved
+		// These subresources set parts of the status: that a Pod is scheduled, that a
+		// request is approved.
 	} else if subresource == "status" {
 		keepForStatus(k, old, obj)
 		m = obj.Meta()
@@ -59,7 +60,7 @@ func PrepareUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) {
 	}
 }
 
-// keepForStatus leaves of obj only what a write of its status can change.
+// keepForStatus restores all of obj that a write of its status cannot change.
 func keepForStatus(k *kinds.Kind, old, obj *object.Object) {
 	if !k.Builtin {
 		status, has := obj.Fields["status"]
@@ -91,8 +92,7 @@ func keepForStatus(k *kinds.Kind, old, obj *object.Object) {
 	}
 }
 
-// Counts reports whether the change from old to obj is counted in the
-// generation.
+// Counts reports whether the change from old to obj increments the generation.
 func Counts(k *kinds.Kind, old, obj *object.Object) bool {
 	if old.Meta().GetGeneration() == 0 && !k.CountsFromCreation(obj) {
 		return false

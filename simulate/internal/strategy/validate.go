@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package strategy decides what a create or an update may do to an object of a kind:
-// which fields it resets or carries over, what is counted in the generation, and
-// what is invalid. It corresponds to the strategies of a real server's registry. It
-// is a function of its arguments and sees kinds and validation.
+// Package strategy decides what a create or an update may do to an object of a kind: which
+// fields it resets or keeps, what increments the generation, and what is invalid. It
+// corresponds to the strategies of a real server's registry. It is a function of its
+// arguments and sees kinds and validation.
 package strategy
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
-// ValidateCreate says what is wrong with a new object.
+// ValidateCreate returns the errors of a new object.
 func ValidateCreate(k *kinds.Kind, obj *object.Object) field.ErrorList {
 	m := ownedMeta{obj.Meta()}
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, nameRule(k), field.NewPath("metadata"))
@@ -36,7 +36,7 @@ func ValidateCreate(k *kinds.Kind, obj *object.Object) field.ErrorList {
 	return errs
 }
 
-// ValidateUpdate says what is wrong with an object that is to replace old.
+// ValidateUpdate returns the errors of an object that replaces old.
 func ValidateUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) field.ErrorList {
 	was, m, path := ownedMeta{old.Meta()}, ownedMeta{obj.Meta()}, field.NewPath("metadata")
 	errs := apivalidation.ValidateObjectMetaAccessor(m, k.Namespaced, pathSegment, path)
@@ -51,8 +51,7 @@ func ValidateUpdate(k *kinds.Kind, subresource string, old, obj *object.Object) 
 	return validation.Once(errs)
 }
 
-// validateFinalizers wants those of built-in kinds to be known or to have a
-// domain.
+// validateFinalizers requires finalizers of built-in kinds to be known or to have a domain.
 func validateFinalizers(k *kinds.Kind, names []string) (errs field.ErrorList) {
 	known := []string{"kubernetes", metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}
 	for i, name := range names {
@@ -63,14 +62,14 @@ func validateFinalizers(k *kinds.Kind, names []string) (errs field.ErrorList) {
 	return errs
 }
 
-// ownedMeta is metadata without managed fields: a field manager has made them,
-// and none of its making is wrong.
+// ownedMeta is metadata without managed fields: a field manager wrote them, and they are
+// always valid.
 type ownedMeta struct{ *unstructured.Unstructured }
 
 func (ownedMeta) GetManagedFields() []metav1.ManagedFieldsEntry { return nil }
 
-// InvalidKind is how a refusal calls k: Events of both groups are one kind to
-// the rules.
+// InvalidKind returns the kind that a refusal names. For the rules, Events of both groups
+// are one kind.
 func InvalidKind(k *kinds.Kind) schema.GroupKind {
 	if k.GroupResource().String() == "events.events.k8s.io" {
 		return schema.GroupKind{Kind: k.Kind}
@@ -78,7 +77,7 @@ func InvalidKind(k *kinds.Kind) schema.GroupKind {
 	return k.GroupKind()
 }
 
-// nameRule is how objects of k may be called.
+// nameRule returns the rule for names of k's objects.
 func nameRule(k *kinds.Kind) apivalidation.ValidateNameFunc {
 	switch k.GroupResource().String() {
 	case "namespaces", "services", "statefulsets.apps":
@@ -93,7 +92,7 @@ func nameRule(k *kinds.Kind) apivalidation.ValidateNameFunc {
 	return apivalidation.NameIsDNSSubdomain
 }
 
-// cronJobName leaves room for what the names of Jobs add.
+// cronJobName leaves room for the suffix of the names of Jobs.
 func cronJobName(name string, prefix bool) []string {
 	problems := apivalidation.NameIsDNSSubdomain(name, prefix)
 	if len(name) > 63-11 {
@@ -102,7 +101,7 @@ func cronJobName(name string, prefix bool) []string {
 	return problems
 }
 
-// pathSegment lets a name be anything that can stand in a path.
+// pathSegment allows every name that can be a path segment.
 func pathSegment(name string, prefix bool) (problems []string) {
 	if !prefix {
 		if name == "." || name == ".." {

@@ -11,8 +11,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// validateStatus holds the counts in the status of what runs replicas: none is
-// negative, and none is more than all, or than those that are ready.
+// validateStatus validates the replica counts of a status: none is negative, and none is
+// larger than the total, or than the ready ones.
 func validateStatus(k *kinds.Kind, obj *object.Object) (errs field.ErrorList) {
 	part := map[string]string{"deployments.apps": "updatedReplicas", "replicasets.apps": "fullyLabeledReplicas"}[k.GroupResource().String()]
 	if part == "" {

@@ -78,7 +78,7 @@ func addressOf(o *corev1.Node, kind corev1.NodeAddressType) string {
 	return cellNone
 }
 
-// coreEvent is an event of the newer group as one of the older.
+// coreEvent converts an event of the newer group to the older one.
 func coreEvent(o *eventsv1.Event) *corev1.Event {
 	e := &corev1.Event{
 		ObjectMeta: o.ObjectMeta, InvolvedObject: o.Regarding, Reason: o.Reason, Message: o.Note, Source: o.DeprecatedSource,
@@ -117,7 +117,7 @@ func eventCells(o *corev1.Event) []any {
 	return []any{last, o.Type, o.Reason, about, o.InvolvedObject.FieldPath, source, strings.TrimSpace(o.Message), first, int64(count), o.Name}
 }
 
-// some are the first of many, with how many more there are.
+// some returns the first of many, with the number of the others.
 func some(all []string) string {
 	if len(all) <= listedAtMost {
 		return strings.Join(all, ",")

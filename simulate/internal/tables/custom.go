@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// customColumns are those of a CRD, or the age alone.
+// customColumns returns the columns of a CRD, or the age alone.
 func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) Columns {
 	if len(given) == 0 {
 		given = []apiextensionsv1.CustomResourceColumnDefinition{
@@ -45,7 +45,7 @@ func customColumns(given []apiextensionsv1.CustomResourceColumnDefinition) Colum
 	}}
 }
 
-// customCell is the value at a path as a cell of a type; nil: it has none.
+// customCell returns the value at a path as a cell of a type; nil if it has none.
 func customCell(path *jsonpath.JSONPath, kind string, fields map[string]any) any {
 	if path == nil {
 		return nil
@@ -88,7 +88,7 @@ func customCell(path *jsonpath.JSONPath, kind string, fields map[string]any) any
 	return nil
 }
 
-// only is a value of the right type, else nothing.
+// only returns a value if its type is right, otherwise nil.
 func only(value any, right bool) any {
 	if !right {
 		return nil

@@ -24,8 +24,8 @@ const (
 	imagesDoc     = "Images referenced by each container in the template."
 )
 
-// columnDocs say what the columns of built-in kinds are, by kind and column,
-// mostly in the words of the field that a cell shows.
+// columnDocs returns the descriptions of the columns of built-in kinds, by kind and column,
+// mostly the documentation of the field that a cell shows.
 func columnDocs() map[string]map[string]string {
 	all := coreDocs()
 	maps.Copy(all, workloadDocs())
@@ -33,12 +33,12 @@ func columnDocs() map[string]map[string]string {
 	return all
 }
 
-// doc is what the Go type says of a field.
+// doc returns the documentation of a field of a Go type.
 func doc(of interface{ SwaggerDoc() map[string]string }, field string) string {
 	return of.SwaggerDoc()[field]
 }
 
-// coreDocs are about the core group, and Events of both.
+// coreDocs has the core group, and Events of both groups.
 func coreDocs() map[string]map[string]string {
 	events := map[string]string{
 		"Last Seen":  doc(corev1.Event{}, "lastTimestamp"),
@@ -124,7 +124,7 @@ func coreDocs() map[string]map[string]string {
 	}
 }
 
-// workloadDocs are about what runs Pods.
+// workloadDocs has the kinds that run Pods.
 func workloadDocs() map[string]map[string]string {
 	return map[string]map[string]string{
 		"apps/v1 ReplicaSet": {
@@ -184,7 +184,7 @@ func workloadDocs() map[string]map[string]string {
 	}
 }
 
-// otherDocs are about all other groups. Autoscalers of both versions have those of one.
+// otherDocs has all other groups. Both versions of autoscalers share theirs.
 func otherDocs() map[string]map[string]string {
 	scaler := map[string]string{
 		"Reference": doc(autoscalingv2.HorizontalPodAutoscalerSpec{}, "scaleTargetRef"),

@@ -12,11 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// printers are the columns of kinds, by "group/version, kind".
+// printers has the columns of kinds, by "group/version, kind".
 type printers map[string]Columns
 
-// builtinColumns are the columns of built-in kinds that have more than a name
-// and when they were made.
+// builtinColumns has the columns of built-in kinds that show more than name and age.
 var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]Columns {
 	all := printers{}
 	for _, some := range []printers{podPrinters(), corePrinters(), workloadPrinters(), networkPrinters(), storagePrinters(), policyPrinters()} {
@@ -37,9 +36,8 @@ var builtinColumns = sync.OnceValue(func() map[schema.GroupVersionKind]Columns {
 	return out
 })
 
-// heads are columns by their names, with a bar between them. A name that ends
-// in # is of an integer, in ? of a boolean; one that begins with + is shown to
-// who asks for more.
+// heads returns the columns of names that are separated by bars. The suffix # marks an
+// integer, ? a boolean; the prefix + marks a column of wide output.
 func heads(names string) (out []metav1.TableColumnDefinition) {
 	for name := range strings.SplitSeq(names, "|") {
 		column := metav1.TableColumnDefinition{Name: strings.Trim(name, "+#?"), Type: "string"}
@@ -68,11 +66,11 @@ const (
 	cellUnset   = "<unset>"
 	cellUnknown = "<unknown>"
 
-	// listedAtMost is how many of many a cell shows.
+	// listedAtMost is how many values of a list a cell shows.
 	listedAtMost = 3
 )
 
-// or is a text, or what stands for an empty one.
+// or returns a text, or otherwise if it is empty.
 func or(text, otherwise string) string {
 	if text == "" {
 		return otherwise
@@ -80,7 +78,7 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// orValue is what a pointer is to, as a text, or what stands for nothing.
+// orValue returns the text of a pointer, or otherwise if it is nil.
 func orValue[T ~string](value *T, otherwise string) string {
 	if value == nil {
 		return otherwise

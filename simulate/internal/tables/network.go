@@ -63,7 +63,7 @@ func serviceCells(o *corev1.Service) []any {
 	return []any{o.Name, string(o.Spec.Type), address, reachedAt(o), or(strings.Join(ports, ","), cellNone), age(o.CreationTimestamp), labels.FormatLabels(o.Spec.Selector)}
 }
 
-// reachedAt is where a Service is reached from outside the cluster.
+// reachedAt returns the addresses of a Service outside the cluster.
 func reachedAt(o *corev1.Service) string {
 	switch o.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
@@ -80,7 +80,7 @@ func reachedAt(o *corev1.Service) string {
 	return cellUnknown
 }
 
-// distinct are texts in order, each once, without the empty one.
+// distinct returns sorted texts without duplicates and without the empty one.
 func distinct(all []string) []string {
 	all = slices.DeleteFunc(all, func(one string) bool { return one == "" })
 	slices.Sort(all)

@@ -19,11 +19,11 @@ func podPrinters() printers {
 	return printers{"v1 Pod": printed(heads("Name|Ready|Status|Restarts|Age|+IP|+Node|+Nominated Node|+Readiness Gates"), podCells)}
 }
 
-// podSummary is what the containers of a Pod come to.
+// podSummary summarizes the containers of a Pod.
 type podSummary struct {
 	ready, total, restarts int
 	status                 string
-	restarted              metav1.Time // when the last restart was
+	restarted              metav1.Time // time of the last restart
 }
 
 func podCells(pod *corev1.Pod) []any {
@@ -70,7 +70,7 @@ func summaryOf(pod *corev1.Pod) podSummary {
 	return s
 }
 
-// sidecar reports whether an init container goes on beside the others.
+// sidecar reports whether an init container keeps running beside the others.
 func sidecar(pod *corev1.Pod, name string) bool {
 	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == name && c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
@@ -85,7 +85,7 @@ func (s *podSummary) restart(c corev1.ContainerStatus) {
 	}
 }
 
-// begins looks at the init containers, and reports whether one is not through.
+// begins reads the init containers, and reports whether one is not finished.
 func (s *podSummary) begins(pod *corev1.Pod) bool {
 	for i, c := range pod.Status.InitContainerStatuses {
 		s.restart(c)
@@ -110,8 +110,7 @@ func (s *podSummary) begins(pod *corev1.Pod) bool {
 	return false
 }
 
-// runs looks at the containers. Of the init containers, the restarts of those
-// that go on count.
+// runs reads the containers. Of init containers, it counts the restarts of sidecars.
 func (s *podSummary) runs(pod *corev1.Pod) {
 	s.restarts, s.restarted = 0, metav1.Time{}
 	for _, c := range pod.Status.InitContainerStatuses {
@@ -151,7 +150,7 @@ func (s *podSummary) runs(pod *corev1.Pod) {
 	}
 }
 
-// endOf is how a container ended.
+// endOf returns how a container ended.
 func endOf(c *corev1.ContainerStateTerminated) string {
 	switch {
 	case c.Reason != "":
@@ -177,7 +176,7 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// ConditionsOf mark the row of a Pod that is done.
+// ConditionsOf returns the conditions that mark the row of a finished Pod.
 func ConditionsOf(k *kinds.Kind, obj *object.Object) []metav1.TableRowCondition {
 	if k.GroupResource().String() != "pods" {
 		return nil

@@ -55,7 +55,7 @@ func policyPrinters() printers {
 	}
 }
 
-// share is how many of the Pods a budget speaks of.
+// share returns a count or percentage of Pods in a budget.
 func share(of *intstr.IntOrString) string {
 	if of == nil {
 		return "N/A"
@@ -63,7 +63,7 @@ func share(of *intstr.IntOrString) string {
 	return of.String()
 }
 
-// subjectsOf are the users, groups and service accounts of a binding.
+// subjectsOf returns the users, groups and service accounts of a binding.
 func subjectsOf(subjects []rbacv1.Subject) []any {
 	var users, groups, accounts []string
 	for _, s := range subjects {
@@ -90,7 +90,7 @@ func autoscalerCells(o *autoscalingv2.HorizontalPodAutoscaler) []any {
 // targetsAtMost is how many metrics a cell shows.
 const targetsAtMost = 2
 
-// targetsOf are what the metrics are at, and what they are to be.
+// targetsOf returns the current values and the targets of metrics.
 func targetsOf(o *autoscalingv2.HorizontalPodAutoscaler) string {
 	var all []string
 	for i, spec := range o.Spec.Metrics {
@@ -138,7 +138,7 @@ func metricOf(spec autoscalingv2.MetricSpec, status autoscalingv2.MetricStatus) 
 	return "<unknown type>"
 }
 
-// usage is of a resource: an amount, or a share in percent.
+// usage returns the target of a resource: an amount, or a percentage.
 func usage(target autoscalingv2.MetricTarget, is *autoscalingv2.MetricValueStatus) string {
 	if target.AverageValue != nil {
 		return amount(target, is, "")
@@ -153,7 +153,7 @@ func usage(target autoscalingv2.MetricTarget, is *autoscalingv2.MetricValueStatu
 	return now + "/" + wanted
 }
 
-// amount is of a metric, in all or for each Pod.
+// amount returns the target of a metric, in total or for each Pod.
 func amount(target autoscalingv2.MetricTarget, is *autoscalingv2.MetricValueStatus, each string) string {
 	now := cellUnknown
 	if target.AverageValue != nil {

@@ -61,7 +61,7 @@ func claimCells(o *corev1.PersistentVolumeClaim) []any {
 	return []any{o.Name, phase, o.Spec.VolumeName, size, modes, class, orValue(o.Spec.VolumeAttributesClassName, cellUnset), age(o.CreationTimestamp), orValue(o.Spec.VolumeMode, cellUnset)}
 }
 
-// modesOf are access modes in short.
+// modesOf abbreviates access modes.
 func modesOf(modes []corev1.PersistentVolumeAccessMode) string {
 	var out []string
 	for _, m := range []struct {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tables prints objects as rows of a metav1.Table: the columns of the
-// built-in kinds as kubectl get shows them, and those that a CRD names. It sees
-// kinds and objects.
+// Package tables prints objects as rows of a metav1.Table: the columns of the built-in
+// kinds as kubectl get shows them, and those that a CRD defines. It sees kinds and objects.
 package tables
 
 import (
@@ -21,22 +20,22 @@ import (
 // Columns are what a table shows of the objects of a kind.
 type Columns struct {
 	Heads []metav1.TableColumnDefinition
-	// cells is one row. The object is in the version of the kind.
+	// Cells returns one row. The object is in the version of the kind.
 	Cells func(obj *object.Object) ([]any, error)
-	Rows  []metav1.TableRow // of nothing: nil or empty, as a real server's are
+	Rows  []metav1.TableRow // of no rows: nil or empty, as on a real server
 }
 
-// metadataDocs say what the fields of metadata are.
+// metadataDocs documents the fields of metadata.
 var metadataDocs = metav1.ObjectMeta{}.SwaggerDoc()
 
-// The columns that nearly all kinds have.
+// The columns of nearly all kinds.
 var (
 	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metadataDocs["name"]}
 	madeColumn = metav1.TableColumnDefinition{Name: "Created At", Type: "date", Description: metadataDocs["creationTimestamp"]}
 	ageColumn  = metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metadataDocs["creationTimestamp"]}
 )
 
-// Of are the columns of a kind.
+// Of returns the columns of a kind.
 func Of(k *kinds.Kind) Columns {
 	if k.Custom() {
 		return customColumns(k.Columns)
@@ -47,13 +46,13 @@ func Of(k *kinds.Kind) Columns {
 	return plainColumns
 }
 
-// plainColumns are those of kinds of which nothing more is shown.
+// plainColumns are the columns of kinds without special ones.
 var plainColumns = Columns{Heads: []metav1.TableColumnDefinition{nameColumn, madeColumn}, Cells: func(obj *object.Object) ([]any, error) {
 	m := obj.Meta()
 	return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}, nil
 }}
 
-// age is how long ago something was.
+// age returns the time since t.
 func age(t metav1.Time) string {
 	if t.IsZero() {
 		return "<unknown>"
@@ -61,7 +60,7 @@ func age(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// printed are the columns of a kind that has a Go type.
+// printed returns the columns of a kind with a Go type.
 func printed[T any](heads []metav1.TableColumnDefinition, cells func(*T) []any) Columns {
 	return Columns{Rows: []metav1.TableRow{}, Heads: heads, Cells: func(obj *object.Object) ([]any, error) {
 		typed := new(T)

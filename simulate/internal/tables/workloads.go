@@ -63,7 +63,7 @@ func workloadPrinters() printers {
 	}
 }
 
-// number is what a pointer is to, or zero.
+// number dereferences a pointer; nil is zero.
 func number(n *int32) int32 {
 	if n == nil {
 		return 0
@@ -71,7 +71,7 @@ func number(n *int32) int32 {
 	return *n
 }
 
-// wide appends the cells about a template that are shown to who asks for more.
+// wide appends the cells about a template that wide output shows.
 func wide(cells []any, template *corev1.PodTemplateSpec, more ...any) []any {
 	var names, images []string
 	for _, c := range template.Spec.Containers {

@@ -12,37 +12,38 @@ import (
 )
 
 const (
-	// fragmentsAtMost is how many bytes of fragments are kept, twice over.
+	// fragmentsAtMost bounds the bytes of fragments in each of the two generations.
 	fragmentsAtMost = 4 << 20
-	// A fragment of fewer bytes is encoded sooner than found; one of more is rarely shared.
+	// Encoding fewer bytes is faster than finding them; longer parts are rarely shared.
 	fragmentLeast, fragmentMost = 128, 64 << 10
-	// FragmentsFrom is how many objects a list has for which fragments are looked for.
+	// FragmentsFrom is the number of objects from which a list looks for fragments.
 	FragmentsFrom = 32
-	// fragmentsMet is how many parts are remembered that were met once, at most.
+	// fragmentsMet bounds the parts that are remembered after one occurrence.
 	fragmentsMet = 1 << 17
-	// fragmentBits is how many bits say that there may be a fragment.
+	// fragmentBits is the number of bits that show whether there may be a fragment.
 	fragmentBits = 1 << 18
 )
 
-// Fragments are the encoded forms of parts that stored objects have in common (see sharing): the containers of a hundred
-// Pods of one template are encoded once, and copied for the others.
+// Fragments are the encoded forms of parts that stored objects share (see sharing): the
+// containers of a hundred Pods of one template are encoded once, and copied for the others.
 //
-// A part is known by its address, which stays its own because the fragment holds it. It is kept when it is encoded for the
-// second time, without the parts inside it. What was not asked for in a while is dropped: when the young are many, they
-// become the old, and the old go.
+// A part is identified by its address, which stays unique because the fragment holds the
+// part. A part is cached when it is encoded for the second time, without the parts inside
+// it. Fragments that were not used for a while are dropped: when the young generation is
+// full, it becomes the old one, and the old one is dropped.
 type Fragments struct {
 	atMost int // bytes; 0: fragmentsAtMost
 
 	mu struct {
 		sync.Mutex
-		met        []uint32 // marks of parts, by their hash
-		bits       []uint64 // one for each fragment, by its hash: most parts have none
+		met        []uint32 // hashes of parts, indexed by hash
+		bits       []uint64 // one for each fragment, indexed by hash: most parts have no fragment
 		young, old map[fragmentKey]fragment
-		bytes      int // of the young
+		bytes      int // of the young generation
 	}
 }
 
-// fragmentKey is a part, and what it is encoded as: a field of a protobuf message, or JSON.
+// fragmentKey is a part and its form: a field of a protobuf message, or JSON.
 type fragmentKey struct {
 	address uintptr
 	items   int
@@ -58,11 +59,11 @@ func (k fragmentKey) hash() uint64 {
 }
 
 type fragment struct {
-	part any // so that nothing else has its address
+	part any // keeps the address from being reused
 	text []byte
 }
 
-// Texts are the texts that were kept last.
+// Texts returns the texts that were cached last.
 func (f *Fragments) Texts() (kept [][]byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +73,7 @@ func (f *Fragments) Texts() (kept [][]byte) {
 	return kept
 }
 
-// TryOpen gives the fragments to one encoder at a time; another one works without them.
+// TryOpen lends the fragments to one encoder at a time; others work without them.
 func (f *Fragments) TryOpen() *OpenFragments {
 	if f == nil || !f.mu.TryLock() {
 		return nil
@@ -85,10 +86,10 @@ func (f *Fragments) TryOpen() *OpenFragments {
 	return &OpenFragments{f, true}
 }
 
-// OpenFragments are the fragments in the hands of one encoder. Nil has none.
+// OpenFragments are the fragments while one encoder has them. Nil has none.
 type OpenFragments struct {
 	all  *Fragments
-	take bool // a part that is met again is kept
+	take bool // cache a part that occurs again
 }
 
 func (o *OpenFragments) Close() {
@@ -97,16 +98,16 @@ func (o *OpenFragments) Close() {
 	}
 }
 
-// part is one that is being encoded; the zero part is none.
+// part is a part that is being encoded; the zero part is none.
 type part struct {
 	key   fragmentKey
 	value any
 	hash  uint64
-	keep  bool // it was met before
-	took  bool // of the fragments, before
+	keep  bool // it occurred before
+	took  bool // fragments used before it
 }
 
-// find returns the fragment of a value, or what end is to be given after it is encoded.
+// find returns the fragment of a value, or the part to pass to end once it is encoded.
 func (o *OpenFragments) find(value any, field *protoField) (text []byte, p part) {
 	if o == nil {
 		return nil, part{}
@@ -131,10 +132,10 @@ func (o *OpenFragments) find(value any, field *protoField) (text []byte, p part)
 	return nil, p
 }
 
-// mark is what is remembered of p, and where.
+// mark returns the index and the mark by which p is remembered.
 func (p part) mark() (at uint64, mark uint32) { return p.hash % fragmentsMet, uint32(p.hash>>32) | 1 }
 
-// end is told the encoded form of a part that find did not have.
+// end records the encoded form of a part that find did not have.
 func (o *OpenFragments) end(p part, text []byte) {
 	if p.value == nil {
 		return

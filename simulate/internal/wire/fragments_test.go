@@ -12,7 +12,7 @@ func TestFragments_AreBounded_S31(t *testing.T) {
 	known := &Fragments{atMost: 100_000}
 	for i := range 5000 {
 		value := map[string]any{"text": strings.Repeat(string(rune('a'+i%26)), 200), "n": int64(i)}
-		for range 2 { // the second time it is kept
+		for range 2 { // cached the second time
 			open := known.TryOpen()
 			w := JsonWriter{Known: open}
 			if err := w.value(value); err != nil {

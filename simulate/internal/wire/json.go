@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire writes the fields of objects as JSON and as protobuf: the same
-// bytes as json.Marshal and the Go types of the built-in kinds. Parts that the
-// objects of a list have in common are written once and copied. It sees Go types
-// and nothing of kinds or requests.
+// Package wire encodes the fields of objects as JSON and as protobuf: the same bytes as
+// json.Marshal and the Go types of the built-in kinds. Parts that the objects of a list
+// share are encoded once and copied. It sees Go types and nothing of kinds or requests.
 package wire
 
 import (
@@ -14,15 +13,15 @@ import (
 	"strings"
 )
 
-// AppendJSON appends a value of an object's fields as JSON, maps in the order
-// of their keys. It does what json.Marshal does, for what objects are made of.
+// AppendJSON appends a value of an object's fields as JSON, maps in the order of their
+// keys, as json.Marshal does for such values.
 func AppendJSON(to []byte, value any) ([]byte, error) {
 	w := JsonWriter{To: to}
 	err := w.value(value)
 	return w.To, err
 }
 
-// AppendFields appends fields as JSON, but for some.
+// AppendFields appends fields as JSON, except some.
 func AppendFields(to []byte, fields map[string]any, but ...string) ([]byte, error) {
 	w := JsonWriter{To: to}
 	err := w.Fields(fields, but...)
@@ -39,7 +38,7 @@ func AppendList(to []byte, list []any) ([]byte, error) {
 type JsonWriter struct {
 	To    []byte
 	Known *OpenFragments
-	// entries of the maps that are being written, the innermost last.
+	// entries of the maps that are being encoded, the innermost last.
 	entries []jsonEntry
 }
 
@@ -48,7 +47,7 @@ type jsonEntry struct {
 	value any
 }
 
-// Clear forgets all but the memory that w has.
+// Clear resets w and keeps its memory.
 func (w *JsonWriter) Clear() {
 	clear(w.entries[:cap(w.entries)])
 	w.To, w.entries, w.Known = w.To[:0], w.entries[:0], nil
@@ -74,7 +73,7 @@ func (w *JsonWriter) value(value any) error {
 	return nil
 }
 
-// part writes a map or a list, or copies what was written of it before.
+// part encodes a map or a list, or copies its fragment.
 func (w *JsonWriter) part(value any) (err error) {
 	text, p := w.Known.find(value, nil)
 	if text != nil {
@@ -141,11 +140,10 @@ func (w *JsonWriter) Fields(fields map[string]any, but ...string) error {
 	return nil
 }
 
-// FewFields is how many fields most objects have, so that their names need no
-// memory of their own.
+// FewFields is enough for most objects, so the names of their fields fit on the stack.
 const FewFields = 16
 
-// sortEntries sorts by name; a few at once, as most maps have.
+// sortEntries sorts by name; fast for few entries, as most maps have.
 func sortEntries(entries []jsonEntry) {
 	if len(entries) > FewFields {
 		slices.SortFunc(entries, func(a, b jsonEntry) int { return strings.Compare(a.name, b.name) })
@@ -158,7 +156,7 @@ func sortEntries(entries []jsonEntry) {
 	}
 }
 
-// special is which bytes a string in JSON has in another form.
+// special are the bytes that a string in JSON escapes.
 var special = func() (table [256]bool) {
 	for c := range table {
 		table[c] = c < ' ' || c > '~' || strings.IndexByte(`"\<>&`, byte(c)) >= 0
@@ -166,7 +164,7 @@ var special = func() (table [256]bool) {
 	return table
 }()
 
-// text appends a string, plain ones without a detour.
+// text appends a string; fast for plain ones.
 func (w *JsonWriter) text(text string) error {
 	for i := range len(text) {
 		if special[text[i]] {

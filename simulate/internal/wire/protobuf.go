@@ -20,15 +20,16 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 )
 
-// backward is a message that is written from its end, so that each length is known when it is written.
+// backward is a message that is encoded from its end, so each length is known when it is
+// encoded.
 type backward struct {
 	buf   []byte
 	at    int // where the message begins
 	known *OpenFragments
-	json  JsonWriter // of values of any form
+	json  JsonWriter // for values of any type
 }
 
-// room makes place for n bytes before what is written.
+// room makes room for n bytes in front of the message.
 func (b *backward) room(n int) {
 	if b.at >= n {
 		b.at -= n
@@ -59,29 +60,30 @@ func (b *backward) bytes(raw []byte) {
 	copy(b.buf[b.at:], raw)
 }
 
-// length writes how long what was written since end is; end is what left returned before.
+// length encodes the number of bytes since end, an earlier result of written.
 func (b *backward) length(end int) { b.varint(uint64(b.written() - end)) }
 
 func (b *backward) written() int { return len(b.buf) - b.at }
 
-// put writes the value of a field without its tag. It is false for a value that its Go type would not take; absent values
-// are nil.
+// put encodes the value of a field without its tag. It returns false for a value that the
+// Go type would not accept; absent values are nil.
 type put func(b *backward, value any) bool
 
-// protoField is a field of a Go type, as its protobuf message has it.
+// protoField is a field of a Go type in its protobuf message.
 type protoField struct {
-	name string // in JSON; "" for a struct whose fields are the parent's in JSON
+	name string // in JSON; "" for a struct whose fields are inlined in JSON
 	tag  uint64 // number and wire type
 	put  put
-	// always: the field is written when it is absent too, as fields without a pointer are. each: the value is a list, and each
-	// of its elements a field. entries: it is a map, and each of its entries a field.
+	// always: the field is encoded even if absent, as fields without a pointer are. each:
+	// the value is a list, and each element a field. entries: the value is a map, and each
+	// entry a field.
 	always, each, entries bool
 }
 
-// protoMessage is how the fields of a Go struct are written, by their numbers.
+// protoMessage encodes the fields of a Go struct, in the order of their numbers.
 type protoMessage struct{ fields []protoField }
 
-// put writes the message of fields, with nothing for what is absent and has a pointer.
+// put encodes the message of fields. It omits absent fields that have a pointer.
 func (m *protoMessage) put(b *backward, value any) bool {
 	fields, ok := value.(map[string]any)
 	if !ok && value != nil {
@@ -100,7 +102,7 @@ func (m *protoMessage) put(b *backward, value any) bool {
 	return true
 }
 
-// write writes the field, or copies what was written of its value before.
+// write encodes the field, or copies the fragment of its value.
 func (f *protoField) write(b *backward, value any) bool {
 	if value == nil || f.name == "" {
 		return value == nil && !f.always || f.writeAnew(b, value)
@@ -153,7 +155,8 @@ func (f *protoField) writeItem(b *backward, item any) bool {
 	return true
 }
 
-// writeEntries writes a map: each entry is a message of a key and a value, in the order of the keys.
+// writeEntries encodes a map: each entry is a message of a key and a value, in the order of
+// the keys.
 func (f *protoField) writeEntries(b *backward, value any) bool {
 	entries, ok := value.(map[string]any)
 	if !ok {
@@ -211,7 +214,7 @@ func putBool(b *backward, value any) bool {
 	return ok || value == nil
 }
 
-// putInt returns what writes whole numbers of so many bits.
+// putInt returns the encoder of integers of this many bits.
 func putInt(bits int) put {
 	least, most := int64(math.MinInt64)>>(64-bits), int64(math.MaxInt64)>>(64-bits)
 	return func(b *backward, value any) bool {
@@ -237,7 +240,7 @@ func putFloat(b *backward, value any) bool {
 	return true
 }
 
-// inside returns what writes a message with its length.
+// inside returns the encoder of a message with its length.
 func inside(message put) put {
 	return func(b *backward, value any) bool {
 		end := b.written()
@@ -275,7 +278,7 @@ func putIntOrString(b *backward, value any) bool {
 	return (isText || isInt || value == nil) && int64(int32(n)) == n
 }
 
-// putTime returns what writes times, in seconds or to the microsecond.
+// putTime returns the encoder of times, in seconds or microseconds.
 func putTime(layout string, micros bool) put {
 	return func(b *backward, value any) bool {
 		text, ok := value.(string)
@@ -301,7 +304,7 @@ func putTime(layout string, micros bool) put {
 	}
 }
 
-// putRaw writes a value of any form, as its JSON.
+// putRaw encodes a value of any type as its JSON.
 func putRaw(b *backward, value any) bool {
 	if value == nil {
 		return true
@@ -314,17 +317,19 @@ func putRaw(b *backward, value any) bool {
 	return err == nil
 }
 
-// ProtoMessages are how the Go types of built-in kinds are written, each read from its type when it is first asked for.
+// ProtoMessages has the encoders of the Go types of built-in kinds, each derived from its
+// type on first use.
 type ProtoMessages struct {
 	scratch sync.Pool // of *backward
 	mu      struct {
 		sync.Mutex
-		of map[reflect.Type]*protoMessage // nil: only the type itself can do it
+		of map[reflect.Type]*protoMessage // nil: only the type itself can encode it
 	}
 }
 
-// Append appends the message of a built-in kind's fields. It is false if the Go type has to write it: one with rules of its
-// own, and where a value is not of the type that its field has.
+// Append appends the message of a built-in kind's fields. It returns false if the Go type
+// must encode it: a type with its own encoding, or a value that is not of the type of its
+// field.
 func (p *ProtoMessages) Append(to []byte, kind schema.GroupVersionKind, fields map[string]any, known *OpenFragments) ([]byte, bool) {
 	t := gotypes.Scheme().AllKnownTypes()[kind]
 	if t == nil {
@@ -352,9 +357,9 @@ func Envelope(apiVersion, kind string, raw []byte) ([]byte, error) {
 	return append([]byte("k8s\x00"), body...), err
 }
 
-// EnvelopeAround is what stands before and after a message of a size in its envelope.
+// EnvelopeAround returns the bytes before and after a message of this size in its envelope.
 func EnvelopeAround(apiVersion, kind string, size int) (before, after []byte, err error) {
-	whole, err := Envelope(apiVersion, kind, []byte{}) // a field of no bytes: its number and a zero
+	whole, err := Envelope(apiVersion, kind, []byte{}) // an empty field: its number and a zero
 	if err != nil {
 		return nil, nil, err
 	}
@@ -363,7 +368,8 @@ func EnvelopeAround(apiVersion, kind string, size int) (before, after []byte, er
 	return before, whole[at+1:], nil
 }
 
-// FieldSize is how many bytes appendField appends for a content of a size.
+// FieldSize returns the number of bytes that AppendField appends for a content of this
+// size.
 func FieldSize(content int) int {
 	size := content + 2
 	for n := content; n >= 1<<7; n >>= 7 {
@@ -372,7 +378,7 @@ func FieldSize(content int) int {
 	return size
 }
 
-// AppendField appends a field that has a length.
+// AppendField appends a field with a length.
 func AppendField(to []byte, number byte, content []byte) []byte {
 	to = append(to, number<<3|2)
 	to = binary.AppendUvarint(to, uint64(len(content)))

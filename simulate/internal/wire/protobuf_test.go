@@ -24,8 +24,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
 
-// TestMessages_AreThoseOfTheGoTypes_S28 fills an object of each built-in kind at random, and compares what is written straight
-// from its fields with what its Go type writes.
+// TestMessages_AreThoseOfTheGoTypes_S28 fills an object of each built-in kind at random,
+// and compares the encoding of its fields with that of its Go type.
 func TestMessages_AreThoseOfTheGoTypes_S28(t *testing.T) {
 	messages := &wire.ProtoMessages{}
 	fill := randfill.NewWithSeed(1).NilChance(0.2).NumElements(1, 2).MaxDepth(14).Funcs(
@@ -112,7 +112,7 @@ func compareMessages(t *testing.T, messages *wire.ProtoMessages, kind *kinds.Kin
 	}
 }
 
-// hasNull reports whether an element or an entry is null, which is left to the Go type.
+// hasNull reports whether an element or an entry is null, which only the Go type handles.
 func hasNull(value any) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -127,7 +127,8 @@ func hasNull(value any) bool {
 	return false
 }
 
-// TestMessages_LeaveOtherValuesToTheGoType_S28: what is no value of a field's type is for the Go type to refuse.
+// TestMessages_LeaveOtherValuesToTheGoType_S28: the Go type refuses values that are not of
+// a field's type.
 func TestMessages_LeaveOtherValuesToTheGoType_S28(t *testing.T) {
 	messages, pod := &wire.ProtoMessages{}, &kinds.Kind{GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"}}
 	for _, spec := range []map[string]any{
@@ -139,7 +140,7 @@ func TestMessages_LeaveOtherValuesToTheGoType_S28(t *testing.T) {
 		{"nodeSelector": []any{}},
 		{"activeDeadlineSeconds": 1.5},
 		{"overhead": map[string]any{"cpu": "much"}},
-		{"overhead": map[string]any{"cpu": "1000m"}}, // written as 1
+		{"overhead": map[string]any{"cpu": "1000m"}}, // encoded as 1
 		{"readinessGates": []any{nil}},
 	} {
 		if raw, ok := messages.Append(nil, pod.GroupVersionKind, map[string]any{"spec": spec}, nil); ok {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// get is how values of a Go struct are written; nil: only the type itself can do it.
+// get returns the encoder of a Go struct; nil: only the type itself can encode it.
 func (p *ProtoMessages) get(t reflect.Type) *protoMessage {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,9 +37,9 @@ func (p *ProtoMessages) get(t reflect.Type) *protoMessage {
 	return m
 }
 
-// protoReader reads Go types.
+// protoReader inspects Go types.
 type protoReader struct {
-	known  map[reflect.Type]*protoMessage // a type may hold itself
+	known  map[reflect.Type]*protoMessage // types may be recursive
 	failed bool
 }
 
@@ -53,7 +53,7 @@ func (r *protoReader) message(t reflect.Type) *protoMessage {
 	for i := range t.NumField() {
 		field := t.Field(i)
 		if field.Type == reflect.TypeFor[metav1.TypeMeta]() {
-			continue // which the envelope has
+			continue // the envelope has it
 		}
 		f, ok := r.field(field)
 		if !ok || numbers[f.tag>>3] {
@@ -100,7 +100,7 @@ func (r *protoReader) field(field reflect.StructField) (f protoField, ok bool) {
 	return f, ok
 }
 
-// wireOf is the wire type of values of t. Some tags name another one.
+// wireOf returns the wire type of values of t. Some tags name another one.
 func wireOf(t reflect.Type) uint64 {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -117,7 +117,7 @@ func wireOf(t reflect.Type) uint64 {
 	return WireBytes
 }
 
-// value is how one value is written, with its length if it has one.
+// value returns the encoder of one value, with its length if it has one.
 func (r *protoReader) value(t reflect.Type) (put, bool) {
 	switch t {
 	case reflect.TypeFor[metav1.Time]():
@@ -154,8 +154,8 @@ func (r *protoReader) value(t reflect.Type) (put, bool) {
 	return nil, false
 }
 
-// custom reports whether values of t are read from JSON in a way of their own, or have a message that their form in Go does not
-// show.
+// custom reports whether t has its own JSON decoding, or a protobuf message that its Go
+// fields do not show.
 func custom(t reflect.Type) bool {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
 		return true
