@@ -13,11 +13,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// waiting is what kubectl says of a rollout while it goes on.
+// waiting matches what kubectl prints while a rollout is in progress.
 const waiting = `^Waiting for deployment (spec update to be observed|"shop" rollout to finish: ([0-9]+ out of [0-9]+ new replicas have been updated|` +
 	`[0-9]+ old replicas are pending termination|[0-9]+ of [0-9]+ updated replicas are available))\.\.\.$`
 
-// What kubectl waits for comes when actors do a cluster's work.
+// kubectl's waits end when actors do a cluster's work.
 func TestKubectl_SeesWhatActorsDo(t *testing.T) {
 	binaries, err := envtest.Binaries(t.Context(), envtest.BinariesOptions{})
 	if err != nil {

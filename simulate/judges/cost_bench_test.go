@@ -25,25 +25,27 @@ import (
 )
 
 const (
-	costPods = "FLYBALL_COST_PODS" // how many Pods; 50,000
+	costPods = "FLYBALL_COST_PODS" // number of Pods; 50,000
 
-	costSome     = 4000 // Pods that are given a status, and deleted, at most
+	costSome     = 4000 // Pods whose status is patched, and Pods that are deleted, at most
 	costReads    = 1000 // Pods that are read one by one
 	costWatches  = 20
-	costChanges  = 500 // that each watch is sent
+	costChanges  = 500 // events that each watch receives
 	costPageSize = 500
 
-	costTries = 20 // of a request that the server fails, or whose connection breaks
+	costTries = 20 // of a request that fails or whose connection breaks
 )
 
-// BenchmarkCost compares what the simulated server and a real one cost: processor time of the server's processes, a
-// kube-apiserver and its etcd together, and the most memory that they had until then. Both are served by the same client, in
-// turns. Rows that only read are measured three times; the median counts.
+// BenchmarkCost compares the cost of the simulated server and of a real one: processor time
+// of the server's processes (a kube-apiserver and its etcd together), and their peak memory
+// so far. The same client sends the same requests to both in turn. Rows that only read are
+// measured three times; the median counts.
 func BenchmarkCost(b *testing.B) {
 	config, pid := simulatedProcess(b)
 	env, err := envtest.Start(b.Context(), envtest.Options{
-		// A busy machine needs longer for a list of all Pods than a server lets a request take, and etcd, for a write, than seven
-		// seconds, which is five and two elections.
+		// On a busy machine a list of all Pods takes longer than the default request
+		// timeout. etcd's limit for a write is seven seconds: five plus two election
+		// timeouts.
 		APIServerArgs: map[string][]string{"request-timeout": {"30m"}},
 		EtcdArgs: map[string][]string{
 			"quota-backend-bytes": {"8589934592"},
@@ -65,11 +67,11 @@ func BenchmarkCost(b *testing.B) {
 				theirs = append(theirs, real.measure(row))
 			}
 			if b.Failed() {
-				b.FailNow() // a goroutine of the row has left its share undone
+				b.FailNow() // a goroutine of the row has failed
 			}
 			mine, its := median(ours), median(theirs)
 			b.ReportMetric(mine/its, row.name+"-ratio")
-			// At once, so that a run that is cut short leaves its rows.
+			// Print at once, so an interrupted run leaves its rows.
 			fmt.Fprintf(os.Stderr, "%-20s simulated %8.1f µs each %6.0f MB peak; real %8.1f µs %6.0f MB; ratio %.2f; each time %.0f and %.0f\n", row.name,
 				mine, simulated.peak(), its, real.peak(), mine/its, ours, theirs)
 		}
@@ -106,7 +108,7 @@ func (c *costClient) rows() []costRow {
 	}
 }
 
-// measure returns what an item of a row costs, in microseconds.
+// measure returns the cost per item of a row, in microseconds.
 func (c *costClient) measure(row costRow) float64 {
 	before := c.spent()
 	row.run(c)
@@ -118,7 +120,8 @@ const (
 	protobuf = "application/vnd.kubernetes.protobuf"
 )
 
-// costClient sends requests and throws the answers away, so that most of the processors' time is the server's.
+// costClient sends requests and discards the answers, so most of the processor time is the
+// server's.
 type costClient struct {
 	*http.Client
 	b    *testing.B
@@ -143,7 +146,8 @@ func newCostClient(b *testing.B, config *rest.Config, pids ...int) *costClient {
 	return &costClient{Client: client, b: b, host: config.Host, pids: pids, pods: count}
 }
 
-// some is how many Pods are given a status, and how many are deleted: those of whole services.
+// some returns how many Pods get a status, and how many are deleted: those of whole
+// services.
 func (c *costClient) some() int {
 	services := min(1000, c.pods)
 	return min(c.pods, costSome/(c.pods/services)*(c.pods/services))
@@ -151,8 +155,8 @@ func (c *costClient) some() int {
 
 const costPath = "/api/v1/namespaces/default/pods"
 
-// do asks again where the server says that it could not, as one does whose etcd is too slow: a goroutine that gave up would
-// leave its share of the row undone.
+// do retries requests that the server cannot serve, as with a slow etcd: without a retry, a
+// goroutine would leave its share of the row undone.
 func (c *costClient) do(method, path, contentType, accept string, body []byte) *http.Response {
 	for again := 0; ; again++ {
 		answer, err := c.request(method, path, contentType, accept, body)
@@ -163,7 +167,7 @@ func (c *costClient) do(method, path, contentType, accept string, body []byte) *
 			c.b.Fatal(err)
 		}
 		if answer.StatusCode < 300 || again > 0 && answer.StatusCode == http.StatusConflict {
-			return answer // a conflict: the first try has created the Pod after all
+			return answer // a conflict: the first try did create the Pod
 		}
 		text, _ := io.ReadAll(answer.Body)
 		_ = answer.Body.Close()
@@ -191,7 +195,7 @@ func (c *costClient) drop(answer *http.Response) {
 	_ = answer.Body.Close()
 }
 
-// each calls f for the numbers up to n, in four goroutines.
+// each calls f for the numbers up to n from four goroutines.
 func (c *costClient) each(n int, f func(i int)) {
 	var group sync.WaitGroup
 	for g := range 4 {
@@ -223,7 +227,8 @@ func (c *costClient) getSome() {
 
 func (c *costClient) read(query, accept string) { c.drop(c.do("GET", costPath+query, "", accept, nil)) }
 
-// readPages reads pages of JSON, as what a page says of the next can be read there without a decoder.
+// readPages reads pages of JSON, because their continue token can be found without a
+// decoder.
 func (c *costClient) readPages() {
 	next := ""
 	for {
@@ -250,7 +255,7 @@ func (c *costClient) stream() {
 	c.until(answer.Body, []byte("k8s.io/initial-events-end"), 1)
 }
 
-// until reads lines until so many have had a mark in them.
+// until reads lines until this many contain mark.
 func (c *costClient) until(stream io.Reader, mark []byte, times int) {
 	buffer := make([]byte, 0, 256<<10)
 	for {
@@ -264,7 +269,7 @@ func (c *costClient) until(stream io.Reader, mark []byte, times int) {
 			c.b.Error("a watch ended early: ", err)
 			return
 		}
-		keep := min(len(buffer), len(mark)-1) // a mark may be cut
+		keep := min(len(buffer), len(mark)-1) // a mark may be split
 		buffer = append(buffer[:0], buffer[len(buffer)-keep:]...)
 	}
 }
@@ -296,8 +301,9 @@ func (c *costClient) watchAll() {
 	watching.Wait()
 }
 
-// deleteSome deletes the Pods of some services as a collection. A real server may need longer than it lets a request take: it
-// then says so or cuts the answer, and is asked again.
+// deleteSome deletes the Pods of some services as a collection. A real server may need
+// longer than its request timeout: it then reports that or cuts the answer, and deleteSome
+// retries.
 func (c *costClient) deleteSome() {
 	path := costPath + "?gracePeriodSeconds=0"
 	if services := min(1000, c.pods); c.some() < c.pods {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// costPod is what a ReplicaSet's controller creates, with a node. The server fills in the rest.
+// costPod is a Pod as a ReplicaSet controller creates it, with a node. The server fills in
+// the rest.
 func costPod(i int) []byte {
 	var env strings.Builder
 	for n := range 10 {
@@ -39,7 +40,7 @@ func costPod(i int) []byte {
 {"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}]}}`, i, i%1000, i%900, env.String())
 }
 
-// costStatus is the patch by which a kubelet tells that the Pod runs.
+// costStatus is the patch by which a kubelet reports that the Pod runs.
 func costStatus(i int) []byte {
 	const at = "2026-02-03T04:05:06Z"
 	var conditions, containers []string

@@ -28,7 +28,7 @@ const (
 	costReady  = "the kubeconfig is written"
 )
 
-// simulatedProcess is a simulated server in a process of its own.
+// simulatedProcess starts a simulated server in a process of its own.
 func simulatedProcess(b *testing.B) (*rest.Config, int) {
 	file := filepath.Join(b.TempDir(), "kubeconfig")
 	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestCostServes$")
@@ -78,7 +78,7 @@ func TestCostServes(t *testing.T) {
 	}
 }
 
-// descendants are the processes with these names that this one has started, at however many removes.
+// descendants returns the descendant processes of this one that have these names.
 func descendants(names ...string) (pids []int) {
 	parents := map[int]int{}
 	called := map[int]string{}
@@ -88,7 +88,7 @@ func descendants(names ...string) (pids []int) {
 		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		open, end := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 		if open < 0 || end < 0 {
-			continue // it has ended meanwhile
+			continue // it has ended
 		}
 		called[pid] = string(text[open+1 : end])
 		parents[pid], _ = strconv.Atoi(strings.Fields(string(text[end+1:]))[1])
@@ -105,7 +105,8 @@ func descendants(names ...string) (pids []int) {
 	return pids
 }
 
-// spent is the processor time of the server's processes so far, in seconds. The unit of /proc is a hundredth of one.
+// spent returns the processor time of the server's processes so far, in seconds. The unit
+// of /proc is a hundredth of a second.
 func (c *costClient) spent() (seconds float64) {
 	b := c.b
 	for _, pid := range c.pids {
@@ -122,7 +123,7 @@ func (c *costClient) spent() (seconds float64) {
 	return seconds
 }
 
-// peak is the most memory that the server's processes have had, in MB, one beside the other.
+// peak returns the sum of the peak memory of the server's processes, in MB.
 func (c *costClient) peak() (megabytes float64) {
 	b := c.b
 	for _, pid := range c.pids {

@@ -1,21 +1,21 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judges holds the simulated server against programs that know real
-// ones. It has tests alone.
+// Package judges tests the simulated server with programs that know real ones. It has only
+// tests.
 //
-// The stories under testdata/kubectl are what a real kubectl says of a real
-// server, command by command. The test lets the same kubectl tell them of the
-// simulated one. After a change of a story's commands,
+// The stories under testdata/kubectl are the output of a real kubectl against a real
+// server, command by command. The test runs the same kubectl against the simulated server
+// and compares. After a change of a story's commands,
 //
 //	go test ./simulate/judges -record
 //
-// runs them on a real server and writes down what is said. Times, uids, revisions
-// and addresses are left out.
+// runs them against a real server and records the output. Times, uids, revisions and
+// addresses are replaced.
 //
-// That server has no controllers, so a rollout that goes on by itself cannot be
-// recorded. The stories under testdata/actors are told of a simulated server with
-// actors, and what they say is written by hand.
+// That server has no controllers, so a rollout that makes progress cannot be recorded. The
+// stories under testdata/actors run against a simulated server with actors, and their
+// output is written by hand.
 //
-// BenchmarkCost compares what both servers cost, in processor time and memory.
+// BenchmarkCost compares the cost of both servers in processor time and memory.
 package judges

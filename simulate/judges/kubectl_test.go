@@ -26,11 +26,11 @@ import (
 
 var record = flag.Bool("record", false, "run the stories on a real server and write down what it says")
 
-// within bounds one command.
+// within bounds the run time of one command.
 const within = 2 * time.Minute
 
-// step is one command of a story, and what it says. differs: on the simulated
-// server it says something else, as FIDELITY.md tells.
+// step is one command of a story and its output. differs means that the output on the
+// simulated server is different, for a reason in FIDELITY.md.
 type step struct {
 	command, said string
 	differs       bool
@@ -71,8 +71,8 @@ func TestKubectl_TellsTheStoriesOfARealServer(t *testing.T) {
 	}
 }
 
-// serve is a simulated server that runs until the test ends. rights: roles
-// decide who may do what.
+// serve starts a simulated server that runs until the test ends. With rights, it enforces
+// RBAC.
 func serve(t *testing.T, rights bool) *simulate.Loopback {
 	t.Helper()
 	l, err := simulate.Listen(simulate.ListenOptions{Options: simulate.Options{Authorization: rights}, Logger: logr.Discard()})
@@ -97,7 +97,7 @@ type shell struct {
 	dir, path string
 }
 
-// log has the commands log in to a server, in a namespace that is made for the
+// log configures the commands to use a server, in a namespace that is created for the
 // story.
 func (s *shell) log(kubeconfig []byte, namespace string) {
 	s.t.Helper()
@@ -109,7 +109,7 @@ func (s *shell) log(kubeconfig []byte, namespace string) {
 	}
 }
 
-// record writes a story anew, with what is said now.
+// record runs a story and writes its file.
 func (s *shell) record(path string) {
 	var out strings.Builder
 	comment, steps := story(s.t, path)
@@ -126,8 +126,8 @@ func (s *shell) record(path string) {
 	}
 }
 
-// hold compares what is said with the story. What comes after a difference is
-// told too.
+// hold runs a story and compares the output. It reports all differences, not only the
+// first.
 func (s *shell) hold(path string) {
 	_, steps := story(s.t, path)
 	for _, step := range steps {
@@ -137,8 +137,8 @@ func (s *shell) hold(path string) {
 	}
 }
 
-// story is what a file tells: lines of comment, then each command after "$ ", or
-// "~ " if it is known to differ, and what it says.
+// story parses a file: comment lines, then each command after "$ ", or after "~ " if it is
+// known to differ, and its output.
 func story(t *testing.T, path string) (comment string, steps []step) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -159,7 +159,7 @@ func story(t *testing.T, path string) (comment string, steps []step) {
 	return comment, steps
 }
 
-// run is what a command says, without what is different each time.
+// run returns the output of a command, without what varies.
 func (s *shell) run(command string) string {
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
 	defer cancel()
@@ -184,7 +184,7 @@ func (s *shell) run(command string) string {
 	return said
 }
 
-// changing is what is different each time, and what stands for it.
+// changing matches what varies between runs, with its replacement.
 var changing = []struct {
 	what  *regexp.Regexp
 	token string

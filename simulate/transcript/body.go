@@ -22,11 +22,11 @@ import (
 
 const protobufType = "application/vnd.kubernetes.protobuf"
 
-// protobufMark begins what is protobuf.
+// protobufMark is the prefix of protobuf bodies.
 const protobufMark = "k8s\x00"
 
-// encodeBody is what is sent: the text of the step, its bytes when it is
-// "hex …", or, where protobuf is sent and the text is JSON, that as protobuf.
+// encodeBody returns the body to send: the text of the step, the bytes of "hex …", or, if
+// the content type is protobuf and the text is JSON, its encoding as protobuf.
 func encodeBody(text, contentType string) ([]byte, error) {
 	if digits, ok := strings.CutPrefix(text, "hex "); ok {
 		return hex.DecodeString(strings.ReplaceAll(digits, " ", ""))
@@ -43,8 +43,8 @@ func encodeBody(text, contentType string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// decodeBody is an answer as plain values, whatever form it came in. What is
-// no form of an object is its text.
+// decodeBody decodes an answer to plain values, whatever its form. It returns other content
+// as text.
 func decodeBody(raw []byte, contentType string) (any, error) {
 	media, _, _ := mime.ParseMediaType(contentType)
 	var body any
@@ -61,7 +61,7 @@ func decodeBody(raw []byte, contentType string) (any, error) {
 	return string(raw), nil
 }
 
-// decodeProtobuf is one object in its envelope as plain values.
+// decodeProtobuf decodes one object in its envelope to plain values.
 func decodeProtobuf(raw []byte) (body any, err error) {
 	var envelope runtime.Unknown
 	if !bytes.HasPrefix(raw, []byte(protobufMark)) {
@@ -87,11 +87,11 @@ func decodeProtobuf(raw []byte) (body any, err error) {
 	return body, err
 }
 
-// message is what every type with a protobuf form has.
+// message is implemented by every type with a protobuf form.
 type message interface{ Unmarshal([]byte) error }
 
-// newMessage is an empty object of a kind. Those that describe the API itself
-// are in no scheme.
+// newMessage returns an empty object of a kind. Kinds that describe the API itself are in
+// no scheme.
 func newMessage(kind schema.GroupVersionKind) (message, error) {
 	switch kind.Kind {
 	case "Status":

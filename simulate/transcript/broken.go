@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// BrokenCases are those of cases that have a body to break, broken. What is bad
-// already is left out.
+// BrokenCases returns the cases with a body, broken. It omits bodies that are invalid
+// already.
 func BrokenCases(cases []Case) (out []Case) {
 	for _, c := range cases {
 		if bad, ok := broken(c); ok && !strings.HasPrefix(c.Name, "badinput/") {
@@ -21,10 +21,10 @@ func BrokenCases(cases []Case) (out []Case) {
 	return out
 }
 
-// broken is c with, before each request that has a body, a rehearsal of it with
-// the body broken: cut off, or one byte changed. Only these are noted, with
-// status, reason and message. What is broken follows from the name of c and the
-// step alone. false: c has no such request.
+// broken returns c with a dry run before each request that has a body, whose body is
+// broken: truncated, or with one byte changed. Only the dry runs are recorded, with status,
+// reason and message. The damage depends only on the name of c and the step. It returns
+// false if c has no such request.
 func broken(c Case) (Case, bool) {
 	out := Case{Name: "broken/" + c.Name}
 	found := false
@@ -45,7 +45,7 @@ func broken(c Case) (Case, bool) {
 	return out, found
 }
 
-// breakStep is the rehearsal of a step with a broken body.
+// breakStep returns the dry run of a step with a broken body.
 func breakStep(step Step, seed string) (Step, bool) {
 	path, inline, _ := strings.Cut(step.Rest, " ")
 	silent := step.option("silent") != ""
@@ -63,7 +63,7 @@ func breakStep(step Step, seed string) (Step, bool) {
 	return step, true
 }
 
-// breakBody is body cut off, or with one byte changed.
+// breakBody truncates body or changes one byte.
 func breakBody(body []byte, seed string) []byte {
 	n, err := strconv.ParseUint(seed, 10, 64)
 	if err != nil || len(body) == 0 {

@@ -8,32 +8,32 @@ import (
 	"strings"
 )
 
-// Case is one program of requests, which begins in an empty namespace.
+// Case is a sequence of requests that begins in an empty namespace.
 type Case struct {
 	// Name is the area and the case's own name: "list/limit".
 	Name  string
 	Steps []Step
 }
 
-// Step is one line of a case with what belongs to it.
+// Step is one line of a case with the lines that belong to it.
 type Step struct {
-	// Line of the file on which it stands, from 1.
+	// Line is the number of its line in the file, from 1.
 	Line int
-	// Verb is a method in capitals: a request; or a word of the runner.
+	// Verb is a method in capitals, or a word of the runner.
 	Verb string
-	// Rest of the line, variables not replaced.
+	// Rest of the line, before variables are expanded.
 	Rest string
-	// Options are the lines that begin with @: headers of the request, in
-	// capitals as HTTP has them, and in small letters words to the runner.
+	// Options are the lines that begin with @: headers of the request with their capitals,
+	// and words for the runner in lower case.
 	Options []Option
-	// Body of the request, variables not replaced.
+	// Body of the request, before variables are expanded.
 	Body string
 }
 
 // Option is one line @Name: value.
 type Option struct{ Name, Value string }
 
-// option is the value of the first option of that name; empty: none.
+// option returns the value of the first option of that name; empty: none.
 func (s Step) option(name string) string {
 	for _, o := range s.Options {
 		if o.Name == name {
@@ -43,10 +43,10 @@ func (s Step) option(name string) string {
 	return ""
 }
 
-// isRequest reports whether s is answered by the server at once.
+// isRequest reports whether the server answers s at once.
 func (s Step) isRequest() bool { return s.Verb == strings.ToUpper(s.Verb) }
 
-// String is the step as goldens name it: its line without its body.
+// String returns the step as golden files show it: its line without its body.
 func (s Step) String() string {
 	parts := []string{s.Verb, s.Rest}
 	for _, o := range s.Options {
@@ -58,11 +58,11 @@ func (s Step) String() string {
 	return strings.TrimSpace(strings.Join(parts, " "))
 }
 
-// words of the runner, and how many words each needs to follow it.
+// words of the runner, with the number of arguments that each requires.
 var words = map[string]int{"watch": 2, "await": 2, "save": 2, "set": 2, "use": 1, "poll": 2}
 
-// Parse reads the cases of one area. A case begins with a line "-- name --";
-// the package comment tells the rest.
+// Parse parses the cases of one area. A case begins with a line "-- name --"; the package
+// comment describes the rest.
 func Parse(area, text string) ([]Case, error) {
 	var cases []Case
 	p := stepParser{}
@@ -94,7 +94,7 @@ type stepParser struct {
 	body []string
 }
 
-// line takes the next line, and gives a step when that ends it.
+// line adds the next line, and returns a step if the line completes one.
 func (p *stepParser) line(number int, line string) (step Step, done bool, err error) {
 	switch {
 	case strings.TrimSpace(line) == "":
@@ -121,7 +121,7 @@ func (p *stepParser) line(number int, line string) (step Step, done bool, err er
 	return step, false, err
 }
 
-// parseStep reads a step's first line.
+// parseStep parses a step's first line.
 func parseStep(line string) (Step, error) {
 	verb, rest, _ := strings.Cut(line, " ")
 	step := Step{Verb: verb, Rest: strings.TrimSpace(rest)}

@@ -20,8 +20,8 @@ func TestCases(t *testing.T) {
 	compare(t, cases, transcript.Diff)
 }
 
-// compare plays cases to the simulated server and holds the answers against the
-// transcripts and the ledger.
+// compare plays cases to the simulated server and compares the answers with the transcripts
+// and the ledger.
 func compare(t *testing.T, cases []transcript.Case, differ func(got, want []transcript.Entry) []string) {
 	t.Helper()
 	known, err := transcript.ReadLibrary(*golden)
@@ -47,7 +47,7 @@ func compare(t *testing.T, cases []transcript.Case, differ func(got, want []tran
 	}
 }
 
-// differences is the ledger of what is known to differ.
+// differences returns the ledger of known differences.
 func differences(t *testing.T) map[string]transcript.Difference {
 	t.Helper()
 	text, err := os.ReadFile("../FIDELITY.md")
@@ -61,8 +61,8 @@ func differences(t *testing.T) map[string]transcript.Difference {
 	return ledger
 }
 
-// judge fails when a case differs and is not in the ledger, and when it is in
-// there and does not.
+// judge fails if a case differs and is not in the ledger, or is in the ledger and does not
+// differ.
 func judge(t *testing.T, name string, known transcript.Difference, diff []string) {
 	t.Helper()
 	switch {
@@ -75,8 +75,7 @@ func judge(t *testing.T, name string, known transcript.Difference, diff []string
 	}
 }
 
-// TestFigures holds the page to what it counts, and the ledger to cases that
-// there are.
+// TestFigures verifies the numbers in FIDELITY.md, and that the cases of the ledger exist.
 func TestFigures(t *testing.T) {
 	page, err := os.ReadFile("../FIDELITY.md")
 	if err != nil {

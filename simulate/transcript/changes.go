@@ -17,12 +17,12 @@ import (
 )
 
 // serverMade are fields that every object gets, and how the author of a
-// CertificateSigningRequest proved who it is.
+// CertificateSigningRequest authenticated.
 var serverMade = []string{"spec.extra", "metadata.uid", "metadata.resourceVersion", "metadata.creationTimestamp", "metadata.managedFields", "metadata.namespace"}
 
-// changesOf is what a server has made of a body that it was sent: each path
-// whose value the answer has otherwise, null where it has none. Of a refusal it
-// is the reason with its causes, or with its message where there are none.
+// changesOf returns what a server changed in a body: each path whose value is different in
+// the answer, null if the answer lacks it. For a refusal it returns the reason with the
+// causes, or with the message if there are no causes.
 func changesOf(sent []byte, answer any) any {
 	status, _ := answer.(map[string]any)
 	if status["kind"] == "Status" {
@@ -77,7 +77,7 @@ func addChanges(out map[string]any, path string, sent, got any) {
 	}
 }
 
-// withoutWords is entries without what refusals say to people.
+// withoutWords returns entries without the messages of refusals.
 func withoutWords(entries []Entry) []Entry {
 	entries = slices.Clone(entries)
 	for i, e := range entries {
@@ -100,18 +100,17 @@ func withoutWords(entries []Entry) []Entry {
 	return entries
 }
 
-// DiffButWords is Diff, but for the words in which requests are refused.
+// DiffButWords is Diff, except for the messages of refusals.
 func DiffButWords(got, want []Entry) []string {
 	return Diff(withoutWords(got), withoutWords(want))
 }
 
-// edited is object as edits change it, which are separated by " ; ":
+// edited returns object after edits, which are separated by " ; ":
 //
 //	spec.containers[0].image=nginx   sets a value, in YAML's flow style
 //	-spec.containers                 removes one
 //
-// Dots in a name are written as \. and a number behind the end of a list adds
-// to it.
+// Dots in a name are escaped as \., and the index after the last item appends to a list.
 func edited(object map[string]any, edits string) (map[string]any, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -141,7 +140,7 @@ func edited(object map[string]any, edits string) (map[string]any, error) {
 	return root.(map[string]any), nil
 }
 
-// splitPath is the names and the numbers, as "[0]", of a path.
+// splitPath splits a path into names and indexes such as "[0]".
 func splitPath(path string) (parts []string) {
 	const dot = "\x00"
 	path = strings.ReplaceAll(strings.ReplaceAll(path, `\.`, dot), "[", ".[")
@@ -151,8 +150,8 @@ func splitPath(path string) (parts []string) {
 	return parts
 }
 
-// replaced is at with value at the path that parts are, or without anything
-// there when value is absent.
+// replaced returns at with value at the path parts, or without that path if value is
+// absent.
 func replaced(at any, parts []string, value any) (any, error) {
 	if len(parts) == 0 {
 		return value, nil

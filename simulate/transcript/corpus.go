@@ -13,13 +13,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Corpus reads the manifests of fsys, and makes of each a case that creates it:
-// those of *.yaml as they are (area corpus), and as each line of refused/*.txt
-// changes them (area refused). kinds.txt says where objects of a kind are
-// created.
+// Corpus returns a case for each manifest of fsys, which creates it: those of *.yaml
+// unchanged (area corpus), and as edited by each line of refused/*.txt (area refused).
+// kinds.txt has the path at which objects of a kind are created.
 //
-// Cluster-scoped objects are created with dryRun, because a webhook or a
-// PriorityClass changes what a server answers to other cases.
+// Cluster-scoped objects are created with dryRun, because a webhook or a PriorityClass
+// changes the answers to other cases.
 func Corpus(fsys fs.FS) ([]Case, error) {
 	kinds, err := readKinds(fsys)
 	if err != nil {
@@ -64,8 +63,8 @@ func Corpus(fsys fs.FS) ([]Case, error) {
 	return begin(append(cases, refused...), nil)
 }
 
-// refusedCases makes the cases of refused/*.txt. Each of their lines names a
-// manifest of the file with the same stem, and what is to be changed in it.
+// refusedCases returns the cases of refused/*.txt. Each line names a manifest of the file
+// with the same stem, and the edits.
 func refusedCases(fsys fs.FS, kinds map[string]string, manifests map[string]manifest) (cases []Case, err error) {
 	files, err := fs.Glob(fsys, "refused/*.txt")
 	if err != nil {
@@ -102,11 +101,11 @@ func refusedCases(fsys fs.FS, kinds map[string]string, manifests map[string]mani
 // manifest is one document of the corpus.
 type manifest struct {
 	name   string
-	before []Step // played before it is created
+	before []Step // played before the manifest is created
 	object map[string]any
 }
 
-// readManifest reads a document. Its comments that begin with "#:" are steps.
+// readManifest parses a document. Its comments that begin with "#:" are steps.
 func readManifest(document string) (m manifest, err error) {
 	if err := yaml.Unmarshal([]byte(document), &m.object); err != nil || m.object == nil {
 		return m, err
@@ -134,8 +133,8 @@ func readManifest(document string) (m manifest, err error) {
 	return m, nil
 }
 
-// readKinds reads kinds.txt: an apiVersion, a kind, its resource and its scope
-// per line. It returns the path of each "apiVersion kind".
+// readKinds parses kinds.txt: an apiVersion, a kind, its resource and its scope per line.
+// It returns the path of each "apiVersion kind".
 func readKinds(fsys fs.FS) (map[string]string, error) {
 	text, err := fs.ReadFile(fsys, "kinds.txt")
 	if err != nil {
@@ -163,7 +162,7 @@ func readKinds(fsys fs.FS) (map[string]string, error) {
 	return paths, nil
 }
 
-// create is the case that creates m.
+// create returns the case that creates m.
 func (m manifest) create(kinds map[string]string, name string) (Case, error) {
 	where, ok := kinds[fmt.Sprintf("%v %v", m.object["apiVersion"], m.object["kind"])]
 	if !ok {

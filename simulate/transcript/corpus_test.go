@@ -20,7 +20,7 @@ const (
 	corpusAtLeast = 300
 )
 
-// An ordinary object is created, and what is stored is what a real server stores.
+// Ordinary objects are stored as a real server stores them.
 func TestCorpus_StoredAsByARealServer_S25(t *testing.T) {
 	cases := corpus(t, "corpus/")
 	if len(cases) < corpusAtLeast {
@@ -31,7 +31,7 @@ func TestCorpus_StoredAsByARealServer_S25(t *testing.T) {
 	}
 }
 
-// The corpus has each built-in kind that a person creates.
+// The corpus has each built-in kind that people create.
 func TestCorpus_HasEachKind(t *testing.T) {
 	table, err := os.ReadFile(corpusDir + "/kinds.txt")
 	if err != nil {
@@ -67,7 +67,7 @@ func TestCorpus_HasEachKind(t *testing.T) {
 	}
 }
 
-// corpus is the cases of the corpus whose names begin with area.
+// corpus returns the cases of the corpus whose names begin with area.
 func corpus(t *testing.T, area string) []transcript.Case {
 	t.Helper()
 	cases, err := transcript.Corpus(os.DirFS(corpusDir))
@@ -77,20 +77,20 @@ func corpus(t *testing.T, area string) []transcript.Case {
 	return slices.DeleteFunc(cases, func(c transcript.Case) bool { return !strings.HasPrefix(c.Name, area) })
 }
 
-// difference is a case that the simulated server answers in its own way.
+// difference is a case in which the answer of the simulated server differs.
 type difference struct {
 	name, verdict string
 	lines         []string
 }
 
-// playCorpus plays cases to one simulated server, and compares the answers with
-// the transcripts, but for the words of refusals.
+// playCorpus plays cases to one simulated server and compares the answers with the
+// transcripts, except for the messages of refusals.
 func playCorpus(t *testing.T, cases []transcript.Case) []difference {
 	t.Helper()
 	return playCorpusBy(t, cases, transcript.DiffButWords)
 }
 
-// playCorpusBy is playCorpus with another way to compare.
+// playCorpusBy is playCorpus with another comparison.
 func playCorpusBy(t *testing.T, cases []transcript.Case, differ func(got, want []transcript.Entry) []string) (found []difference) {
 	t.Helper()
 	known, err := transcript.ReadLibrary(*golden)
@@ -119,7 +119,7 @@ func playCorpusBy(t *testing.T, cases []transcript.Case, differ func(got, want [
 	return found
 }
 
-// verdict says in a word how an answer differs.
+// verdict summarizes in one word how an answer differs.
 func verdict(got, want []transcript.Entry) string {
 	is, should := got[len(got)-1].Status, want[len(want)-1].Status
 	switch {
@@ -139,9 +139,8 @@ var writeDifferences = flag.Bool("differences", false, "write "+differencesFile)
 
 const differencesFile = corpusDir + "/differences.txt"
 
-// What a real server refuses of a manifest that somebody got wrong, the
-// simulated one refuses with the same status for the same fields. What it does
-// not yet is listed, exactly.
+// The simulated server refuses an invalid manifest with the same status and for the same
+// fields as a real one. The list of exceptions is exact.
 func TestCorpus_RefusedAsByARealServer_S26(t *testing.T) {
 	var got []string
 	for _, d := range playCorpus(t, corpus(t, "refused/")) {
@@ -181,7 +180,7 @@ func TestCorpus_RefusedAsByARealServer_S26(t *testing.T) {
 	}
 }
 
-// What a Pod lacks is said in the words of a real server.
+// The errors of Pod Security are those of a real server, word for word.
 func TestCorpus_PodSecurity_S27(t *testing.T) {
 	cases := slices.DeleteFunc(corpus(t, "refused/pods/"), func(c transcript.Case) bool {
 		return !strings.HasPrefix(c.Name, "refused/pods/restricted ") && !strings.HasPrefix(c.Name, "refused/pods/baseline ")

@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// Diff is where got differs from want, a line each: the step, the path in its
-// answer, what was got and what was wanted. Empty: nowhere.
+// Diff returns the differences between got and want, one per line: the step, the path in
+// its answer, the value got and the value wanted. It is empty if there are none.
 func Diff(got, want []Entry) (lines []string) {
 	a, b := plain(got), plain(want)
 	for i := range max(len(a), len(b)) {
@@ -30,7 +30,7 @@ func Diff(got, want []Entry) (lines []string) {
 	return lines
 }
 
-// differences of two plain values at path.
+// differences returns the differences of two plain values at path.
 func differences(path string, got, want any) (lines []string) {
 	switch w := want.(type) {
 	case map[string]any:
@@ -60,7 +60,7 @@ func differences(path string, got, want any) (lines []string) {
 	return lines
 }
 
-// absent is a field that is not there, which is another thing than null.
+// absent is a missing field, as opposed to null.
 type absent struct{}
 
 func orAbsent(m map[string]any, key string) any {
@@ -84,8 +84,8 @@ func short(v any) string {
 	return string(text)
 }
 
-// plain is a transcript as plain values, so that one that was read and one that
-// was made are of the same types.
+// plain converts a transcript to plain values, so one that was read and one that was
+// recorded have the same types.
 func plain(entries []Entry) (out []any) {
 	text, err := json.Marshal(entries)
 	if err == nil {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript measures how true package simulate is: it sends the same
-// requests to the simulated and to a real Kubernetes API server, and compares
-// all that comes back.
+// Package transcript measures the fidelity of package simulate: it sends the same requests
+// to the simulated and to a real Kubernetes API server, and compares all answers.
 //
 //	testdata/cases/list.txt                        load.go, case.go
 //	   │  steps
@@ -20,29 +19,29 @@
 //	   ▼
 //	the test's verdict
 //
-// The transcripts under testdata/golden are what a real server answered. So the
-// simulated server is held against them without one; package recorded holds
-// them against a real server, which package envtest starts.
+// The transcripts under testdata/golden are the answers of a real server, so tests compare
+// the simulated server with them and need no real one. Package recorded compares them with
+// a real server, which package envtest starts.
 //
-// The manifests under testdata/corpus are cases too: each is created, and what
-// the server makes of it is compared (corpus.go, changes.go).
+// The manifests under testdata/corpus are cases too: each is created, and the changes that
+// the server makes are compared (corpus.go, changes.go).
 //
-// Besides the cases that people wrote there are programs drawn from seeds
-// (program.go), and each case with its bodies broken (broken.go).
+// Besides written cases there are programs generated from seeds (program.go), and each case
+// with its bodies broken (broken.go).
 //
 // # Cases
 //
-// A case begins with a line "-- name --" and runs in a namespace of its own,
-// $ns, which is there. A step is a line, with lines below it up to an empty
-// one; lines with # between steps are comments:
+// A case begins with a line "-- name --" and runs in its own namespace, $ns, which exists.
+// A step is a line, with the lines below it up to an empty one; lines with # between steps
+// are comments:
 //
 //	POST $cms
 //	@Accept: application/yaml
 //	{"metadata":{"name":"a"}}
 //
-// A method in capitals is a request. Lines with @ are its headers, or, in small
-// letters, words to the runner; the rest is its body, which may also follow the
-// path. The words to the runner:
+// A method in capitals is a request. Lines with @ are its headers or, in lower case, words
+// for the runner; the rest is its body, which may also follow the path. The words for the
+// runner:
 //
 //	@only: .metadata .items[0]  notes only these parts of the answer
 //	@silent: true               notes nothing; a refusal ends the case
@@ -64,30 +63,28 @@
 //	poll 418 POST $cms {}           the same with another method, and a body
 //	use three                       plays a case of shared.txt, unnoted
 //
-// Bodies and paths may say $name, $(repeat:n:text), $(nest:n:text) and
-// $(add:name:n). A body "hex 6b 38" is sent as these bytes, and JSON as protobuf
-// when that is its Content-Type. That something does not come on a watch is
-// shown by writing a marker after it, and awaiting that alone.
+// Bodies and paths may contain $name, $(repeat:n:text), $(nest:n:text) and $(add:name:n). A
+// body "hex 6b 38" is sent as these bytes, and JSON as protobuf if that is its
+// Content-Type. To show that a watch does not send an event, a case writes a marker
+// afterwards and awaits that alone.
 //
-// A server that is to ask webhooks finds them at $hooks, with the certificate
-// $trust (webhooks.go). A real one asks a moment after it is told to: a case
-// waits by polling with rehearsals.
+// The webhooks that a server calls are at $hooks, with the certificate $trust
+// (webhooks.go). A real server calls a webhook only some time after its configuration
+// changes: a case waits by polling with dry runs.
 //
-// A case must not depend on what others do to the server at the same time: what
-// lies outside namespaces carries $ns in its name and is asked for by it, and
-// kinds are defined in the group $group.
+// A case must not depend on concurrent requests of others: objects outside namespaces have
+// $ns in their name and are read by it, and kinds are defined in the group $group.
 //
-// # What it holds
+// # Guarantees
 //
-// What a real server answers to a case is in its transcript, and a transcript
-// is what a real server answers. The simulated server answers each case as its
-// transcript says, or simulate/FIDELITY.md says what differs and why; a
-// difference that is gone may not stay there.
+// The transcript of a case is exactly what a real server answers. The simulated server
+// answers each case as in its transcript, or simulate/FIDELITY.md says what differs and
+// why; a difference that no longer exists must be removed from there.
 //
 // # Concurrency
 //
-// Run starts a goroutine for each watch of its case, and returns when all have
-// ended. Nothing is shared between two runs.
+// Run starts a goroutine for each watch of its case, and returns when all have ended. Two
+// runs share nothing.
 //
 // # How to test
 //
@@ -100,6 +97,6 @@
 //	make transcripts SEEDS=500
 //	    five hundred programs on both servers
 //
-// In package recorded, -server names the kubeconfig of a running server to use
-// instead of one that the test starts.
+// In package recorded, -server names the kubeconfig of a running server to use instead of
+// starting one.
 package transcript

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Library is transcripts: by area, and in it by the rest of the case's name.
-// The zero value holds none and cannot be added to; Library{} can.
+// Library holds transcripts: by area, and in it by the rest of the case's name. The zero
+// value is empty and cannot be added to; Library{} can.
 type Library map[string]map[string][]Entry
 
 // ReadLibrary reads all areas from the files of dir.
@@ -38,7 +38,7 @@ func ReadLibrary(dir string) (Library, error) {
 	return l, nil
 }
 
-// Write writes each area into a file of dir.
+// Write writes each area to a file of dir.
 func (l Library) Write(dir string) error {
 	for area, transcripts := range l {
 		var out strings.Builder
@@ -55,7 +55,7 @@ func (l Library) Write(dir string) error {
 	return nil
 }
 
-// Entries is the transcript of a case, if there is one.
+// Entries returns the transcript of a case, if there is one.
 func (l Library) Entries(name string) ([]Entry, bool) {
 	area, rest, _ := strings.Cut(name, "/")
 	entries, ok := l[area][rest]
@@ -71,7 +71,7 @@ func (l Library) Put(name string, entries []Entry) {
 	l[area][rest] = entries
 }
 
-// Add is the areas of more, each with the transcripts of l that more has not.
+// Add returns the areas of more, each with the transcripts of l that more lacks.
 func (l Library) Add(more Library) Library {
 	out := Library{}
 	for area, transcripts := range more {
@@ -82,7 +82,7 @@ func (l Library) Add(more Library) Library {
 	return out
 }
 
-// parseArea reads one file.
+// parseArea parses one file.
 func parseArea(text string) (map[string][]Entry, error) {
 	out := map[string][]Entry{}
 	for i, part := range strings.Split("\n"+text, "\n-- ") {
@@ -99,7 +99,7 @@ func parseArea(text string) (map[string][]Entry, error) {
 	return out, nil
 }
 
-// yaml is e as an item of a list, what was asked first.
+// yaml returns e as an item of a list, the request first.
 func (e Entry) yaml() string {
 	var out strings.Builder
 	for _, part := range []Entry{{Do: e.Do}, {Status: e.Status}, {Headers: e.Headers}, {Body: e.Body}, {Frames: e.Frames}} {

@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// Difference is one line of the ledger: a case in which the simulated server
-// does not answer as the real one.
+// Difference is one line of the ledger: a case in which the simulated server answers
+// differently from a real one.
 type Difference struct{ Case, What, Reason, Date string }
 
 var day = regexp.MustCompile(`^\d{4}-\d\d-\d\d$`)
 
-// ParseLedger reads the differences from the table whose first column is headed
-// "Case". Each has a reason and a date, or it is an error.
+// ParseLedger parses the differences in the table whose first column is headed "Case". A
+// difference without a reason or a date is an error.
 func ParseLedger(text string) (map[string]Difference, error) {
 	ledger := map[string]Difference{}
 	inside := false

@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// Load reads all *.txt in the root of fsys, an area each, in the order of
-// their names. Those of shared.txt are not among the result: they are what the
-// step use plays.
+// Load parses all *.txt in the root of fsys, an area each, in the order of their names. The
+// cases of shared.txt are not in the result: the step use plays them.
 func Load(fsys fs.FS) ([]Case, error) {
 	files, err := fs.Glob(fsys, "*.txt")
 	if err != nil {
@@ -38,8 +37,8 @@ func Load(fsys fs.FS) ([]Case, error) {
 	return begin(cases, known)
 }
 
-// begin is the cases with the steps of known ones in place where a use asks
-// for them. Two of the same name are an error.
+// begin returns the cases with each use replaced by the steps of a known case. Duplicate
+// names are an error.
 func begin(cases, known []Case) ([]Case, error) {
 	seen := map[string]bool{}
 	for i, c := range cases {
@@ -55,7 +54,7 @@ func begin(cases, known []Case) ([]Case, error) {
 	return cases, nil
 }
 
-// begun is the steps of c with those in place that a use asks for.
+// begun returns the steps of c with each use replaced.
 func begun(c Case, known []Case) (steps []Step, err error) {
 	for _, step := range c.Steps {
 		if step.Verb != "use" {

@@ -12,20 +12,19 @@ import (
 	"strings"
 )
 
-// normaliser replaces what no two servers have in common by what they must.
+// normaliser replaces what differs between any two servers by common values.
 type normaliser struct {
-	own       *strings.Replacer // of what is the runner's
-	source    string            // all that the case says itself, which stays
+	own       *strings.Replacer // what the runner has chosen
+	source    string            // what the case itself contains, which stays
 	ranks     revisions         // of objects, in their order
-	uids      map[string]string // in the order of their appearance
+	uids      map[string]string // in the order of their occurrence
 	generated *strings.Replacer
 }
 
-// normalised is what p recorded, with replaced in it: uids and the ends of
-// generated names by their place, times, addresses, tokens and hashes by a
-// word, revisions of objects by their rank, revisions of lists and bookmarks by
-// that of the newest object they know, and the namespace by $ns. An entry of
-// managedFields becomes one line.
+// normalised returns what p recorded, with replacements: uids and the suffixes of generated
+// names by their order, times, addresses, tokens and hashes by a word, revisions of objects
+// by their rank, revisions of lists and bookmarks by that of the newest object they
+// include, and the namespace by $ns. An entry of managedFields becomes one line.
 func (p *player) normalised(c Case) []Entry {
 	n := &normaliser{own: ownOf(p.vars), uids: map[string]string{}}
 	var source strings.Builder
@@ -52,7 +51,7 @@ func (p *player) normalised(c Case) []Entry {
 	return p.entries
 }
 
-// collectGenerated maps names that the server made to their beginning and place.
+// collectGenerated maps generated names to their prefix and order.
 func collectGenerated(value any, names map[string]string) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -79,7 +78,7 @@ func replacerOf(names map[string]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// ownOf replaces what a runner has chosen by the variable that holds it.
+// ownOf replaces the runner's values by the variables that hold them.
 func ownOf(vars variables) *strings.Replacer {
 	var pairs []string
 	for _, name := range []string{"ns", "hooks", "trust"} {
@@ -119,7 +118,7 @@ func (n *normaliser) value(key string, value any) any {
 func (n *normaliser) object(v map[string]any) any {
 	out := map[string]any{}
 	for _, path := range slices.Sorted(maps.Keys(v)) {
-		key := path[strings.LastIndex(path, ".")+1:] // of what @only names
+		key := path[strings.LastIndex(path, ".")+1:] // of the paths in @only
 		if key == "resourceVersion" {
 			out[path] = n.ranks.name(fmt.Sprint(v[path]))
 			continue
@@ -129,7 +128,7 @@ func (n *normaliser) object(v map[string]any) any {
 	return out
 }
 
-// owned is one manager's fields on one line.
+// owned returns one manager's fields on one line.
 func (n *normaliser) owned(v map[string]any) any {
 	fields, err := json.Marshal(v["fieldsV1"])
 	if err != nil {
@@ -139,7 +138,7 @@ func (n *normaliser) owned(v map[string]any) any {
 	return n.text(strings.TrimSuffix(line, " <nil>") + " " + string(fields))
 }
 
-// leaf is a value whose key may say what it is.
+// leaf replaces a value, whose meaning may depend on its key.
 func (n *normaliser) leaf(key, value string) any {
 	switch {
 	case value == "":
@@ -155,8 +154,8 @@ func (n *normaliser) leaf(key, value string) any {
 	return n.text(value)
 }
 
-// list is the end of a message that tells of several faults. Real servers give
-// them in the order of a Go map.
+// list matches the end of a message with several errors. Real servers list them in the
+// order of a Go map.
 var list = regexp.MustCompile(`(?s)\[(.*)\]$`)
 
 func sortedList(message string) string {
@@ -177,7 +176,7 @@ var (
 	age     = regexp.MustCompile(`^\d+(s|m|m\d+s)$`)
 )
 
-// text is a string without what is only this server's.
+// text returns a string without what is specific to this server.
 func (n *normaliser) text(text string) string {
 	text = n.generated.Replace(text)
 	text = uid.ReplaceAllStringFunc(text, func(id string) string {

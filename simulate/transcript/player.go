@@ -19,44 +19,43 @@ import (
 )
 
 const (
-	// answerWithin is how long an answer to its end may take; a stream that is no
-	// watch to the runner has none.
+	// answerWithin bounds the time of a complete answer; a stream that the runner does not
+	// treat as a watch has no bound.
 	answerWithin = 90 * time.Second
-	// frameWithin is how long a frame of a watch is waited for.
+	// frameWithin bounds the wait for a frame of a watch.
 	frameWithin = 15 * time.Second
-	// pollWithin is how long a poll waits for its status, pollEvery between two
-	// looks.
+	// pollWithin bounds the time of a poll, pollEvery is its interval.
 	pollWithin = 30 * time.Second
 	pollEvery  = 30 * time.Millisecond
-	// agent is who writes, as managedFields name it.
+	// agent is the writer that managedFields name.
 	agent = "fidelity"
 )
 
-// Target is a server that cases are played to.
+// Target is a server that plays cases.
 type Target struct {
-	// Host is the beginning of all addresses: "https://127.0.0.1:6443".
+	// Host is the prefix of all addresses: "https://127.0.0.1:6443".
 	Host string
-	// Client may do all. Stranger has no credentials; it sends the steps that
-	// bring their own, and those of nobody.
+	// Client may do everything. Stranger has no credentials; it sends the steps that have
+	// their own, and those with none.
 	Client, Stranger *http.Client
-	// Hooks is where Webhooks listens, for the server to ask: "https://127.0.0.1:1".
-	// Empty: nowhere, and cases with webhooks fail.
+	// Hooks is the address of Webhooks that the server calls: "https://127.0.0.1:1". If
+	// empty, cases with webhooks fail.
 	Hooks string
 	// Trust is the certificate of Hooks, in PEM.
 	Trust []byte
 }
 
-// Entry is what one step was answered.
+// Entry is the answer to one step.
 type Entry struct {
 	// Do is the step.
 	Do string `json:"do,omitempty"`
-	// Status and Headers of the answer; of headers those that the runner looks
-	// at, Content-Type only where it is not plain JSON.
+	// Status and Headers of the answer, with only the headers that the runner compares;
+	// Content-Type only if it is not plain JSON.
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body is the answer as plain values.
 	Body any `json:"body,omitempty"`
-	// Frames are what came on a watch.
+	// Frames are the events of a watch.
 	Frames []any `json:"frames,omitempty"`
 }
 
@@ -66,23 +65,22 @@ type player struct {
 	vars    variables
 	streams map[string]*stream
 	entries []Entry
-	seen    []any // all bodies and frames, whole
+	seen    []any // all bodies and frames, complete
 	last    any   // body of the last answer or frame
 	read    func(*stream, *http.Response)
 }
 
-// Namespace is where a case is played: always the same one, as a body may be
-// broken in the middle of its name.
+// Namespace returns the namespace of a case. It is the same in each run, because a broken
+// body may end in the middle of it.
 func Namespace(name string) string {
 	hash := fnv.New64a()
 	hash.Write([]byte(name))
 	return fmt.Sprintf("case-%012x", hash.Sum64()>>16)
 }
 
-// Run plays a case to target in a namespace, which must not be there yet, and
-// returns what came back, normalised. It blocks until the last step is
-// answered. An error is of the case or of the connection; no answer of the
-// server is one.
+// Run plays a case to target in a namespace, which must not exist yet, and returns the
+// normalised answers. It blocks until the last step is answered. Its error is about the
+// case or the connection; an answer of the server is never an error.
 func Run(ctx context.Context, target Target, c Case, namespace string) ([]Entry, error) {
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -124,8 +122,8 @@ func (p *player) play(ctx context.Context, step Step) error {
 	return errors.New("not a word of the runner")
 }
 
-// save keeps a part of the last answer, or what stands after the path where
-// there is no such part.
+// save stores a part of the last answer, or the value after the path if there is no such
+// part.
 func (p *player) save(name, rest string) error {
 	path, instead, given := strings.Cut(rest, " ")
 	value := field(p.last, path)
@@ -140,7 +138,7 @@ func (p *player) save(name, rest string) error {
 	return nil
 }
 
-// request sends one request and notes its answer.
+// request sends one request and records its answer.
 func (p *player) request(ctx context.Context, step Step) error {
 	path, inline, _ := strings.Cut(step.Rest, " ")
 	if inline != "" {
@@ -155,8 +153,8 @@ func (p *player) request(ctx context.Context, step Step) error {
 	return p.note(step, Step{Verb: step.Verb, Rest: path, Options: step.Options}.String(), answer)
 }
 
-// ask sends one request, again while its kind is away: for a moment after its
-// definition has changed, a server says so by 503, and to who reads also by 429.
+// ask sends one request, and retries while its kind is unavailable: for a moment after a
+// change of its definition, a server answers 503, and for reads also 429.
 func (p *player) ask(ctx context.Context, step Step, method, path string) (*http.Response, error) {
 	for {
 		answer, err := p.send(ctx, step, method, path)
@@ -175,7 +173,7 @@ func (p *player) ask(ctx context.Context, step Step, method, path string) (*http
 	}
 }
 
-// note records an answer to its end.
+// note records a complete answer.
 func (p *player) note(step Step, do string, answer *http.Response) error {
 	defer answer.Body.Close()
 	raw, err := io.ReadAll(answer.Body)
@@ -207,7 +205,7 @@ func (p *player) note(step Step, do string, answer *http.Response) error {
 	return nil
 }
 
-// keep is what of an answer is noted: all, or the paths that are named.
+// keep returns what is recorded of an answer: all, or the named paths.
 func keep(body any, paths string) any {
 	if paths == "" {
 		return body
@@ -262,7 +260,7 @@ func (p *player) send(ctx context.Context, step Step, method, path string) (*htt
 	return client.Do(req)
 }
 
-// watch opens a stream. An answer that is not 200 is noted as any other.
+// watch opens a stream. An answer that is not 200 is recorded like any other.
 func (p *player) watch(ctx context.Context, step Step, name, path string) error {
 	separator := "?"
 	if strings.Contains(path, "?") {
@@ -285,7 +283,7 @@ func (p *player) watch(ctx context.Context, step Step, name, path string) error 
 func (p *player) await(ctx context.Context, step Step, name, want string) error {
 	s := p.streams[name]
 	if s == nil {
-		return nil // it was refused, as is noted
+		return nil // it was refused, which is recorded
 	}
 	if _, err := strconv.Atoi(want); err != nil && want != "bookmark" && want != "marker" && want != "end" {
 		return fmt.Errorf("%q is neither a number of frames nor bookmark, marker or end", want)
@@ -299,8 +297,8 @@ func (p *player) await(ctx context.Context, step Step, name, want string) error 
 	return nil
 }
 
-// poll asks until the answer has the status, and notes nothing. A path alone is
-// read; else it follows a method, and is followed by a body.
+// poll repeats a request until the answer has the status, and records nothing. A path alone
+// is a GET; otherwise a method precedes it and a body follows.
 func (p *player) poll(ctx context.Context, step Step, status, rest string) error {
 	method, path := http.MethodGet, rest
 	if before, after, more := strings.Cut(rest, " "); more {
@@ -330,7 +328,7 @@ func (p *player) poll(ctx context.Context, step Step, status, rest string) error
 	}
 }
 
-// headersOf is what of an answer's headers is looked at.
+// headersOf returns the headers of an answer that are compared.
 func headersOf(header http.Header) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{"Content-Type", "Warning", "Retry-After", "Location", "Allow", "Www-Authenticate", "Etag"} {

@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// CommittedSeeds is how many programs have their transcripts under
-	// testdata/golden.
+	// CommittedSeeds is the number of programs whose transcripts are under testdata/golden.
 	CommittedSeeds = 12
-	// programSteps is how many random steps a program has.
+	// programSteps is the number of random steps of a program.
 	programSteps = 40
 )
 
-// Programs are n cases that are drawn from the seeds 0 to n-1: writes, patches,
-// applies and deletes of ConfigMaps, Deployments and a custom kind, with lists
-// and watches between them. fsys is that of Load.
+// Programs returns n cases, generated from the seeds 0 to n-1: writes, patches, applies and
+// deletes of ConfigMaps, Deployments and a custom kind, with lists and watches between
+// them. fsys is that of Load.
 func Programs(fsys fs.FS, n int) ([]Case, error) {
 	beginnings, err := fs.ReadFile(fsys, "shared.txt")
 	if err != nil {
@@ -42,12 +41,12 @@ func Programs(fsys fs.FS, n int) ([]Case, error) {
 	return begin(cases, known)
 }
 
-// generator draws the text of a program.
+// generator generates the text of a program.
 type generator struct{ *rand.Rand }
 
 func (g generator) pick(of ...string) string { return of[g.IntN(len(of))] }
 
-// maybe is text in one of n cases.
+// maybe returns text in one of n calls, otherwise nothing.
 func (g generator) maybe(n int, text string) string {
 	if g.IntN(n) > 0 {
 		return ""
@@ -78,7 +77,7 @@ func (g generator) program(seed int) string {
 	return out.String()
 }
 
-// step is one request about one object of a kind, or all of them.
+// step returns one request for one object of a kind, or for all of them.
 func (g generator) step(kind programKind) string {
 	name := g.pick("a", "b", "c")
 	at := kind.path + "/" + name

@@ -8,9 +8,9 @@ import "fmt"
 // programKind is a kind that programs write.
 type programKind struct {
 	path string
-	// body is a whole object, with more in its metadata.
+	// body returns a whole object, with more in its metadata.
 	body func(g generator, name, metadata string) string
-	// patch is a merge patch of what is the kind's own.
+	// patch returns a merge patch of the fields that the kind alone has.
 	patch func(g generator) string
 }
 

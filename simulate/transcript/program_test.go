@@ -26,8 +26,8 @@ func TestPrograms(t *testing.T) {
 	compare(t, cases, transcript.Diff)
 }
 
-// TestBroken plays each case with its bodies broken. Status and reason are the
-// real server's; its words may be others, in as many as FIDELITY.md says.
+// TestBroken plays each case with its bodies broken. Status and reason equal those of the
+// real server; the number of different messages is that in FIDELITY.md.
 func TestBroken(t *testing.T) {
 	cases, err := transcript.Load(os.DirFS("testdata/cases"))
 	if err != nil {
@@ -51,7 +51,7 @@ func TestBroken(t *testing.T) {
 		return lines
 	})
 	says := fmt.Sprintf("Of the broken bodies %d are refused in other words than the real server's.", words)
-	if played == len(broken) && !strings.Contains(string(page), says) { // else -run has left some out
+	if played == len(broken) && !strings.Contains(string(page), says) { // otherwise -run has selected some
 		t.Errorf("FIDELITY.md does not have the figure as it is: %s", says)
 	}
 }

@@ -11,13 +11,12 @@ import (
 	"strconv"
 )
 
-// revisions are the versions of objects that a case has seen, in their order.
-// Their ranks are the same on two servers; the numbers are not, as others
-// write meanwhile.
+// revisions are the versions of objects that a case has seen, in their order. Their ranks
+// are the same on two servers; the numbers are not, because of concurrent writes.
 type revisions []int64
 
-// collect notes the versions of all objects in value. What has a uid is one;
-// the version of a list or a bookmark is another thing.
+// collect records the versions of all objects in value. A value with a uid is an object;
+// the version of a list or a bookmark is something else.
 func (r *revisions) collect(value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -39,7 +38,7 @@ func (r *revisions) collect(value any) {
 	}
 }
 
-// name is "rv" and the rank of the newest object that is not newer than text.
+// name returns "rv" and the rank of the newest object that is not newer than text.
 func (r revisions) name(text string) string {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n == 0 {
@@ -52,7 +51,7 @@ func (r revisions) name(text string) string {
 	return fmt.Sprintf("rv%d", i)
 }
 
-// token is what a continue token says.
+// token returns the content of a continue token.
 func (r revisions) token(text string, clean func(string) string) string {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var t struct {

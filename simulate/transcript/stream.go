@@ -15,12 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stream is an open watch. Its frames wait until they are asked for.
+// stream is an open watch. It queues its frames.
 type stream struct {
 	frames chan any // closed at the end of the stream
 }
 
-// read gives each frame of body until its end or that of ctx.
+// read sends each frame of body until the body or ctx ends.
 func (s *stream) read(ctx context.Context, body io.ReadCloser, contentType string) {
 	defer close(s.frames)
 	defer body.Close()
@@ -49,7 +49,7 @@ func jsonFrames(body io.Reader) func() (any, error) {
 	}
 }
 
-// protobufFrames reads events that each begin with their length.
+// protobufFrames returns a reader of length-prefixed events.
 func protobufFrames(body io.Reader) func() (any, error) {
 	return func() (any, error) {
 		var length uint32
@@ -72,10 +72,10 @@ func protobufFrames(body io.Reader) func() (any, error) {
 	}
 }
 
-// await takes frames until want is met: a number of frames, a bookmark, an
-// object of the name marker, or the end. Bookmarks come when the server likes, so a number does not
-// count them, and only the word bookmark gives the one that it ends with. What
-// did not come in time is told as a frame of its own.
+// await takes frames until want is met: a number of frames, a bookmark, an object of the
+// name marker, or the end. The time of bookmarks is up to the server, so a number does not
+// count them, and only the word bookmark returns the one that it ends with. A frame of its
+// own reports what did not arrive in time.
 func (s *stream) await(ctx context.Context, want string, limit time.Duration) (frames []any) {
 	timer := time.NewTimer(limit)
 	defer timer.Stop()

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// variables of a case: what was saved, and the short names of common paths.
+// variables of a case: saved values, and the short names of common paths.
 type variables map[string]string
 
 func newVariables(namespace string, target Target) variables {
@@ -40,7 +40,7 @@ var (
 	function = regexp.MustCompile(`\$\((repeat|nest|add):([^:()]+):([^()]+)\)`)
 )
 
-// expand replaces $name by what is saved under it, $$ by one dollar, and
+// expand replaces $name by its value, $$ by one dollar, and
 //
 //	$(repeat:n:text)  text, n times
 //	$(nest:n:text)    text in n JSON objects, {"a":{"a":text}}
@@ -87,7 +87,7 @@ func (v variables) call(parts []string) (string, error) {
 	return strings.Repeat(parts[3], n), nil
 }
 
-// field is what lies at a path as .metadata.annotations["a.b/c"], .items[0] in
+// field returns the value at a path such as .metadata.annotations["a.b/c"] or .items[0] in
 // a decoded body; nil: nothing.
 func field(body any, path string) any {
 	for _, part := range pathParts(path) {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Webhooks answers the questions that servers ask in cases. The path says how:
+// Webhooks answers the reviews that servers send in cases. The path selects the answer:
 //
 //	/allow, /deny, /refuse, /warn   the verdict; deny says why, refuse does not
 //	/mark      labels the object with the operation
@@ -23,7 +23,7 @@ import (
 //	           label batch says how many objects came together
 //	/unable    converts nothing
 //
-// It keeps nothing, and is safe for concurrent use.
+// It is stateless and safe for concurrent use.
 func Webhooks() http.Handler { return http.HandlerFunc(answerReview) }
 
 func answerReview(w http.ResponseWriter, r *http.Request) {
@@ -55,7 +55,7 @@ func answerReview(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(text)
 }
 
-// verdict is the answer of the webhook of that name; nil: it has none.
+// verdict returns the answer of the webhook of that name; nil: it has none.
 func verdict(name string, request map[string]any) map[string]any {
 	switch name {
 	case "allow", "garbled":
@@ -84,7 +84,7 @@ func verdict(name string, request map[string]any) map[string]any {
 	return nil
 }
 
-// patch allows, with changes.
+// patch returns a verdict that allows, with changes.
 func patch(operations ...any) map[string]any {
 	text, err := json.Marshal(operations)
 	if err != nil {
@@ -93,7 +93,7 @@ func patch(operations ...any) map[string]any {
 	return map[string]any{"allowed": true, "patchType": "JSONPatch", "patch": text}
 }
 
-// labels is a patch that adds a label.
+// labels returns a patch that adds a label.
 func labels(request map[string]any, name string, value any) map[string]any {
 	all := map[string]any{name: value}
 	if old, ok := field(request, ".object.metadata.labels").(map[string]any); ok {
@@ -103,7 +103,7 @@ func labels(request map[string]any, name string, value any) map[string]any {
 	return patch(map[string]any{"op": "add", "path": "/metadata/labels", "value": all})
 }
 
-// note is a patch that says what was asked.
+// note returns a patch that records the request.
 func note(request map[string]any) map[string]any {
 	facts := map[string]any{}
 	for _, name := range []string{"operation", "name", "namespace", "dryRun", "subResource", "requestSubResource", "kind", "requestKind", "resource", "requestResource", "options"} {
@@ -118,7 +118,7 @@ func note(request map[string]any) map[string]any {
 	return patch(map[string]any{"op": "add", "path": "/metadata/annotations", "value": facts})
 }
 
-// converted is all objects of a question in the version that it asks for.
+// converted returns all objects of a review in the version that it asks for.
 func converted(request map[string]any) map[string]any {
 	objects, _ := request["objects"].([]any)
 	for _, each := range objects {

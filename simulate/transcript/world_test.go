@@ -18,10 +18,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/transcript"
 )
 
-// simulated runs test in a bubble with a simulated server of its own.
+// simulated runs test in a bubble with its own simulated server.
 func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) {
 	t.Helper()
-	webhooks() // outside of the bubble: they answer all
+	webhooks() // outside the bubble: all tests share them
 	synctest.Test(t, func(t *testing.T) {
 		s, network := simulate.New(simulate.Options{Authorization: true, Tokens: map[string]simulate.User{
 			adminToken: {Name: "envtest-admin", Groups: []string{"system:masters"}},
@@ -44,7 +44,7 @@ func simulated(t *testing.T, test func(t *testing.T, target transcript.Target)) 
 
 const adminToken = "admin"
 
-// admin is who may do all, as the real server's is.
+// admin adds the credentials of an administrator, as on the real server.
 type admin struct{ http.RoundTripper }
 
 func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -56,7 +56,7 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 // webhooks listen until the process ends.
 var webhooks = sync.OnceValue(func() *httptest.Server {
 	s := httptest.NewUnstartedServer(transcript.Webhooks())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // a case does not trust them
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // cases test a server that does not trust them
 	s.StartTLS()
 	return s
 })

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recorded holds the transcripts of package transcript against a real
-// API server, so that they are what it says and nobody's opinion of it. It has
-// tests alone, and knows nothing of the simulated server: while cases,
-// transcripts and the player stay as they are, its result stays too.
+// Package recorded compares the transcripts of package transcript with a real API server,
+// so they are what that server answers. It has only tests and does not use the simulated
+// server: its result changes only with the cases, the transcripts and the player.
 //
 //	cases, programs ──▶ real server ──▶ compared with transcript/testdata/golden
 //	                                    or, with -update, written there

@@ -13,8 +13,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/transcript"
 )
 
-// namespace is where a case is played. On a server that others use it may be
-// there from an earlier run.
+// namespace returns the namespace of a case. On a shared server it may exist from an
+// earlier run.
 func namespace(name string) string {
 	if *server == "" {
 		return transcript.Namespace(name)
@@ -22,7 +22,7 @@ func namespace(name string) string {
 	return fmt.Sprintf("%s-%d", transcript.Namespace(name), os.Getpid())
 }
 
-// recording is what one test hears from the real server.
+// recording holds the answers of the real server to one test.
 type recording struct {
 	mu struct {
 		sync.Mutex
@@ -30,8 +30,8 @@ type recording struct {
 	}
 }
 
-// note takes what was heard in a case, to be written later, or to be compared
-// with what was heard before.
+// note records the answers to a case, to be written later, or compares them with the
+// earlier ones.
 func (r *recording) note(t *testing.T, known transcript.Library, name string, got []transcript.Entry) {
 	t.Helper()
 	if *update {
@@ -49,7 +49,7 @@ func (r *recording) note(t *testing.T, known transcript.Library, name string, go
 	}
 }
 
-// write adds what was heard to the transcripts.
+// write adds the answers to the transcripts.
 func (r *recording) write(t *testing.T, known transcript.Library) {
 	t.Helper()
 	r.mu.Lock()

@@ -29,8 +29,7 @@ var (
 	seeds  = flag.Int("seeds", transcript.CommittedSeeds, "how many programs to draw and play")
 )
 
-// atOnce is how many cases run at the same time. Most of them wait most of the
-// time.
+// atOnce is the number of concurrent cases. Most of them wait most of the time.
 const atOnce = "12"
 
 func TestMain(m *testing.M) {
@@ -49,7 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// real is the server that all tests share. It is started when first asked for.
+// real is the server that all tests share, started on first use.
 var real struct {
 	sync.Once
 	env    *envtest.Environment
@@ -57,7 +56,7 @@ var real struct {
 	err    error
 }
 
-// realTarget is the real server.
+// realTarget returns the real server.
 func realTarget(t *testing.T) transcript.Target {
 	t.Helper()
 	real.Do(func() { real.err = startReal() })
@@ -88,7 +87,7 @@ func startReal() (err error) {
 // webhooks listen until the process ends.
 var webhooks = sync.OnceValue(func() *httptest.Server {
 	s := httptest.NewUnstartedServer(transcript.Webhooks())
-	s.Config.ErrorLog = log.New(io.Discard, "", 0) // a case does not trust them
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // cases test a server that does not trust them
 	s.StartTLS()
 	return s
 })
