@@ -84,6 +84,26 @@ func TestClient_HeavyObjectIsNotDecoded_B13(t *testing.T) {
 	}
 }
 
+// A list of more items than a page may have takes no memory for them.
+func TestClient_ItemsOfAHeavyListAreNotHeld_B14(t *testing.T) {
+	answer := []byte(`{}` + strings.Repeat(",{}", 4<<20))
+	c := answering(t, &answer)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var last error
+	for _, err := range client.List[*corev1.Pod](t.Context(), c) {
+		last = err
+	}
+	runtime.ReadMemStats(&after)
+	if heavy := (*client.TooLargeError)(nil); !errors.As(last, &heavy) || heavy.Limit != ration.Page {
+		t.Errorf("%v, want a TooLargeError with the limit of a page", last)
+	}
+	// Five pages are asked for, each smaller, and client-go's buffer of a body grows by a quarter.
+	if took, most := after.TotalAlloc-before.TotalAlloc, uint64(40*len(answer)); took > most {
+		t.Errorf("%d bytes were allocated for answers of %d, want at most %d", took, len(answer), most)
+	}
+}
+
 // Garbage among the items of a list affects no other item if its end can be found. The
 // error has the key if the metadata can be read.
 func TestClient_GarbageInAListCostsOneItem_B21(t *testing.T) {

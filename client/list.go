@@ -187,11 +187,24 @@ func (a answer) page() (listPage, error) {
 	if err == nil && metadata != nil {
 		err = kjson.UnmarshalCaseSensitivePreserveInts(metadata, &meta)
 	}
-	page, budget := listPage{token: meta.Continue}, ration.Budget{Limit: ration.Page}
-	if err == nil && items != nil {
+	if err != nil {
+		return listPage{}, fmt.Errorf("read the list: %w", err)
+	}
+	page := listPage{token: meta.Continue}
+	if items == nil {
+		return page, nil
+	}
+	// Items are counted before memory is allocated for them.
+	count, budget := 0, ration.Budget{Limit: ration.Page}
+	err = jsonspan.EachElement(items, func([]byte) error {
+		count++
+		return tooHeavy(budget.Charge(ofItem))
+	})
+	if err == nil {
+		page.items = make([]answer, 0, count)
 		err = jsonspan.EachElement(items, func(raw []byte) error {
 			page.items = append(page.items, answer{data: raw, discreet: a.discreet})
-			return tooHeavy(budget.Charge(ofItem))
+			return nil
 		})
 	}
 	if err != nil {
