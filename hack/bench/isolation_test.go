@@ -220,8 +220,13 @@ func startControllerRuntime(b *testing.B, ctx context.Context, running *sync.Wai
 	add := func(to *[]<-chan struct{}, obj client.Object) {
 		done := make(chan struct{})
 		running.Go(func() {
-			if i, err := all.GetInformer(ctx, obj, ctrlcache.BlockUntilSynced(true)); err == nil && i.HasSynced() {
+			// Before the cache has started, GetInformer does not wait.
+			i, err := all.GetInformer(ctx, obj)
+			switch {
+			case err == nil && cache.WaitForCacheSync(ctx.Done(), i.HasSynced):
 				close(done)
+			case ctx.Err() == nil:
+				b.Logf("informer of %T %s: %v", obj, obj.GetObjectKind().GroupVersionKind(), err)
 			}
 		})
 		*to = append(*to, done)
