@@ -73,10 +73,11 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 	request.Header.Set("Content-Type", encode.ContentJSON)
 	request.Header.Set("Accept", encode.ContentJSON+", */*")
 	request.Header.Set("User-Agent", "kube-apiserver-admission")
-	transport, err := c.roundTripper(request.URL)
+	transport, end, err := c.roundTripper(request.URL)
 	if err != nil {
 		return nil, err
 	}
+	defer end()
 	answer, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, err
@@ -104,21 +105,24 @@ func (c *webhookClient) post(ctx context.Context, question any) ([]byte, error) 
 // finishes the connection that it has begun, for the next request.
 const handshakeTimeout = 10 * time.Second
 
-// roundTripper is what carries the question. A connection serves one.
-func (c *webhookClient) roundTripper(webhook *url.URL) (http.RoundTripper, error) {
+// roundTripper returns the transport of one question, and a function that closes
+// its connection. Like a real API server it does not announce that: a server that
+// redirects before it has read the body then still reads it, and would otherwise
+// close the connection while the client writes.
+func (c *webhookClient) roundTripper(webhook *url.URL) (_ http.RoundTripper, end func(), _ error) {
 	if c.road.transport != nil {
-		return c.road.transport, nil
+		return c.road.transport, func() {}, nil
 	}
 	trusted := &tls.Config{}
 	if len(c.bundle) > 0 {
 		trusted.RootCAs = x509.NewCertPool()
 		if !trusted.RootCAs.AppendCertsFromPEM(c.bundle) {
-			return nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
+			return nil, nil, errors.New("unable to load root certificates: unable to parse bytes as PEM block")
 		}
 	}
-	transport := &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: handshakeTimeout, DisableKeepAlives: true}
+	transport := &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: handshakeTimeout}
 	if c.road.dial != nil {
 		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.road.dial(ctx, webhook) }
 	}
-	return transport, nil
+	return transport, transport.CloseIdleConnections, nil
 }

@@ -5,11 +5,18 @@ package simulate_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,4 +61,49 @@ func TestServer_AsksWhatPackageWebhookServes_S15(t *testing.T) {
 	h.says("POST", mapsPath+"?dryRun=All", `{"metadata":{"name":"b"}}`, 201, "looked at ns/b, dry run true")
 	h.says("DELETE", mapsPath+"/a", "", 403, `admission webhook \"validate.example.com\" denied the request: it is to be kept`)
 	h.says("POST", mapsPath, `{"metadata":{"name":"c"},"data":{"panic":"1"}}`, 500, "failed calling webhook", "panic in the webhook: asked to")
+}
+
+// A webhook server that redirects before it has read the body reads the rest of
+// it only if the connection may be used again. So the question must not announce
+// that its connection ends, and the connection must end all the same.
+func TestServer_WebhooksMayRedirectBeforeTheyRead_S15(t *testing.T) {
+	asked := make(chan string, 2)
+	ended := make(chan struct{}, 2)
+	hook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- fmt.Sprint(r.URL.Path, " close: ", r.Close)
+		if r.URL.Path == "//validate" {
+			http.Redirect(w, r, "/validate", http.StatusTemporaryRedirect)
+			return
+		}
+		var review admissionv1.AdmissionReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			t.Errorf("read the question: %v", err)
+			return
+		}
+		review.Response = &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: true}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(review); err != nil {
+			t.Errorf("answer: %v", err)
+		}
+	}))
+	hook.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			ended <- struct{}{}
+		}
+	}
+	hook.StartTLS()
+	defer hook.Close()
+
+	h := &hookServer{t: t, Server: simulate.New(simulate.Options{Namespaces: []string{"ns"}})}
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: hook.Certificate().Raw})
+	h.says("POST", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations", `{"metadata":{"name":"hooks"},"webhooks":[{"name":"validate.example.com",
+		"clientConfig":{"url":"`+hook.URL+`//validate","caBundle":"`+base64.StdEncoding.EncodeToString(bundle)+`"},"sideEffects":"None","admissionReviewVersions":["v1"],
+		"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],"operations":["*"]}]}]}`, 201)
+	h.says("POST", mapsPath, `{"metadata":{"name":"a"},"data":{"long":"`+strings.Repeat("x", 200_000)+`"}}`, 201)
+	for _, want := range []string{"//validate close: false", "/validate close: false"} {
+		if got := <-asked; got != want {
+			t.Errorf("got a question %q, want %q", got, want)
+		}
+	}
+	<-ended
 }
