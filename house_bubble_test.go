@@ -15,19 +15,18 @@ import (
 // sleep is a call of time.Sleep that can run outside a bubble.
 type sleep struct{ path, function string }
 
-// mention is one place where a test file names a function, or sleeps.
+// mention is a place where a test file refers to a function or sleeps.
 type mention struct {
 	path     string
-	function string // the declared function or type it stands in; "" for variables
-	bubble   bool   // within an argument of synctest.Test, or of what stands for it
+	function string // the declared function or type that contains it; "" for variables
+	bubble   bool   // within an argument of synctest.Test, or of its wrappers
 }
 
-// sleeps finds the sleeps of one package's tests that can run outside a
-// bubble. A function counts as bubbled when it is mentioned, and every mention
-// stands in a bubble or in a bubbled function. Methods belong to their type,
-// which is bubbled in the same way: who cannot make a value cannot call them.
-// Names are told apart by nothing else, so of two with one name each must be
-// bubbled.
+// sleeps returns the sleeps of one package's tests that can run outside a bubble. A
+// function counts as bubbled if it is mentioned, and every mention is in a bubble or in a
+// bubbled function. Methods belong to their type, which is bubbled by the same rule: code
+// that cannot create a value cannot call its methods. Names are not qualified, so of two
+// with the same name each must be bubbled.
 func sleeps(files []sourceFile) []sleep {
 	doors := bubbleDoors(files)
 	var found []mention
@@ -73,7 +72,7 @@ func sleeps(files []sourceFile) []sleep {
 	return out
 }
 
-// part is a declaration and the name it goes by: a method goes by its type's.
+// part is a declaration and its name; a method has the name of its type.
 type part struct {
 	name string
 	node ast.Node
@@ -109,8 +108,8 @@ func receiver(method *ast.FuncDecl) string {
 	return name
 }
 
-// bubbleDoors are the functions whose arguments run in a bubble: synctest.Test,
-// and helpers that hand one of their own parameters to it.
+// bubbleDoors returns the functions whose arguments run in a bubble: synctest.Test, and
+// helpers that pass one of their parameters to it.
 func bubbleDoors(files []sourceFile) map[string]bool {
 	doors := map[string]bool{"synctest.Test": true}
 	for _, f := range files {
@@ -137,8 +136,8 @@ func bubbleDoors(files []sourceFile) map[string]bool {
 	return doors
 }
 
-// visit calls f for every node under root and says whether it stands in an
-// argument of one of doors.
+// visit calls f for every node under root and reports whether it is inside an argument of
+// one of doors.
 func visit(root ast.Node, doors map[string]bool, bubble bool, f func(n ast.Node, bubble bool)) {
 	ast.Inspect(root, func(n ast.Node) bool {
 		if n == nil {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// starters are the only library files in which a goroutine starts: in a group
-// whose Wait stands in the same function, or for a moment by AfterFunc.
+// starters are the only library files that start goroutines: in a group whose Wait is in
+// the same function, or briefly by AfterFunc.
 var starters = map[string]string{
 	"internal/canary/canary.go":   "tests alone: the managers whose words are searched",
 	"internal/nursery/nursery.go": "the group that can be joined during a run",
@@ -58,13 +58,11 @@ var starters = map[string]string{
 	"envtest/process.go": "waits for a child process to end",
 }
 
-// variables are the package-level variables that are neither an error, an
-// embedded file nor a table that nobody changes, each with the reason why they
-// hold no state. The key is file:name.
+// variables are the package-level variables other than errors, embedded files and constant
+// tables, each with the reason why they hold no state. The key is file:name.
 var variables = map[string]string{}
 
-// pureCalls are the calls whose result a package-level variable may hold:
-// nobody can change what they return.
+// pureCalls are the calls whose result a package-level variable may hold: it is immutable.
 var pureCalls = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile", "reflect.TypeFor", "reflect.TypeOf",
 	"template.Must", "strings.NewReplacer", "netip.MustParseAddr", "netip.MustParsePrefix",
@@ -103,10 +101,10 @@ func TestHouse_GoroutinesStartInListedFiles(t *testing.T) {
 	}
 }
 
-// A guard is a field that is a struct with its own lock: mu struct { sync.Mutex; … }.
-// What lies in it is touched only by functions that take that lock, by
-// functions whose name ends in Locked, by unlock…, which give the lock back,
-// and by the function that makes the value it belongs to.
+// A guard is a field that is a struct with its own lock: mu struct { sync.Mutex; … }. Its
+// contents are accessed only by functions that take that lock, by functions whose name ends
+// in Locked, by unlock…, which release the lock, and by the function that creates the
+// value.
 func TestHouse_WhatALockGuardsIsTouchedWithTheLock(t *testing.T) {
 	guards := map[string]map[string]bool{} // package → names of guards
 	for _, f := range sources(t) {
@@ -152,8 +150,8 @@ func TestHouse_WhatALockGuardsIsTouchedWithTheLock(t *testing.T) {
 	}
 }
 
-// madeIn returns the names that fn gives to values it has just made: x := &T{…},
-// x := T{…}, x := new(T) or var x T. Nobody else knows them yet.
+// madeIn returns the names that fn gives to values it has just created: x := &T{…}, x :=
+// T{…}, x := new(T) or var x T. No other goroutine has them yet.
 func madeIn(fn *ast.FuncDecl) map[string]bool {
 	out := map[string]bool{}
 	isNew := func(value ast.Expr) bool {
@@ -222,7 +220,7 @@ func guardsOf(f *ast.File) map[string]bool {
 
 func TestHouse_PackagesHoldNoState(t *testing.T) {
 	seen := map[string]bool{}
-	written := map[string]map[string]bool{} // package → names that something writes
+	written := map[string]map[string]bool{} // package → names that are written
 	for _, f := range sources(t) {
 		if written[f.dir] == nil {
 			written[f.dir] = map[string]bool{}
@@ -251,8 +249,8 @@ func TestHouse_PackagesHoldNoState(t *testing.T) {
 	}
 }
 
-// packageVariables returns the file's package-level variables and the
-// expression each starts from, without blank ones and embedded files.
+// packageVariables returns the file's package-level variables and their initial
+// expressions, without blank ones and embedded files.
 func packageVariables(f *ast.File) map[string]ast.Expr {
 	out := map[string]ast.Expr{}
 	for _, decl := range f.Decls {
@@ -282,8 +280,8 @@ func isEmbed(doc *ast.CommentGroup) bool {
 	})
 }
 
-// isFixed reports whether a variable that starts from value and is never
-// written stays as it is. Locks, pools and counters do not.
+// isFixed reports whether a variable with this initial value is constant if it is never
+// written. Locks, pools and counters are not.
 func isFixed(value ast.Expr) bool {
 	switch value := ast.Unparen(value).(type) {
 	case nil, *ast.StarExpr:
@@ -306,8 +304,8 @@ func isFixed(value ast.Expr) bool {
 	return true
 }
 
-// writes returns the names that the file assigns to, changes in place or takes
-// the address of, where the name is not one of a function's own.
+// writes returns the names that the file assigns to, modifies or takes the address of,
+// unless the name is local to a function.
 func writes(f *ast.File) map[string]bool {
 	out := map[string]bool{}
 	mark := func(target ast.Expr) {
@@ -354,9 +352,8 @@ func writes(f *ast.File) map[string]bool {
 	return out
 }
 
-// A test sleeps only in a bubble of testing/synctest, where time is virtual:
-// in a function that synctest.Test is given, or in a function that is used
-// nowhere but there.
+// A test sleeps only in a bubble of testing/synctest, where time is virtual: in an argument
+// of synctest.Test, or in a function that is used only there.
 func TestHouse_TestsDoNotSleep(t *testing.T) {
 	packages := map[string][]sourceFile{}
 	for _, f := range sources(t) {

@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-// linked are the modules that an operator links when it uses everything here.
-// A new line is a decision: it comes with an ADR.
+// linked are the modules that an operator links when it uses all packages. A new line needs
+// an ADR.
 var linked = []string{
-	// What we chose.
+	// Direct choices.
 	"github.com/go-logr/logr",
 	"github.com/prometheus/client_golang",
-	"go.opentelemetry.io/otel", // ADR 0038; its API alone, as the next
+	"go.opentelemetry.io/otel", // ADR 0038; only the API, as the next
 	"go.opentelemetry.io/otel/trace",
 	"go.yaml.in/yaml/v3",
 	"golang.org/x/sync",
@@ -29,7 +29,7 @@ var linked = []string{
 	"sigs.k8s.io/json",
 	"sigs.k8s.io/yaml",
 
-	// What client-go and apimachinery bring.
+	// Dependencies of client-go and apimachinery.
 	"github.com/davecgh/go-spew",
 	"github.com/emicklei/go-restful/v3",
 	"github.com/fxamacker/cbor/v2",
@@ -69,7 +69,7 @@ var linked = []string{
 	"sigs.k8s.io/randfill",
 	"sigs.k8s.io/structured-merge-diff/v6",
 
-	// What Prometheus's client brings.
+	// Dependencies of Prometheus's client.
 	"github.com/beorn7/perks",
 	"github.com/cespare/xxhash/v2",
 	"github.com/munnerz/goautoneg",
@@ -96,11 +96,11 @@ func TestHouse_AnOperatorLinksOnlyListedModules(t *testing.T) {
 	}
 }
 
-// openedByImport puts profiles into http.DefaultServeMux, where no guard is.
+// openedByImport registers profiles in http.DefaultServeMux, without any guard.
 const openedByImport = "net/http/pprof"
 
-// serverParts are what only an API server needs. An operator links none of it,
-// and the simulated server has no store and no transport of others.
+// serverParts are modules that only an API server needs. An operator links none of them,
+// and the simulated server has no foreign store or transport.
 var serverParts = []string{
 	"k8s.io/apiextensions-apiserver", "k8s.io/apiserver", "github.com/google/cel-go", "go.etcd.io/etcd", "google.golang.org/grpc",
 }

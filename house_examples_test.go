@@ -15,22 +15,22 @@ import (
 	"testing"
 )
 
-// exampleMark names the file that has the Go block after it, word for word.
+// exampleMark names the file that contains the following Go block, word for word.
 var exampleMark = regexp.MustCompile(`^<!-- from (\S+_test\.go|hack/bench/migration/\S+\.go) -->$`)
 
-// exampleFunc begins an example. go doc and pkg.go.dev show it as main.
+// exampleFunc begins an example, which go doc and pkg.go.dev show as main.
 var exampleFunc = regexp.MustCompile(`(?m)^func Example\w*\(\) \{`)
 
 // goBlock is one Go block of the documentation.
 type goBlock struct {
 	doc  string
 	line int    // of the block's first line
-	file string // that the mark before it names; "" if there is none
+	file string // named by the mark before it; "" if there is none
 	text string
 }
 
-// Each Go block of the documentation stands in a Go file, most of them examples
-// of the package that the block is about, so the build and pkg.go.dev have it.
+// Each Go block of the documentation is also in a Go file, usually an example of the
+// package that it shows, so the build and pkg.go.dev include it.
 func TestHouse_GoBlocksStandInExamples(t *testing.T) {
 	var docs []string
 	for _, glob := range []string{"*.md", "docs/*.md"} {
@@ -64,8 +64,8 @@ func TestHouse_GoBlocksStandInExamples(t *testing.T) {
 	}
 }
 
-// Files named example_… have examples. In each with declarations beside them there
-// is one, since pkg.go.dev shows the declarations only then.
+// Files named example_… have examples. A file with other declarations beside them has
+// exactly one, because pkg.go.dev shows the declarations only then.
 func TestHouse_ExampleFilesAreShownWhole(t *testing.T) {
 	for _, f := range sources(t) {
 		if !strings.HasPrefix(f.base(), "example_") || !f.isTest() {

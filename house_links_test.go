@@ -14,12 +14,12 @@ import (
 	"unicode"
 )
 
-// A link of a page leads to a file, and to a heading in it if it names one; every
-// page of docs is linked from the README, so that it is found.
+// A link of a page leads to a file, and to a heading in it if it names one. The README
+// links every page of docs.
 func TestHouse_LinksLeadSomewhere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	fenced := regexp.MustCompile("(?ms)^ *```.*?^ *```")
-	linked := map[string]bool{} // by the README
+	linked := map[string]bool{} // from the README
 	err := filepath.WalkDir(".", func(page string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(page) != ".md" {
 			return err
@@ -67,7 +67,7 @@ func TestHouse_LinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// hasHeading says whether a link to the anchor ends at a heading of the page.
+// hasHeading reports whether the page has a heading with this anchor.
 func hasHeading(t *testing.T, page, anchor string) bool {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -83,7 +83,7 @@ func hasHeading(t *testing.T, page, anchor string) bool {
 	return false
 }
 
-// anchorOf a heading, as the pages' hosts make it.
+// anchorOf returns the anchor that GitHub generates for a heading.
 func anchorOf(title string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

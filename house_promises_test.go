@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// promises are the numbers that the package comments give. Each has a test
-// whose name ends in the number and a mutant that removes the promise's guard.
+// promises are the numbers in the package comments. Each has a test whose name ends in the
+// number and a mutant that removes the promise's guard.
 var promises = map[string][]string{
 	"workqueue":                    {"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W11", "W12"},
 	"informer":                     {"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10"},

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// docs/dependencies.md has a reason for each module that go.mod requires directly, and
-// for no other.
+// docs/dependencies.md has a reason for each module that go.mod requires directly, and for
+// no other.
 func TestHouse_EachDirectDependencyHasItsReason(t *testing.T) {
 	var mod struct {
 		Require []struct {
@@ -51,8 +51,8 @@ func TestHouse_EachDirectDependencyHasItsReason(t *testing.T) {
 	}
 }
 
-// Each action that a workflow uses is pinned by a commit or a full version, and no
-// workflow has more rights by default than to read.
+// Each action of a workflow is pinned to a commit or a full version, and by default a
+// workflow has only the right to read.
 func TestHouse_ActionsArePinned(t *testing.T) {
 	workflows, err := filepath.Glob(".github/workflows/*")
 	if err != nil || len(workflows) == 0 {

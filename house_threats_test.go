@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Each row of docs/threats.md names the tests that show it, and they exist.
+// Each row of docs/threats.md names its tests, and they exist.
 func TestHouse_EachThreatHasItsTest(t *testing.T) {
 	text, err := os.ReadFile("docs/threats.md")
 	if err != nil {

@@ -22,12 +22,12 @@ import (
 	"testing"
 )
 
-// maxKnot is how many files of a package may refer to each other in a circle.
-// A reader must hold all files of a knot in mind to change one of them.
+// maxKnot is how many files of a package may refer to each other in a circle. To change one
+// file of a knot, a reader must keep all of them in mind.
 const maxKnot = 12
 
-// knots are the packages with larger knots, each with its size and its reason.
-// They only shrink: a smaller knot fails the test until its line here follows.
+// knots are the packages with larger knots, each with its size and its reason. They only
+// shrink: a smaller knot fails the test until its line is updated.
 var knots = map[string]int{
 	"simulate":                 45, // one server type with one mutex
 	"simulate/internal/actors": 23, // each controller embeds the company that lists it
@@ -57,8 +57,8 @@ func TestHouse_NoPackageIsOneKnot(t *testing.T) {
 // maxMethods is how many methods a type may have. A type with more is two types.
 const maxMethods = 40
 
-// broad are the types with more methods, each with their number and its reason.
-// They only shrink: a narrower type fails the test until its line here follows.
+// broad are the types with more methods, each with their number and its reason. They only
+// shrink: a narrower type fails the test until its line is updated.
 var broad = map[string]int{
 	"client.Client":                   51,  // every verb is there for objects, kinds and subresources
 	"informer/internal/store.Indexer": 61,  // the cache, its indexes and what decides what enters it
@@ -126,7 +126,7 @@ func TestHouse_KnotsAreFound(t *testing.T) {
 	}
 }
 
-// A checkedPackage is a package of ours with its types resolved, without tests.
+// A checkedPackage is a package of this repository with its types resolved, without tests.
 type checkedPackage struct {
 	path  string // below the module's path; "." is the root
 	fset  *token.FileSet
@@ -134,11 +134,11 @@ type checkedPackage struct {
 	info  *types.Info
 }
 
-// alreadyChecked are the packages of each module, for the next test that asks.
+// alreadyChecked caches the packages of each module for later tests.
 var alreadyChecked = map[string][]checkedPackage{}
 
-// checkedPackages resolves the types of all packages of the module in dir.
-// What they import is read from the go command's export data.
+// checkedPackages resolves the types of all packages of the module in dir. It reads their
+// imports from the go command's export data.
 func checkedPackages(t *testing.T, dir string) []checkedPackage {
 	t.Helper()
 	if known := alreadyChecked[dir]; known != nil {
@@ -153,7 +153,7 @@ func checkedPackages(t *testing.T, dir string) []checkedPackage {
 	var ours []listed
 	args := []string{"list", "-export", "-deps", "-json=ImportPath,Dir,Export,GoFiles,DepOnly"}
 	if build, ok := debug.ReadBuildInfo(); ok && slices.Contains(build.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		args = append(args, "-race") // what the other tests of the run have compiled
+		args = append(args, "-race") // compiled already by the other tests of the run
 	}
 	out := json.NewDecoder(strings.NewReader(goCommandIn(t, dir, append(args, "./...")...)))
 	for {
@@ -202,8 +202,8 @@ func checkedPackages(t *testing.T, dir string) []checkedPackage {
 	return checked
 }
 
-// references says for each file which other files of the package declare what
-// it uses: types, functions, methods, fields, variables and constants.
+// references returns, for each file, the other files of the package that declare what it
+// uses: types, functions, methods, fields, variables and constants.
 func (p checkedPackage) references() map[string][]string {
 	sets := map[string]map[string]bool{}
 	for file := range p.files {
@@ -228,8 +228,8 @@ func (p checkedPackage) references() map[string][]string {
 	return references
 }
 
-// largestKnot is the largest strongly connected component of a graph, sorted,
-// found by Tarjan's algorithm.
+// largestKnot returns the largest strongly connected component of a graph, sorted. It uses
+// Tarjan's algorithm.
 func largestKnot(graph map[string][]string) []string {
 	var (
 		largest, stack []string
