@@ -20,7 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// auditPolicy has the server write down who writes what, and who looks at Leases.
+// auditPolicy makes the server log all writes with their authors, and reads of Leases.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -30,10 +30,10 @@ rules:
 - level: None
 `
 
-// auditLog is the file in which the server notes the requests that it has answered.
+// auditLog is the file in which the server logs the requests that it has answered.
 type auditLog string
 
-// audited is one of them.
+// audited is one logged request.
 type audited struct {
 	Verb, UserAgent string
 	ObjectRef       struct{ Resource, Namespace, Name string }
@@ -50,7 +50,7 @@ func (a audited) String() string {
 	return fmt.Sprintf("%s %s %s %s by %s: %d", a.Received.Format("04:05.000000"), a.Verb, a.ObjectRef.Resource, a.ObjectRef.Name, a.UserAgent, a.ResponseStatus.Code)
 }
 
-// in are the requests about a namespace, in the order of their arrival.
+// in returns the requests for a namespace, in the order of their arrival.
 func (l auditLog) in(ns string) (out []audited) {
 	GinkgoHelper()
 	text, err := os.ReadFile(string(l))
@@ -58,7 +58,7 @@ func (l auditLog) in(ns string) (out []audited) {
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		var a audited
 		if !bytes.Contains(lines.Bytes(), []byte(ns)) || json.Unmarshal(lines.Bytes(), &a) != nil {
-			continue // of another, or still being written
+			continue // of another namespace, or incomplete
 		}
 		if a.ObjectRef.Namespace == ns {
 			out = append(out, a)
@@ -72,7 +72,7 @@ func (l auditLog) count(ns, by, verb, resource string) int {
 	return carriedOut(l.in(ns), by, verb, resource)
 }
 
-// carriedOut is how many of the requests of one kind the server has carried out.
+// carriedOut returns the number of requests of one kind that the server has carried out.
 func carriedOut(all []audited, by, verb, resource string) (n int) {
 	for _, a := range all {
 		if a.by() == by && a.Verb == verb && a.ObjectRef.Resource == resource && a.ResponseStatus.Code < 300 {
@@ -104,8 +104,7 @@ func (l auditLog) quiet(ns, by string) {
 	}).WithPolling(500 * time.Millisecond).Should(BeTrue())
 }
 
-// stolen are the requests since somebody who takes no part in the election has
-// changed the lease.
+// stolen returns the requests since a client outside the election changed the lease.
 func (l auditLog) stolen(ns string) []audited {
 	GinkgoHelper()
 	all := l.in(ns)
@@ -114,15 +113,15 @@ func (l auditLog) stolen(ns string) []audited {
 	return all[at:]
 }
 
-// takes reports whether a is a write by which somebody else than holder comes to
-// hold the lease.
+// takes reports whether a is a write by which a client other than holder acquires the
+// lease.
 func (a audited) takes(holder string) bool {
 	return a.ObjectRef.Resource == "leases" && (a.Verb == "update" || a.Verb == "create") &&
 		a.ResponseStatus.Code < 300 && strings.HasPrefix(a.by(), "replica-") && a.by() != holder
 }
 
-// late are the writes of replicas that arrived after another had taken the lease, of
-// all that the server has carried out.
+// late returns the writes of replicas that arrived after another had acquired the lease,
+// and the number of all writes that the server carried out.
 func (l auditLog) late(ns string) (late []string, all int) {
 	GinkgoHelper()
 	holder := ""
@@ -140,8 +139,8 @@ func (l auditLog) late(ns string) (late []string, all int) {
 	return late, all
 }
 
-// handOver is the time from the arrival of what first wrote last to the lease, its
-// release, to that of the next one's first write.
+// handOver returns the time from the arrival of first's last write to the lease, its
+// release, to that of next's first write.
 func (l auditLog) handOver(ns, first, next string) time.Duration {
 	GinkgoHelper()
 	var released, wrote time.Time

@@ -25,8 +25,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// mirror has a controller of p keep, for each ConfigMap, a widget with its
-// value: each change of the one leads to a write of the other.
+// mirror adds a controller to p that keeps, for each ConfigMap, a widget with its value:
+// each change of a ConfigMap leads to a write of a widget.
 func mirror(p *process) *watcher[*corev1.ConfigMap] {
 	GinkgoHelper()
 	return watch(p, "mirror", reconcile.Options{}, func(ctx context.Context, cm *corev1.ConfigMap) error {
@@ -38,7 +38,7 @@ func mirror(p *process) *watcher[*corev1.ConfigMap] {
 	})
 }
 
-// values are the values of ConfigMaps, or of the widgets that mirror them.
+// values returns the values of ConfigMaps, or of the widgets that mirror them.
 func values[T informer.Object](ctx context.Context, namespace string, of func(T) string) map[string]string {
 	GinkgoHelper()
 	out := map[string]string{}
@@ -54,8 +54,8 @@ func values[T informer.Object](ctx context.Context, namespace string, of func(T)
 func valueOfMap(cm *corev1.ConfigMap) string { return cm.Data["value"] }
 func valueOfWidget(w *widget) string         { return w.Spec.Value }
 
-// writer changes one ConfigMap again and again until ctx ends, through whatever
-// the server does, and counts the writes that the server has confirmed.
+// writer changes one ConfigMap in a loop until ctx ends, whatever the server does, and
+// counts the writes that the server has confirmed.
 func writer(ctx context.Context, namespace, name string, confirmed *atomic.Int64) {
 	maps := api.CoreV1().ConfigMaps(namespace)
 	for n := 1; ctx.Err() == nil; n++ {
@@ -68,7 +68,7 @@ func writer(ctx context.Context, namespace, name string, confirmed *atomic.Int64
 			confirmed.Add(1)
 			continue
 		}
-		select { // the server is away
+		select { // the server is unavailable
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -148,7 +148,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 			"stays": "1", "changes": "2", "goes": "1", "comes-again": "2", "comes": "2",
 		}))
 		p.ends()
-		network.Shut() // which ends the connections that this process alone has
+		network.Shut() // ends the connections of this process alone
 		p.nothingIsLeft()
 	})
 })
@@ -203,7 +203,7 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 	})
 })
 
-// grant lets user list and watch a resource in namespace.
+// grant allows user to list and watch a resource in namespace.
 func grant(ctx context.Context, namespace, user, apiGroup, resource string) {
 	GinkgoHelper()
 	name := metav1.ObjectMeta{Namespace: namespace, Name: user + "-" + resource}

@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// follower is an informer of one namespace with what two handlers of it make of
-// their events: one that is told of states, one that is told of every event.
+// follower is an informer of one namespace with the state of two handlers: one that
+// receives states, and one that receives every event.
 type follower[T informer.Object] struct {
 	*informer.SharedInformer[T]
 	namespace string
@@ -32,7 +32,7 @@ type follower[T informer.Object] struct {
 	}
 }
 
-// follow adds an informer of T to f, which may run already.
+// follow adds an informer of T to f, which may be running already.
 func follow[T informer.Object](f *informer.SharedInformerFactory, namespace string) *follower[T] {
 	GinkgoHelper()
 	w := &follower[T]{SharedInformer: informer.For[T](f, informer.Scope{Namespaces: []string{namespace}}), namespace: namespace}
@@ -59,7 +59,7 @@ func (w *follower[T]) note(view map[string]string, e informer.Event[T], log bool
 	view[e.Key.Name] = e.New.GetResourceVersion()
 }
 
-// told is what the handler of states has been told since the last call.
+// told returns what the handler of states has received since the last call.
 func (w *follower[T]) told() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -68,7 +68,7 @@ func (w *follower[T]) told() []string {
 	return log
 }
 
-// sees are the names and versions of the cache and of both handlers.
+// sees returns the names and versions in the cache and in both handlers.
 func (w *follower[T]) sees() map[string]map[string]string {
 	cache := map[string]string{}
 	for obj := range w.Lister().All() {
@@ -97,11 +97,11 @@ func (w *follower[T]) equalsServer(ctx context.Context) {
 	})
 }
 
-// scope is where its one list and watch stands.
+// scope returns the state of its one list and watch.
 func (w *follower[T]) scope() informer.ScopeState { return w.Snapshot().Scopes[0] }
 func (w *follower[T]) state() informer.State      { return w.scope().State }
 
-// three are followers of three kinds in one namespace of one factory.
+// three are followers of three kinds in one namespace, from one factory.
 type three struct {
 	namespace string
 	network   *envtest.Gate
@@ -132,7 +132,7 @@ func followThree(ctx context.Context, cfg *rest.Config, namespace string) *three
 	return t
 }
 
-// write makes, changes and deletes objects of each kind: name stays, others pass.
+// write creates, updates and deletes objects of each kind: name stays, others are deleted.
 func (t *three) write(ctx context.Context, name string) {
 	GinkgoHelper()
 	for _, obj := range []informer.Object{
@@ -151,7 +151,7 @@ func (t *three) write(ctx context.Context, name string) {
 	}
 }
 
-// equalServer is equalsServer of all.
+// equalServer calls equalsServer for all three.
 func (t *three) equalServer(ctx context.Context) {
 	GinkgoHelper()
 	t.maps.equalsServer(ctx)
@@ -159,7 +159,7 @@ func (t *three) equalServer(ctx context.Context) {
 	t.widgets.equalsServer(ctx)
 }
 
-// states of the three.
+// states returns the states of the three.
 func (t *three) states() []informer.State {
 	return []informer.State{t.maps.state(), t.secrets.state(), t.widgets.state()}
 }

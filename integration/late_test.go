@@ -22,8 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// holding is a proxy of connections that can hold back every byte, in both
-// directions.
+// holding is a proxy of connections that can hold back every byte, in both directions.
 type holding struct {
 	net.Listener
 	to   string
@@ -102,13 +101,13 @@ type attempt struct {
 	err    error
 }
 
-// attemptKey is where the context of a write has it.
+// attemptKey is the key of the attempt in the context of a write.
 type attemptKey struct{}
 
-// letPass notes what has come through the gate.
+// letPass records what has passed the gate.
 type letPass struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets the end of a run find the connections that stay.
+// WrappedRoundTripper lets the end of a run find the remaining connections.
 func (l letPass) WrappedRoundTripper() http.RoundTripper { return l.next }
 
 func (l letPass) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -120,7 +119,7 @@ func (l letPass) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var _ = Describe("a leader whose bytes are held back on their way", Label("M3"), func() {
 	It("has sent its last write long enough before another one leads (M3)", func(ctx context.Context) {
-		const lasts = 15 * time.Second // by default
+		const lasts = 15 * time.Second // the default
 		ns := newNamespace(ctx)
 		server, err := url.Parse(env.Config().Host)
 		Expect(err).NotTo(HaveOccurred())
@@ -153,7 +152,7 @@ var _ = Describe("a leader whose bytes are held back on their way", Label("M3"),
 		standby := replica(nil)
 		Expect(outside.Create(ctx, configMap(ns, "a", nil))).To(Succeed())
 
-		// A write each few milliseconds, each beside those that are not answered.
+		// A write every few milliseconds, without waiting for earlier ones.
 		maps := kubernetes.NewForConfigOrDie(leader.Config()).CoreV1().ConfigMaps(ns)
 		var all []*attempt
 		var writes sync.WaitGroup
@@ -208,7 +207,8 @@ var _ = Describe("a leader whose bytes are held back on their way", Label("M3"),
 		AddReportEntry("from the first write that it refused to another leader", acquired.Sub(refused))
 		Expect(refused.IsZero()).To(BeFalse(), "the gate has refused writes")
 		Expect(acquired.Sub(renewed.Time)).To(BeNumerically(">=", lasts), "between the last renewal and the first moment of another leader")
-		// The beginning of a write is before the gate was asked, so load cannot break this.
+		// The beginning of a write precedes the check of the gate, so load cannot break
+		// this.
 		Expect(acquired.Sub(last)).To(BeNumerically(">=", lasts/10), "between the last write of one and the first of the other")
 	})
 })

@@ -54,7 +54,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		n++
 		return startReplica(own, fmt.Sprintf("replica-%d", n), append(environ, replicaNamespace+"="+ns, replicaLease+"="+lasts.String())...)
 	}
-	// pair is one that leads and one that stands by.
+	// pair starts a leader and a standby.
 	pair := func(lasts time.Duration, environ ...string) (leader, standby *replicaProcess) {
 		GinkgoHelper()
 		leader = begin(lasts, environ...)
@@ -65,7 +65,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		log.awaits(ns, leader.name, "patch", "configmaps")
 		return leader, standby
 	}
-	// nobodyWroteLate holds the server's own log to what the gate promises.
+	// nobodyWroteLate compares the server's audit log with what the gate promises.
 	nobodyWroteLate := func() {
 		GinkgoHelper()
 		late, all := log.late(ns)
@@ -73,7 +73,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 		Expect(late).To(BeEmpty(), "writes of one replica that the server received after another had taken the lease")
 	}
 
-	// signed waits until p has reconciled what its informer has shown it.
+	// signed waits until p has reconciled what its informer has received.
 	signed := func(ctx context.Context, p *replicaProcess) {
 		GinkgoHelper()
 		for _, name := range []string{"a", "b"} {
@@ -85,8 +85,8 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	}
 
 	It("hand over by a SIGTERM, at once and without a write of the wrong one", func(ctx context.Context) {
-		// Nobody waits here for as long as an elector does between two looks: what wakes
-		// the next one is the watch of the Lease.
+		// The interval between an elector's looks is too long for any wait here: only the
+		// watch of the Lease wakes the next leader.
 		const lasts, looks = time.Hour, replicaRetry + "=10m"
 		var took []time.Duration
 		leader := begin(lasts, looks)

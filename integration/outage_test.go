@@ -66,18 +66,18 @@ var _ = Describe("informers of several kinds", func() {
 		t.write(ctx, "after")
 		t.equalServer(ctx)
 		for _, scope := range []informer.ScopeState{t.maps.scope(), t.secrets.scope(), t.widgets.scope()} {
-			// Ends before their time have it look whether the schema has changed, as it
-			// has when another spec installs a kind of the same group.
+			// A watch that ends early makes the informer look whether the schema has
+			// changed, as it has if another spec installs a kind of the same group.
 			delete(scope.Relists, "schema changed")
 			Expect(scope.Relists).To(BeEmpty(), "what was known is enough to go on from")
 		}
 	})
 })
 
-// impatient has the server end each watch after two seconds.
+// impatient makes the server end each watch after two seconds.
 type impatient struct{ next http.RoundTripper }
 
-// WrappedRoundTripper lets the end of a run find the connections that stay.
+// WrappedRoundTripper lets the end of a run find the remaining connections.
 func (i impatient) WrappedRoundTripper() http.RoundTripper { return i.next }
 
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -89,8 +89,7 @@ func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {
 	return i.next.RoundTrip(r)
 }
 
-// writesTo has the writers from outside write to another server until the spec
-// ends.
+// writesTo redirects the writers from outside to another server until the spec ends.
 func writesTo(other *envtest.Environment) {
 	GinkgoHelper()
 	theirs, its := api, outside
@@ -101,8 +100,8 @@ func writesTo(other *envtest.Environment) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// missed has objects change behind the back of the followers, has forget make
-// the server forget how, and holds the followers to a relist by difference.
+// missed changes objects while the followers cannot see it, calls forget to make the server
+// lose the history, and expects a relist by difference.
 func (t *three) missed(ctx context.Context, forget func()) {
 	GinkgoHelper()
 	for _, name := range []string{"stays", "changes", "goes", "comes-again"} {

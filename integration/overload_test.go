@@ -28,8 +28,7 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// busy stands before the real server and answers 429 to the requests that refuses
-// names.
+// busy is a proxy of the real server that answers 429 to the requests that refuses selects.
 type busy struct {
 	*httptest.Server
 	mu struct {
@@ -40,8 +39,8 @@ type busy struct {
 	}
 }
 
-// newBusy answers with a Status as a storage of the server does, or else with text
-// as priority and fairness do.
+// newBusy answers with a Status, as the server's storage does, or with plain text, as
+// priority and fairness does.
 func newBusy(status bool) *busy {
 	GinkgoHelper()
 	to, err := url.Parse(env.Config().Host)
@@ -84,21 +83,21 @@ func (b *busy) refusesNow(r *http.Request) bool {
 	return true
 }
 
-// refuse begins to count anew. With nil nothing is refused.
+// refuse resets the count and sets what is refused; nil refuses nothing.
 func (b *busy) refuse(which func(*http.Request) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.refuses, b.mu.refused, b.mu.paths = which, nil, map[string]int{}
 }
 
-// refused are the instants of all that was refused.
+// refused returns the times of all refused requests.
 func (b *busy) refused() []time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.refused
 }
 
-// paths are the paths that were refused.
+// paths returns the paths that were refused.
 func (b *busy) paths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -111,7 +110,7 @@ func (b *busy) paths() []string {
 
 func everything(*http.Request) bool { return true }
 
-// builtIn are kinds that each server has.
+// builtIn are kinds that every server has.
 var builtIn = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "Service"},
 	{Version: "v1", Kind: "Endpoints"}, {Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "Node"}, {Version: "v1", Kind: "ServiceAccount"},
@@ -130,7 +129,8 @@ var builtIn = []schema.GroupVersionKind{
 }
 
 var _ = Describe("a proxy that answers 429 to every request", Label("A13"), func() {
-	// first are the refusals that it takes to see that all are refused, with those
+	// first is the number of refusals until all informers have met one, including the
+	// requests that were in flight.
 	// that were under way then.
 	DescribeTable("is asked less than ten times a second, and all kinds are synced when it lets requests pass (A13)", func(status bool, first int) {
 		const then = 40
@@ -153,7 +153,7 @@ var _ = Describe("a proxy that answers 429 to every request", Label("A13"), func
 			refused := b.refused()
 			took := refused[first+then-1].Sub(refused[first-1])
 			AddReportEntry(fmt.Sprintf("requests a second to a proxy that refuses all, %s (status %t)", phase, status), then/took.Seconds())
-			// A slow machine asks less often, so that load cannot break this.
+			// A slow machine sends fewer requests, so load cannot break this.
 			Expect(then/took.Seconds()).To(BeNumerically("<", 10), "%s: requests a second after the first %d", phase, first)
 
 			b.refuse(nil)

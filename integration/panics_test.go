@@ -21,8 +21,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// blame panics where the object asks for it, as a function of a user does that
-// has not thought of such an object.
+// blame panics if the object asks for it, as a user's function does that does not handle
+// such an object.
 func blame(where string, obj informer.Object) {
 	if cm, ok := obj.(*corev1.ConfigMap); ok && cm.Data["panic"] == where {
 		panic("a fault of the " + where)
@@ -34,7 +34,7 @@ var _ = Describe("a function of the user that panics", func() {
 		ns    string
 		p     *process
 		maps  *informer.SharedInformer[*corev1.ConfigMap]
-		reads *watcher[*corev1.ConfigMap] // a controller beside, which nothing may harm
+		reads *watcher[*corev1.ConfigMap] // another controller, which nothing may harm
 	)
 	BeforeEach(func(ctx context.Context) {
 		ns = newNamespace(ctx)
@@ -43,7 +43,7 @@ var _ = Describe("a function of the user that panics", func() {
 		reads = watch[*corev1.ConfigMap](p, "beside", reconcile.Options{}, nil)
 	})
 	key := func(name string) informer.Key { return informer.Key{Namespace: ns, Name: name} }
-	// put writes an object that has where panic, or, if where is empty, nothing.
+	// put writes an object that makes where panic, or nothing if where is empty.
 	put := func(ctx context.Context, name, where string) string {
 		GinkgoHelper()
 		cm := configMap(ns, name, map[string]string{"panic": where})
@@ -54,7 +54,7 @@ var _ = Describe("a function of the user that panics", func() {
 		Expect(err).NotTo(HaveOccurred())
 		return cm.ResourceVersion
 	}
-	// goesOn shows that other objects, and later versions of name, are reconciled.
+	// goesOn verifies that other objects, and later versions of name, are reconciled.
 	goesOn := func(ctx context.Context, name string, by ...*watcher[*corev1.ConfigMap]) {
 		GinkgoHelper()
 		other, healed := put(ctx, "other", ""), put(ctx, name, "")
@@ -181,8 +181,7 @@ var _ = Describe("a function of the user that panics", func() {
 	})
 })
 
-// sourced adds a controller like watch does, with a mapper and predicates of its
-// own.
+// sourced adds a controller like watch does, with its own mapper and predicates.
 func sourced(p *process, name string, i *informer.SharedInformer[*corev1.ConfigMap], m source.Mapper[informer.Key], preds ...source.Predicate) *watcher[*corev1.ConfigMap] {
 	GinkgoHelper()
 	w := &watcher[*corev1.ConfigMap]{informer: i}

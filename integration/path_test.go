@@ -21,20 +21,20 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// live is the version of each T of namespace, as the server says.
+// live returns the version of each T in namespace on the server.
 func live[T informer.Object](ctx context.Context, namespace string) map[string]string {
 	GinkgoHelper()
 	out := map[string]string{}
 	for obj, err := range client.List[T](ctx, outside, client.InNamespace(namespace)) {
 		Expect(err).NotTo(HaveOccurred())
-		if obj.GetName() != "kube-root-ca.crt" { // which nobody makes here, but a full cluster does
+		if obj.GetName() != "kube-root-ca.crt" { // a full cluster creates it in every namespace
 			out[obj.GetName()] = obj.GetResourceVersion()
 		}
 	}
 	return out
 }
 
-// storm writes n times to ten objects, as others do: creates, updates, deletes.
+// storm writes n times to ten objects from outside: creates, updates, deletes.
 func storm[T informer.Object](ctx context.Context, n int, make func(name, value string) T) {
 	GinkgoHelper()
 	there := map[string]T{}
@@ -69,7 +69,7 @@ var _ = Describe("each change", func() {
 		Eventually(widgets.Synced()).Should(BeClosed())
 		Eventually(maps.Synced()).Should(BeClosed())
 
-		// One after the other: no later write can stand in for one that was missed.
+		// One after the other: no later write can make up for one that was missed.
 		w := newWidget(ns, "one", "0")
 		Expect(outside.Create(ctx, w)).To(Succeed())
 		for n := range 20 {
@@ -80,7 +80,7 @@ var _ = Describe("each change", func() {
 		Expect(outside.Delete(ctx, w)).To(Succeed())
 		Eventually(widgets.saw).WithArguments(informer.KeyOf(w)).Should(Equal(gone))
 
-		// All at once: whatever is merged on the way, the last state is seen.
+		// All at once: whatever is merged on the way, the last state arrives.
 		storm(ctx, 300, func(name, value string) *corev1.ConfigMap {
 			return configMap(ns, name, map[string]string{"value": value})
 		})
@@ -100,7 +100,7 @@ func count(cm *corev1.ConfigMap, field string) int {
 	return n
 }
 
-// increment is cm with one more in field; cm stays as it is.
+// increment returns a copy of cm with field incremented.
 func increment(cm *corev1.ConfigMap, field string) *corev1.ConfigMap {
 	cm = informer.Copy(cm)
 	if cm.Data == nil {
@@ -147,7 +147,7 @@ var _ = Describe("an own write", func() {
 		Expect(outcomes[reconcile.OutcomeError]).To(BeZero())
 		Expect(p.complaints()).To(BeEmpty())
 		p.stop()
-		// A watch's echo of an own write is no news.
+		// The watch event of the controller's own write causes no reconcile.
 		Expect(maps.ran(informer.KeyOf(cm))).To(BeNumerically("<=", goal+2))
 	})
 
@@ -162,7 +162,7 @@ var _ = Describe("an own write", func() {
 				return nil
 			}
 			if written.Load()%20 == 0 && intrusions <= int(written.Load())/20 {
-				intrusions++ // between our read and our write
+				intrusions++ // between this read and this write
 				if err := incrementAsOther(ctx, key, "c"); err != nil {
 					return reconcile.Terminal(err)
 				}
@@ -195,7 +195,7 @@ var _ = Describe("an own write", func() {
 			return []int{count(&cm, "n"), count(&cm, "a"), count(&cm, "b"), count(&cm, "c")}
 		}
 		Eventually(fields).Should(Equal([]int{goal, 50, 50, goal / 20}))
-		// The server has a write before its writer hears of it.
+		// The server has a write before its writer gets the answer.
 		Eventually(written.Load).Should(Equal(int64(goal)), "each write that succeeded is one in the object")
 		outcomes := maps.Snapshot().Outcomes
 		Expect(outcomes[reconcile.OutcomeConflict]).To(BeNumerically(">=", goal/20), "conflicts are counted")
@@ -205,8 +205,7 @@ var _ = Describe("an own write", func() {
 	})
 })
 
-// incrementAsOther is what another process does: it reads and writes until no
-// one is in its way.
+// incrementAsOther acts as another process: it reads and writes until it meets no conflict.
 func incrementAsOther(ctx context.Context, key informer.Key, field string) error {
 	for {
 		cm, err := api.CoreV1().ConfigMaps(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})

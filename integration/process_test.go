@@ -28,8 +28,8 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// process is a manager with what its specs look at: what an operator's process
-// is, within the process of the tests.
+// process is a manager with what its specs observe: an operator's process, within the
+// process of the tests.
 type process struct {
 	*manager.Manager
 	before []gleak.Goroutine
@@ -41,7 +41,7 @@ type process struct {
 	}
 }
 
-// newProcess makes a manager that watches namespace, and runs nothing yet.
+// newProcess creates a manager that watches namespace, and starts nothing.
 func newProcess(cfg *rest.Config, namespace string) *process {
 	GinkgoHelper()
 	p := &process{before: gleak.Goroutines()}
@@ -65,7 +65,7 @@ func (p *process) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// log is each line that has all of parts.
+// log returns the lines that contain all of parts.
 func (p *process) log(parts ...string) []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,18 +82,18 @@ line:
 	return out
 }
 
-// complaints are the lines that say that something went wrong.
+// complaints returns the lines with an error.
 func (p *process) complaints() []string { return p.log(`"error"=`) }
 
 func (p *process) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel, p.done = cancel, make(chan error, 1)
-	DeferCleanup(cancel) // of a spec that has failed nothing runs on beside the next
+	DeferCleanup(cancel) // a failed spec leaves nothing running
 	go func() { p.done <- p.Run(ctx) }()
 }
 
-// stop ends the process as a SIGTERM does, and holds it to what that means: Run
-// returns nil in time, and nothing is left.
+// stop ends the process like a SIGTERM, and expects that Run returns nil in time and leaves
+// nothing behind.
 func (p *process) stop() {
 	GinkgoHelper()
 	p.ends()
@@ -108,9 +108,9 @@ func (p *process) ends() {
 
 func (p *process) nothingIsLeft() {
 	GinkgoHelper()
-	// The writers from outside share the transport of their configuration with
-	// the process. A connection counts as idle a moment after its last stream has
-	// been cancelled, so it is asked for again each time.
+	// The writers from outside share the transport of their configuration with the process.
+	// A connection counts as idle only a moment after its last stream was cancelled, so
+	// each poll closes idle connections again.
 	goroutines := func() []gleak.Goroutine {
 		utilnet.CloseIdleConnectionsFor(connection.Transport)
 		return gleak.Goroutines()
@@ -119,7 +119,7 @@ func (p *process) nothingIsLeft() {
 		ShouldNot(gleak.HaveLeaked(p.before, gleak.IgnoringInBacktrace("envtest.startProcess")))
 }
 
-// ready is what the probe says.
+// ready returns the answer of the readiness probe.
 func (p *process) ready() string {
 	req, err := http.NewRequest(http.MethodGet, "http://"+p.HealthAddr()+"/readyz?verbose", nil)
 	if err != nil {
@@ -138,13 +138,13 @@ func (p *process) ready() string {
 	return fmt.Sprintf("%d %s", resp.StatusCode, text.Body)
 }
 
-// watcher is a controller that notes in which version it has found each object.
+// watcher is a controller that records the version in which it found each object.
 type watcher[T informer.Object] struct {
 	*reconcile.Controller[reconcile.Key]
 	informer *informer.SharedInformer[T]
 	mu       struct {
 		sync.Mutex
-		seen  map[reconcile.Key]string // version that the last reconcile has begun with; gone
+		seen  map[reconcile.Key]string // version at the start of the last reconcile; gone
 		runs  map[reconcile.Key]int
 		wrong []string
 	}
@@ -152,8 +152,8 @@ type watcher[T informer.Object] struct {
 
 const gone = "gone"
 
-// watch adds a controller of T to p. then, which may be nil, is what it does
-// with each object that is there.
+// watch adds a controller of T to p. It calls then, which may be nil, with each existing
+// object.
 func watch[T informer.Object](p *process, name string, opts reconcile.Options, then func(ctx context.Context, obj T) error) *watcher[T] {
 	GinkgoHelper()
 	w := &watcher[T]{informer: informer.For[T](p.Informers())}
@@ -179,7 +179,7 @@ func watch[T informer.Object](p *process, name string, opts reconcile.Options, t
 	return w
 }
 
-// note also holds the reconciles to I1: none sees an older version than one before.
+// note also verifies I1: no reconcile sees an older version than one before.
 func (w *watcher[T]) note(key reconcile.Key, version string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -191,7 +191,7 @@ func (w *watcher[T]) note(key reconcile.Key, version string) {
 	w.mu.runs[key]++
 }
 
-// saw is the version of key in which its last reconcile has found the object.
+// saw returns the version of the object that the last reconcile of key found.
 func (w *watcher[T]) saw(key reconcile.Key) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -204,10 +204,10 @@ func (w *watcher[T]) ran(key reconcile.Key) int {
 	return w.mu.runs[key]
 }
 
-// state of the kind's one list and watch.
+// state returns the state of the kind's one list and watch.
 func (w *watcher[T]) state() informer.State { return w.informer.Snapshot().Scopes[0].State }
 
-// last is the last version that the reconciles have seen of each object that is there.
+// last returns the last version that the reconciles have seen of each existing object.
 func (w *watcher[T]) last() map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

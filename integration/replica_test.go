@@ -38,21 +38,21 @@ import (
 	"github.com/flyball-dev/flyball/source"
 )
 
-// What the spec tells the program below.
+// Environment variables from the spec to the program below.
 const (
-	replicaName      = "FLYBALL_TEST_REPLICA" // unset: this is not it
+	replicaName      = "FLYBALL_TEST_REPLICA" // unset: this process is no replica
 	replicaNamespace = "FLYBALL_TEST_REPLICA_NAMESPACE"
-	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE" // how long it lasts
-	replicaRetry     = "FLYBALL_TEST_REPLICA_RETRY" // how often it is looked at; unset: as by default
-	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"  // set: something ignores its context
+	replicaLease     = "FLYBALL_TEST_REPLICA_LEASE" // its duration
+	replicaRetry     = "FLYBALL_TEST_REPLICA_RETRY" // its retry period; unset: the default
+	replicaDeaf      = "FLYBALL_TEST_REPLICA_DEAF"  // set: a runnable ignores its context
 )
 
-// seenBy is the annotation by which a replica says that it has reconciled an object.
+// seenBy is the annotation by which a replica records that it has reconciled an object.
 const seenBy = "integration.flyball.dev/seen-by"
 
-// TestReplica is a process of an operator with leader election. While it leads it
-// writes all the time, with a client that it has made of the manager's
-// configuration itself, and signs each ConfigMap that an informer shows it.
+// TestReplica is a process of an operator with leader election. While it leads it writes
+// continuously, with a client made from the manager's configuration, and annotates each
+// ConfigMap that its informer has.
 func TestReplica(t *testing.T) {
 	name, namespace := os.Getenv(replicaName), os.Getenv(replicaNamespace)
 	if name == "" {
@@ -135,7 +135,7 @@ type replicaProcess struct {
 	}
 }
 
-// Write takes what the process says.
+// Write collects the output of the process.
 func (p *replicaProcess) Write(text []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,10 +156,10 @@ func startReplica(server *envtest.Environment, name string, environ ...string) *
 	Expect(p.cmd.Start()).To(Succeed())
 	go func() {
 		defer close(p.done)
-		_ = p.cmd.Wait() // its exit code is looked at
+		_ = p.cmd.Wait() // the exit code is checked
 	}()
 	DeferCleanup(func() {
-		_ = p.cmd.Process.Kill() // most have ended
+		_ = p.cmd.Process.Kill() // usually it has ended
 		<-p.done
 		if CurrentSpecReport().Failed() {
 			GinkgoWriter.Printf("---- %s\n%s\n", name, p.output())
@@ -187,10 +187,10 @@ func (p *replicaProcess) ends() int {
 
 func (p *replicaProcess) said(text string) bool { return strings.Contains(p.output(), text) }
 
-// served is where a replica answers.
+// served matches the addresses of a replica.
 var served = regexp.MustCompile(`serves (\S+) and (\S+)\.`)
 
-// asks is what the process answers at path of its probes, or of its metrics.
+// asks returns the answer of the process at path of its probes, or of its metrics.
 func (p *replicaProcess) asks(path string) string {
 	at := served.FindStringSubmatch(p.output())
 	if at == nil {
@@ -209,7 +209,8 @@ func (p *replicaProcess) asks(path string) string {
 	return fmt.Sprint(resp.StatusCode, " ", string(text), err)
 }
 
-// waiting is how many keys a controller of the process has to reconcile; -1: it does not say.
+// waiting returns the number of keys that wait for a controller of the process; -1: the
+// metric is absent.
 func (p *replicaProcess) waiting(controller string) int {
 	found := regexp.MustCompile(`(?m)^workqueue_depth\{controller="`+controller+`".*\} (\d+)$`).FindAllStringSubmatch(p.asks("/metrics"), -1)
 	if found == nil {

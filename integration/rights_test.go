@@ -127,7 +127,7 @@ var _ = Describe("a token that is rotated", func() {
 		t.write(ctx, "before")
 		t.equalServer(ctx)
 
-		// A token dies with its service account; one of the same name has others.
+		// A token ends with its service account; a new account of the same name has others.
 		rotate := func() {
 			GinkgoHelper()
 			Expect(api.CoreV1().ServiceAccounts(ns).Delete(ctx, "robot", metav1.DeleteOptions{})).To(Succeed())

@@ -17,8 +17,8 @@ import (
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
-// Each spec brings a process to a certain point and stops it there; stop sees
-// that Run returns nil within 20 seconds and that no goroutine is left.
+// Each spec brings a process to a certain point and stops it there; stop verifies that Run
+// returns nil within 20 seconds and that no goroutine is left.
 var _ = Describe("a shutdown", func() {
 	var (
 		ns   string
@@ -55,7 +55,7 @@ var _ = Describe("a shutdown", func() {
 		Eventually(maps.state).Should(Equal(informer.StateStale))
 		Eventually(func() string { return late.informer.Snapshot().Scopes[0].Reason }).Should(ContainSubstring("connection refused"))
 		Expect(late.Snapshot().Synced).To(BeFalse())
-		unsynced.before = synced.before // the two have run beside each other
+		unsynced.before = synced.before // the two ran at the same time
 		unsynced.cancel()
 		synced.stop()
 		unsynced.stop()
@@ -131,7 +131,7 @@ var _ = Describe("a shutdown", func() {
 	It("while handlers, mappers and keys that are added again and again are at work", func(ctx context.Context) {
 		p := newProcess(env.Config(), ns)
 		maps := watch(p, "busy", reconcile.Options{}, func(ctx context.Context, cm *corev1.ConfigMap) error {
-			// Each write is an event of a key that is held.
+			// Each write is an event for a key that is being reconciled.
 			return p.Client().Patch(ctx, configMap(cm.Namespace, cm.Name, nil), client.MergePatch(increment(cm, "n")))
 		})
 		_, err := maps.informer.AddHandler(func(informer.Event[*corev1.ConfigMap]) { panic("again") }, informer.HandlerOptions{})

@@ -28,9 +28,9 @@ import (
 // operated names the namespace of the program below; unset: this is not it.
 const operated = "FLYBALL_TEST_OPERATED"
 
-// TestOperator is the process that the spec below sends a SIGTERM: an operator
-// with one controller, whose Reconcile says on its standard output that it has
-// begun and waits for a line on its standard input before it writes.
+// TestOperator is the process to which the spec below sends a SIGTERM: an operator with one
+// controller, whose Reconcile reports its start on standard output and waits for a line on
+// standard input before it writes.
 func TestOperator(t *testing.T) {
 	namespace := os.Getenv(operated)
 	if namespace == "" {

@@ -32,10 +32,10 @@ func TestIntegration(t *testing.T) {
 
 var (
 	env *envtest.Environment
-	// api and outside are writers that no informer learns of: other processes.
+	// api and outside are writers outside the processes under test: other processes.
 	api     kubernetes.Interface
 	outside *client.Client
-	// connection of the two.
+	// connection of api and outside.
 	connection *http.Client
 	scheme     = runtime.NewScheme()
 )
@@ -73,28 +73,28 @@ func (w *widget) DeepCopyObject() runtime.Object {
 	return &out
 }
 
-// latecomer is a kind that the server does not know until a spec installs it.
+// latecomer is a kind that the server does not have until a spec installs it.
 type latecomer struct{ widget }
 
 func (l *latecomer) DeepCopyObject() runtime.Object {
 	return &latecomer{*l.widget.DeepCopyObject().(*widget)}
 }
 
-// passenger is a kind that comes and goes.
+// passenger is a kind that is installed and removed.
 type passenger struct{ widget }
 
 func (p *passenger) DeepCopyObject() runtime.Object {
 	return &passenger{*p.widget.DeepCopyObject().(*widget)}
 }
 
-// crd is the definition of one of the kinds above.
+// crd returns the definition of one of the kinds above.
 func crd(kind string) runtime.Object {
 	return crdfixture.New(group.WithKind(kind), map[string]any{
 		"spec": crdfixture.Object(map[string]any{"value": crdfixture.String}),
 	}, nil)
 }
 
-// newNamespace is for one spec alone.
+// newNamespace creates a namespace for one spec alone.
 func newNamespace(ctx context.Context) string {
 	GinkgoHelper()
 	ns, err := api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}, metav1.CreateOptions{})
