@@ -43,11 +43,10 @@ const (
 	childConfig = "FLYBALL_BENCH_KUBECONFIG" // the server it runs against
 )
 
-// BenchmarkColdStart measures a whole controller process, from its start until
-// every one of 20,000 ConfigMaps on a real server has been reconciled by a
-// function that reads the object and does nothing. Each run is a process of
-// its own, so that none inherits a warm heap; the processor time is the
-// controller's alone.
+// BenchmarkColdStart measures a whole controller process, from its start until each of
+// 20,000 ConfigMaps on a real server has been reconciled by a function that reads the
+// object and does nothing. Each run is a separate process, so none inherits a warm heap;
+// the processor time is the controller's alone.
 func BenchmarkColdStart(b *testing.B) {
 	kubeconfig := coldServer(b)
 	for _, peer := range []string{"flyball", "controller-runtime"} {
@@ -73,7 +72,7 @@ type coldRun struct {
 	PeakRSS   int64
 }
 
-// coldServer is a control plane with the objects; it ends with the benchmark.
+// coldServer starts a control plane with the objects; it ends with the benchmark.
 func coldServer(b *testing.B) (kubeconfig string) {
 	env, err := envtest.Start(b.Context(), envtest.Options{})
 	if err != nil {
@@ -106,7 +105,7 @@ func coldObject(n int64) *corev1.ConfigMap {
 	}
 }
 
-// runChild runs one controller as a process of its own.
+// runChild runs one controller in a separate process.
 func runChild(b *testing.B, peer, kubeconfig string) coldRun {
 	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestColdStartChild$", "-test.v")
 	cmd.Env = append(os.Environ(), childPeer+"="+peer, childConfig+"="+kubeconfig)

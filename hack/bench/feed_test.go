@@ -17,14 +17,15 @@ import (
 	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
-// feed is a server in memory whose objects are decoded already: what is measured is the informer. It serves one watch.
-// client-go gets them as its clients give them, one by one over a channel without a buffer; a flyball Reflector asks its
-// stream for the next frame, and a stream decodes where it is asked.
+// feed is an in-memory server whose objects are decoded already, so the benchmark measures
+// the informer. It serves one watch. client-go receives the objects as its clients deliver
+// them, one by one over an unbuffered channel; a flyball Reflector asks its stream for the
+// next frame, and the stream decodes in the caller's goroutine.
 type feed struct {
 	pods    []*corev1.Pod
-	version int                // of the last state that was given out
-	list    *corev1.PodList    // for client-go, made beforehand
-	changes chan []*corev1.Pod // what the watch tells of after the list
+	version int                // of the last state that was sent
+	list    *corev1.PodList    // for client-go, created beforehand
+	changes chan []*corev1.Pod // what the watch sends after the list
 	paged   bool               // lists instead of streaming lists
 	backlog int64              // bound in bytes of our handlers of every event, as in informer.HandlerOptions
 }
@@ -40,7 +41,7 @@ func newFeed(pods []*corev1.Pod, paged bool) *feed {
 	return f
 }
 
-// next is the state of pod after the last state that was given out.
+// next returns the state of pod after the last one that was sent.
 func (f *feed) next(pod *corev1.Pod) *corev1.Pod {
 	f.version++
 	return changed(pod, f.version)
@@ -102,7 +103,7 @@ func (s *fedStream) Next() (listwatch.Frame[*corev1.Pod], error) {
 
 func (s *fedStream) Close() error { return nil }
 
-// listWatch is a feed as a client-go ListerWatcher.
+// listWatch returns the feed as a client-go ListerWatcher.
 func (f *feed) listWatch() cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return f.list, nil },
@@ -115,7 +116,7 @@ func (f *feed) listWatch() cache.ListerWatcher {
 	}, listSemantics{unsupported: f.paged})
 }
 
-// listSemantics is what client-go asks a client for.
+// listSemantics is what client-go checks on a client.
 type listSemantics struct{ unsupported bool }
 
 func (l listSemantics) IsWatchListSemanticsUnSupported() bool { return l.unsupported }
@@ -144,7 +145,7 @@ func (w *fedWatch) send(e watch.Event) bool {
 	}
 }
 
-// run is what the goroutine of a client's watch does.
+// run is the goroutine of a client's watch.
 func (w *fedWatch) run(f *feed, initial bool) {
 	if initial {
 		for _, pod := range f.pods {

@@ -21,11 +21,11 @@ import (
 const (
 	syncPods = 100_000
 	livePods = 20_000
-	// round is how many updates one iteration sends.
+	// round is the number of updates per iteration.
 	round = 100_000
 )
 
-// allocations counts what is allocated between its two calls.
+// allocations counts the allocations between its two calls.
 type allocations struct{ bytes, mallocs uint64 }
 
 func allocated() allocations {
@@ -45,8 +45,9 @@ func (a allocations) report(b *testing.B, per string, items int) {
 	b.ReportMetric(float64(a.mallocs)/n, "mallocs/"+per)
 }
 
-// BenchmarkInformer_Sync takes in 100,000 Pods that are decoded already, by streaming list or by list, with one handler.
-// synced-ms is until all are in the store, handled-ms until the handler has seen all.
+// BenchmarkInformer_Sync stores 100,000 Pods that are decoded already, by streaming list or
+// by list, with one handler. synced-ms is the time until all are in the store, handled-ms
+// the time until the handler has seen all.
 func BenchmarkInformer_Sync(b *testing.B) {
 	pods := readyPods(syncPods)
 	for _, form := range []struct {
@@ -62,7 +63,7 @@ func BenchmarkInformer_Sync(b *testing.B) {
 	runtime.KeepAlive(pods)
 }
 
-// syncs measures the start of an informer until n Pods have been taken in.
+// syncs measures the start of an informer until it has stored n Pods.
 func syncs(b *testing.B, n int, newInformer func() contestant) {
 	var synced, handled, cpu time.Duration
 	var sum allocations
@@ -96,8 +97,8 @@ func syncs(b *testing.B, n int, newInformer func() contestant) {
 	sum.report(b, "object", n)
 }
 
-// BenchmarkInformer_Updates sends 100,000 updates in random order to an informer of 20,000 Pods, as fast as it takes them,
-// until every handler has seen the last.
+// BenchmarkInformer_Updates sends 100,000 updates in random order to an informer of 20,000
+// Pods, as fast as the informer accepts them, until every handler has seen the last.
 func BenchmarkInformer_Updates(b *testing.B) {
 	pods := readyPods(livePods)
 	for _, workload := range []struct {
@@ -107,7 +108,7 @@ func BenchmarkInformer_Updates(b *testing.B) {
 		b.Run(workload.name, func(b *testing.B) {
 			forInformers(b, func(b *testing.B, newInformer func(testing.TB, *feed) contestant) {
 				f := newFeed(pods, false)
-				f.backlog = -1 // as with the peers
+				f.backlog = -1 // as for the peers
 				updates(b, f, newInformer, workload.handlers)
 			}, "flyball", "flyball-every", "flyball-channel", "flyball-channel-every", "flyball-clientgo", "client-go", "controller-runtime")
 		})
@@ -167,7 +168,7 @@ func updates(b *testing.B, f *feed, newInformer func(testing.TB, *feed) contesta
 	sum.report(b, "update", round)
 }
 
-// BenchmarkInformer_Read reads 20,000 Pods while 10,000 updates a second go on.
+// BenchmarkInformer_Read reads 20,000 Pods during 10,000 updates per second.
 func BenchmarkInformer_Read(b *testing.B) {
 	pods := readyPods(livePods)
 	keys := make([]key, livePods)
@@ -247,9 +248,9 @@ func trickle(b *testing.B, f *feed, i contestant) (stop func()) {
 	}
 }
 
-// BenchmarkInformer_Pause measures how long an update takes from the watch to a handler while one reader lists all 20,000
-// Pods over and over: what a list that holds a lock costs the writer. Between two updates is a pause of a tenth of a
-// millisecond or more, so that each list has its chance to be in the way.
+// BenchmarkInformer_Pause measures the time of an update from the watch to a handler while
+// one reader lists all 20,000 Pods in a loop: the cost for the writer of a list that holds
+// a lock. Updates are at least a tenth of a millisecond apart, so each list can block one.
 func BenchmarkInformer_Pause(b *testing.B) {
 	pods := readyPods(livePods)
 	forInformers(b, func(b *testing.B, newInformer func(testing.TB, *feed) contestant) {
@@ -293,8 +294,8 @@ func BenchmarkInformer_Pause(b *testing.B) {
 	}, "flyball", "flyball-clientgo", "client-go", "controller-runtime")
 }
 
-// BenchmarkInformer_Blocked sends 300,000 updates of one object while one handler does not return, and measures by how much
-// the heap has grown.
+// BenchmarkInformer_Blocked sends 300,000 updates of one object while one handler does not
+// return, and measures the growth of the heap.
 func BenchmarkInformer_Blocked(b *testing.B) {
 	const sends = 300_000
 	forInformers(b, func(b *testing.B, newInformer func(testing.TB, *feed) contestant) {

@@ -36,10 +36,10 @@ func nodeOf(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }
 
 func anyNodeOf(obj any) ([]string, error) { return nodeOf(obj.(*corev1.Pod)), nil }
 
-// handler is told of each state of each Pod.
+// handler receives each state of each Pod.
 type handler func(pod *corev1.Pod)
 
-// reader is the read side of an informer, each function as its users would read.
+// reader is the read side of an informer; each function reads as users would.
 type reader struct {
 	get    func(key) bool
 	onNode func(node string) int
@@ -48,30 +48,31 @@ type reader struct {
 
 // contestant is an informer with indices by namespace and node.
 type contestant interface {
-	// handle adds a handler; the channel closes when it has returned from the first list.
+	// handle adds a handler; the channel closes when the handler has processed the first
+	// list.
 	handle(h handler) <-chan struct{}
-	// stored closes when the first list is in the store. It is asked for after run.
+	// stored closes when the first list is in the store. It is called after run.
 	stored() <-chan struct{}
 	reader() reader
 	run(ctx context.Context)
 }
 
-// onFeed makes the contestants of a workload on a feed, those of a name.
+// onFeed returns the constructors of the named contestants on a feed.
 func onFeed(names ...string) map[string]func(testing.TB, *feed) contestant {
 	all := map[string]func(testing.TB, *feed) contestant{
 		// A level-triggered handler, as a source is one.
 		"flyball": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f, false) },
 		// A handler of every event.
 		"flyball-every": func(b testing.TB, f *feed) contestant { return newFlyballInformer(b, fed{f}, f, true) },
-		// The peers' own source, over its channel.
+		// The peers' source, over its channel.
 		"flyball-channel": func(b testing.TB, f *feed) contestant {
 			return newFlyballInformer(b, clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), f, false)
 		},
-		// The peers' own source and a handler of every event: what the peers do.
+		// The peers' source and a handler of every event, as the peers do it.
 		"flyball-channel-every": func(b testing.TB, f *feed) contestant {
 			return newFlyballInformer(b, clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), f, true)
 		},
-		// client-go's interfaces on both sides, flyball between them.
+		// client-go's interfaces on both sides, with flyball between them.
 		"flyball-clientgo": func(b testing.TB, f *feed) contestant {
 			i := informer.New(clientgo.NewListerWatcher[*corev1.Pod](f.listWatch()), podKind, informer.Options{PagedLists: f.paged})
 			return newClientGo(b, clientgo.NewSharedIndexInformer(i, clientgo.Options{BacklogBytes: f.backlog}))
@@ -96,7 +97,7 @@ func forInformers(b *testing.B, f func(b *testing.B, newInformer func(testing.TB
 	}
 }
 
-// started runs i until the returned function is called, which waits for its end.
+// started runs i until the caller calls stop, which waits for the end.
 func started(i contestant) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
@@ -220,7 +221,7 @@ func (c *clientGo) reader() reader {
 	}
 }
 
-// controllerRuntime is a cache with the options it has by default.
+// controllerRuntime is a cache with default options.
 type controllerRuntime struct {
 	b     testing.TB
 	cache ctrlcache.Cache

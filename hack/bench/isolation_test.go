@@ -37,11 +37,11 @@ import (
 )
 
 const (
-	// syncWithin bounds the wait for kinds that can be synced.
+	// syncWithin bounds the wait for healthy kinds.
 	syncWithin = 4 * time.Minute
-	// sickFor to twice as long, kinds are refused before others begin.
+	// Kinds are refused for one to two times sickFor before others start.
 	sickFor = time.Second
-	// shortWatch is how long a proxy lets watches live.
+	// shortWatch is the duration after which a proxy ends watches.
 	shortWatch = 5 * time.Second
 )
 
@@ -51,7 +51,7 @@ var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Ver
 type things struct {
 	group string
 	n     int
-	sick  bool // what is read in version v2 has to be converted, and nobody does
+	sick  bool // objects read in version v2 need a conversion that always fails
 }
 
 func (k things) version() string {
@@ -67,8 +67,8 @@ func (k things) resource(n int, version string) schema.GroupVersionResource {
 
 func (k things) kind(n int) string { return fmt.Sprintf("Thing%03d", n) }
 
-// install creates the definitions and waits until each is established. Nothing
-// is read of the kinds.
+// install creates the definitions and waits until each is established. It reads no objects
+// of the kinds.
 func (k things) install(b *testing.B, api dynamic.Interface) {
 	open := map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 	for n := range k.n {
@@ -132,14 +132,14 @@ func eventually(b *testing.B, what string, is func() bool) {
 	}
 }
 
-// syncing are informers that run.
+// syncing is a set of running informers.
 type syncing struct {
 	custom   []<-chan struct{}        // of the custom kinds
-	core     func() []<-chan struct{} // begins with five core kinds
+	core     func() []<-chan struct{} // starts five core kinds
 	requests *atomic.Int64
 }
 
-// counted is the way to the server, with a count of the requests.
+// counted returns a configuration for the server that counts requests.
 func counted(env *envtest.Environment) (*rest.Config, *atomic.Int64) {
 	cfg, n := env.Config(), &atomic.Int64{}
 	cfg.QPS = -1
@@ -207,7 +207,8 @@ func startClientGo(b *testing.B, ctx context.Context, running *sync.WaitGroup, e
 	return s
 }
 
-// startControllerRuntime starts the cache of controller-runtime, as a manager makes it.
+// startControllerRuntime starts the cache of controller-runtime, configured as a manager
+// does.
 func startControllerRuntime(b *testing.B, ctx context.Context, running *sync.WaitGroup, env *envtest.Environment, k things) syncing {
 	ctrl.SetLogger(logr.Discard())
 	cfg, n := counted(env)
@@ -264,9 +265,9 @@ func all(b *testing.B, begun time.Time, channels []<-chan struct{}) time.Duratio
 	return time.Since(begun)
 }
 
-// BenchmarkIsolation_Sick measures how long informers of five core kinds take to
-// sync beside custom kinds that cannot be: their conversion webhook is down, and
-// the server answers 429. Each figure is of ten starts.
+// BenchmarkIsolation_Sick measures how long informers of five core kinds take to sync
+// beside custom kinds that cannot sync: their conversion webhook is down, and the server
+// answers 429. Each figure is of ten starts.
 func BenchmarkIsolation_Sick(b *testing.B) {
 	klog.SetLogger(logr.Discard())
 	for _, n := range []int{0, 1, 10} {
@@ -301,9 +302,9 @@ func BenchmarkIsolation_Sick(b *testing.B) {
 	}
 }
 
-// BenchmarkIsolation_Fresh measures how long informers of 300 kinds take that
-// were installed just now, and of five core kinds. Each contestant has a server
-// of its own: the first requests have the server fill its caches.
+// BenchmarkIsolation_Fresh measures how long informers take to sync 300 kinds that were
+// just installed, and five core kinds. Each contestant has its own server, because the
+// first requests fill the server's caches.
 func BenchmarkIsolation_Fresh(b *testing.B) {
 	klog.SetLogger(logr.Discard())
 	for _, s := range starters {
@@ -331,7 +332,7 @@ func BenchmarkIsolation_Fresh(b *testing.B) {
 	}
 }
 
-// report gives the median and the worst of some times.
+// report reports the median and the maximum of durations.
 func report(b *testing.B, name string, took []time.Duration) {
 	slices.Sort(took)
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"-median-ms")
@@ -379,8 +380,8 @@ func (s *shortBody) Close() error {
 	return s.ReadCloser.Close()
 }
 
-// BenchmarkIsolation_ShortWatches measures how late informers show a new object
-// when watches last for five seconds. All see the same objects.
+// BenchmarkIsolation_ShortWatches measures how late informers show a new object when
+// watches end after five seconds. All see the same objects.
 func BenchmarkIsolation_ShortWatches(b *testing.B) {
 	klog.SetLogger(logr.Discard())
 	env, err := envtest.Start(b.Context(), envtest.Options{})
@@ -440,7 +441,7 @@ func BenchmarkIsolation_ShortWatches(b *testing.B) {
 	for b.Loop() {
 		var took [3][]time.Duration
 		for n := range 60 {
-			// Long enough for some watches to bring nothing.
+			// Long enough for some watches without events.
 			time.Sleep(time.Duration(rand.Int64N(int64(4 * time.Second))))
 			name := fmt.Sprintf("cm-%d-%d", b.N, n)
 			begun := time.Now()

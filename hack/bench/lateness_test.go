@@ -20,15 +20,15 @@ import (
 
 const (
 	duePerSecond    = 250_000
-	dueLead         = 10 * time.Second // time for all keys to be taken in first
+	dueLead         = 10 * time.Second // time for adding all keys first
 	dueWorkers      = 4
-	withinKeys      = 200_000 // beside goroutines that spin
+	withinKeys      = 200_000 // beside spinning goroutines
 	withinPerSecond = 50_000
 
-	spinning = "FLYBALL_BENCH_SPIN" // set: this process does nothing but take a processor's time
+	spinning = "FLYBALL_BENCH_SPIN" // set: this process only consumes processor time
 )
 
-// worker takes keys from q until it is shut down.
+// worker processes keys from q until it is shut down.
 type worker func(q queue, work func(key))
 
 func workByGet(q queue, work func(key)) {
@@ -44,8 +44,9 @@ func workByKeys(q queue, work func(key)) {
 	}
 }
 
-// BenchmarkQueue_Lateness delays a million keys that fall due at 250,000 a second, and measures how late workers get them: on
-// the machine as it is, and beside processes that take all the time they are given.
+// BenchmarkQueue_Lateness delays a million keys that fall due at 250,000 per second, and
+// measures how late workers get them: on the machine as it is, and beside processes that
+// consume all processor time they get.
 func BenchmarkQueue_Lateness(b *testing.B) {
 	keys := newKeys(million)
 	for _, load := range []int{0, 12} {
@@ -61,8 +62,9 @@ func BenchmarkQueue_Lateness(b *testing.B) {
 	}
 }
 
-// BenchmarkQueue_LatenessWithin delays 200,000 keys that fall due at 50,000 a second, on two processors of which goroutines of
-// the same program take all the time that they are given, so that Go's scheduler decides when a worker or a timer runs.
+// BenchmarkQueue_LatenessWithin delays 200,000 keys that fall due at 50,000 per second, on
+// two processors. Goroutines of the same program consume all processor time they get, so
+// Go's scheduler decides when a worker or a timer runs.
 func BenchmarkQueue_LatenessWithin(b *testing.B) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	keys := newKeys(withinKeys)
@@ -84,7 +86,7 @@ func BenchmarkQueue_LatenessWithin(b *testing.B) {
 	}
 }
 
-// spinWithin has n goroutines do nothing but take processor time, until stop is called.
+// spinWithin runs n goroutines that only consume processor time, until stop is called.
 func spinWithin(n int) (stop func()) {
 	var over atomic.Bool
 	var wg sync.WaitGroup
@@ -107,8 +109,8 @@ func lateness(b *testing.B, keys []key, perSecond int, newQueue func() queue, wo
 		start := time.Now().Add(dueLead)
 		due := func(i int) time.Duration { return time.Duration(i) * time.Second / time.Duration(perSecond) }
 		for i := range keys {
-			// In an order that is not that of the deadlines; 387,421 has no divisor in common with a number of keys that is
-			// made of twos and fives.
+			// In an order other than that of the deadlines; 387,421 is coprime to a number
+			// of keys whose prime factors are two and five.
 			j := i * 387_421 % len(keys)
 			q.AddAfter(keys[j], time.Until(start.Add(due(j))))
 		}
@@ -151,7 +153,7 @@ func lateness(b *testing.B, keys []key, perSecond int, newQueue func() queue, wo
 	b.ReportMetric(0, "ns/op")
 }
 
-// spin runs n processes that do nothing but take processor time, until the benchmark ends.
+// spin runs n processes that only consume processor time, until the benchmark ends.
 func spin(b *testing.B, n int) {
 	for range n {
 		cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestSpin$")

@@ -19,11 +19,12 @@ type key = types.NamespacedName
 
 type queue = clientgo.TypedRateLimitingInterface[key]
 
-// firstRetry is so short that a retried key is due when it is asked for: what is measured is the queue, not the wait.
+// firstRetry is so short that a retried key is due at the next Get: the benchmark measures
+// the queue, not the wait.
 const firstRetry = time.Nanosecond
 
-// A peer is measured as a controller runs it: with a name, and so with metrics. The peers' metrics end in sinks that do
-// nothing; our queue counts its own, always.
+// A peer is measured as a controller runs it: with a name, and so with metrics. The peers'
+// metrics go to sinks that do nothing; our queue always counts its own.
 type peer struct {
 	name string
 	make func() queue
@@ -57,7 +58,7 @@ func newFairFlyball(flow func(key) string) *workqueue.Queue[key] {
 	})
 }
 
-// forEach runs f as a sub-benchmark per peer, each with a queue of its own.
+// forEach runs f as a sub-benchmark per peer, each with its own queue.
 func forEach(b *testing.B, f func(b *testing.B, q queue)) {
 	for _, p := range peers() {
 		b.Run(p.name, func(b *testing.B) {

@@ -16,15 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The cluster of the Pods: twenty of a Deployment, and about 21 on a node when there are 20,000.
+// The cluster of the Pods: twenty per Deployment, and about 21 per node when there are
+// 20,000.
 const (
 	podNamespaces  = 200
 	podDeployments = 1000
 	podNodes       = 952
 )
 
-// wholePod is a Pod as a cluster has it: spec, status, and managedFields of five writers. As protobuf it has 7.4 kB,
-// of which managedFields are half; as JSON 10.7 kB.
+// wholePod is a Pod as in a cluster: spec, status, and managedFields of five writers. Its
+// protobuf has 7.4 kB, half of which is managedFields; its JSON has 10.7 kB.
 func wholePod(i int) *corev1.Pod {
 	deployment := i % podDeployments
 	app := fmt.Sprintf("service-%d", deployment)
@@ -180,8 +181,9 @@ func podIP(i int) string        { return fmt.Sprintf("10.%d.%d.%d", i>>16&255, i
 func hostIP(i int) string       { return fmt.Sprintf("192.168.%d.%d", i%podNodes>>8, i%podNodes&255) }
 func podKey(i int) key          { return key{Namespace: podNamespace(i), Name: podName(i)} }
 
-// readyPods are n Pods with metadata and outer struct of their own; what lies deeper, and no informer looks at, they share
-// with their like, so that a hundred thousand of them leave room for what is measured.
+// readyPods returns n Pods, each with its own metadata and outer struct. Deeper parts,
+// which no informer reads, are shared between similar Pods, so a hundred thousand of them
+// leave memory for what is measured.
 func readyPods(n int) []*corev1.Pod {
 	like := wholePod(0)
 	like.ManagedFields = nil
@@ -195,8 +197,8 @@ func readyPods(n int) []*corev1.Pod {
 	return pods
 }
 
-// changed is pod in its state at version. It shares the strings and maps of the state before, as no decoder would; what an
-// informer makes of it is its own all the same.
+// changed returns pod in its state at version. It shares strings and maps with the previous
+// state, unlike the output of a decoder; what an informer makes of it is not shared.
 func changed(pod *corev1.Pod, version int) *corev1.Pod {
 	next := *pod
 	next.ResourceVersion = strconv.Itoa(version)

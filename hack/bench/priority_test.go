@@ -13,13 +13,14 @@ import (
 	"github.com/flyball-dev/flyball/workqueue"
 )
 
-// prioritized is a contestant that knows priorities.
+// prioritized is a contestant with priorities.
 type prioritized struct {
 	name string
 	make func() (q queue, add func(k key, priority int))
 }
 
-// prioritizedPeers are our queue, with flows by namespace too, and controller-runtime's.
+// prioritizedPeers returns our queue, also with flows by namespace, and
+// controller-runtime's.
 func prioritizedPeers() []prioritized {
 	return []prioritized{
 		{"flyball", func() (queue, func(key, int)) {
@@ -37,7 +38,8 @@ func prioritizedPeers() []prioritized {
 	}
 }
 
-// BenchmarkQueue_PriorityBurst adds 1000 keys, every other one of low priority, and works them off; a time is per key.
+// BenchmarkQueue_PriorityBurst adds 1000 keys, every other one of low priority, and
+// processes them; a time is per key.
 func BenchmarkQueue_PriorityBurst(b *testing.B) {
 	for _, p := range prioritizedPeers() {
 		b.Run(p.name, func(b *testing.B) {
@@ -60,8 +62,9 @@ func BenchmarkQueue_PriorityBurst(b *testing.B) {
 	}
 }
 
-// BenchmarkQueue_LiveBeforeBacklog has 100,000 keys of low priority wait, then adds live keys and works off as many, one at a
-// time. passed is how many hand-outs went to others before a live key had its own.
+// BenchmarkQueue_LiveBeforeBacklog starts with 100,000 waiting keys of low priority, then
+// adds live keys and processes as many, one at a time. passed is how many other keys were
+// handed out before a live key.
 func BenchmarkQueue_LiveBeforeBacklog(b *testing.B) {
 	const backlog = 100_000
 	keys := newKeys(backlog + 1000)
@@ -72,7 +75,7 @@ func BenchmarkQueue_LiveBeforeBacklog(b *testing.B) {
 			for _, k := range keys[:backlog] {
 				add(k, -100)
 			}
-			for q.Len() < backlog { // controller-runtime's takes keys in by a goroutine of its own
+			for q.Len() < backlog { // controller-runtime's queue adds keys from a goroutine
 				time.Sleep(time.Millisecond)
 			}
 			i, passed, start := 0, 0, cputime.Used()

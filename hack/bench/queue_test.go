@@ -43,7 +43,7 @@ func BenchmarkQueue_AddQueued(b *testing.B) {
 	})
 }
 
-// BenchmarkQueue_Burst adds 1000 keys and works them off; a time is per key.
+// BenchmarkQueue_Burst adds 1000 keys and processes them; a time is per key.
 func BenchmarkQueue_Burst(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
@@ -61,7 +61,8 @@ func BenchmarkQueue_Burst(b *testing.B) {
 	})
 }
 
-// BenchmarkQueue_Retry is AddRateLimited, Get, Forget, Done in bursts of 1000 keys; a time is per key.
+// BenchmarkQueue_Retry runs AddRateLimited, Get, Forget, Done in bursts of 1000 keys; a
+// time is per key.
 func BenchmarkQueue_Retry(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		keys := newKeys(1000)
@@ -80,7 +81,8 @@ func BenchmarkQueue_Retry(b *testing.B) {
 	})
 }
 
-// BenchmarkQueue_RetryDepth1 is the same with one key at a time: the wake-up by a timer is in it.
+// BenchmarkQueue_RetryDepth1 does the same with one key at a time: it includes the wake-up
+// by a timer.
 func BenchmarkQueue_RetryDepth1(b *testing.B) {
 	forEach(b, func(b *testing.B, q queue) {
 		k := newKeys(1)[0]
@@ -98,8 +100,9 @@ func BenchmarkQueue_RetryDepth1(b *testing.B) {
 // transfer is how many different keys one iteration of Contended moves.
 const transfer = 200_000
 
-// BenchmarkQueue_Contended has n producers add different keys and n workers take them. "flyball" uses Get and Done as the peers
-// do, "flyball-keys" ranges over Keys.
+// BenchmarkQueue_Contended runs n producers that add different keys and n workers that
+// process them. "flyball" uses Get and Done as the peers do, "flyball-keys" ranges over
+// Keys.
 func BenchmarkQueue_Contended(b *testing.B) {
 	keys := newKeys(transfer)
 	for _, n := range []int{1, 4, 16} {
@@ -125,7 +128,7 @@ func BenchmarkQueue_Contended(b *testing.B) {
 	}
 }
 
-// counter is alone on its cache lines.
+// counter does not share its cache lines.
 type counter struct {
 	done atomic.Int64
 	_    [120]byte
@@ -189,7 +192,7 @@ func measureBytes(b *testing.B, add func(queue, key)) {
 					add(q, k)
 				}
 				nanos += float64(time.Since(start).Nanoseconds())
-				time.Sleep(500 * time.Millisecond) // the peers take keys in by goroutines of their own
+				time.Sleep(500 * time.Millisecond) // the peers add keys from goroutines
 				bytes += float64(liveHeap()) - float64(before)
 				q.ShutDown()
 				runtime.KeepAlive(q)

@@ -33,19 +33,19 @@ import (
 // recoverWithin bounds one recovery.
 const recoverWithin = 2 * time.Minute
 
-// awayFor is how long the server stays away after a kill of Away, beside the time
+// awayFor is how long the server stays down in the Away faults, in addition to the time
 // that it takes to start.
 const awayFor = 5 * time.Second
 
-// BenchmarkRecovery measures how long informers of three kinds take until they
-// hold again what the server has: after a kill -9 of the API server, which is
-// started again at once or five seconds later, and after a compaction of what they
-// would have watched next, with the network away. With -benchtime 6x the same
-// informers live through six faults in a row. All contestants live through the same fault, so
-// the time that the server itself takes to serve again is in all figures alike
-// and is given beside them, with the requests that each has sent meanwhile.
+// BenchmarkRecovery measures how long informers of three kinds take until their caches
+// equal the server again: after a kill -9 of the API server, which restarts at once or five
+// seconds later, and after a compaction of the events that they would have received next,
+// with the network down. With -benchtime 6x the same informers go through six faults in a
+// row. All contestants go through the same fault, so all figures include the time that the
+// server takes to become ready. That time is reported too, with the number of requests that
+// each contestant sent.
 func BenchmarkRecovery(b *testing.B) {
-	klog.SetLogger(logr.Discard()) // client-go's complaints of the outage
+	klog.SetLogger(logr.Discard()) // client-go's log of the outage
 	env, err := envtest.Start(b.Context(), envtest.Options{})
 	if err != nil {
 		b.Fatal(err)
@@ -64,7 +64,7 @@ func BenchmarkRecovery(b *testing.B) {
 	b.Run("Compaction", func(b *testing.B) { r.measure(b, r.compact) })
 }
 
-// recovery is one server and who writes to it.
+// recovery is one server and its writer.
 type recovery struct {
 	env   *envtest.Environment
 	api   kubernetes.Interface
@@ -72,7 +72,7 @@ type recovery struct {
 	step  int
 }
 
-// survivor is a contestant: its informers and their way to the server.
+// survivor is a contestant: its informers and their configuration.
 type survivor struct {
 	name     string
 	network  envtest.Gate
@@ -86,7 +86,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// config is the way to the server, with a count of the requests.
+// config returns a configuration for the server that counts requests.
 func (s *survivor) config(env *envtest.Environment) *rest.Config {
 	cfg := env.Config()
 	cfg.Dial = s.network.Dial
@@ -141,8 +141,8 @@ func total[N time.Duration | int64](all []N) (sum N) {
 	return sum
 }
 
-// kill ends the API server, and starts it again when it has been away for so long.
-// It returns when that began and when the server served again.
+// kill kills the API server and restarts it after away. It returns the time of the kill and
+// the time at which the server was ready.
 func (r *recovery) kill(b *testing.B, away time.Duration) (begun, ready time.Time) {
 	begun = time.Now()
 	err := r.env.KillAPIServer()
@@ -158,8 +158,8 @@ func (r *recovery) kill(b *testing.B, away time.Duration) (begun, ready time.Tim
 	return begun, ready
 }
 
-// compact changes objects behind the back of the informers and makes the
-// server forget how. Only then can they reach it again.
+// compact changes objects while the informers are disconnected and makes the server drop
+// the history. Then it connects them again.
 func (r *recovery) compact(b *testing.B) (begun, ready time.Time) {
 	for _, s := range r.tried {
 		s.network.Shut()
@@ -177,7 +177,7 @@ func (r *recovery) compact(b *testing.B) (begun, ready time.Time) {
 	return begun, time.Now()
 }
 
-// wait notes of each contestant when its caches equal the server.
+// wait records for each contestant when its caches equal the server.
 func (r *recovery) wait(b *testing.B, begun time.Time, waiting []*survivor) {
 	b.Helper()
 	want, err := r.live(b.Context())
@@ -203,7 +203,7 @@ func (r *recovery) wait(b *testing.B, begun time.Time, waiting []*survivor) {
 	}
 }
 
-// write makes an object of each kind.
+// write creates an object of each kind.
 func (r *recovery) write(ctx context.Context, name string) error {
 	meta := metav1.ObjectMeta{Name: name, Namespace: "default", Labels: map[string]string{"app": "web"}}
 	_, err := r.api.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
@@ -218,7 +218,7 @@ func (r *recovery) write(ctx context.Context, name string) error {
 	return errors.Join(err, err2, err3)
 }
 
-// live is what a fresh list shows of the three kinds.
+// live returns the result of a fresh list of the three kinds.
 func (r *recovery) live(ctx context.Context) (map[string]string, error) {
 	out := map[string]string{}
 	configMaps, err := r.api.CoreV1().ConfigMaps("").List(ctx, metav1.ListOptions{})

@@ -30,18 +30,19 @@ import (
 const (
 	jsonMedia     = "application/json"
 	protobufMedia = "application/vnd.kubernetes.protobuf"
-	// wirePods is how many Pods are kept as bytes.
+	// wirePods is the number of encoded Pods.
 	wirePods = 20_000
 )
 
-// wire is a server as bytes in memory: an HTTP transport that answers a streaming list of Pods, and what clients ask
-// before. There is no network, no TLS and no compression: what is measured is reading, decoding and keeping.
+// wire is an in-memory server of bytes: an HTTP transport that answers a streaming list of
+// Pods, and the requests that clients send before it. There is no network, TLS or
+// compression: the benchmark measures reading, decoding and storing.
 type wire struct {
 	media string
 	watch []byte
 }
 
-// newWire is the wire of n whole Pods.
+// newWire returns the wire of n whole Pods.
 func newWire(b *testing.B, media string, n int) *wire {
 	info, ok := k8sruntime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
 	if !ok {
@@ -125,8 +126,8 @@ func (w *wire) config() *rest.Config {
 	}
 }
 
-// wired is a contestant over w, with the client its users have. Each has its defaults: the peers keep managedFields,
-// flyball strips them.
+// wired returns a contestant over w, with the client that its users have. Each has its
+// defaults: the peers keep managedFields, flyball strips them.
 func wired(b testing.TB, w *wire, name string) contestant {
 	cfg := w.config()
 	switch name {
@@ -150,7 +151,8 @@ func wired(b testing.TB, w *wire, name string) contestant {
 
 var wireForms = []struct{ name, media string }{{"protobuf", protobufMedia}, {"JSON", jsonMedia}}
 
-// BenchmarkInformer_SyncBytes takes in 20,000 Pods as a streaming list of bytes: what a start costs beside the network.
+// BenchmarkInformer_SyncBytes stores 20,000 Pods from a streaming list of bytes: the cost
+// of a start without the network.
 func BenchmarkInformer_SyncBytes(b *testing.B) {
 	for _, form := range wireForms {
 		b.Run(form.name, func(b *testing.B) {
@@ -162,8 +164,8 @@ func BenchmarkInformer_SyncBytes(b *testing.B) {
 	}
 }
 
-// BenchmarkInformer_Heap reports the live heap per Pod of an informer that has taken in 20,000 of them as bytes, with the
-// defaults of each.
+// BenchmarkInformer_Heap reports the live heap per Pod of an informer that has stored
+// 20,000 Pods from bytes, each with its defaults.
 func BenchmarkInformer_Heap(b *testing.B) {
 	for _, form := range wireForms {
 		b.Run(form.name, func(b *testing.B) {

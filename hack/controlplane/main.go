@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run is main with its arguments and outputs given.
+// run is main with explicit arguments and outputs.
 func run(ctx context.Context, args []string, out, progress io.Writer) error {
 	flags := flag.NewFlagSet("controlplane", flag.ContinueOnError)
 	flags.SetOutput(progress)

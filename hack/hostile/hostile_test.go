@@ -32,12 +32,12 @@ import (
 
 var lasting = flag.Duration("hostile.for", 5*time.Second, "how long the operator is attacked")
 
-// mostMemory is what the operator may have taken at its peak, in bytes: the budgets of
-// webhooks and of answers, what the garbage collector has not taken back of both, and
-// itself. Two minutes of all floods took 724 MiB on two busy cores, a few seconds 334 MiB.
+// mostMemory bounds the operator's peak memory in bytes: the budgets of webhooks and of
+// answers, garbage of both that has not been collected, and the operator itself. Two
+// minutes of all floods took 724 MiB on two busy cores, a few seconds 334 MiB.
 const mostMemory = 1 << 30
 
-// fewest requests of each flood are sent, however short it is.
+// fewest is the minimum number of requests of each flood, however short it is.
 const fewest = 8
 
 // victim is the operator's process.
@@ -63,7 +63,7 @@ func TestHostile_OperatorStandsAllFloods(t *testing.T) {
 	}
 	v.follows(ctx, t, api, "before")
 
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // it is about the body
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} // the test is about bodies
 	attack, end := context.WithTimeout(ctx, *lasting)
 	defer end()
 	codes := &counts{}
@@ -85,7 +85,7 @@ func TestHostile_OperatorStandsAllFloods(t *testing.T) {
 	}
 	v.follows(ctx, t, api, "during")
 	floods.Wait()
-	// The last bombs may still be answered; the honest review waits for its turn.
+	// Answers to the last bombs may be outstanding; the honest review waits for its turn.
 	if code := ask(ctx, client, v.webhooks, "/validate", review(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"honest"}}`)); code != http.StatusOK {
 		t.Errorf("an honest review after the floods is answered with %d", code)
 	}
@@ -104,8 +104,8 @@ func TestHostile_OperatorStandsAllFloods(t *testing.T) {
 	}
 }
 
-// start builds the operator and runs it against the server at url. It is built without
-// the race detector, whose shadow would count as its memory.
+// start builds the operator and runs it against the server at url. It builds without the
+// race detector, whose shadow memory would count.
 func start(ctx context.Context, t *testing.T, url string) *victim {
 	t.Helper()
 	dir := t.TempDir()
@@ -148,7 +148,7 @@ func start(ctx context.Context, t *testing.T, url string) *victim {
 		for lines := bufio.NewScanner(out); lines.Scan(); {
 			select {
 			case v.lines <- lines.Text():
-			default: // who reads them looks for the newest
+			default: // readers want the newest
 			}
 		}
 	})
@@ -160,7 +160,8 @@ func start(ctx context.Context, t *testing.T, url string) *victim {
 	return v
 }
 
-// follows creates a ConfigMap, changes it, and waits until the operator has seen that.
+// follows creates a ConfigMap, changes it, and waits until the operator has seen the
+// change.
 func (v *victim) follows(ctx context.Context, t *testing.T, api kubernetes.Interface, name string) {
 	t.Helper()
 	maps := api.CoreV1().ConfigMaps("default")
@@ -188,7 +189,7 @@ func (v *victim) follows(ctx context.Context, t *testing.T, api kubernetes.Inter
 	}
 }
 
-// peak is the most memory that the process has had.
+// peak returns the peak memory of the process.
 func (v *victim) peak() (bytes int64, known bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", v.cmd.Process.Pid))
 	if err != nil {
@@ -208,7 +209,7 @@ func review(object string) string {
 		`"operation":"CREATE","namespace":"default","name":"one","object":` + object + `}}`
 }
 
-// bombOf is one of the corpus, as large as a body may be.
+// bombOf returns a review with an input of the corpus, as large as a body may be.
 func bombOf(all []hostile.Input, i int) string {
 	paths := []string{"spec.containers", "metadata.annotations", "spec"}
 	value := string(all[i%len(all)].Text)
@@ -219,7 +220,7 @@ func bombOf(all []hostile.Input, i int) string {
 	return review(`{"kind":"Pod","spec":` + value + `}`)
 }
 
-// ask sends a body and returns the status of the answer; 0: there was none.
+// ask sends a body and returns the status of the answer; 0 without an answer.
 func ask(ctx context.Context, client *http.Client, address, path, body string) int {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+address+path+"?timeout=30s", strings.NewReader(body))
 	if err != nil {
@@ -235,7 +236,7 @@ func ask(ctx context.Context, client *http.Client, address, path, body string) i
 	return resp.StatusCode
 }
 
-// counts are answers by flood and status.
+// counts counts answers by flood and status.
 type counts struct {
 	mu  sync.Mutex
 	all map[string]map[int]int

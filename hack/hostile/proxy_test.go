@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/hostile"
 )
 
-// proxy stands before a real API server and lies about some of its answers.
+// proxy forwards to a real API server and falsifies some of its answers.
 type proxy struct {
 	*httptest.Server
 	bomb    []byte       // compressed
@@ -77,7 +77,7 @@ func newProxy(t *testing.T, cfg *rest.Config) *proxy {
 	return p
 }
 
-// littered puts garbage after each line of a watch.
+// littered inserts garbage after each line of a watch.
 type littered struct {
 	io.ReadCloser
 	p    *proxy
@@ -108,10 +108,10 @@ func (l *littered) Read(out []byte) (int, error) {
 	return l.rest.Read(out)
 }
 
-// bomb is so many bytes of a list, compressed.
+// bomb returns a list of this many bytes, compressed.
 func bomb(size int64) []byte {
 	var out bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is one
+	z, _ := gzip.NewWriterLevel(&out, gzip.BestSpeed) // the level is valid
 	_, _ = io.WriteString(z, `{"kind":"SecretList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[{}`)
 	chunk := bytes.Repeat([]byte(",{}"), 1<<20)
 	for size > 0 {

@@ -17,8 +17,8 @@ type word struct {
 	from, to int
 }
 
-// scan splits Go source into words. It leaves out what formatting decides:
-// white space, comments, semicolons and the comma before a closing bracket.
+// scan splits Go source into words. It omits what formatting decides: white space,
+// comments, semicolons and the comma before a closing bracket.
 func scan(text []byte) []word {
 	var s scanner.Scanner
 	fset := token.NewFileSet()
@@ -56,9 +56,9 @@ func words(text string) []string {
 	return out
 }
 
-// occurrences returns where the fragment stands in d, as offsets of the file:
-// the same words, which must be a node of the syntax tree or nodes that follow
-// each other below one parent. So "a + b" is no part of "a + b*c".
+// occurrences returns the occurrences of the fragment in d, as offsets in the file: the
+// same words, which must be a node of the syntax tree or consecutive nodes below one
+// parent. So "a + b" does not occur in "a + b*c".
 func occurrences(d decl, fragment string) [][2]int {
 	file := d.file.fset.File(d.node.Pos())
 	begin, end := file.Offset(d.node.Pos()), file.Offset(d.node.End())
@@ -77,8 +77,8 @@ func occurrences(d decl, fragment string) [][2]int {
 	return out
 }
 
-// spans reports whether from and to are the ends of a node in root, or the
-// beginning of one and the end of another in one list.
+// spans reports whether from and to are the ends of one node in root, or the beginning of
+// one and the end of another in one list.
 func spans(root ast.Node, from, to token.Pos) bool {
 	type parent struct{ list, begun bool }
 	found := false
@@ -91,15 +91,15 @@ func spans(root ast.Node, from, to token.Pos) bool {
 		around := stack[len(stack)-1]
 		around.begun = around.begun && around.list || n.Pos() == from
 		found = found || around.begun && n.End() == to
-		_, assignment := n.(*ast.AssignStmt) // "b = c" is no part of "a, b = c, d"
+		_, assignment := n.(*ast.AssignStmt) // "b = c" does not occur in "a, b = c, d"
 		stack = append(stack, &parent{list: !assignment})
 		return !found
 	})
 	return found
 }
 
-// splice replaces text[from:to]. If nothing comes in its place, the comma after
-// it goes, too: an element of a list is removed with its comma.
+// splice replaces text[from:to]. If the replacement is empty, it removes the comma after it
+// too: an element of a list is removed with its comma.
 func splice(text []byte, from, to int, with string) []byte {
 	if rest := bytes.TrimLeft(text[to:], " \t"); with == "" && bytes.HasPrefix(rest, []byte(",")) {
 		to = len(text) - len(rest) + 1

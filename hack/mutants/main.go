@@ -12,14 +12,14 @@
 //	- s.enqueue(n)
 //	  return worked
 //
-// The change is a diff without positions, applied on the syntax tree. It names
-// no file, and a package only where it must: moving or formatting code does not
-// break it. The lines that go and those that stay are one node of the tree, or
-// nodes that follow each other, and occur exactly once in the declaration.
+// The change is a diff without positions, applied on the syntax tree. It names no file, and
+// a package only where it must: moving or formatting code does not break it. The removed
+// and the unchanged lines are one node of the tree, or consecutive nodes, and occur exactly
+// once in the declaration.
 //
-// In a copy of the working tree the named tests must pass. Then each mutant is
-// applied in turn, its test must fail, by an assertion, a panic or a timeout
-// but not by failing to compile, and the mutant is taken back.
+// In a copy of the working tree the named tests must pass. Then each mutant is applied in
+// turn, its test must fail, by an assertion, a panic or a timeout but not by a compile
+// error, and the mutant is reverted.
 //
 //	go run ./hack/mutants                every mutant beside this file
 //	go run ./hack/mutants 'W*' I3-*      those whose file name matches
@@ -107,7 +107,8 @@ func run(ctx context.Context, out io.Writer, limit time.Duration, check bool, gl
 	return nil
 }
 
-// applicable returns what keeps mutants from being applied and tested.
+// applicable returns an error that names what prevents mutants from being applied and
+// tested.
 func applicable(t *tree, mutants []mutant) error {
 	var errs []error
 	for _, m := range mutants {
@@ -122,7 +123,7 @@ func applicable(t *tree, mutants []mutant) error {
 	return errors.Join(errs...)
 }
 
-// passUnchanged runs each test that the mutants name once, on the tree as it is.
+// passUnchanged runs each test that the mutants name once, on the unchanged tree.
 func passUnchanged(ctx context.Context, out io.Writer, t *tree, limit time.Duration, mutants []mutant) error {
 	done := map[string]bool{}
 	for _, m := range mutants {
@@ -147,7 +148,8 @@ func passUnchanged(ctx context.Context, out io.Writer, t *tree, limit time.Durat
 	return ctx.Err()
 }
 
-// copyTree copies the files that git knows or would add, as they are now.
+// copyTree copies the tracked and untracked files of the working tree, without ignored
+// ones.
 func copyTree(ctx context.Context, root, tree string) error {
 	list, err := command(ctx, root, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	if err != nil {
@@ -172,12 +174,12 @@ func copyTree(ctx context.Context, root, tree string) error {
 	return nil
 }
 
-// command runs a program and returns what it prints, both outputs in one.
+// command runs a program and returns both of its outputs combined.
 func command(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
 	cmd.WaitDelay = time.Second
-	// What go test starts ends with it.
+	// The processes that go test starts end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	// The copy is no repository; git must not find one above it.

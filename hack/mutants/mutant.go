@@ -22,12 +22,12 @@ type mutant struct {
 	why   string
 	in    string // the declaration to change
 	old   string // what it contains
-	new   string // what comes in its place
+	new   string // its replacement
 	tests *regexp.Regexp
-	flags []string // more arguments of go test
+	flags []string // additional arguments of go test
 }
 
-// verdict is how a test took a mutant.
+// verdict is the result of a test on a mutant.
 type verdict struct {
 	killed bool
 	how    string
@@ -40,8 +40,8 @@ func (v verdict) String() string {
 	return "NOT KILLED: " + v.how
 }
 
-// readAll reads the mutants in dir whose file name, with or without its ending,
-// matches one of globs, all without globs.
+// readAll reads the mutants in dir whose file name, with or without extension, matches one
+// of globs; all if there are no globs.
 func readAll(dir string, globs []string) ([]mutant, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*"+ending))
 	if err != nil {
@@ -81,7 +81,7 @@ func readAll(dir string, globs []string) ([]mutant, error) {
 
 const ending = ".mutant"
 
-// read takes the header up to an empty line and the change that follows it.
+// read parses the header up to an empty line and the change that follows it.
 func read(text string) (mutant, error) {
 	var m mutant
 	head, change, _ := strings.Cut(text, "\n\n")
@@ -140,7 +140,7 @@ func (m mutant) command(t *tree) ([]string, error) {
 	return append(args, m.flags...), nil
 }
 
-// try applies the mutant to the tree, runs its tests and takes it back.
+// try applies the mutant to the tree, runs its tests and reverts it.
 func (m mutant) try(ctx context.Context, t *tree, limit time.Duration) (verdict, error) {
 	change, err := t.place(m)
 	if err != nil {
@@ -168,7 +168,7 @@ var (
 	pkgFail  = regexp.MustCompile(`(?m)^FAIL\t`)
 )
 
-// judge says what the output of a test means for the mutant.
+// judge returns what the output of a test means for the mutant.
 func judge(text string, failed error) verdict {
 	switch {
 	case failed == nil:
@@ -183,14 +183,14 @@ func judge(text string, failed error) verdict {
 	return verdict{how: "the go command failed otherwise: " + failed.Error()}
 }
 
-// test runs a go test command, with a limit of its own unless it names one.
+// test runs a go test command, with a limit unless it has its own.
 func test(ctx context.Context, dir string, limit time.Duration, args []string) (string, error) {
 	args = slices.Clone(args)
 	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "-timeout") }) {
 		args = append(args, "-timeout="+limit.String())
 	}
-	args = append(args, "-vet=off", "-ldflags=-s -w") // each mutant is linked anew
-	ctx, cancel := context.WithTimeout(ctx, 5*limit)  // compiling counts, too
+	args = append(args, "-vet=off", "-ldflags=-s -w") // each mutant is linked separately
+	ctx, cancel := context.WithTimeout(ctx, 5*limit)  // compiling counts too
 	defer cancel()
 	return command(ctx, dir, "go", args...)
 }

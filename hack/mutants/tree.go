@@ -16,15 +16,15 @@ import (
 	"strings"
 )
 
-// tree indexes the Go files below a directory: what they declare and which
-// packages hold which tests.
+// tree indexes the Go files below a directory: their declarations, and which packages have
+// which tests.
 type tree struct {
 	root  string
 	decls map[string][]decl   // by name, as declared gives it
 	tests map[string][]string // directories by the name of a test or fuzz target
 }
 
-// decl is a declaration at the level of the package.
+// decl is a package-level declaration.
 type decl struct {
 	file *source
 	node ast.Node
@@ -36,7 +36,7 @@ type source struct {
 	fset *token.FileSet
 }
 
-// load parses each file once. It leaves out what the go command leaves out.
+// load parses each file once. It omits what the go command omits.
 func load(root string) (*tree, error) {
 	t := &tree{root: root, decls: map[string][]decl{}, tests: map[string][]string{}}
 	return t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -86,8 +86,8 @@ func (t *tree) add(path string, text []byte) error {
 	return nil
 }
 
-// declared returns what d declares: f, T.m and (*T).m for functions, the name
-// alone for types, variables and constants. Type parameters are left out.
+// declared returns what d declares: f, T.m and (*T).m for functions, the name alone for
+// types, variables and constants. It omits type parameters.
 func declared(d ast.Decl) map[string]ast.Node {
 	out := map[string]ast.Node{}
 	switch d := d.(type) {
@@ -168,7 +168,7 @@ type edit struct {
 	from, to []byte
 }
 
-// place finds the one place at which m applies and returns the changed file.
+// place finds the one place where m applies and returns the changed file.
 func (t *tree) place(m mutant) (edit, error) {
 	decls := t.named(m.in)
 	if len(decls) == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMutants_EachApplies shows that each mutant of the repository finds its
-// place, and its tests.
+// TestMutants_EachApplies shows that each mutant of the repository applies, and that its
+// tests exist.
 func TestMutants_EachApplies(t *testing.T) {
 	mutants, err := readAll(".", nil)
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Counter[K]) Add(n int) {
 }
 `
 
-// plant returns a tree of the files, which are paths and texts in turn.
+// plant returns a tree of the files, given as alternating paths and texts.
 func plant(t *testing.T, files ...string) *tree {
 	t.Helper()
 	out := &tree{decls: map[string][]decl{}, tests: map[string][]string{}}

@@ -42,7 +42,7 @@ type family struct {
 	sample bool                // the scrape has one
 }
 
-// exposition is what a running manager shows.
+// exposition is the set of metrics of a running manager.
 type exposition struct {
 	families map[string]*family
 	spans    tracetest.SpanStubs
@@ -50,8 +50,8 @@ type exposition struct {
 
 var runOnce = sync.OnceValues(runManager)
 
-// exposed is what a manager shows that has led, reconciled, told an event and answered a
-// webhook's request.
+// exposed returns the metrics of a manager that has led, reconciled, recorded an event and
+// answered a webhook's request.
 func exposed(t *testing.T) exposition {
 	t.Helper()
 	e, err := runOnce()
@@ -101,7 +101,8 @@ func runManager() (e exposition, err error) {
 	return e, err
 }
 
-// addController has m stamp a ConfigMap, of which it is told by a channel that is closed then.
+// addController adds a controller that annotates a ConfigMap; the channel closes when it
+// has.
 func addController(m *manager.Manager) (<-chan struct{}, error) {
 	webhook.Validate(m.Webhooks(), "", func(context.Context, *webhook.Request, *corev1.Pod, *corev1.Pod) error { return nil })
 	maps := informer.For[*corev1.ConfigMap](m.Informers())
@@ -141,7 +142,7 @@ func await(ctx context.Context, done <-chan struct{}) error {
 	}
 }
 
-// callWebhook asks a webhook something that it refuses to understand.
+// callWebhook sends a webhook a request that it refuses.
 func callWebhook(ctx context.Context, hooks *webhook.Server) error {
 	if err := await(ctx, hooks.Started()); err != nil {
 		return err
@@ -151,7 +152,7 @@ func callWebhook(ctx context.Context, hooks *webhook.Server) error {
 	if len(paths) == 0 {
 		return errors.New("there is no webhook")
 	}
-	// Until the server has its certificate, there is no connection.
+	// Until the server has its certificate, connections fail.
 	for {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+hooks.Addr()+paths[0].Path, strings.NewReader("{}"))
 		if err != nil {
@@ -172,8 +173,8 @@ func callWebhook(ctx context.Context, hooks *webhook.Server) error {
 	}
 }
 
-// scrape reads /metrics as Prometheus does, and completes it by what the registry knows of
-// metrics without samples.
+// scrape reads /metrics as Prometheus does, and adds the metrics without samples from the
+// registry.
 func scrape(ctx context.Context, m *manager.Manager) (map[string]*family, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.MetricsAddr()+"/metrics", nil)
 	if err != nil {
@@ -214,7 +215,7 @@ func (f *family) note(l *dto.LabelPair) {
 	}
 }
 
-// described are the metrics of a registry, those without samples too.
+// described returns the metrics of a registry, including those without samples.
 func described(registry prometheus.Collector) map[string]*family {
 	form := regexp.MustCompile(`fqName: "([^"]+)".* variableLabels: \{(.*)\}\}$`)
 	descs := make(chan *prometheus.Desc)

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// dashboard is what a test reads of Grafana's JSON.
+// dashboard is the part of Grafana's JSON that the tests read.
 type dashboard struct {
 	UID        string
 	Title      string
@@ -41,7 +41,7 @@ type panel struct {
 	}
 }
 
-// notShown are metrics of ours that the dashboard leaves out, each for its reason.
+// notShown are our metrics that the dashboard omits, each with the reason.
 var notShown = map[string]string{
 	"flyball_informer_audits_total":                  "audits are asked for; what they find is an alert",
 	"flyball_informer_handler_backlog_bytes":         "the oldest event says it sooner; the log says when it is past its bound",
@@ -63,8 +63,8 @@ var notShown = map[string]string{
 	"flyball_webhook_panics_total":                   "an alert, and in the log with the stack",
 }
 
-// silent are metrics of the dashboard that a sound cluster has no series of, each with
-// when it has.
+// silent are metrics of the dashboard for which a healthy cluster has no series, each with
+// the condition for one.
 var silent = map[string]string{
 	"flyball_informer_relists_total": "from the first list that follows another one",
 }
@@ -161,7 +161,7 @@ func TestDashboard_ShowsWhatIsExposed(t *testing.T) {
 	}
 }
 
-// rules is a file of Prometheus' alerting rules.
+// rules is a file of Prometheus alerting rules.
 type rules struct {
 	Groups []struct {
 		Name  string
@@ -222,7 +222,7 @@ func TestAlerts_AskForWhatIsExposed(t *testing.T) {
 	}
 }
 
-// What the core says through OpenTelemetry's API, its SDK understands.
+// The SDK understands what the core sends through OpenTelemetry's API.
 func TestTraces_ReachTheSDK(t *testing.T) {
 	parents := map[string]string{}
 	named := map[string]string{}

@@ -17,11 +17,10 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// byPrometheus are the labels that a scrape adds, as Kubernetes' service discovery has
-// them.
+// byPrometheus are the labels that a scrape adds, with Kubernetes service discovery.
 var byPrometheus = []string{"namespace", "pod", "job", "instance", "le"}
 
-// judge parses expr and holds it against what is exposed. It returns the metrics and the
+// judge parses expr and compares it with what is exposed. It returns the metrics and the
 // labels that it uses.
 func judge(t *testing.T, where, expr string, e exposition) (metrics, used []string) {
 	t.Helper()
@@ -66,7 +65,7 @@ func judge(t *testing.T, where, expr string, e exposition) (metrics, used []stri
 	return metrics, known
 }
 
-// family is the metric that name is, or is a part of.
+// family returns the metric of a name, which may have a suffix such as _bucket.
 func (e exposition) family(name string) (*family, string) {
 	if f := e.families[name]; f != nil {
 		return f, name
@@ -79,14 +78,14 @@ func (e exposition) family(name string) (*family, string) {
 	return nil, ""
 }
 
-// rare says which values of labels only a cluster in trouble shows.
+// rare has, by label, the values that only a cluster in trouble shows.
 var rare = map[string]func(value string) bool{
 	"code": regexp.MustCompile(`^[1-5][0-9.]{2}$|^<error>$`).MatchString,
-	// The states that there are in the code: a name that is misspelt or was renamed is none.
+	// The states in the code: a misspelt or renamed state is none of them.
 	"state": func(value string) bool { return slices.Contains(informer.States(), informer.State(value)) },
 }
 
-// complaint says what is wrong with m; empty: nothing is.
+// complaint returns what is wrong with m; empty: nothing.
 func (f *family) complaint(m *labels.Matcher) string {
 	switch {
 	case m.Name == model.MetricNameLabel || slices.Contains(byPrometheus, m.Name):

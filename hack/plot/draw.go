@@ -14,13 +14,13 @@ import (
 const (
 	width   = 880
 	left    = 350 // where the axis begins
-	right   = 790 // where it ends; the figures of the longest bar stand behind it
+	right   = 790 // where it ends; the figures of the longest bar follow it
 	top     = 66  // above the first row
 	bar     = 13
 	between = 14 // between two workloads
 )
 
-// Colours that are legible on both backgrounds, one per peer.
+// Colours that are legible on both backgrounds, one for each peer.
 var colours = []string{"#4f7fd1", "#d9822b", "#4a9d5b", "#a667b8"}
 
 // Attributes give the light colours; the style sheet overrides them where the reader prefers dark ones.
@@ -63,7 +63,7 @@ func (t *table) draw() string {
 	return b.String()
 }
 
-// legend says what the bars are, above the plot.
+// legend draws the legend above the plot.
 func (t *table) legend(b *strings.Builder) {
 	text(b, 16, 26, "text", "start", "How many times more they take than Flyball (1x), logarithmic; longer is worse")
 	for i, peer := range t.peers {

@@ -16,7 +16,7 @@ func TestRun_DrawsATable(t *testing.T) {
 	golden(t, "testdata/table.md", "testdata/table.svg")
 }
 
-// The plot of docs/performance.md is drawn from the table of that page.
+// The plot of docs/performance.md shows the table of that page.
 func TestRun_PerformancePageShowsItsTable(t *testing.T) {
 	golden(t, "../../docs/performance.md", "../../docs/performance.svg")
 }

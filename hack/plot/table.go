@@ -23,8 +23,8 @@ type row struct {
 	ratios               []ratio // one per peer
 }
 
-// ratio compares ours with one peer. The text is as the table has it, empty where the peer was not measured. The value is 0
-// where the text is not a number, as in "none against some".
+// ratio compares ours with one peer. The text is as in the table, empty if the peer was not
+// measured. The value is 0 if the text is not a number, as in "none against some".
 type ratio struct {
 	theirs, text string
 	value        float64
@@ -59,7 +59,7 @@ func parse(page string) (*table, error) {
 	return t, nil
 }
 
-// header returns the table that cells begin, or nil.
+// header returns the table that begins with cells, or nil.
 func header(cells []string) *table {
 	if len(cells) < 5 || len(cells)%2 == 0 || !slices.Equal(cells[:3], []string{"workload", "unit", "ours"}) {
 		return nil
@@ -101,7 +101,8 @@ func newRow(cells []string) (row, error) {
 	return r, nil
 }
 
-// cellsOf returns the cells of a line of a Markdown table without bold marks, or none.
+// cellsOf returns the cells of a line of a Markdown table, without bold marks; none for
+// another line.
 func cellsOf(line string) []string {
 	line = strings.TrimSpace(line)
 	if len(line) < 2 || line[0] != '|' || line[len(line)-1] != '|' {

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command sbom writes the software bill of materials of a Go program as SPDX 2.3 in JSON: the
-// modules that the go command has noted in it, with their versions and checksums.
+// modules that the go command has recorded in it, with their versions and checksums.
 //
 //	go run ./hack/sbom PROGRAM              to standard output
 //	go run ./hack/sbom -o FILE PROGRAM      into a file
 //
-// The output follows from the program alone: its time is that of the commit it was built
-// from, or $SOURCE_DATE_EPOCH.
+// The output depends on the program alone: its time is that of the commit from which it was
+// built, or $SOURCE_DATE_EPOCH.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// run is main with its arguments and outputs given.
+// run is main with explicit arguments and outputs.
 func run(args []string, out, messages io.Writer) error {
 	flags := flag.NewFlagSet("sbom", flag.ContinueOnError)
 	flags.SetOutput(messages)
@@ -52,7 +52,7 @@ func run(args []string, out, messages io.Writer) error {
 	return err
 }
 
-// read is the document for the program at path.
+// read returns the document for the program at path.
 func read(path string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -70,7 +70,7 @@ func read(path string) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// created is the time of the document.
+// created returns the time of the document.
 func created(info *buildinfo.BuildInfo) (time.Time, error) {
 	if epoch := os.Getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
@@ -82,5 +82,5 @@ func created(info *buildinfo.BuildInfo) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, setting(info, "vcs.time")); err == nil {
 		return at, nil
 	}
-	return time.Unix(0, 0), nil // SPDX wants a time, and nothing says which
+	return time.Unix(0, 0), nil // SPDX requires a time, and none is known
 }

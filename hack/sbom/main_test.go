@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// The test itself is a Go program; what goes into it beside the standard library depends
-// on how it was built.
+// The test binary is a Go program; its dependencies beside the standard library depend on
+// how it was built.
 func TestSBOM_DescribesAProgram(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {

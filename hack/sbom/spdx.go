@@ -71,7 +71,7 @@ const (
 	unknown    = "NOASSERTION"
 )
 
-// describe is the document of a program called name with these bytes.
+// describe returns the document of a program called name with these bytes.
 func describe(info *buildinfo.BuildInfo, name string, file []byte, at time.Time) document {
 	digest := sha256.Sum256(file)
 	sum := hex.EncodeToString(digest[:])
@@ -105,7 +105,7 @@ func describe(info *buildinfo.BuildInfo, name string, file []byte, at time.Time)
 	return d
 }
 
-// modulePackage is a module of the program.
+// modulePackage describes a module of the program.
 func modulePackage(m debug.Module) spdxPackage {
 	p := spdxPackage{
 		SPDXID: "SPDXRef-Module-" + regexp.MustCompile(`[^A-Za-z0-9.-]`).ReplaceAllString(m.Path+"-"+m.Version, "-"),
@@ -122,7 +122,7 @@ func modulePackage(m debug.Module) spdxPackage {
 	return p
 }
 
-// version is that of the main module, or the commit.
+// version returns the version of the main module, or the commit.
 func version(info *buildinfo.BuildInfo) string {
 	v := info.Main.Version
 	if revision := setting(info, "vcs.revision"); v == "" || v == "(devel)" {

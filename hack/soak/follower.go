@@ -16,18 +16,18 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 )
 
-// A view is what somebody holds of the objects: the version of each.
+// A view is the version of each object as seen by one observer.
 type view map[informer.Key]string
 
 // follower is an informer of any kind with two handlers.
 type follower interface {
 	fmt.Stringer
-	// fresh is what the server has of its scopes.
+	// fresh returns the server's objects in its scopes.
 	fresh(ctx context.Context, c *client.Client) (view, error)
-	// equals compares with want what the cache holds and both handlers were
-	// told, and says what any of them was told wrongly.
+	// equals compares want with what the cache and both handlers hold, and returns any
+	// inconsistency that a handler observed.
 	equals(want view) error
-	// counted are the events that both handlers were told.
+	// counted returns the number of events that both handlers received.
 	counted() uint64
 }
 
@@ -35,7 +35,7 @@ type follower interface {
 type following[T informer.Object] struct {
 	name   string
 	handle *informer.SharedInformer[T]
-	covers func(T) bool // as its scopes, judged on this side
+	covers func(T) bool // as its scopes, evaluated on this side
 	mu     struct {
 		sync.Mutex
 		told   map[string]view // by handler
@@ -44,7 +44,7 @@ type following[T informer.Object] struct {
 	}
 }
 
-// followAll asks f for several kinds, in scopes of each sort.
+// followAll adds informers of several kinds to f, with scopes of each sort.
 func followAll(f *informer.SharedInformerFactory) ([]follower, error) {
 	red := informer.Scope{LabelSelector: "color=red"}
 	here := informer.Scope{Namespaces: namespaces[:2]}
@@ -154,7 +154,7 @@ func (w *following[T]) equals(want view) error {
 	return nil
 }
 
-// differ says where got is not want, by one example of each sort.
+// differ describes where got differs from want, with one example of each sort.
 func differ(who string, got, want view) error {
 	for key, version := range want {
 		switch has, ok := got[key]; {

@@ -13,7 +13,7 @@ import (
 
 var goroutineID = regexp.MustCompile(`^goroutine (\d+) `)
 
-// goroutines are the stacks of all goroutines, by number.
+// goroutines returns the stacks of all goroutines, by number.
 func goroutines() map[string]string {
 	buf := make([]byte, 1<<20)
 	for {
@@ -53,7 +53,7 @@ func nothingLeft(before map[string]string) error {
 	}
 }
 
-// liveHeap is the heap that is in use after a collection, in bytes.
+// liveHeap returns the heap that is in use after a collection, in bytes.
 func liveHeap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

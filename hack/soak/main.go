@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command soak runs informers for minutes against a real API server that is killed, whose history is compacted and whose
-// network is cut, at random, while others write. Then it compares what each informer holds, and what each handler was
-// told, with a fresh list, and looks for what was left behind.
+// Command soak runs informers for minutes against a real API server that is killed, whose
+// history is compacted and whose network is cut, at random, while others write. Then it
+// compares what each informer holds, and what each handler received, with a fresh list, and
+// looks for leaks.
 //
 //	go run ./hack/soak -for 5m               a random seed, which it prints
 //	go run ./hack/soak -for 5m -seed 42 -v   the troubles of seed 42, with the informers' log
 //
-// The seed gives the choices, not their timing: a real server has its own.
+// The seed determines the choices, not their timing: that depends on the real server.
 package main
 
 import (
@@ -34,7 +35,7 @@ func main() {
 	}
 }
 
-// command is main with its arguments and outputs given.
+// command is main with explicit arguments and outputs.
 func command(ctx context.Context, args []string, out, problems io.Writer) error {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.SetOutput(problems)

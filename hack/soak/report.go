@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// Report is what a soak has seen.
+// Report is the result of a soak.
 type Report struct {
 	Seed                              uint64
 	Took                              time.Duration
 	Kills, Compactions, Outages, Cuts int
 	Writes, Events                    uint64
-	// Relists by reason, of all informers.
+	// Relists of all informers, by reason.
 	Relists map[string]int
-	// Watches that were opened.
+	// Watches is the number of opened watches.
 	Watches int
-	// Recoveries: how long after each trouble the caches took to show what the
-	// server had when it was over.
+	// Recoveries are, for each fault, the times from its end until the caches equalled the
+	// server.
 	Recoveries []time.Duration
-	// HeapBefore and HeapAfter are the live heap in bytes, at the beginning and
-	// at the end of the trouble.
+	// HeapBefore and HeapAfter are the live heap in bytes, before the first and after the
+	// last fault.
 	HeapBefore, HeapAfter int64
 	Err                   error
 
 	writes *atomic.Uint64
 }
 
-// count takes the figures of the informers.
+// count adds the figures of the informers.
 func (r *Report) count(s *soak) {
 	r.Writes = r.writes.Load()
 	for _, f := range s.followers {
@@ -50,7 +50,7 @@ func (r *Report) count(s *soak) {
 	}
 }
 
-// String is the report in one line.
+// String returns the report as one line.
 func (r Report) String() string {
 	verdict := "every cache and handler equals the server, nothing is left behind"
 	if r.Err != nil {

@@ -25,24 +25,24 @@ import (
 )
 
 const (
-	// equalWithin is how long the informers may take to equal the server once a
-	// trouble is over, on a machine that does much else.
+	// equalWithin bounds the time until the informers equal the server after a fault, on a
+	// busy machine.
 	equalWithin = 3 * time.Minute
-	// endWithin is how long they may take to end and to give everything back.
+	// endWithin bounds the time until they have stopped and released everything.
 	endWithin = time.Minute
-	// mostGrowth of the live heap, whose objects are of a bounded number.
+	// mostGrowth bounds the growth of the live heap, whose number of objects is bounded.
 	mostGrowth = 32 << 20
 )
 
 // Options of a soak.
 type Options struct {
-	// For is how long there is trouble. The start and the end come on top.
+	// For is the duration of the faults. The start and the end are not included.
 	For time.Duration
 	// Seed of all choices.
 	Seed uint64
-	// Logger of the informers and of the troubles. Zero: none.
+	// Logger of the informers and of the faults. Zero: none.
 	Logger logr.Logger
-	// Output is told of the building of missing binaries. nil: os.Stderr.
+	// Output receives the progress of building missing binaries. nil: os.Stderr.
 	Output io.Writer
 }
 
@@ -54,16 +54,16 @@ type soak struct {
 	factory   *informer.SharedInformerFactory
 	followers []follower
 	outside   *client.Client // of the writers
-	turns     chan struct{}  // a writer fills one while it writes
+	turns     chan struct{}  // a writer sends to it while it writes
 	report    Report
 }
 
-// writers write at the same time.
+// writers is the number of concurrent writers.
 const writers = 4
 
-// Soak starts a control plane, makes trouble for opts.For, and ends everything.
-// Its error says what the informers held or were told wrongly, what stayed
-// behind, or what could not be done. The report is valid in each case.
+// Soak starts a control plane, injects faults for opts.For, and ends everything. Its error
+// says what the informers held or received wrongly, what leaked, or what could not be done.
+// The report is always valid.
 func Soak(ctx context.Context, opts Options) (Report, error) {
 	s := &soak{Options: opts, turns: make(chan struct{}, writers), report: Report{Seed: opts.Seed, writes: new(atomic.Uint64)}}
 	begun := time.Now()
@@ -114,7 +114,7 @@ func (s *soak) run(ctx context.Context) (err error) {
 	return s.live(ctx)
 }
 
-// live is the time in which the informers run.
+// live runs the informers.
 func (s *soak) live(ctx context.Context) error {
 	running, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
@@ -132,7 +132,7 @@ func (s *soak) live(ctx context.Context) error {
 	}
 }
 
-// trouble has writers write and servers fail, and then compares.
+// trouble runs writers, injects faults, and then compares.
 func (s *soak) trouble(ctx context.Context) error {
 	syncing, cancel := context.WithTimeout(ctx, equalWithin)
 	defer cancel()
@@ -168,8 +168,8 @@ func (s *soak) trouble(ctx context.Context) error {
 	return nil
 }
 
-// compare waits, within a bound, until every cache and what every handler was
-// told equals a fresh list. Nobody writes meanwhile.
+// compare waits, within a bound, until every cache and what every handler received equals a
+// fresh list. There are no writes meanwhile.
 func (s *soak) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, equalWithin)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A few seconds of what make soak does for minutes, so that it goes on working.
+// A few seconds of what make soak does for minutes, to keep it working.
 func TestSoak_ShortRunEndsEqual(t *testing.T) {
 	report, err := Soak(t.Context(), Options{For: 5 * time.Second, Seed: 7})
 	t.Log(report)

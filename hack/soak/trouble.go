@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// strike brings one trouble of those that the seed gives, while others write.
-// When it is over it stops the writers, waits until all equals the server, and
-// notes how long that took.
+// strike injects one fault that the seed selects, while others write. After the fault it
+// stops the writers, waits until all informers equal the server, and records how long that
+// took.
 func (s *soak) strike(ctx context.Context, n uint64) error {
 	random := rand.New(rand.NewPCG(s.Seed, 1<<32+n))
 	between := func(least, most time.Duration) time.Duration {
@@ -81,7 +81,7 @@ func (s *soak) strike(ctx context.Context, n uint64) error {
 	return ctx.Err()
 }
 
-// restart kills the API server, does what is to be done meanwhile, and starts it.
+// restart kills the API server, runs meanwhile, and starts the server again.
 func (s *soak) restart(ctx context.Context, meanwhile func() error) error {
 	if err := s.env.KillAPIServer(); err != nil {
 		return err
@@ -89,7 +89,7 @@ func (s *soak) restart(ctx context.Context, meanwhile func() error) error {
 	return errors.Join(meanwhile(), s.env.StartAPIServer(ctx))
 }
 
-// longest of the recoveries, and the one in the middle.
+// longest returns the longest of the recoveries, and the median.
 func longest(of []time.Duration) (most, median time.Duration) {
 	if len(of) == 0 {
 		return 0, 0

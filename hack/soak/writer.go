@@ -23,9 +23,9 @@ import (
 var namespaces = []string{"soak-a", "soak-b", "soak-c"}
 
 const (
-	// names per kind and namespace: few, so that each is written often.
+	// names per kind and namespace: few, so each is written often.
 	names = 25
-	// writeWithin bounds a write; a server that is away never answers some.
+	// writeWithin bounds a write; a server that is down never answers some.
 	writeWithin = time.Second
 )
 
@@ -50,8 +50,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, clientscheme.AddToScheme(scheme)
 }
 
-// write writes at random until ctx ends, through whatever the server does, and
-// counts what the server has confirmed.
+// write writes at random until ctx ends, whatever the server does, and counts the writes
+// that the server has confirmed.
 func (s *soak) write(ctx context.Context, stream uint64) {
 	random := rand.New(rand.NewPCG(s.Seed, stream))
 	for ctx.Err() == nil {
@@ -60,7 +60,7 @@ func (s *soak) write(ctx context.Context, stream uint64) {
 		<-s.turns
 		wait := time.Duration(random.Int64N(int64(8 * time.Millisecond)))
 		if err != nil {
-			wait += 20 * time.Millisecond // it is there, or gone, or the server is
+			wait += 20 * time.Millisecond // it exists, or is gone, or the server is down
 		} else {
 			s.report.writes.Add(1)
 		}
@@ -68,7 +68,7 @@ func (s *soak) write(ctx context.Context, stream uint64) {
 	}
 }
 
-// change makes, changes, paints or deletes obj.
+// change creates, updates, recolors or deletes obj.
 func (s *soak) change(ctx context.Context, random *rand.Rand, obj informer.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()

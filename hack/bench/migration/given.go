@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// What the page leaves to the reader.
+// Declarations that the page leaves to the reader.
 
 func jobFor(cron *batchv1.CronJob) *batchv1.Job {
 	return &batchv1.Job{Spec: cron.Spec.JobTemplate.Spec}

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ratios reads the output of go test -bench from standard input and prints a Markdown table: for each workload and unit the
-// median of each contestant, and how much better ours is than each peer. The last part of a benchmark's name is the contestant;
-// those whose name starts with flyball are ours.
+// Ratios reads the output of go test -bench from standard input and prints a Markdown
+// table: for each workload and unit the median of each contestant, and how much better ours
+// is than each peer. The last part of a benchmark's name is the contestant; the names of
+// ours begin with flyball.
 //
 //	go test -run '^$' -bench . -count 5 . | go run ./ratios
 package main
@@ -29,7 +30,7 @@ func main() {
 
 const ours = "flyball"
 
-// subject is what one row compares: a workload, by one unit.
+// subject is what one row compares: a workload in one unit.
 type subject struct{ workload, unit string }
 
 // results are the samples of one run, and the order in which subjects and contestants appeared.
@@ -126,7 +127,8 @@ func (r *results) row(s subject, contestant string, peers []string) string {
 	return b.String() + "\n"
 }
 
-// ratio says how many times better ours is. More is better of what is counted per second, less of all else.
+// ratio returns how many times better ours is. For rates per second more is better, for all
+// other units less.
 func ratio(unit string, mine, theirs float64) string {
 	better, worse := theirs, mine
 	if strings.HasSuffix(unit, "/s") {
@@ -147,7 +149,7 @@ func median(samples []float64) float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// number prints three significant digits.
+// number formats three significant digits.
 func number(v float64) string {
 	if v >= 100 || v <= -100 {
 		return strconv.FormatFloat(v, 'f', 0, 64)

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controllerruntime runs controller-runtime's own test suites, unchanged
-// and from the module proxy, against the simulated API server and against a real
-// one, and with them the suites of two operators. It also builds some of them with
-// flyball's informers under controller-runtime's cache. It is a module of its own.
+// Package controllerruntime runs controller-runtime's own test suites, unchanged and from
+// the module proxy, against the simulated API server and against a real one, together with
+// the suites of two operators. It also builds some of them with flyball's informers under
+// controller-runtime's cache. It is a separate module.
 //
-// The suites start an API server through envtest, from the binaries in
-// KUBEBUILDER_ASSETS. For the simulated server the test puts itself there, under
-// the names etcd and kube-apiserver.
+// The suites start an API server through envtest, from the binaries in KUBEBUILDER_ASSETS.
+// For the simulated server, these are links to the test binary under the names etcd and
+// kube-apiserver.
 package controllerruntime

@@ -3,8 +3,7 @@
 
 package controllerruntime_test
 
-// What their suites import and their packages do not: go mod tidy keeps the
-// modules for it.
+// Imports of the suites that their packages lack: go mod tidy must keep the modules.
 import (
 	_ "github.com/google/go-cmp/cmp/cmpopts"
 	_ "github.com/onsi/ginkgo/v2"

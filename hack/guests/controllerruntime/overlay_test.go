@@ -13,21 +13,21 @@ import (
 
 const here = "github.com/flyball-dev/flyball/hack/guests/controllerruntime"
 
-// swap is a text of a suite, how often it is there, and what takes its place.
+// swap is a text of a suite, the number of its occurrences, and its replacement.
 type swap struct {
 	from, to string
 	times    int
 }
 
-// imported has the package underneath imported beside another one.
+// imported adds an import of the package underneath after another one.
 func imported(other string) swap {
 	return swap{`	"` + other + `"`, `	"` + other + "\"\n\t\"" + here + `/underneath"`, 1}
 }
 
 // onFlyball are the suites that are also built with flyball's informers under
-// controller-runtime's cache, and all that is changed of them: where a cache is
-// made. Go builds no changed file of the module cache, so they are built as
-// packages of this module, which exist in the overlay alone.
+// controller-runtime's cache, and all changes to them: the calls that create a cache. Go
+// does not build changed files of the module cache, so the suites are built as packages of
+// this module that exist only in the overlay.
 var onFlyball = []struct {
 	name, path string
 	files      []string // of the package's tests, those that are built
@@ -79,7 +79,7 @@ func TestSuites_OnFlyballsInformers(t *testing.T) {
 	}
 }
 
-// write puts the files with their swaps made into dir, beside an overlay that has
+// write writes the files with their swaps applied into dir, with an overlay that places
 // them in the package suites/name, and returns the overlay's path.
 func write(t *testing.T, dir, from, name string, files []string, swaps map[string][]swap) string {
 	t.Helper()
@@ -110,7 +110,7 @@ func write(t *testing.T, dir, from, name string, files []string, swaps map[strin
 	return path
 }
 
-// changed is a file with its swaps made.
+// changed returns a file with its swaps applied.
 func changed(t *testing.T, name, text string, swaps []swap) string {
 	t.Helper()
 	for _, s := range swaps {

@@ -24,12 +24,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// atOnce is how many suites run at a time. They mostly wait, so that more of them
-// than there are processors do.
+// atOnce is the number of concurrent suites. They mostly wait, so it exceeds the number of
+// processors.
 const atOnce = "6"
 
-// TestMain runs the tests, or under the name of a control plane's binary that
-// binary's part.
+// TestMain runs the tests or, under the name of a control plane's binary, acts as that
+// binary.
 func TestMain(m *testing.M) {
 	run := map[string]func(context.Context, []string) error{"etcd": etcd, "kube-apiserver": apiserver}[filepath.Base(os.Args[0])]
 	if run == nil {
@@ -47,8 +47,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// simulatedBinaries makes a directory in which this program stands under the
-// names that envtest starts.
+// simulatedBinaries creates a directory that has this program under the names that envtest
+// starts.
 func simulatedBinaries(t *testing.T) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -64,8 +64,7 @@ func simulatedBinaries(t *testing.T) string {
 	return dir
 }
 
-// etcd answers envtest's question for health. The simulated server stores in
-// memory.
+// etcd answers envtest's health check. The simulated server stores in memory.
 func etcd(ctx context.Context, args []string) error {
 	flags, help := parse(args, "listen-client-urls")
 	if help {
@@ -89,8 +88,8 @@ func etcd(ctx context.Context, args []string) error {
 	return nil
 }
 
-// apiserver serves the simulated API with the certificates that envtest has
-// written, and lets in whoever shows one that envtest has signed.
+// apiserver serves the simulated API with the certificates that envtest has written, and
+// accepts clients with a certificate that envtest has signed.
 func apiserver(ctx context.Context, args []string) error {
 	flags, help := parse(args, "secure-port", "bind-address", "cert-dir", "client-ca-file", "authorization-mode")
 	if help {
@@ -122,7 +121,7 @@ func apiserver(ctx context.Context, args []string) error {
 	}))
 }
 
-// parse picks the flags that are wanted. help: the flags are asked for, and have
+// parse returns the values of the wanted flags. help: the flags were requested and have
 // been printed.
 func parse(args []string, wanted ...string) (values map[string]string, help bool) {
 	values = map[string]string{}

@@ -28,14 +28,14 @@ import (
 const (
 	theirs = "sigs.k8s.io/controller-runtime/pkg/"
 
-	// suitesAtLeast is how many of their suites need a server. Fewer found means
-	// that the search has gone wrong.
+	// suitesAtLeast is how many of the suites need a server. Finding fewer means that the
+	// search is broken.
 	suitesAtLeast = 17
 
-	// downloads are tests that fetch an API server of 2023 from the network.
+	// downloads are tests that download an API server of 2023.
 	downloads = "^Test/^aggregatedDiscovery=false$"
 
-	// within bounds one suite.
+	// within bounds the run time of one suite.
 	within = 20 * time.Minute
 )
 
@@ -65,8 +65,8 @@ func realBinaries(t *testing.T) string {
 	return real
 }
 
-// hold fails for each spec that has failed and is not among those that are known
-// to differ, and for each of those that has passed or is not there.
+// hold fails for each failed spec that is not known to differ, and for each spec known to
+// differ that has passed or does not exist.
 func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
 	passed, left := 0, maps.Clone(differ)
 	for _, spec := range specs {
@@ -92,10 +92,10 @@ func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
 type suite struct {
 	name, dir, binary string
 	assets            bool   // the suite looks for the binaries in a directory of its own
-	leaveOut          string // a regular expression of specs that are not run
+	leaveOut          string // a regular expression of specs to skip
 }
 
-// suites finds them.
+// suites returns the suites that need a server.
 func suites(t *testing.T) (found []*suite) {
 	t.Helper()
 	listed := output(t, "go", "list", "-f", `{{.ImportPath}} {{.Dir}}`, theirs+"...")
@@ -113,7 +113,7 @@ func suites(t *testing.T) (found []*suite) {
 	return found
 }
 
-// compile makes the suite's program, which goes with the test.
+// compile builds the suite's test binary, which is removed with the test.
 func (s *suite) compile(t *testing.T) {
 	t.Helper()
 	s.binary = filepath.Join(t.TempDir(), "suite")
@@ -138,7 +138,7 @@ func (s *suite) needsServer() (bool, error) {
 	return false, nil
 }
 
-// run returns what has become of each spec.
+// run returns the reports of the specs.
 func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
@@ -179,13 +179,11 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	return specs.WithLeafNodeType(types.NodeTypeIt | types.NodeTypeBeforeSuite | types.NodeTypeAfterSuite)
 }
 
-// mark is a variable in the environment of a suite, and so of the servers that it
-// starts.
+// mark is a variable in the environment of a suite, and so of the servers that it starts.
 const mark = "FLYBALL_GUESTS_REPORT="
 
-// endLeftovers kills the processes that have variable in their environment. Some
-// suites do not stop each server that they start. It finds none where there is no
-// /proc.
+// endLeftovers kills the processes that have variable in their environment, because some
+// suites do not stop every server that they start. Without /proc it finds none.
 func endLeftovers(variable string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -194,7 +192,7 @@ func endLeftovers(variable string) error {
 	for _, file := range environments {
 		text, err := os.ReadFile(file)
 		if err != nil || !slices.Contains(strings.Split(string(text), "\x00"), variable) {
-			continue // it has ended, or is another user's
+			continue // it has ended, or belongs to another user
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 		if err != nil {
@@ -207,8 +205,8 @@ func endLeftovers(variable string) error {
 	return nil
 }
 
-// differences are the lines of DIFFERENCES.txt, by suite and spec: suite, spec
-// and reason, with tabs between them.
+// differences returns the lines of DIFFERENCES.txt, by suite and spec: suite, spec and
+// reason, separated by tabs.
 func differences(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("DIFFERENCES.txt")

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// cluster says of each workload that it has come to what it is to be, as
-// controllers and kubelets would, so that Helm can wait for it.
+// cluster sets the status of each workload to its desired state, as controllers and
+// kubelets would, so that Helm can wait for it.
 func cluster(ctx context.Context, api kubernetes.Interface) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
@@ -25,7 +25,7 @@ func cluster(ctx context.Context, api kubernetes.Interface) {
 			return
 		case <-tick.C:
 		}
-		// What fails is tried again with the next tick.
+		// The next tick retries what fails.
 		deployments, _ := api.AppsV1().Deployments("").List(ctx, metav1.ListOptions{})
 		for _, d := range deployments.Items {
 			if d.Status.ObservedGeneration != d.Generation {

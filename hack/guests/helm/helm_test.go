@@ -24,11 +24,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate"
 )
 
-// within bounds one command.
+// within bounds the run time of one command.
 const within = 5 * time.Minute
 
-// Helm is told the same story on both servers. Each step succeeds or fails as the
-// story says, and says the same on both.
+// Helm runs the same story on both servers. Each step succeeds or fails as the story says,
+// with the same output on both.
 func TestHelm_TellsOneStoryOnBothServers(t *testing.T) {
 	binaries, err := envtest.Binaries(t.Context(), envtest.BinariesOptions{})
 	if err != nil {
@@ -79,14 +79,14 @@ type step struct {
 	fails, unordered bool
 }
 
-// sorted is what is said with its lines in order.
+// sorted returns output with its lines sorted.
 func sorted(said string) string {
 	return strings.Join(slices.Sorted(strings.Lines(said)), "")
 }
 
-// story is the commands of testdata/story.txt: after "$ " one that succeeds,
-// after "~ " one that succeeds and prints tables in any order, after "! " one that
-// fails. Other lines are comments.
+// story parses the commands of testdata/story.txt: after "$ " one that succeeds, after "~ "
+// one that succeeds and prints tables in any order, after "! " one that fails. Other lines
+// are comments.
 func story(t *testing.T) (steps []step) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/story.txt")
@@ -116,7 +116,7 @@ type shell struct {
 	path string
 }
 
-// newShell also has what would run in a cluster of that server report success.
+// newShell also runs cluster against that server.
 func newShell(t *testing.T, path string, kubeconfig []byte, config *rest.Config) *shell {
 	t.Helper()
 	s := &shell{t: t, dir: t.TempDir(), path: path}
@@ -134,7 +134,7 @@ func newShell(t *testing.T, path string, kubeconfig []byte, config *rest.Config)
 	return s
 }
 
-// run is what a command says, without what differs from run to run.
+// run returns the output of a command, without what differs from run to run.
 func (s *shell) run(command string) (string, error) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), within)
@@ -155,7 +155,7 @@ func (s *shell) run(command string) (string, error) {
 	return said, err
 }
 
-// steady is what a command says, without what differs from run to run.
+// steady returns output without what differs from run to run.
 func steady(said string) string {
 	for _, v := range varying {
 		said = v.pattern.ReplaceAllString(said, v.word)
@@ -163,8 +163,8 @@ func steady(said string) string {
 	return said
 }
 
-// Helm pads a column to its longest cell, and prints a time without the zeros at
-// the end of its fraction.
+// Helm pads a column to its longest cell, and prints a time without the trailing zeros of
+// its fraction.
 func TestSteady_WidthOfAColumnWithTimes(t *testing.T) {
 	short := steady("NAME\tUPDATED                               \tSTATUS  \nshop\t2026-11-22 20:35:01.12345678 +0000 UTC\tdeployed\n")
 	long := steady("NAME\tUPDATED                                \tSTATUS  \nshop\t2026-11-22 20:35:02.123456789 +0000 UTC\tdeployed\n")
@@ -173,17 +173,17 @@ func TestSteady_WidthOfAColumnWithTimes(t *testing.T) {
 	}
 }
 
-// varying is what no two servers or runs have in common.
+// varying matches what differs between servers or runs.
 var varying = []struct {
 	pattern *regexp.Regexp
 	word    string
 }{
-	// client-go logs that a watch has ended or not, depending on which of two goroutines comes first.
+	// client-go logs the end of a watch or not, depending on a race of two goroutines.
 	{regexp.MustCompile(`(?m)^[IWEF]\d{4} \d\d:\d\d:\d\d.*\n`), ""},
 	{regexp.MustCompile(`[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9]\d \d\d:\d\d:\d\d \d{4}`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4} [A-Z]+|[+-]\d\d:\d\d)?( m=\+[0-9.]+)?`), "TIME"},
 	{regexp.MustCompile(`\d{4}/\d\d/\d\d \d\d:\d\d:\d\d`), "TIME"},
-	{regexp.MustCompile(` +\t`), "\t"}, // how wide a column is depends on its times
+	{regexp.MustCompile(` +\t`), "\t"}, // the width of a column depends on its times
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`), "UID"},
 	{regexp.MustCompile(`(?m) +(\d+[dhms])+$`), " AGE"},
 	{regexp.MustCompile(`(resourceVersion: )"\d+"`), "${1}VERSION"},
@@ -191,7 +191,7 @@ var varying = []struct {
 	{regexp.MustCompile(`\b10\.\d+\.\d+\.\d+\b`), "ADDRESS"},
 }
 
-// serve is a simulated server that runs until the test ends.
+// serve starts a simulated server that runs until the test ends.
 func serve(t *testing.T) *simulate.Loopback {
 	t.Helper()
 	l, err := simulate.Listen(simulate.ListenOptions{Logger: logr.Discard()})

@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// chapters returns a function that runs one chapter of a story. A chapter ends when
-// settled finds nothing wrong; after one that failed no other begins.
+// chapters returns a function that runs one chapter of a story. A chapter ends when settled
+// returns nil; after a failed chapter no other begins.
 func chapters(t *testing.T, settled func(context.Context) error) func(name string, happens func(*testing.T)) {
 	return func(name string, happens func(*testing.T)) {
 		if t.Failed() {
@@ -27,7 +27,7 @@ func chapters(t *testing.T, settled func(context.Context) error) func(name strin
 	}
 }
 
-// settle waits until settled finds nothing wrong.
+// settle waits until settled returns nil.
 func settle(t *testing.T, settled func(context.Context) error) {
 	t.Helper()
 	NewWithT(t).Eventually(settled).WithContext(t.Context()).WithTimeout(long).WithPolling(200 * time.Millisecond).Should(Succeed())

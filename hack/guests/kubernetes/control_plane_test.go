@@ -33,8 +33,8 @@ func TestControlPlane(t *testing.T) {
 	}
 }
 
-// plane is a server with kube-controller-manager and kube-scheduler, which
-// reach it through a front, and the kubelets of three nodes.
+// plane is a server with kube-controller-manager and kube-scheduler, which connect to it
+// through a front, and the kubelets of three nodes.
 type plane struct {
 	front *front
 	api   kubernetes.Interface // through the front
@@ -58,8 +58,7 @@ func newPlane(t *testing.T, program string, s server) *plane {
 		}
 	}
 	kubeconfig := c.front.kubeconfig(t)
-	// A simulated server admits without a look at quotas: what they count comes from
-	// their controller alone.
+	// A simulated server does not enforce quotas: only their controller counts usage.
 	c.run(t, program, "controller-manager", "--kubeconfig="+kubeconfig, "--resource-quota-sync-period=5s", "--leader-elect=false", "--secure-port=0", "--use-service-account-credentials=false",
 		"--node-monitor-grace-period=24h", "--node-startup-grace-period=24h", "--kube-api-qps=1000", "--kube-api-burst=1000", "--min-resync-period=12h")
 	c.run(t, program, "scheduler", "--kubeconfig="+kubeconfig, "--leader-elect=false", "--secure-port=0", "--kube-api-qps=1000", "--kube-api-burst=1000")
@@ -70,8 +69,8 @@ func newPlane(t *testing.T, program string, s server) *plane {
 	return c
 }
 
-// run starts a part of the control plane, which ends with the test and must not
-// end before. What it says is shown if the test fails.
+// run starts a part of the control plane, which ends with the test and must not end
+// earlier. Its output is shown if the test fails.
 func (c *plane) run(t *testing.T, program string, args ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "said")
@@ -105,8 +104,8 @@ func (c *plane) run(t *testing.T, program string, args ...string) {
 	})
 }
 
-// story is what the cluster is put through. Each chapter ends when all is as it
-// is wanted; what is wanted is in workloads.
+// story runs the chapters. Each ends when the cluster is in its desired state, which
+// workloads has.
 func (c *plane) story(t *testing.T) {
 	w := &workloads{plane: c, image: "shop:1", replicas: 6}
 	chapter := chapters(t, w.settled)
@@ -133,7 +132,7 @@ func (c *plane) story(t *testing.T) {
 	chapter("rollout whose ReplicaSets cannot be scaled, kill -9 and compaction", func(t *testing.T) {
 		c.front.refuse(scales)
 		w.rollOut(t, "shop:5")
-		// Controllers that swallow such a refusal go on when they are told of the objects again.
+		// Controllers that swallow such a refusal continue when the objects arrive again.
 		NewWithT(t).Eventually(c.front.refusals).WithTimeout(long).Should(BeNumerically(">=", 3*deployments))
 		c.front.refuse(nil)
 		c.front.restart(t)

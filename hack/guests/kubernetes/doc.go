@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubernetes runs Kubernetes' own Deployment and ReplicaSet controllers,
-// taken as libraries and left as they are, on flyball's informers: through create,
-// rollout, scale and delete, and through outages of a real and of a simulated server.
-// It also builds kube-controller-manager and kube-scheduler with flyball's informer
-// factories underneath and runs them through the same. It is a module of its own,
-// since k8s.io/kubernetes is heavy.
+// Package kubernetes runs Kubernetes' own Deployment and ReplicaSet controllers, unmodified
+// libraries, on flyball's informers: through create, rollout, scale and delete, and through
+// outages of a real and of a simulated server. It also builds kube-controller-manager and
+// kube-scheduler with flyball's informer factories underneath and runs them through the
+// same. It is a separate module, because k8s.io/kubernetes is a large dependency.
 package kubernetes

@@ -22,9 +22,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// front stands before an API server, on a port of its own, so that a test can
-// restart the server, cut connections and refuse requests. Who comes through it is
-// the administrator.
+// front is a proxy of an API server, on its own port, with which a test can restart the
+// server, cut connections and refuse requests. Its clients are administrators.
 type front struct {
 	server  server
 	address string
@@ -55,7 +54,7 @@ func newFront(t *testing.T, s server) *front {
 	return f
 }
 
-// lead sends what comes from now on to this server.
+// lead forwards new requests to this server.
 func (f *front) lead(t *testing.T, config *rest.Config) {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
@@ -73,13 +72,13 @@ func (f *front) lead(t *testing.T, config *rest.Config) {
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
-		// A server that is not there says nothing.
+		// A server that is down does not answer.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
 
-// restart kills the server, compacts its history and starts it again, and ends
-// every connection.
+// restart kills the server, compacts its history, starts it again, and closes every
+// connection.
 func (f *front) restart(t *testing.T) {
 	t.Helper()
 	f.server.restart(t)
@@ -106,22 +105,21 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to.ServeHTTP(w, r)
 }
 
-// refuse answers 500 to what it is asked about, until it is given nil.
+// refuse answers 500 to the requests that which selects; nil selects none.
 func (f *front) refuse(which func(*http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.refuses, f.mu.refused = which, 0
 }
 
-// refusals is how often that has happened.
+// refusals returns the number of refused requests.
 func (f *front) refusals() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.refused
 }
 
-// rest waits until nothing has been written, or tried to be, for five polls in a
-// row.
+// rest waits until no write has been attempted for five polls in a row.
 func (f *front) rest(t *testing.T) {
 	t.Helper()
 	last, same := -1, 0
@@ -135,13 +133,13 @@ func (f *front) rest(t *testing.T) {
 	}).WithTimeout(long).WithPolling(time.Second).Should(BeNumerically(">=", 5))
 }
 
-// scales is whether a request sets how many Pods a ReplicaSet is to have.
+// scales reports whether a request sets the replicas of a ReplicaSet.
 func scales(r *http.Request) bool {
 	parts := strings.Split(r.URL.Path, "/")
 	return r.Method == http.MethodPut && parts[len(parts)-2] == "replicasets"
 }
 
-// cut ends every connection.
+// cut closes every connection.
 func (f *front) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -161,7 +159,7 @@ func (f *front) keep(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// kubeconfig writes a file that leads through the front.
+// kubeconfig writes a kubeconfig for the front.
 func (f *front) kubeconfig(t *testing.T) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()

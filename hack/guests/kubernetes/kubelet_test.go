@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// kubelet runs the Pods of all nodes: those that run to an end succeed at once,
-// others are ready, and those that are to go have ended.
+// kubelet acts for all nodes: Pods of Jobs succeed at once, others become ready, and
+// deleted ones end.
 func kubelet(ctx context.Context, api kubernetes.Interface, namespace string) {
 	none := int64(0)
 	tick := time.NewTicker(100 * time.Millisecond)
@@ -27,7 +27,7 @@ func kubelet(ctx context.Context, api kubernetes.Interface, namespace string) {
 		}
 		list, err := api.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 		if err != nil {
-			continue // the next tick asks again
+			continue // the next tick retries
 		}
 		for i, p := range list.Items {
 			pods := api.CoreV1().Pods(p.Namespace)
@@ -55,7 +55,7 @@ func kubelet(ctx context.Context, api kubernetes.Interface, namespace string) {
 	}
 }
 
-// ready says whether a Pod is, beside what else is said of it.
+// ready sets the Ready condition of a Pod and keeps the others.
 func ready(p *corev1.Pod, status corev1.ConditionStatus) {
 	for i, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {

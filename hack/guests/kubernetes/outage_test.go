@@ -29,10 +29,10 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
-// long is how long anything may take on a machine with much else to do.
+// long bounds any wait on a busy machine.
 const long = 3 * time.Minute
 
-// Rollouts come to their end whatever happens to the server meanwhile.
+// Rollouts finish whatever happens to the server meanwhile.
 func TestDeployments_OutliveOutages(t *testing.T) {
 	for _, s := range []struct {
 		name  string
@@ -44,8 +44,8 @@ func TestDeployments_OutliveOutages(t *testing.T) {
 	}
 }
 
-// cluster is a server with the Deployment and ReplicaSet controllers and a
-// kubelet, which all reach it through a front.
+// cluster is a server with the Deployment and ReplicaSet controllers and a kubelet, which
+// all connect to it through a front.
 type cluster struct {
 	front    *front
 	api      kubernetes.Interface
@@ -64,8 +64,8 @@ func newCluster(t *testing.T, at server, informers clientgo.Options) *cluster {
 	return c
 }
 
-// control runs the controllers on flyball's informers, as a program would that
-// has client-go's factory replaced.
+// control runs the controllers on flyball's informers, as a program would that replaces
+// client-go's factory.
 func (c *cluster) control(t *testing.T, informers clientgo.Options) {
 	t.Helper()
 	flyball, err := informer.NewSharedInformerFactory(&rest.Config{Host: c.front.address}, clientscheme.Scheme, informer.Options{})
@@ -98,8 +98,7 @@ func (c *cluster) control(t *testing.T, informers clientgo.Options) {
 	})
 }
 
-// story is what the cluster is put through. Each chapter ends when all is as it
-// is wanted.
+// story runs the chapters. Each ends when the cluster is in its desired state.
 func (c *cluster) story(t *testing.T) {
 	chapter := chapters(t, c.settled)
 	chapter("create", func(t *testing.T) { c.create(t, "shop:1", 6) })
@@ -147,7 +146,7 @@ func (c *cluster) create(t *testing.T, image string, replicas int32) {
 	}
 }
 
-// add makes one more Deployment.
+// add creates one more Deployment.
 func (c *cluster) add(t *testing.T) {
 	t.Helper()
 	name := fmt.Sprintf("shop-%d", c.shops)
@@ -197,7 +196,7 @@ func (c *cluster) patch(t *testing.T, body string) {
 	}
 }
 
-// reached waits until a rollout has come to so many of four parts.
+// reached waits until a rollout has reached this many of four parts.
 func (c *cluster) reached(t *testing.T, part int) {
 	t.Helper()
 	NewWithT(t).Eventually(func(ctx context.Context) (int, error) {
@@ -215,17 +214,17 @@ func (c *cluster) reached(t *testing.T, part int) {
 	}).WithContext(t.Context()).WithTimeout(long).Should(BeNumerically(">=", part*c.shops*int(c.replicas)/4))
 }
 
-// delete deletes the Deployments. No garbage collector runs here: collected does
-// its part until all is settled.
+// delete deletes the Deployments. There is no garbage collector: collected acts for it
+// until everything is settled.
 func (c *cluster) delete(t *testing.T) {
 	t.Helper()
 	c.gone = true
 	NewWithT(t).Expect(c.api.AppsV1().Deployments("default").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
 }
 
-// collected deletes what Deployments have left behind and says what there still
-// is. It is called again and again: a controller whose informer has not yet seen
-// its ReplicaSet deleted creates Pods after all have gone.
+// collected deletes what Deployments have left behind and returns an error that lists what
+// remains. It is called repeatedly: a controller whose informer has not yet seen the
+// deletion of its ReplicaSet creates Pods after all have been deleted.
 func (c *cluster) collected(ctx context.Context) error {
 	err := errors.Join(
 		c.api.AppsV1().ReplicaSets("default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}),
@@ -252,7 +251,7 @@ func (c *cluster) collected(ctx context.Context) error {
 	return nil
 }
 
-// settled says what is not as it is wanted.
+// settled returns an error that describes what differs from the desired state.
 func (c *cluster) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

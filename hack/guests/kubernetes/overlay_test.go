@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// swap is a line of Kubernetes and what takes its place.
+// swap is a line of Kubernetes and its replacement.
 type swap struct{ from, to string }
 
 const (
@@ -20,13 +20,13 @@ const (
 	ours = here + "/underneath"
 )
 
-// copied are the packages of Kubernetes that are changed, and those between them
-// and the program. go build replaces no file of the module cache, so that they are
-// built as packages of this module, which exist in the overlay alone.
+// copied are the packages of Kubernetes that are changed, and those between them and the
+// program. go build replaces no file of the module cache, so they are built as packages of
+// this module that exist only in the overlay.
 var copied = []string{"cmd/kube-controller-manager/app", "cmd/kube-scheduler/app", "cmd/kube-scheduler/app/options"}
 
-// swaps are all that is changed of Kubernetes, by file: where a factory of
-// informers is made, flyball's is.
+// swaps are all changes to Kubernetes, by file: the calls that create a factory of
+// informers create flyball's.
 var swaps = map[string][]swap{
 	"cmd/kube-controller-manager/app/controllermanager.go": {
 		{`informers.NewSharedInformerFactoryWithOptions(versionedClient, ResyncPeriod(s)(), informers.WithTransform(trim), informers.WithInformerName(informerName))`,
@@ -43,8 +43,8 @@ var swaps = map[string][]swap{
 	},
 }
 
-// build makes the program of package kube with flyball's informers underneath,
-// or with peer on client-go's own.
+// build builds the program of package kube with flyball's informers underneath, or with
+// peer on client-go's own.
 func build(t *testing.T, peer bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -56,7 +56,7 @@ func build(t *testing.T, peer bool) string {
 	return filepath.Join(dir, "kube")
 }
 
-// overlay writes the copied files and what go build needs to know of them.
+// overlay writes the copied files and the overlay file for go build.
 func overlay(t *testing.T, dir string) string {
 	t.Helper()
 	root := strings.TrimSpace(output(t, "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"))
@@ -99,7 +99,7 @@ func overlay(t *testing.T, dir string) string {
 	return path
 }
 
-// changed is a file with its swaps made, which imports the copies.
+// changed returns a file with its swaps applied, which imports the copies.
 func changed(t *testing.T, name, text string) string {
 	t.Helper()
 	for _, s := range swaps[name] {

@@ -15,10 +15,10 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo"
 )
 
-// The Deployment controller drops a key whose old ReplicaSet cannot be scaled
-// down, and counts on the next list to give it the Deployment again. With the
-// default Options it does, as the story shows. With OnlyDifferences the same
-// rollouts stand still although the controllers run: the story can fail.
+// The Deployment controller drops a key whose old ReplicaSet cannot be scaled down, and
+// relies on the next list to deliver the Deployment again. With the default Options the
+// list does, as the story shows. With OnlyDifferences the same rollouts stall although the
+// controllers run: the story can fail.
 func TestDeployments_StandStillWithOnlyDifferences(t *testing.T) {
 	for _, s := range []struct {
 		name  string
@@ -31,7 +31,7 @@ func TestDeployments_StandStillWithOnlyDifferences(t *testing.T) {
 			c.refusedRollOut(t, "shop:2")
 			c.front.restart(t)
 
-			// A Deployment that is made now comes with the list or after it.
+			// A Deployment that is created now arrives with the list or after it.
 			c.add(t)
 			NewWithT(t).Eventually(c.updated).WithContext(t.Context()).WithTimeout(long).Should(HaveKeyWithValue(fmt.Sprintf("shop-%d", c.shops-1), c.replicas))
 			c.front.rest(t)
@@ -44,8 +44,8 @@ func TestDeployments_StandStillWithOnlyDifferences(t *testing.T) {
 	}
 }
 
-// refusedRollOut begins a rollout and has it stopped: the old ReplicaSets cannot
-// be scaled down until the controllers have nothing to do any more.
+// refusedRollOut begins a rollout and blocks it: the old ReplicaSets cannot be scaled down
+// until the controllers are idle.
 func (c *cluster) refusedRollOut(t *testing.T, image string) {
 	t.Helper()
 	c.front.refuse(scales)
@@ -53,15 +53,15 @@ func (c *cluster) refusedRollOut(t *testing.T, image string) {
 	NewWithT(t).Eventually(c.full).WithContext(t.Context()).WithTimeout(long).Should(Succeed())
 	c.front.rest(t)
 	c.front.refuse(nil)
-	// Who watches Deployments has now seen less than what the server has.
+	// The watches of Deployments have now seen less than the server has.
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "later-"}}
 	if _, err := c.api.CoreV1().ConfigMaps("default").Create(t.Context(), made, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// full says which Deployment has not as many new Pods as it may have beside all
-// the old ones, ready all of them.
+// full returns an error that names a Deployment without as many new, ready Pods as it may
+// have beside all the old ones.
 func (c *cluster) full(ctx context.Context) error {
 	list, err := c.api.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *cluster) full(ctx context.Context) error {
 	return nil
 }
 
-// updated is how many available new Pods each Deployment has.
+// updated returns the number of available new Pods of each Deployment.
 func (c *cluster) updated(ctx context.Context) (map[string]int32, error) {
 	list, err := c.api.AppsV1().Deployments("default").List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -89,7 +89,7 @@ func (c *cluster) updated(ctx context.Context) (map[string]int32, error) {
 	return out, nil
 }
 
-// settle waits until all is as it is wanted.
+// settle waits until the cluster is in its desired state.
 func (c *cluster) settle(t *testing.T) {
 	t.Helper()
 	settle(t, c.settled)

@@ -17,8 +17,7 @@ import (
 // server is an API server that can be killed.
 type server interface {
 	Config() *rest.Config
-	// restart kills the server, forgets the history of what is stored, and starts
-	// it again.
+	// restart kills the server, drops the history of its store, and starts it again.
 	restart(t *testing.T)
 }
 
@@ -52,8 +51,8 @@ func (r real) restart(t *testing.T) {
 	}
 }
 
-// simulated is a server of this process without actors, which keeps its objects
-// in a directory.
+// simulated is a server in this process without actors, which keeps its objects in a
+// directory.
 type simulated struct {
 	*simulate.Loopback
 	data string

@@ -33,12 +33,12 @@ const (
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// workloads are the objects of the story, and what is wanted of them.
+// workloads are the objects of the story, and their desired state.
 type workloads struct {
 	*plane
 	image     string
 	replicas  int32
-	lessEach  int // of each kind so many are deleted
+	lessEach  int // this many of each kind are deleted
 	namespace bool
 }
 
@@ -51,13 +51,13 @@ func (w *workloads) template(name string, restart corev1.RestartPolicy) corev1.P
 	}
 }
 
-// create makes all of it.
+// create creates all of them.
 func (w *workloads) create(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	made := func(_ any, err error) { t.Helper(); g.Expect(err).NotTo(HaveOccurred()) }
 	made(w.api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: home}}, metav1.CreateOptions{}))
 	w.namespace = true
-	// A real server admits no Pod before its ServiceAccount is there.
+	// A real server admits no Pod before its ServiceAccount exists.
 	g.Eventually(func() error {
 		_, err := w.api.CoreV1().ServiceAccounts(home).Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -126,7 +126,7 @@ func (w *workloads) scale(t *testing.T, replicas int32) {
 	w.each(t, fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas))
 }
 
-// reached waits until a rollout has come to so many of four parts.
+// reached waits until a rollout has reached this many of four parts.
 func (w *workloads) reached(t *testing.T, part int) {
 	t.Helper()
 	NewWithT(t).Eventually(func(ctx context.Context) (int, error) {
@@ -160,7 +160,7 @@ func (w *workloads) deleteAll(t *testing.T) {
 	w.namespace = false
 }
 
-// settled says what is not as it is wanted.
+// settled returns an error that describes what differs from the desired state.
 func (w *workloads) settled(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -243,8 +243,8 @@ func (w *workloads) othersSettled(ctx context.Context) error {
 	return nil
 }
 
-// podsSettled says whether there are the Pods that are wanted and no other, each
-// on a node, and whether the quota has counted them.
+// podsSettled returns an error unless exactly the desired Pods exist, each on a node, and
+// the quota has counted them.
 func (w *workloads) podsSettled(ctx context.Context) error {
 	list, err := w.api.CoreV1().Pods(home).List(ctx, metav1.ListOptions{})
 	if err != nil {

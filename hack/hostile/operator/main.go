@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command operator is the process that package hostile attacks. It prints a line for each
-// ConfigMap that it reconciles, with the value under data.v.
+// ConfigMap that it reconciles, with the value of data.v.
 package main
 
 import (
@@ -70,7 +70,7 @@ func run(ctx context.Context, server, address, certificates string) error {
 	return mgr.Run(ctx)
 }
 
-// lists lists Secrets again and again, one list beside the other, whatever becomes of it.
+// lists lists Secrets in a loop, several lists concurrently, and ignores errors.
 func lists(ctx context.Context, c *client.Client) error {
 	every := time.NewTicker(50 * time.Millisecond)
 	defer every.Stop()

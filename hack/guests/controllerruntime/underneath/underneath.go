@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package underneath makes controller-runtime's cache over flyball's informers, for
-// the overlays with which the tests build suites of others: where they call the
-// constructors of controller-runtime, they call these.
+// Package underneath creates controller-runtime's cache over flyball's informers, for the
+// overlays with which the tests build other projects' suites: calls of controller-runtime's
+// constructors become calls of these.
 package underneath
 
 import (
@@ -37,17 +37,17 @@ func NewManager(config *rest.Config, opts manager.Options) (manager.Manager, err
 	return manager.New(config, opts)
 }
 
-// over makes informers that list and watch as the cache wants them to.
+// over returns a constructor of informers that list and watch as the cache configures them.
 func over(scheme *runtime.Scheme) func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer {
 	return func(lw toolscache.ListerWatcher, obj runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		kind, _ := apiutil.GVKForObject(obj, scheme) // the cache has asked this before
-		like, _ := obj.(informer.Object)             // Run says if it is none
+		kind, _ := apiutil.GVKForObject(obj, scheme) // the cache has checked this before
+		like, _ := obj.(informer.Object)             // Run reports a type that is none
 		i := clientgo.NewSharedIndexInformer(
 			informer.NewForObject(clientgo.NewListerWatcher[informer.Object](lw), like, kind, informer.Options{Resync: resync}), clientgo.Options{})
 		indexers = maps.Clone(indexers)
-		delete(indexers, toolscache.NamespaceIndex) // is always there
+		delete(indexers, toolscache.NamespaceIndex) // always present
 		if err := i.AddIndexers(indexers); err != nil {
-			panic(err) // a test: the suite is to fail
+			panic(err) // a test: the suite must fail
 		}
 		return i
 	}

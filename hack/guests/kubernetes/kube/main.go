@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube is kube-controller-manager and kube-scheduler in one program: its
-// first argument says which. The test builds it with an overlay that puts
-// flyball's informers underneath; built without, it runs on client-go's.
+// Command kube is kube-controller-manager and kube-scheduler in one program: its first
+// argument selects one. The test builds it with an overlay that puts flyball's informers
+// underneath; without the overlay, it runs on client-go's.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package underneath makes client-go's informer factories over flyball's informers,
-// for the overlay with which the test builds kube-controller-manager and
-// kube-scheduler: where they call the constructors of client-go, they call these.
+// Package underneath creates client-go's informer factories over flyball's informers, for
+// the overlay with which the test builds kube-controller-manager and kube-scheduler: calls
+// of client-go's constructors become calls of these.
 package underneath
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/clientgo/factory"
 )
 
-// flyball makes a factory, which the first Start of what is made over it runs.
+// flyball returns a factory, which runs on the first Start of a factory created over it.
 func flyball(ctx context.Context, config *rest.Config) *informer.SharedInformerFactory {
 	f, err := informer.NewSharedInformerFactory(config, clientscheme.Scheme, informer.Options{Logger: klog.FromContext(ctx)})
 	if err != nil {
@@ -36,14 +36,14 @@ func flyball(ctx context.Context, config *rest.Config) *informer.SharedInformerF
 	return f
 }
 
-// Typed stands for informers.NewSharedInformerFactoryWithOptions.
+// Typed replaces informers.NewSharedInformerFactoryWithOptions.
 func Typed(ctx context.Context, config *rest.Config, client kubernetes.Interface, transform cache.TransformFunc, name *cache.InformerName) informers.SharedInformerFactory {
 	return factory.New(flyball(ctx, config), factory.Options{
 		Client: client, Transform: transform, Name: name, RunOnStart: true, Logger: klog.FromContext(ctx)})
 }
 
-// Scheduler stands for the scheduler's own NewInformerFactory, which sees Pods
-// until they have ended.
+// Scheduler replaces the scheduler's own NewInformerFactory, which sees only Pods that have
+// not ended.
 func Scheduler(ctx context.Context, config *rest.Config, client kubernetes.Interface, name *cache.InformerName) informers.SharedInformerFactory {
 	f := flyball(ctx, config)
 	typed := factory.New(f, factory.Options{Client: client, Name: name, RunOnStart: true, Logger: klog.FromContext(ctx)})
@@ -55,12 +55,12 @@ func Scheduler(ctx context.Context, config *rest.Config, client kubernetes.Inter
 	return typed
 }
 
-// Metadata stands for metadatainformer.NewSharedInformerFactoryWithOptions.
+// Metadata replaces metadatainformer.NewSharedInformerFactoryWithOptions.
 func Metadata(ctx context.Context, config *rest.Config, transform cache.TransformFunc) metadatainformer.SharedInformerFactory {
 	return byresource.NewMetadata(flyball(ctx, config), byresource.Options{Transform: transform, RunOnStart: true, Logger: klog.FromContext(ctx)})
 }
 
-// Dynamic stands for dynamicinformer.NewFilteredDynamicSharedInformerFactory.
+// Dynamic replaces dynamicinformer.NewFilteredDynamicSharedInformerFactory.
 func Dynamic(ctx context.Context, config *rest.Config) dynamicinformer.DynamicSharedInformerFactory {
 	return byresource.NewDynamic(flyball(ctx, config), byresource.Options{RunOnStart: true, Logger: klog.FromContext(ctx)})
 }
