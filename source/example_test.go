@@ -75,8 +75,10 @@ func ExampleDebounce() {
 
 	noisy := source.Channel(events, source.ChannelOptions{Name: "events"})
 	s := source.Debounce(noisy, 100*time.Millisecond, time.Second) // a controller's Watch takes it
-	err := s.Run(context.Background(), func(key string, cause source.Cause) {
+	ctx, cancel := context.WithCancel(context.Background())
+	err := s.Run(ctx, func(key string, cause source.Cause) {
 		fmt.Println(key, cause.Source)
+		cancel()
 	})
 	fmt.Println(err)
 	// Output:
