@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Classic is a controller in the field's old style: one informer that nobody
-// shares, with its store and its event handlers, one rate-limited queue, and
-// workers of its own; no manager.
+// Classic is a controller in the traditional style: one informer that is not shared, with
+// its store and event handlers, one rate-limited queue, and its own workers; no manager.
 //
-// It says which Pods wait for a node for how long. The lesson: every station
+// It reports which Pods have been without a node, and for how long. The lesson: each part
 // of Flyball can be used by itself.
 package main
 
@@ -64,14 +63,14 @@ type controller struct {
 }
 
 func newController(cfg *rest.Config, report func(string)) (*controller, error) {
-	// Only Pods without a node are watched: one that gets a node leaves the
-	// scope, which the handler sees as a deletion.
+	// Only Pods without a node are watched. A Pod that gets a node leaves the scope, which
+	// the handler receives as a deletion.
 	lw, err := informer.NewListerWatcher[*corev1.Pod](cfg, clientscheme.Scheme, informer.WatchScope{FieldSelector: "spec.nodeName="})
 	if err != nil {
 		return nil, err
 	}
 	pods := informer.New(lw, corev1.SchemeGroupVersion.WithKind("Pod"), informer.Options{
-		Logger: logr.FromSlogHandler(slog.Default().Handler()), // it says when the server cannot be reached
+		Logger: logr.FromSlogHandler(slog.Default().Handler()), // logs when the server is unreachable
 	})
 	c := &controller{
 		pods:   pods,
@@ -83,7 +82,8 @@ func newController(cfg *rest.Config, report func(string)) (*controller, error) {
 	return c, err
 }
 
-// run works until ctx ends: informer first, then workers, and back.
+// run works until ctx ends: it starts the informer, then the workers, and stops them in
+// reverse.
 func (c *controller) run(ctx context.Context, workers int) error {
 	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -106,8 +106,8 @@ func (c *controller) run(ctx context.Context, workers int) error {
 	return nil
 }
 
-// work takes keys until the queue is shut down. The loop's body is the hold:
-// no other worker has the key meanwhile.
+// work processes keys until the queue is shut down. Between Get and Done, no other worker
+// has the key.
 func (c *controller) work() {
 	for key := range c.queue.Keys() {
 		if err := c.reconcile(key); err != nil {

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Configmapsync copies ConfigMaps to other namespaces and keeps the copies
-// equal. A ConfigMap is copied if it has the label
+// Configmapsync copies ConfigMaps to other namespaces and keeps the copies equal to the
+// original. It copies a ConfigMap with the label
 //
 //	example.flyball.dev/sync: "true"
 //
-// to the namespaces that its annotation example.flyball.dev/namespaces names,
-// separated by commas, or without the annotation to all.
+// to the namespaces in its annotation example.flyball.dev/namespaces, separated by commas,
+// or without the annotation to all.
 //
 // The lesson: two scopes of one kind, an index, and events of another kind
 // (Namespace) that concern every key.

@@ -30,9 +30,9 @@ const (
 	byOrigin       = "origin"
 )
 
-// setup is what main runs, and what tests run.
+// setup adds the controllers to mgr. main and the tests call it.
 func setup(mgr *manager.Manager) error {
-	// Two scopes of one kind: two watches, each of what it needs.
+	// Two scopes of one kind: two watches, each with only what it needs.
 	originals := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: syncLabel + "=true"})
 	copies := informer.For[*corev1.ConfigMap](mgr.Informers(), informer.Scope{LabelSelector: copyLabel + "=true"})
 	namespaces := informer.For[*corev1.Namespace](mgr.Informers())
@@ -54,8 +54,8 @@ type reconciler struct {
 	client            *client.Client
 }
 
-// reconcile makes the copies of one original equal to it, and deletes those
-// that should not be.
+// reconcile makes the copies of one original equal to it, and deletes copies that should
+// not exist.
 func (r reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	original, err := r.originals.Get(key)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -82,9 +82,9 @@ func (r reconciler) reconcile(ctx context.Context, key reconcile.Key) (reconcile
 	return reconcile.Result{}, errors.Join(errs...)
 }
 
-// copyTo writes the copy in one namespace, unless it is right already. A
-// ConfigMap of that name that is somebody else's, or another original's copy,
-// stays as it is: that is an error, which backoff tries again.
+// copyTo writes the copy in one namespace unless it is equal already. It does not overwrite
+// a ConfigMap of that name without the label of copies or from another original: it returns
+// an error, which is retried with backoff.
 func (r reconciler) copyTo(ctx context.Context, original *corev1.ConfigMap, namespace string) error {
 	want := copyOf(original, namespace)
 	have, err := r.copies.Get(informer.KeyOf(want))
@@ -117,8 +117,8 @@ func copyOf(original *corev1.ConfigMap, namespace string) *corev1.ConfigMap {
 	}
 }
 
-// targets are the namespaces that original is copied to: those it names, of
-// those that are there and not on their way out.
+// targets returns the namespaces that original is copied to: those it names that exist and
+// are not being deleted.
 func (r reconciler) targets(original *corev1.ConfigMap) []string {
 	named, some := original.Annotations[namespacesNote]
 	names := strings.Split(named, ",")
@@ -135,7 +135,7 @@ func (r reconciler) targets(original *corev1.ConfigMap) []string {
 	return out
 }
 
-// originOf is the key of the original that a copy was made from.
+// originOf returns the key of the original of a copy.
 func originOf(cm *corev1.ConfigMap) []reconcile.Key {
 	namespace, name, ok := strings.Cut(cm.Annotations[originNote], "/")
 	if !ok {
@@ -144,7 +144,7 @@ func originOf(cm *corev1.ConfigMap) []reconcile.Key {
 	return []reconcile.Key{{Namespace: namespace, Name: name}}
 }
 
-// allOriginals: a namespace that comes or goes concerns every original.
+// allOriginals returns every original: a namespace that comes or goes concerns all of them.
 func (r reconciler) allOriginals(*corev1.Namespace) []reconcile.Key {
 	var keys []reconcile.Key
 	for cm := range r.originals.All() {

@@ -27,8 +27,8 @@ import (
 
 const summaryName = "inventory" // of the ConfigMap
 
-// setup is what main runs, and what tests run. It asks the server for the kinds
-// of resources.
+// setup adds the controllers to mgr; main and the tests call it. It asks the server for the
+// kinds of resources.
 func setup(mgr *manager.Manager, resources []string) error {
 	api, err := discovery.NewDiscoveryClientForConfig(mgr.Config())
 	if err != nil {
@@ -76,7 +76,7 @@ type inventory struct {
 	writes    dynamic.NamespaceableResourceInterface
 }
 
-// reconcile makes the summary of the namespace key.Name say what is there.
+// reconcile updates the summary of the namespace key.Name.
 func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	summary, err := r.summaries.Get(reconcile.Key{Namespace: key.Name, Name: summaryName})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -84,7 +84,7 @@ func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.
 	}
 	var said map[string]string
 	if err == nil {
-		// What cannot be read is not what should be said.
+		// Unreadable data counts as outdated.
 		said, _, _ = unstructured.NestedStringMap(summary.Object, "data")
 	}
 	counts, unlisted := r.count(key.Name, said)
@@ -97,7 +97,7 @@ func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.
 		err = r.apply(ctx, key.Name, counts)
 	}
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return reconcile.Result{}, nil // the namespace goes, and its objects with it
+		return reconcile.Result{}, nil // the namespace is being deleted, with its objects
 	}
 	if err == nil && unlisted != "" {
 		return reconcile.Retry(unlisted + " is not listed yet"), nil
@@ -105,13 +105,13 @@ func (r inventory) reconcile(ctx context.Context, key reconcile.Key) (reconcile.
 	return reconcile.Result{}, reconcile.IgnoreNotFound(err)
 }
 
-// count is what is in a namespace. Of a kind that is not listed yet, perhaps
-// because it is not served or the right is missing, it is what was said before.
+// count counts the objects in a namespace. For a kind that is not listed yet, because it is
+// not served or permission is missing, it keeps the previous number.
 func (r inventory) count(namespace string, said map[string]string) (counts map[string]string, unlisted string) {
 	counts = make(map[string]string)
 	for name, i := range r.kinds.now() {
 		objects, err := i.Lister().List(informer.QueryOptions{Namespace: namespace})
-		if err != nil { // it has not synced, or its kind has gone
+		if err != nil { // it has not synced, or its kind was removed
 			unlisted = name
 			if before, ok := said[name]; ok {
 				counts[name] = before

@@ -25,7 +25,7 @@ const wantedLabel = "example.flyball.dev/inventory"
 
 var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// definition is what is read of a CustomResourceDefinition.
+// definition has the fields of a CustomResourceDefinition that are read.
 type definition struct {
 	Spec struct {
 		Group string `json:"group"`
@@ -43,20 +43,19 @@ type definition struct {
 // counted is the metadata of all objects of a kind.
 type counted = *informer.SharedInformer[*metav1.PartialObjectMetadata]
 
-// kinds are those that are counted now, by the name of their definition or
-// resource.
+// kinds are the counted kinds, by the name of their definition or resource.
 type kinds struct {
 	informers *informer.SharedInformerFactory
 	crds      informer.Lister[*unstructured.Unstructured]
-	inventory *reconcile.Controller[reconcile.Key] // is to hear of their objects
-	recount   chan reconcile.Key                   // namespaces in which a kind is no longer counted
+	inventory *reconcile.Controller[reconcile.Key] // receives events of their objects
+	recount   chan reconcile.Key                   // namespaces with a kind that is no longer counted
 	mu        struct {
 		sync.Mutex
 		counted map[string]counted
 	}
 }
 
-// reconcile begins or ends to count the kind of one definition.
+// reconcile starts or stops counting the kind of one definition.
 func (k *kinds) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 	crd, err := k.crds.Get(key)
 	switch {
@@ -78,7 +77,7 @@ func (k *kinds) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Res
 	return reconcile.Result{}, nil
 }
 
-// kindOf reads a definition, which has no Go type here, into what is needed.
+// kindOf converts a definition, which has no Go type here, to the fields that are needed.
 func kindOf(crd *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	var d definition
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd.Object, &d); err != nil {
@@ -95,8 +94,7 @@ func kindOf(crd *unstructured.Unstructured) (schema.GroupVersionKind, error) {
 	return schema.GroupVersionKind{}, fmt.Errorf("count %s: no version of it is served", crd.GetName())
 }
 
-// followResource counts a resource that discovery knows, such as
-// "deployments.apps".
+// followResource counts a resource that discovery finds, such as "deployments.apps".
 func (k *kinds) followResource(mapper meta.RESTMapper, name string) error {
 	resource := schema.ParseGroupResource(name)
 	kind, err := mapper.KindFor(resource.WithVersion(""))
@@ -114,9 +112,9 @@ func (k *kinds) followResource(mapper meta.RESTMapper, name string) error {
 	return nil
 }
 
-// follow counts a kind from now on, if it is not counted yet. It is optional: the
-// workers do not wait for a kind that is not served yet. Of one name there is one
-// call at a time, since it is a key.
+// follow starts counting a kind that is not counted yet. The informer is optional: the
+// workers do not wait for a kind that is not served yet. Calls for one name are sequential,
+// because the name is a key.
 func (k *kinds) follow(name string, kind schema.GroupVersionKind) {
 	if _, ok := k.now()[name]; ok {
 		return
@@ -126,7 +124,7 @@ func (k *kinds) follow(name string, kind schema.GroupVersionKind) {
 	k.inventory.Watch(source.Optional(source.Mapped(i, namespaceOf)))
 }
 
-// drop counts a kind no longer: its watch ends, and its memory is given back.
+// drop stops counting a kind: its watch ends, and its memory is released.
 func (k *kinds) drop(ctx context.Context, name string) error {
 	i, ok := k.take(name)
 	if !ok {
@@ -161,14 +159,14 @@ func (k *kinds) take(name string) (counted, bool) {
 	return i, ok
 }
 
-// now are the kinds that are counted.
+// now returns the kinds that are counted.
 func (k *kinds) now() map[string]counted {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return maps.Clone(k.mu.counted)
 }
 
-// namespaceOf is the key of the inventory that counts obj.
+// namespaceOf returns the key of the inventory that counts obj.
 func namespaceOf(obj *metav1.PartialObjectMetadata) []reconcile.Key {
 	return []reconcile.Key{{Name: obj.Namespace}}
 }

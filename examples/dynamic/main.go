@@ -1,18 +1,18 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Dynamic keeps an inventory of kinds that it learns at run time: in each
-// namespace a ConfigMap "inventory" says how many objects of each kind there
-// are. It counts the resources that -resources names, which discovery finds,
-// and the kind of every CustomResourceDefinition with the label
+// Dynamic keeps an inventory of kinds that it discovers at run time: in each namespace, a
+// ConfigMap "inventory" has the number of objects of each kind. It counts the resources in
+// the flag -resources, which discovery finds, and the kind of every
+// CustomResourceDefinition with the label
 //
 //	example.flyball.dev/inventory: "true"
 //
-// also of one that comes, or is given the label, while it runs.
+// including definitions that are created or labelled while it runs.
 //
-// The lesson: discovery, metadata-only informers that begin and end during the
-// run, unstructured objects and their conversion from and to Go types, and
-// client-go's dynamic client beside flyball's informers.
+// The lesson: discovery, metadata-only informers that start and stop at run time,
+// unstructured objects and their conversion from and to Go types, and client-go's dynamic
+// client beside flyball's informers.
 package main
 
 import (

@@ -19,8 +19,9 @@ import (
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
 )
 
-// A real API server takes the manifests and refuses every request that the operator's rights do not
-// cover. No controllers run in it, so the test plays the part of the Deployment controller.
+// A real API server accepts the manifests and refuses every request that the operator's
+// permissions do not cover. It runs no controllers, so the test acts as the Deployment
+// controller.
 func TestControlPlane(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it starts an API server")
@@ -73,7 +74,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// eventually asks every 50ms, for at most a minute.
+// eventually polls every 50ms, for at most a minute.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -18,7 +18,8 @@ import (
 	apiv1 "github.com/flyball-dev/flyball/examples/operator/api/v1"
 )
 
-// Each seed runs the operator in virtual time on a simulated API server, with other faults.
+// Each seed runs the operator in virtual time on a simulated API server, with different
+// faults.
 func TestSimulation(t *testing.T) {
 	opts, err := options()
 	if err != nil {

@@ -21,9 +21,8 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// bareControlPlane plays the parts that a control plane without its
-// controller manager lacks, as far as the example needs them: Deployments that
-// become ready, and the garbage collector.
+// bareControlPlane does what a control plane without a controller manager lacks, as far as
+// the example needs it: Deployments become ready, and garbage is collected.
 func bareControlPlane(mgr *manager.Manager) error {
 	fmt.Println("there is no Deployment controller and no garbage collector here: this program plays those parts")
 	websites := informer.For[*webv1.Website](mgr.Informers())
@@ -48,7 +47,7 @@ func bareControlPlane(mgr *manager.Manager) error {
 	return mgr.Add(gc)
 }
 
-// makeReady says of d that all its replicas run.
+// makeReady sets the status of d to all replicas running.
 func makeReady(ctx context.Context, c *client.Client, d *appsv1.Deployment) error {
 	want := *d.Spec.Replicas
 	if d.Status.ObservedGeneration == d.Generation && d.Status.ReadyReplicas == want {
@@ -65,7 +64,7 @@ func makeReady(ctx context.Context, c *client.Client, d *appsv1.Deployment) erro
 	return c.Status().Update(ctx, d)
 }
 
-// garbage deletes the children of Websites that are gone.
+// garbage deletes the children of deleted Websites.
 type garbage struct {
 	client   *client.Client
 	websites informer.Lister[*webv1.Website]

@@ -17,9 +17,9 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// addChecks has a replica be ready only where what it writes is served: with a
-// CustomResourceDefinition that is older than the program, a roll-out stops at the
-// first replica. That Websites are listed, the manager sees to.
+// addChecks makes a replica ready only if the versions that it writes are served: with a
+// CustomResourceDefinition that is older than the program, a rollout stops at the first
+// replica. The manager itself checks that Websites are listed.
 func addChecks(mgr *manager.Manager) error {
 	api, err := discovery.NewDiscoveryClientForConfig(mgr.StandbyConfig())
 	if err != nil {
@@ -28,8 +28,8 @@ func addChecks(mgr *manager.Manager) error {
 	return mgr.AddReadyCheck("websites/status", (&servedOnce{api: api, resource: "websites/status"}).ask)
 }
 
-// servedOnce asks whether a resource is, until it has been: later the API server may be
-// away, which no replica less would mend.
+// servedOnce checks whether a resource is served until it was once. Later the API server
+// may be down, and fewer ready replicas would not help.
 type servedOnce struct {
 	api      discovery.ServerResourcesInterfaceWithContext
 	resource string

@@ -18,8 +18,8 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// The children of a Website are functions of it: the same Website gives the
-// same children, so applying them again changes nothing.
+// Children are a pure function of their Website: the same Website gives the same children,
+// so applying them again changes nothing.
 
 const (
 	image       = "nginxinc/nginx-unprivileged:stable-alpine"
@@ -27,7 +27,7 @@ const (
 	contentHash = "example.flyball.dev/content-hash"
 )
 
-// childrenOf are the objects that serve site, in the order they are applied.
+// childrenOf returns the objects that serve site, in the order in which they are applied.
 func childrenOf(site *webv1.Website) []informer.Object {
 	return []informer.Object{configMapFor(site), deploymentFor(site), serviceFor(site)}
 }
@@ -50,7 +50,7 @@ func deploymentFor(site *webv1.Website) *appsv1.Deployment {
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: labelsOf(site),
-					// Pods that have read the old page are replaced by new ones.
+					// A changed page replaces the Pods.
 					Annotations: map[string]string{contentHash: hashOf(site.Spec.Content)},
 				},
 				Spec: podFor(site),
@@ -101,9 +101,9 @@ func serviceFor(site *webv1.Website) *corev1.Service {
 	}
 }
 
-// childMeta gives a child its site's name, which is enough for one child of a
-// kind (reconcile.ChildName tells more of them apart). The set of children makes
-// it owned by the site, so that the garbage collector takes it away with the site.
+// childMeta gives a child its site's name, which is enough for one child of a kind
+// (reconcile.ChildName gives several distinct names). The set of children makes the site
+// its owner, so the garbage collector deletes it with the site.
 func childMeta(site *webv1.Website) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name, Labels: labelsOf(site)}
 }
@@ -112,12 +112,12 @@ func labelsOf(site *webv1.Website) map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/name":       "website",
 		"app.kubernetes.io/managed-by": fieldOwner,
-		"example.flyball.dev/website":  reconcile.LabelValue(site.Name), // a name may be longer than a value
+		"example.flyball.dev/website":  reconcile.LabelValue(site.Name), // a name may be longer than a label value
 	}
 }
 
-// replicasOf is the wish, or the schema's default for servers that do not fill
-// it in.
+// replicasOf returns the desired replicas, or the schema's default for servers that do not
+// fill it in.
 func replicasOf(site *webv1.Website) int32 {
 	if site.Spec.Replicas == nil {
 		return 1

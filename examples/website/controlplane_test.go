@@ -44,7 +44,7 @@ var _ = BeforeSuite(func(ctx context.Context) {
 	DeferCleanup(func() { Expect(env.Stop()).To(Succeed()) })
 })
 
-// testOptions know the kinds, and need no ports.
+// testOptions have the scheme, and use no ports.
 func testOptions() manager.Options {
 	return manager.Options{
 		Scheme: testScheme(), MetricsAddress: "0", HealthAddress: "0",

@@ -33,7 +33,7 @@ import (
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 )
 
-// Without a server, as the API server would ask: to the former version and back.
+// The conversion to the previous version and back, without a server.
 func TestConversion_LosesNothingOnTheWay(t *testing.T) {
 	mgr := withWebhooks(t)
 	full := site(2)
@@ -86,7 +86,8 @@ func convert(t *testing.T, s *webhook.Server, from any, version string, to any) 
 	}
 }
 
-// What is in deploy, on a simulated server: each version is written and read as the other.
+// The manifests of deploy on a simulated server: each version is written and read as the
+// other.
 func TestConversion_EachVersionIsReadAsTheOther(t *testing.T) {
 	l, err := simulate.Listen(simulate.ListenOptions{Logger: logr.Discard()})
 	if err != nil {
@@ -150,7 +151,7 @@ func freePort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// withConversion has l serve Websites as deploy says, converted at address.
+// withConversion makes l serve Websites as in deploy, converted at address.
 func withConversion(t *testing.T, l *simulate.Loopback, address string) *client.Client {
 	t.Helper()
 	crds, err := envtest.ParseCRDs(bytes.NewReader(crd))

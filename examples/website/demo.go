@@ -22,11 +22,10 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// stepTimeout is how long the demo waits for one step: pulling the image on a
-// real cluster may take its time.
+// stepTimeout bounds one step of the demo: pulling the image on a real cluster takes time.
 const stepTimeout = 3 * time.Minute
 
-// runDemo runs the operator, and beside it walks a sample through its life.
+// runDemo runs the operator, and the demo beside it.
 func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Manager) error) error {
 	mgr, err := manager.New(opts)
 	if err != nil {
@@ -55,15 +54,15 @@ func runDemo(ctx context.Context, opts manager.Options, extra func(*manager.Mana
 	return nil
 }
 
-// demo applies a sample, waits until its children and status are right,
-// changes it, scales it, and deletes it.
+// demo applies a sample, waits until its children and status are right, changes it, scales
+// it, and deletes it.
 type demo struct {
 	client *client.Client
 	began  time.Time
 	site   *webv1.Website
 
 	done     func() // ends the manager
-	finished bool   // read when the manager has ended
+	finished bool   // read after the manager has ended
 }
 
 func (d *demo) Run(ctx context.Context) error {
@@ -90,7 +89,7 @@ func (d *demo) Run(ctx context.Context) error {
 	return nil
 }
 
-// apply writes the wish and waits until it has come true.
+// apply writes the desired state and waits until it is reached.
 func (d *demo) apply(ctx context.Context, content string, replicas int32) error {
 	wish := &webv1.Website{TypeMeta: d.site.TypeMeta, ObjectMeta: metav1.ObjectMeta{Namespace: d.site.Namespace, Name: d.site.Name}}
 	wish.Spec = webv1.WebsiteSpec{Content: content, Replicas: &replicas}
@@ -101,7 +100,7 @@ func (d *demo) apply(ctx context.Context, content string, replicas int32) error 
 	return d.await(ctx, content, replicas)
 }
 
-// scale does as kubectl scale and autoscalers do.
+// scale changes the replicas as kubectl scale and autoscalers do.
 func (d *demo) scale(ctx context.Context, content string, replicas int32) error {
 	if err := d.client.SetScale(ctx, d.site, replicas); err != nil {
 		return err
@@ -110,7 +109,7 @@ func (d *demo) scale(ctx context.Context, content string, replicas int32) error 
 	return d.await(ctx, content, replicas)
 }
 
-// await waits until all is as wished.
+// await waits until the desired state is reached.
 func (d *demo) await(ctx context.Context, content string, replicas int32) error {
 	for _, child := range []struct {
 		kind  string
@@ -205,7 +204,7 @@ func (d *demo) say(format string, args ...any) {
 	fmt.Printf("%6.2fs  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
-// wait asks again until right is content; its last complaint is the error.
+// wait polls right until it returns nil; on a timeout, its last error is returned.
 func wait(ctx context.Context, right func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()

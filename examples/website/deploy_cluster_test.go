@@ -28,12 +28,12 @@ import (
 	"github.com/flyball-dev/flyball/client"
 )
 
-// replica is a process that stands for a Pod of the Deployment: the image's program, its arguments, its ServiceAccount.
-// Only what it listens on is another, so that several fit on one machine.
+// replica is a process that acts as a Pod of the Deployment: the image's program, its
+// arguments, its ServiceAccount. Only its ports differ, so several fit on one machine.
 type replica struct {
 	name  string
 	cmd   *exec.Cmd
-	ports map[string]string // that the container would have, and where they are
+	ports map[string]string // from the container's ports to the actual addresses
 	done  chan struct{}     // closed when it has ended
 	mu    struct {
 		sync.Mutex
@@ -41,10 +41,10 @@ type replica struct {
 	}
 }
 
-// listens is an argument that says where.
+// listens matches an argument with a listen address.
 var listens = regexp.MustCompile(`^(-[a-z-]+-bind-address=):(\d+)$`)
 
-// asInPod are args with what is the default in a Pod alone.
+// asInPod adds to args what is the default only in a Pod.
 func asInPod(args []string) []string {
 	return append(slices.Clone(args), "-health-probe-bind-address=:8081")
 }
@@ -67,7 +67,7 @@ func startReplica(name, kubeconfig string, args []string) *replica {
 	Expect(r.cmd.Start()).To(Succeed())
 	go func() {
 		defer close(r.done)
-		_ = r.cmd.Wait() // its exit code is looked at
+		_ = r.cmd.Wait() // the exit code is checked
 	}()
 	return r
 }
@@ -80,7 +80,7 @@ func freeAddress() string {
 	return l.Addr().String()
 }
 
-// Write takes what the process says.
+// Write collects the output of the process.
 func (r *replica) Write(text []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *replica) says(text string) {
 	Eventually(r.output).WithTimeout(time.Minute).Should(ContainSubstring(text), r.name)
 }
 
-// stops holds the process to what a SIGTERM means.
+// stops sends SIGTERM and expects a clean exit.
 func (r *replica) stops() {
 	GinkgoHelper()
 	Expect(r.cmd.Process.Signal(syscall.SIGTERM)).To(Succeed())
@@ -106,7 +106,7 @@ func (r *replica) stops() {
 	Expect(r.cmd.ProcessState.ExitCode()).To(Equal(0), r.output())
 }
 
-// probe asks as the kubelet does, and returns the answer's status.
+// probe sends a probe as the kubelet does, and returns the status of the answer.
 func (r *replica) probe(p *corev1.Probe, container corev1.Container) int {
 	at, known := r.ports[portOf(p.HTTPGet.Port, container)]
 	if !known {
@@ -120,7 +120,7 @@ func (r *replica) probe(p *corev1.Probe, container corev1.Container) int {
 	return resp.StatusCode
 }
 
-// portOf a container, by its name or its number.
+// portOf returns the port of a container by name or number.
 func portOf(port intstr.IntOrString, container corev1.Container) string {
 	for _, p := range container.Ports {
 		if p.Name == port.StrVal {
@@ -130,8 +130,8 @@ func portOf(port intstr.IntOrString, container corev1.Container) string {
 	return port.String()
 }
 
-// serviceNetwork plays kube-proxy, the endpoints' controller and the cluster's network for the API server, which has
-// been told to make its connections to Services by CONNECT here.
+// serviceNetwork acts as kube-proxy, the endpoints controller and the cluster's network for
+// the API server, which is configured to connect to Services through it, with CONNECT.
 type serviceNetwork struct {
 	listener net.Listener
 	mu       struct {
@@ -153,7 +153,7 @@ func newServiceNetwork(dir string) *serviceNetwork {
 	return n
 }
 
-// egress is the API server's configuration that leads here.
+// egress returns the API server's configuration for this proxy.
 func (n *serviceNetwork) egress() string {
 	return fmt.Sprintf(`apiVersion: apiserver.k8s.io/v1beta1
 kind: EgressSelectorConfiguration
@@ -169,7 +169,7 @@ func (n *serviceNetwork) serves(admin *client.Client, deployment *appsv1.Deploym
 	n.mu.admin, n.mu.deployment, n.mu.replicas = admin, deployment, replicas
 }
 
-// behind a port of a Service's address is a port of a Pod that is ready.
+// behind returns the address of a ready Pod's port behind a port of a Service.
 func (n *serviceNetwork) behind(ctx context.Context, address string) (string, error) {
 	n.mu.Lock()
 	admin, deployment, replicas := n.mu.admin, n.mu.deployment, n.mu.replicas
@@ -206,7 +206,7 @@ func selects(selector, labels map[string]string) bool {
 	return len(selector) > 0
 }
 
-// ServeHTTP makes one connection.
+// ServeHTTP forwards one connection.
 func (n *serviceNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to, err := n.behind(r.Context(), r.Host)
 	if err != nil {
@@ -232,7 +232,7 @@ func (n *serviceNetwork) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	both.Wait()
 }
 
-// pages of YAML.
+// pages splits YAML into documents.
 func pages(text []byte) []string {
 	return strings.Split(string(text), "\n---\n")
 }

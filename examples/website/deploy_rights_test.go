@@ -18,7 +18,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// auditPolicy has the server note each request of the operator, and what it decided about it.
+// auditPolicy makes the server log each request of the operator and its authorization
+// decision.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -28,7 +29,7 @@ rules:
 - level: None
 `
 
-// auditLog is the file in which it does.
+// auditLog is the file of that log.
 type auditLog string
 
 // audited is one request.
@@ -54,7 +55,7 @@ func (l auditLog) requests() (out []audited) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var a audited
-		if json.Unmarshal(lines.Bytes(), &a) == nil { // the last line may be under way
+		if json.Unmarshal(lines.Bytes(), &a) == nil { // the last line may be incomplete
 			out = append(out, a)
 		}
 	}
@@ -62,7 +63,7 @@ func (l auditLog) requests() (out []audited) {
 	return out
 }
 
-// refused are the requests that the operator had no right to.
+// refused returns the requests that were not authorized.
 func (l auditLog) refused() (out []string) {
 	GinkgoHelper()
 	for _, a := range l.requests() {
@@ -73,7 +74,7 @@ func (l auditLog) refused() (out []string) {
 	return out
 }
 
-// right is a rule's least part.
+// right is the smallest part of a rule.
 type right struct {
 	role, namespace       string // namespace: empty for a ClusterRole
 	verb, group, resource string
@@ -84,7 +85,7 @@ func (r right) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s %s.%s %s", r.role, r.verb, r.resource, cmp.Or(r.group, "core"), r.name))
 }
 
-// rightsOf a role.
+// rightsOf returns the rights of a role.
 func rightsOf(role, namespace string, rules []rbacv1.PolicyRule) (out []right) {
 	for _, rule := range rules {
 		names := rule.ResourceNames
@@ -104,7 +105,7 @@ func rightsOf(role, namespace string, rules []rbacv1.PolicyRule) (out []right) {
 	return out
 }
 
-// usedBy reports whether a request was let through by r.
+// usedBy reports whether r allowed a request.
 func (r right) usedBy(a audited) bool {
 	ref := a.ObjectRef
 	if ref.Subresource != "" {
@@ -112,14 +113,14 @@ func (r right) usedBy(a audited) bool {
 	}
 	verb := a.Verb
 	if r.verb == "create" && verb == "patch" && a.ResponseStatus.Code == 201 {
-		verb = "create" // an apply of what is not there asks for both
+		verb = "create" // an apply of an object that does not exist needs both
 	}
 	return a.ResponseStatus.Code != 403 && r.verb == verb && r.group == ref.APIGroup && r.resource == ref.Resource &&
 		(r.name == "" || r.name == ref.Name) && (r.namespace == "" || r.namespace == ref.Namespace) &&
 		strings.Contains(a.Annotations["authorization.k8s.io/reason"], " of "+r.role+" ")
 }
 
-// unused are those that no request has asked for.
+// unused returns the rights that no request has used.
 func (l auditLog) unused(rights []right) (out []string) {
 	GinkgoHelper()
 	requests := l.requests()

@@ -37,13 +37,14 @@ const (
 	operatorUser      = "system:serviceaccount:website:website"
 )
 
-// What is in deploy is put on a control plane of its own, and the program of the image runs as it says.
+// The manifests of deploy are applied to a control plane of their own, and the image's
+// program runs as they say.
 var (
 	_ = Describe("deploy", Ordered, func() { deployed(false) })
 	_ = Describe("deploy where lists are streams", Ordered, func() { deployed(true) })
 )
 
-// deployed is the whole story; where the server streams lists, what may differ by it.
+// deployed runs the whole story, with or without a server that streams lists.
 func deployed(streams bool) {
 	var (
 		own        *envtest.Environment
@@ -73,7 +74,7 @@ func deployed(streams bool) {
 		Eventually(func() int { return r.probe(container.ReadinessProbe, container) }).WithTimeout(time.Minute).Should(Equal(http.StatusOK), r.name)
 		Expect(r.probe(container.LivenessProbe, container)).To(Equal(http.StatusOK), r.name)
 	}
-	// serves says that a Website is served by n replicas.
+	// serves waits until n replicas serve a Website.
 	serves := func(ctx context.Context, key informer.Key, n int) {
 		GinkgoHelper()
 		Eventually(func() (string, error) {
@@ -104,7 +105,7 @@ func deployed(streams bool) {
 			"egress-selector-config-file": {egress},
 			"enable-admission-plugins":    {"OwnerReferencesPermissionEnforcement"},
 		}
-		if !streams { // informers list before they watch, and need both rights
+		if !streams { // informers list before they watch, and need both permissions
 			args["feature-gates"] = []string{"WatchList=false"}
 		}
 		var err error
@@ -114,7 +115,7 @@ func deployed(streams bool) {
 		admin, err = client.New(own.Config(), testScheme(), client.Options{})
 		Expect(err).NotTo(HaveOccurred())
 
-		// Nothing else plays the controller manager here.
+		// No other process acts as the controller manager.
 		opts := testOptions()
 		opts.Config = own.Config()
 		mgr, err := manager.New(opts)
@@ -140,14 +141,14 @@ func deployed(streams bool) {
 	})
 	AfterAll(func() {
 		for _, r := range replicas {
-			_ = r.cmd.Process.Kill() // most have ended
+			_ = r.cmd.Process.Kill() // usually it has ended
 			<-r.done
 		}
 	})
 
 	It("is taken by the server without a warning", func(ctx context.Context) {
 		kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "-k", "deploy")
-		// Now the namespace is there, by whose labels Pods are judged.
+		// The namespace exists now; its labels decide how Pods are admitted.
 		kubectl(ctx, "apply", "--server-side", "--warnings-as-errors", "--dry-run=server", "-k", "deploy")
 		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website"}, deployment)).To(Succeed())
 		Expect(deployment.Spec.Template.Spec.Containers).To(HaveLen(1))
@@ -165,7 +166,7 @@ func deployed(streams bool) {
 	whole("fits together", func(ctx context.Context) {
 		program, err := imageProgram()
 		Expect(err).NotTo(HaveOccurred())
-		out, _ := exec.CommandContext(ctx, program, "-help").CombinedOutput() // it says that help is no run
+		out, _ := exec.CommandContext(ctx, program, "-help").CombinedOutput() // its usage message says that help is not a run
 		for _, arg := range container.Args {
 			name, _, _ := strings.Cut(arg, "=")
 			Expect(string(out)).To(MatchRegexp(`(?m)^  `+regexp.QuoteMeta(name)+`\b`), "the program has the flag")
@@ -188,7 +189,8 @@ func deployed(streams bool) {
 		Expect(*deployment.Spec.Template.Spec.TerminationGracePeriodSeconds).To(BeNumerically(">=", (patience+10*time.Second).Seconds()),
 			"the kubelet's patience outlasts the program's and the release of the lease")
 
-		// A kind that this server lacks: only that it is found, and names the Service's port.
+		// The server lacks this kind: verify only that the manifest exists and names the
+		// Service's port.
 		monitor := kubectl(ctx, "kustomize", overlay("components: [%s]", "deploy/prometheus"))
 		var metrics corev1.Service
 		Expect(admin.Get(ctx, informer.Key{Namespace: operatorNamespace, Name: "website-metrics"}, &metrics)).To(Succeed())
@@ -255,7 +257,7 @@ func deployed(streams bool) {
 			serves(ctx, sample, n)
 		}
 		n := 5
-		Eventually(func() string { // replicas that come before the operator looks again are no event
+		Eventually(func() string { // replicas that appear before the operator looks again cause no event
 			n = 3 + (n+1)%3
 			kubectl(ctx, "patch", "website", "sample", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"replicas":%d}}`, n))
 			serves(ctx, sample, n)
@@ -295,7 +297,7 @@ func deployed(streams bool) {
 				Expect(err).NotTo(HaveOccurred())
 				request.Header.Set("Authorization", "Bearer "+user.BearerToken)
 			}
-			// The certificate is made in memory.
+			// The certificate is created in memory.
 			transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 			resp, err := (&http.Client{Transport: transport}).Do(request)
 			Expect(err).NotTo(HaveOccurred())
@@ -336,7 +338,8 @@ func deployed(streams bool) {
 
 	whole("has used all rights that it has", func() {
 		Expect(log.unused(rights)).To(ConsistOf(
-			// No request shows it: an admission plugin asks for it where an owner is set. The next spec takes it away.
+			// No request shows this right: an admission plugin requires it where an owner
+			// is set. The next spec removes it.
 			`ClusterRole "website": update websites/finalizers.example.flyball.dev`,
 		))
 	})
@@ -360,7 +363,8 @@ func deployed(streams bool) {
 	})
 }
 
-// overlay is a directory with a kustomization that has line with the path of a directory of this one in it.
+// overlay creates a directory with a kustomization that contains line, formatted with the
+// path of a directory of this example.
 func overlay(line, path string) string {
 	GinkgoHelper()
 	dir := GinkgoT().TempDir()

@@ -18,8 +18,8 @@ import (
 
 const embeddable = true
 
-// runEmbedded runs on a simulated API server inside this process. Images are
-// built with -tags production, and do not have it.
+// runEmbedded runs on a simulated API server inside this process. Images are built with
+// -tags production, which leaves it out.
 func runEmbedded(ctx context.Context, opts manager.Options, demo bool, data string) error {
 	crds, err := envtest.ParseCRDs(bytes.NewReader(crd))
 	if err != nil {

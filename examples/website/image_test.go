@@ -20,7 +20,7 @@ import (
 
 const dockerfile = "deploy/Dockerfile"
 
-// buildStep of the Dockerfile: what its RUN has sh do in this directory.
+// buildStep returns the command that the Dockerfile's RUN executes in this directory.
 func buildStep() (string, error) {
 	text, err := os.ReadFile(dockerfile)
 	if err != nil {
@@ -34,8 +34,8 @@ func buildStep() (string, error) {
 	return "", fmt.Errorf("%s has no RUN with go build", dockerfile)
 }
 
-// buildImage runs that step for a platform, without a container around it, and returns the program that it makes in
-// dir.
+// buildImage runs that step for a platform, without a container, and returns the program
+// that it creates in dir.
 func buildImage(ctx context.Context, dir, goos, goarch string) (string, error) {
 	step, err := buildStep()
 	if err != nil {
@@ -54,10 +54,10 @@ func buildImage(ctx context.Context, dir, goos, goarch string) (string, error) {
 	return path, nil
 }
 
-// imageDir is where imageProgram builds, and TestMain removes it.
+// imageDir is where imageProgram builds; TestMain removes it.
 var imageDir = filepath.Join(os.TempDir(), fmt.Sprint("website-image-", os.Getpid()))
 
-// imageProgram is what the image has, built for this machine.
+// imageProgram is the image's program, built for this machine.
 var imageProgram = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(imageDir, 0o700); err != nil {
 		return "", err
@@ -65,7 +65,7 @@ var imageProgram = sync.OnceValues(func() (string, error) {
 	return buildImage(context.Background(), imageDir, runtime.GOOS, runtime.GOARCH)
 })
 
-// The image has nothing but this file, so that the file must need nothing.
+// The image contains only this file, so the file must have no dependencies.
 func TestImage_HasAStaticProgramWithoutTheSimulation(t *testing.T) {
 	path, err := imageProgram()
 	if err == nil && runtime.GOOS != "linux" {
@@ -109,7 +109,7 @@ func TestImage_IsOfAUserWithoutRightsAndOfTheModulesGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The kubelet must see by the number that it is not root.
+	// The kubelet recognizes a user other than root only by its number.
 	if !regexp.MustCompile(`(?m)^USER [1-9]\d*(:[1-9]\d*)?$`).Match(text) {
 		t.Errorf("%s names no user by its number; with runAsNonRoot the kubelet would not start it", dockerfile)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// runLocal runs on a control plane of its own until ctx ends or the demo does.
+// runLocal runs on its own control plane until ctx ends or the demo does.
 func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) {
 	if opts.Kubeconfig != "" {
 		return errors.New("-local starts a control plane and -kubeconfig names another: leave one out")
@@ -44,8 +44,8 @@ func runLocal(ctx context.Context, opts manager.Options, demo bool) (err error) 
 	})
 }
 
-// overseer ends the program when the fault of its control plane is not nil:
-// nobody starts it again, and the operator would wait for it for ever.
+// overseer ends the program when its control plane fails: the control plane is not
+// restarted, and the operator would wait for it indefinitely.
 type overseer func() error
 
 func (overseer) Name() string { return "control plane" }
@@ -60,7 +60,7 @@ func (fault overseer) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if fault() != nil {
-			return errors.New("it has ended, and all that was in it is gone; start anew") // Stop says why
+			return errors.New("it has ended, and all that was in it is gone; start anew") // Stop returns the reason
 		}
 	}
 }

@@ -1,13 +1,11 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Website shows every part of Flyball in one operator: it serves the page of each
-// Website by a ConfigMap, a Deployment and a Service. examples/operator is the
-// template to copy.
+// Website shows every part of Flyball in one operator: it serves the page of each Website
+// with a ConfigMap, a Deployment and a Service. examples/operator is the template to copy.
 //
-// It runs on the cluster of the kubeconfig; where there is none, on an API server
-// inside itself; with -local on a control plane of its own. README.md says how
-// to begin.
+// It runs on the cluster of the kubeconfig; without one, on an API server inside the
+// process; with -local on its own control plane. README.md says how to begin.
 package main
 
 import (

@@ -24,7 +24,7 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// asProcess is set where a test has started its own binary as the operator.
+// asProcess is set when a test has started its own binary as the operator.
 const asProcess = "WEBSITE_AS_PROCESS"
 
 func TestMain(m *testing.M) {
@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// machine is a computer with nothing but Go: no cluster, no files.
+// machine is a computer with only Go: no cluster, no files.
 type machine struct{ home, temp string }
 
 func newMachine(t *testing.T) machine {
@@ -48,7 +48,7 @@ func newMachine(t *testing.T) machine {
 	return machine{t.TempDir(), t.TempDir()}
 }
 
-// website is the operator, to be started there.
+// website returns a command that runs the operator there.
 func (m machine) website(t *testing.T, environ []string, args ...string) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -58,7 +58,7 @@ func (m machine) website(t *testing.T, environ []string, args ...string) *exec.C
 	return cmd
 }
 
-// clean says that nothing is left there.
+// clean verifies that nothing is left there.
 func (m machine) clean(t *testing.T) {
 	t.Helper()
 	for _, dir := range []string{m.home, m.temp} {
@@ -99,7 +99,7 @@ func TestProcess_ElectsALeaderWhenToldTo(t *testing.T) {
 	m.clean(t)
 }
 
-// Whoever has said anything about a cluster means that one.
+// Any mention of a cluster selects that cluster, not a simulated one.
 func TestProcess_SimulatesOnlyWhereNothingElseIsMeant(t *testing.T) {
 	m := newMachine(t)
 	broken := newMachine(t)
@@ -131,7 +131,7 @@ func TestProcess_SimulatesOnlyWhereNothingElseIsMeant(t *testing.T) {
 	m.clean(t)
 }
 
-// A file sets flags of the manager and of the program alike.
+// A file sets flags of the manager and of the program.
 func TestProcess_TakesOptionsFromAFile(t *testing.T) {
 	m := newMachine(t)
 	for text, want := range map[string]string{
@@ -152,10 +152,10 @@ func TestProcess_TakesOptionsFromAFile(t *testing.T) {
 	m.clean(t)
 }
 
-// started is an operator that has said how to reach its server.
+// started is an operator that has printed how to reach its server.
 type started struct {
 	*exec.Cmd
-	said   []string // lines, up to that which tells how to stop it
+	said   []string // lines, up to the one that says how to stop it
 	sites  dynamic.ResourceInterface
 	sample *unstructured.Unstructured
 	errors *bytes.Buffer
@@ -260,7 +260,7 @@ func TestProcess_DataOutlivesIt(t *testing.T) {
 	}
 }
 
-// What is built for production has no server in it, nor what that needs.
+// A production build contains neither the server nor its dependencies.
 func TestProduction_SimulatesNothing(t *testing.T) {
 	linked := func(args ...string) string {
 		cmd := exec.CommandContext(t.Context(), "go", append(append([]string{"list", "-deps"}, args...), ".")...)

@@ -74,7 +74,7 @@ func running(t *testing.T, mgr *manager.Manager) (stop func()) {
 	}
 }
 
-// A controller that stands by fills its queue and reconciles nothing, so that its order shows.
+// A standby fills its queue and reconciles nothing, so the order is visible.
 func TestQueue_WhatAUserChangesIsFirstAndNamespacesTakeTurns(t *testing.T) {
 	inBubble(t, func(t *testing.T, opts manager.Options) {
 		admin, err := client.New(opts.Config, opts.Scheme, client.Options{})
@@ -123,7 +123,7 @@ func TestQueue_WhatAUserChangesIsFirstAndNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// Five Pods that become ready one after the other are one reason to look.
+// Five Pods that become ready one after the other cause one reconcile.
 func TestQueue_ADeploymentIsLookedAtWhenItHasComeToRest(t *testing.T) {
 	inBubble(t, func(t *testing.T, opts manager.Options) {
 		mgr, err := manager.New(opts)

@@ -29,7 +29,7 @@ const (
 	urgent     = 50 // a priority
 )
 
-// setup is what main runs, and what tests run.
+// setup adds the controllers to mgr. main and the tests call it.
 func setup(mgr *manager.Manager) error { return setupWith(mgr, asItIs) }
 
 // siteFunc reconciles a Website.
@@ -37,8 +37,8 @@ type siteFunc func(context.Context, *webv1.Website) (reconcile.Result, error)
 
 func asItIs(r *reconciler) siteFunc { return r.reconcile }
 
-// setupWith is setup with a siteFunc of the caller's, so that a test can plant a bug
-// there and nowhere else.
+// setupWith is setup with the caller's siteFunc, so a test can plant a bug there and
+// nowhere else.
 func setupWith(mgr *manager.Manager, of func(*reconciler) siteFunc) error {
 	if err := addChecks(mgr); err != nil {
 		return err
@@ -56,7 +56,7 @@ func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconci
 	c := reconcile.For(websites, of(r), reconcile.Options{
 		Predicate:    source.SpecChanged,
 		PrioritizeBy: urgentIfChanged,
-		FairBy:       reconcile.ByNamespace, // a namespace with thousands of Websites does not keep the others waiting
+		FairBy:       reconcile.ByNamespace, // a namespace with thousands of Websites does not delay the others
 	})
 	c.Finalize(finalizer, mgr.Client(), r.cleanUp)
 	c.Watch(source.Owned(services, websites), source.Owned(configMaps, websites))
@@ -65,7 +65,7 @@ func newController(mgr *manager.Manager, of func(*reconciler) siteFunc) *reconci
 	return c
 }
 
-// urgentIfChanged puts what a user has just changed or deleted before what follows from
+// urgentIfChanged puts what a user has just changed or deleted ahead of what follows from
 // earlier changes.
 func urgentIfChanged(_ reconcile.Key, cause source.Cause) int {
 	if cause.Source == "kind Website" && cause.Renewed() {
@@ -74,8 +74,8 @@ func urgentIfChanged(_ reconcile.Key, cause source.Cause) int {
 	return reconcile.DefaultPriority(cause)
 }
 
-// reconciler makes the children of a Website what they should be, and says in
-// its status what is the case.
+// reconciler makes the children of a Website match it, and reports the observed state in
+// its status.
 type reconciler struct {
 	deployments informer.Lister[*appsv1.Deployment]
 	services    informer.Lister[*corev1.Service]
@@ -110,8 +110,8 @@ func (r *reconciler) reconcile(ctx context.Context, site *webv1.Website) (reconc
 	return reconcile.Result{}, r.updateStatus(ctx, site, statusOf(site, deployment, time.Now()))
 }
 
-// updateStatus writes the status if it has changed, and tells by an event if the
-// page came into or out of service.
+// updateStatus writes the status if it has changed, and records an event if the page went
+// into or out of service.
 func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, status webv1.WebsiteStatus) error {
 	before := meta.FindStatusCondition(site.Status.Conditions, conditionReady)
 	told := informer.Copy(site)
@@ -127,9 +127,9 @@ func (r *reconciler) updateStatus(ctx context.Context, site *webv1.Website, stat
 	return nil
 }
 
-// cleanUp runs before a deleted Website goes: traffic stops first, so that
-// nobody is sent to replicas that are going away. The garbage collector takes
-// the rest, since it is owned by the Website.
+// cleanUp runs before a deleted Website goes: it stops traffic first, so no requests reach
+// replicas that are being deleted. The garbage collector deletes the rest, because the
+// Website owns it.
 func (r *reconciler) cleanUp(ctx context.Context, site *webv1.Website) (reconcile.Result, error) {
 	service, err := r.services.Get(informer.KeyOf(site))
 	if err == nil && metav1.IsControlledBy(service, site) {

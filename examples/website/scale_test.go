@@ -15,7 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// What kubectl scale and a horizontal autoscaler write and read.
+// A Website supports what kubectl scale and a horizontal autoscaler write and read.
 func TestScale_AWebsiteIsScaledLikeADeployment(t *testing.T) {
 	inBubble(t, func(t *testing.T, opts manager.Options) {
 		mgr, err := manager.New(opts)

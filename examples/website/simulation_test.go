@@ -31,8 +31,8 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// simulated is a cluster that runs Deployments and collects garbage, where
-// everything that can go wrong does.
+// simulated is a cluster that runs Deployments and collects garbage, with all faults
+// enabled.
 func simulated(tb testing.TB) kit.Config {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientscheme.AddToScheme, webv1.AddToScheme} {
@@ -54,7 +54,7 @@ func website(name, content string, replicas int32) *webv1.Website {
 	}
 }
 
-// comeAndGo has Websites created, edited and deleted.
+// comeAndGo creates, edits and deletes Websites.
 func comeAndGo(w *kit.World) {
 	for i := range 5 {
 		site := website(fmt.Sprintf("site-%d", w.Draw("name", 2)), fmt.Sprint("page ", i), int32(w.Draw("replicas", 3)))
@@ -77,8 +77,8 @@ func comeAndGo(w *kit.World) {
 	}
 }
 
-// served is what is wanted: the children of each Website are what they should be, its
-// status says that it is served, and there are no other children.
+// served returns a check of the desired state: each Website has exactly its children, and
+// its status says that it is served.
 func served(w *kit.World) func() error {
 	return func() error {
 		sites := map[string]*webv1.Website{}
@@ -135,8 +135,8 @@ func serve(w *kit.World) {
 	comeAndGo(w)
 }
 
-// Two replicas elect which of them works, and what befalls one for longer than the
-// lease lasts has the other go on.
+// Two replicas elect a leader. If the leader is disturbed for longer than the lease lasts,
+// the other continues.
 func TestSimulation_ReplicasHandOverWhateverGoesWrong(t *testing.T) {
 	cfg := simulated(t)
 	cfg.Seeds, cfg.FaultPhase = 3, time.Minute
@@ -153,8 +153,8 @@ func TestSimulation_ReplicasHandOverWhateverGoesWrong(t *testing.T) {
 	})
 }
 
-// What a run costs: one seed after the other, as they are tested and with nothing
-// going wrong.
+// The cost of a run: one seed after the other, with faults as in the tests, and without
+// faults.
 func BenchmarkSimulation(b *testing.B) {
 	for _, c := range []struct {
 		name   string
@@ -168,9 +168,8 @@ func BenchmarkSimulation(b *testing.B) {
 	}
 }
 
-// forgetful has a bug: it remembers which generation it has written, to spare requests,
-// and does so before it knows that the writes were answered. One that is lost is never
-// made again.
+// forgetful has a bug: to save requests, it remembers which generation it has written, and
+// does so before the writes are answered. A lost write is never repeated.
 type forgetful struct {
 	*reconciler
 	mu      sync.Mutex
@@ -181,7 +180,7 @@ func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconci
 	key := informer.KeyOf(site)
 	f.mu.Lock()
 	written := f.written[key]
-	f.written[key] = site.Generation // nobody knows yet whether the writes below arrive
+	f.written[key] = site.Generation // the writes below may still be lost
 	f.mu.Unlock()
 	if written == site.Generation {
 		return reconcile.Result{}, nil
@@ -189,7 +188,7 @@ func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconci
 	return f.reconciler.reconcile(ctx, site)
 }
 
-// setupForgetful is setup with that reconcile, and differs from it in nothing else.
+// setupForgetful is setup with that reconcile and no other difference.
 func setupForgetful(mgr *manager.Manager) error {
 	return setupWith(mgr, func(r *reconciler) siteFunc {
 		return (&forgetful{reconciler: r, written: map[reconcile.Key]int64{}}).reconcile
@@ -204,10 +203,10 @@ func unlessPlanted(t *testing.T) {
 	}
 }
 
-// The test that docs/testing.md shows finds nothing where there is nothing.
+// The test that docs/testing.md shows passes without the bug.
 func TestSimulation_PageIsWhatIsWantedWhateverGoesWrong(t *testing.T) { testWebsites(t, 10, setup) }
 
-// The same of the program with the bug.
+// The same test, with the bug.
 func TestWebsites(t *testing.T) {
 	unlessPlanted(t)
 	testWebsites(t, 200, setupForgetful)
@@ -244,8 +243,8 @@ func keepsThePage(w *kit.World, setup func(*manager.Manager) error) {
 	w.Edit(site, func() { site.Spec.Content = "two" })
 }
 
-// The planted bug is found, the line that is printed finds it again, and both are
-// what docs/testing.md shows.
+// The simulation finds the planted bug, the printed line reproduces it, and both outputs
+// are those in docs/testing.md.
 func TestSimulation_FindsALostWriteAndReplaysIt(t *testing.T) {
 	run := func(args ...string) string {
 		cmd := exec.Command(os.Args[0], append([]string{"-test.run=^TestWebsites$", "-sim.out=" + t.TempDir()}, args...)...)
@@ -292,7 +291,7 @@ func TestSimulation_FindsALostWriteAndReplaysIt(t *testing.T) {
 	}
 }
 
-// alike is text without what differs from run to run.
+// alike returns text without what differs from run to run.
 func alike(text string) string {
 	for pattern, put := range map[string]string{`\(\d+\.\d+s\)`: "(0.00s)", `sweep\.go:\d+`: "sweep.go:1", `(history: )\S*/`: "$1/"} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, put)

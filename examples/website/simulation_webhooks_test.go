@@ -25,13 +25,14 @@ import (
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 )
 
-// setupAll is what main runs with -webhooks.
+// setupAll does what main does with -webhooks.
 func setupAll(mgr *manager.Manager) error {
 	addWebhooks(mgr)
 	return setup(mgr)
 }
 
-// bothVersions is the CRD of a cluster that serves the former version too, as a file.
+// bothVersions writes the CRD of a cluster that serves the previous version too, and
+// returns its path.
 func bothVersions(t *testing.T) string {
 	t.Helper()
 	ops, err := os.ReadFile("deploy/conversion.yaml")
@@ -67,8 +68,8 @@ func webhooked(t *testing.T) kit.Config {
 	return cfg
 }
 
-// The webhooks are called over the simulated network, so what goes wrong with a process
-// goes wrong with its webhooks too.
+// The webhooks are called over the simulated network, so faults of a process affect its
+// webhooks too.
 func TestSimulation_WebhooksAreAskedWhateverGoesWrong(t *testing.T) {
 	cfg := webhooked(t)
 	cfg.Seeds = 5
@@ -78,7 +79,7 @@ func TestSimulation_WebhooksAreAskedWhateverGoesWrong(t *testing.T) {
 	})
 }
 
-// A standby answers for the leader, too.
+// A standby answers as the leader does.
 func TestSimulation_WebhooksOfAnyReplicaAreAsked(t *testing.T) {
 	cfg := webhooked(t)
 	cfg.Seeds = 2
@@ -92,8 +93,8 @@ func TestSimulation_WebhooksOfAnyReplicaAreAsked(t *testing.T) {
 	})
 }
 
-// hosted has a Website's host change, which is stored as the webhooks write it, and read
-// the same in both versions.
+// hosted changes a Website's host, and verifies that it is stored as the webhooks write it
+// and is the same in both versions.
 func hosted(w *kit.World) {
 	name := metav1.ObjectMeta{Namespace: "default", Name: "site"}
 	site, old := &webv1.Website{ObjectMeta: name}, &webv1beta1.Website{ObjectMeta: name}

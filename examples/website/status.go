@@ -19,9 +19,8 @@ import (
 
 const conditionReady = "Ready"
 
-// statusOf is what is the case with site, whose Deployment is d (nil: not
-// there yet). What has not changed stays as it is in site, so that equal
-// status means nothing to write.
+// statusOf returns the status of site, whose Deployment is d (nil: it does not exist yet).
+// It keeps unchanged parts of site's status, so if nothing differs nothing is written.
 func statusOf(site *webv1.Website, d *appsv1.Deployment, now time.Time) webv1.WebsiteStatus {
 	status := site.DeepCopyObject().(*webv1.Website).Status
 	status.ObservedGeneration = site.Generation
@@ -49,11 +48,11 @@ func readyOf(site *webv1.Website, d *appsv1.Deployment, ready int32) metav1.Cond
 		Message: fmt.Sprintf("%d of %d replicas serve the page", ready, want)}
 }
 
-// eventType of a change of the Ready condition, which was before; nil: of a new
-// Website.
+// eventType returns the type of the event for a change of the Ready condition from before;
+// nil: the Website is new.
 func eventType(before *metav1.Condition) string {
 	if before != nil && before.Status == metav1.ConditionTrue {
-		return corev1.EventTypeWarning // it was served, and is no more as it should be
+		return corev1.EventTypeWarning // it was served, and no longer is as it should be
 	}
 	return corev1.EventTypeNormal
 }

@@ -19,10 +19,9 @@ import (
 	"github.com/flyball-dev/flyball/manager"
 )
 
-// traceTo has the manager write its spans to the end of a file, one JSON object per
-// line; "-" is standard error. What is held back is written by finish, once the
-// manager has ended. To send spans to a collector, give the provider an exporter
-// of otlptracehttp instead.
+// traceTo makes the manager append its spans to a file, one JSON object per line; "-" is
+// standard error. Call finish after the manager has ended to flush. To send spans to a
+// collector, give the provider an exporter of otlptracehttp instead.
 func traceTo(opts *manager.Options, name string) (finish func() error, err error) {
 	out := os.Stderr
 	closeFile := func() error { return nil }
@@ -40,7 +39,7 @@ func traceTo(opts *manager.Options, name string) (finish func() error, err error
 		sdktrace.WithResource(resource.NewSchemaless(attribute.String("service.name", "website"))))
 	opts.TracerProvider, opts.Propagator = provider, propagation.TraceContext{}
 	return func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // the manager's has ended
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second) // the manager's context has ended
 		defer cancel()
 		return errors.Join(provider.Shutdown(ctx), closeFile())
 	}, nil

@@ -13,15 +13,15 @@ import (
 	"testing"
 )
 
-// span is what is read of a line.
+// span has the fields of a line that the test reads.
 type span struct {
 	Name        string
 	SpanContext struct{ TraceID, SpanID string }
 	Parent      struct{ SpanID string }
 }
 
-// One process is followed from the event to the request, and what it held back when it
-// ended is in the file.
+// A trace leads from the event to the request, and the file has the buffered spans after
+// the process has ended.
 func TestProcess_TracesFromTheEventToTheRequest(t *testing.T) {
 	m := newMachine(t)
 	file := filepath.Join(t.TempDir(), "spans.json")

@@ -23,17 +23,17 @@ var sample []byte
 
 const sampleFile = "sample.yaml"
 
-// trial is a cluster that is there for trying the operator out.
+// trial is a cluster for trying out the operator.
 type trial struct {
 	kubeconfig, sample string // files
-	kubectl            string // if there is one beside that of the PATH
-	// parts that the cluster lacks, or a watch over it. nil: none.
+	kubectl            string // empty: the one in the PATH
+	// extra adds what the cluster lacks, or a watch over it. nil: nothing.
 	extra func(*manager.Manager) error
 }
 
-// tryOut runs the operator on a trial until ctx ends, or walks through the demo.
+// tryOut runs the operator on a trial until ctx ends, or runs the demo.
 func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) error {
-	// Other programs may have the usual ports; who wants to look gives others.
+	// Other programs may use the default ports; set others to look.
 	opts.MetricsAddress = cmp.Or(opts.MetricsAddress, "0")
 	opts.HealthAddress = cmp.Or(opts.HealthAddress, "0")
 	if demo {
@@ -55,7 +55,7 @@ func tryOut(ctx context.Context, opts manager.Options, demo bool, on trial) erro
 	return mgr.Run(ctx)
 }
 
-// usage says what to do beside the operator.
+// usage returns what to type beside the running operator.
 func (on trial) usage() string {
 	kubectl := "kubectl"
 	if _, err := exec.LookPath(kubectl); err != nil && on.kubectl != "" {
@@ -68,7 +68,7 @@ func (on trial) usage() string {
 		"stop with ctrl-c\n", on.kubeconfig, word(on.kubeconfig), word(kubectl), word(on.sample))
 }
 
-// word is text as one word for a shell.
+// word quotes text for a shell.
 func word(text string) string {
 	if !strings.ContainsAny(text, " \t\n'\"`$&|;<>()*?[]#~!{}") {
 		return text

@@ -16,10 +16,10 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
-// terminal is where somebody types beside the operator, with a real kubectl.
+// terminal is a shell beside the operator, with a real kubectl.
 type terminal struct {
 	home, path string
-	exported   string // lines that were typed
+	exported   string // export commands that were typed
 }
 
 func newTerminal(t *testing.T) *terminal {
@@ -38,7 +38,7 @@ func (term *terminal) command(t *testing.T, line string) *exec.Cmd {
 	return cmd
 }
 
-// does types a line and waits until it is done. It says what want matches.
+// does runs a line to its end and expects output that matches want.
 func (term *terminal) does(t *testing.T, line, want string) {
 	t.Helper()
 	if strings.HasPrefix(line, "export ") {
@@ -51,8 +51,8 @@ func (term *terminal) does(t *testing.T, line, want string) {
 	}
 }
 
-// follows types a line that does not end, and waits until it has said what want
-// matches. It ends with the server.
+// follows starts a line that does not end, and waits until its output matches want. It ends
+// with the server.
 func (term *terminal) follows(t *testing.T, line, want string) {
 	t.Helper()
 	cmd := term.command(t, line)
@@ -64,7 +64,7 @@ func (term *terminal) follows(t *testing.T, line, want string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Wait() }) // that its server has gone is an error to it
+	t.Cleanup(func() { _ = cmd.Wait() }) // it fails when its server ends
 	said := ""
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		said += lines.Text() + "\n"
@@ -75,7 +75,7 @@ func (term *terminal) follows(t *testing.T, line, want string) {
 	t.Fatalf("$ %s\n%shas ended, want %q", line, said, want)
 }
 
-// What the program says to type works, as it is written.
+// The commands that the program prints work as printed.
 func TestTry_KubectlDoesWhatIsPrinted(t *testing.T) {
 	m := newMachine(t)
 	odd := filepath.Join(m.temp, "it's a $HOME")
@@ -119,8 +119,7 @@ func TestTry_KubectlDoesWhatIsPrinted(t *testing.T) {
 	machine{m.home, odd}.clean(t)
 }
 
-// toCopy are the commands of kubectl that README.md begins with, for this
-// directory.
+// toCopy returns the kubectl commands at the beginning of README.md, for this directory.
 func toCopy(t *testing.T) (lines []string) {
 	t.Helper()
 	text, err := os.ReadFile("README.md")

@@ -20,9 +20,9 @@ import (
 	webv1beta1 "github.com/flyball-dev/flyball/examples/website/api/v1beta1"
 )
 
-// webhookOptions have the server make its certificates itself, unless a directory
-// has them, and written into the configurations named website and into the
-// CustomResourceDefinition, where that has a webhook.
+// webhookOptions make the server create its certificates itself, unless a directory has
+// them, and write their CA bundle into the configurations named website and into the
+// CustomResourceDefinition, if that has a webhook.
 func webhookOptions(given webhook.Options) webhook.Options {
 	if given.CertDir == "" {
 		given.Managed = &webhook.Managed{
@@ -35,8 +35,8 @@ func webhookOptions(given webhook.Options) webhook.Options {
 	return given
 }
 
-// addWebhooks has mgr complete and judge Websites before they are stored, and convert
-// them between their versions.
+// addWebhooks adds webhooks to mgr that default and validate Websites before they are
+// stored, and convert them between their versions.
 func addWebhooks(mgr *manager.Manager) {
 	websites := informer.For[*webv1.Website](mgr.Informers())
 	webhook.Mutate(mgr.Webhooks(), "", writeHost)
@@ -44,27 +44,27 @@ func addWebhooks(mgr *manager.Manager) {
 	webhook.Convert(mgr.Webhooks(), webhook.Spoke(webv1beta1.ToV1, webv1beta1.FromV1))
 }
 
-// writeHost writes the host as DNS compares it, so that all else may compare text.
+// writeHost normalizes the host as DNS compares names, so all other code can compare text.
 func writeHost(_ context.Context, _ *webhook.Request, site *webv1.Website) error {
 	site.Spec.Host = strings.ToLower(strings.TrimSuffix(site.Spec.Host, "."))
 	return nil
 }
 
-// hostRules are what a schema cannot say: they look at other Websites too.
+// hostRules are rules that a schema cannot express: they depend on other Websites.
 type hostRules struct {
 	websites informer.Lister[*webv1.Website]
 }
 
 func (r hostRules) judge(_ context.Context, req *webhook.Request, old, site *webv1.Website) error {
 	if site == nil || site.Spec.Host == "" || old != nil && old.Spec.Host == site.Spec.Host {
-		return nil // what is there already stays, whatever the rules are today
+		return nil // existing objects stay valid, whatever the rules are today
 	}
 	path := field.NewPath("spec", "host")
 	var errs field.ErrorList
 	for _, complaint := range validation.IsDNS1123Subdomain(site.Spec.Host) {
 		errs = append(errs, field.Invalid(path, site.Spec.Host, complaint))
 	}
-	// Two requests at the same moment may both pass: the store shows what was.
+	// Two concurrent requests may both pass, because the store lags behind.
 	for other := range r.websites.All() {
 		if other.Spec.Host == site.Spec.Host && informer.KeyOf(other) != req.Key() {
 			errs = append(errs, field.Invalid(path, site.Spec.Host, fmt.Sprintf("Website %s has this host", informer.KeyOf(other))))

@@ -26,7 +26,7 @@ import (
 	webv1 "github.com/flyball-dev/flyball/examples/website/api/v1"
 )
 
-// withWebhooks is a manager without a server, whose webhooks are a handler.
+// withWebhooks returns a manager without a server, whose webhooks are a handler.
 func withWebhooks(t *testing.T) *manager.Manager {
 	t.Helper()
 	opts := testOptions()
@@ -68,7 +68,7 @@ func TestWebhooks_CompleteAndJudge(t *testing.T) {
 	}
 }
 
-// admit asks about a Website whose host is to be host; an empty old creates it.
+// admit sends a review of a Website whose host becomes host; an empty old creates it.
 func admit(t *testing.T, s *webhook.Server, path, old, host string) *admissionv1.AdmissionResponse {
 	t.Helper()
 	raw := func(host string) runtime.RawExtension {

@@ -15,7 +15,7 @@ import (
 // GroupVersion of the Website kind.
 var GroupVersion = schema.GroupVersion{Group: "example.flyball.dev", Version: "v1"}
 
-// Website is a page that is served by some replicas of a web server.
+// Website is a page that replicas of a web server serve.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,20 +24,20 @@ type Website struct {
 	Status WebsiteStatus `json:"status,omitempty"`
 }
 
-// WebsiteSpec is what the user wants.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
 	// Content is the page, as HTML.
 	Content string `json:"content"`
 	// Replicas of the web server. The server's schema fills in 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Host is the name that the page is served under. Empty: the Service's name
+	// Host is the name under which the page is served. If empty, it is the Service's name
 	// in the cluster.
 	Host string `json:"host,omitempty"`
 }
 
-// WebsiteStatus is what is the case.
+// WebsiteStatus is the observed state.
 type WebsiteStatus struct {
-	// ObservedGeneration is the generation of the spec that the rest speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ReadyReplicas that serve the page.
 	ReadyReplicas int32 `json:"readyReplicas"`
@@ -57,7 +57,7 @@ type WebsiteList struct {
 	Items []Website `json:"items"`
 }
 
-// AddToScheme registers the kind, so that clients and informers know it.
+// AddToScheme registers the kind with clients and informers.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

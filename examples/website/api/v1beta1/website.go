@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1beta1 has the Website kind as it was before v1, which is the hub: it is
-// stored and reconciled. Objects of this version are converted by a webhook.
+// Package v1beta1 has the previous version of the Website kind. v1 is the hub: it is stored
+// and reconciled. A webhook converts objects of this version.
 package v1beta1
 
 import (
@@ -18,7 +18,7 @@ import (
 // GroupVersion of the Website kind.
 var GroupVersion = schema.GroupVersion{Group: webv1.GroupVersion.Group, Version: "v1beta1"}
 
-// Website is a page that is served by some replicas of a web server.
+// Website is a page that replicas of a web server serve.
 type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -27,13 +27,13 @@ type Website struct {
 	Status webv1.WebsiteStatus `json:"status,omitempty"`
 }
 
-// WebsiteSpec is what the user wants.
+// WebsiteSpec is the desired state.
 type WebsiteSpec struct {
-	// Page is what v1 calls content.
+	// Page is called content in v1.
 	Page string `json:"page"`
 	// Replicas of the web server. The server's schema fills in 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// Host is the name that the page is served under.
+	// Host is the name under which the page is served.
 	Host string `json:"host,omitempty"`
 }
 
@@ -45,21 +45,21 @@ type WebsiteList struct {
 	Items []Website `json:"items"`
 }
 
-// AddToScheme registers the version, so that it can be converted.
+// AddToScheme registers the version for conversion.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Website{}, &WebsiteList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
 
-// ToV1 fills in the hub's fields, but for the metadata.
+// ToV1 sets the hub's fields, except for the metadata.
 func ToV1(from *Website, to *webv1.Website) error {
 	to.Spec = webv1.WebsiteSpec{Content: from.Spec.Page, Replicas: from.Spec.Replicas, Host: from.Spec.Host}
 	to.Status = from.Status
 	return nil
 }
 
-// FromV1 is the way back.
+// FromV1 is the inverse.
 func FromV1(from *webv1.Website, to *Website) error {
 	to.Spec = WebsiteSpec{Page: from.Spec.Content, Replicas: from.Spec.Replicas, Host: from.Spec.Host}
 	to.Status = from.Status
