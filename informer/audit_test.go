@@ -38,7 +38,7 @@ func TestAudit_FindsWhatTheWatchShouldHaveBrought_A6(t *testing.T) {
 		{"older at the server, heard of since", &store.Row{Key: a, UID: "u", Version: 7, Scopes: mine}, map[Key]auditedState{a: {"u", 5}}, touchedKeys{a: {}}, "[]", false},
 		{"another object in the same version", &store.Row{Key: a, UID: "u", Version: 5, Scopes: mine}, map[Key]auditedState{a: {"v", 5}}, nil, "[/a]", true},
 		{"cannot be compared", &store.Row{Key: a, UID: "u", Scopes: mine}, map[Key]auditedState{a: {"u", 5}}, nil, "[]", false},
-		{"cannot be decoded", &store.Row{Key: a, UID: "u", Version: 5, Scopes: mine, Bad: true}, map[Key]auditedState{a: {"u", 5}}, nil, "[]", false},
+		{"cannot be decoded", &store.Row{Key: a, UID: "u", Version: 5, Scopes: mine, Undecodable: true}, map[Key]auditedState{a: {"u", 5}}, nil, "[]", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var rows []*store.Row

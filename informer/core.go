@@ -223,9 +223,9 @@ func (c *core) snapshot() Snapshot {
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
 	}
-	quarantine := c.indexer.SpoilsOf()
+	quarantine := c.indexer.QuarantineByScope()
 	for _, w := range seats {
-		state := spoiled(w.reflector.State(), quarantine[w.id])
+		state := withQuarantine(w.reflector.State(), quarantine[w.id])
 		state.Synced = w.synced.Load()
 		s.Synced = s.Synced && state.Synced
 		s.Scopes = append(s.Scopes, state)
@@ -257,7 +257,7 @@ func (c *core) guarded() {
 			return false
 		}
 		fresh := c.guard.keep(k.key, truth)
-		mended := c.indexer.Mend(k.key, k.object, truth)
+		mended := c.indexer.Restore(k.key, k.object, truth)
 		if !mended && fresh != nil {
 			fresh.drop()
 		}

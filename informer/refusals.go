@@ -143,8 +143,8 @@ func (r *refusals) pause(ctx context.Context, d time.Duration) bool {
 
 // retry passes u to the transform, and reports whether it is refused again.
 func (c *core) retry(u *Undecodable) (refused bool) {
-	original, ok := u.Original.(Object)
-	if !ok || c.indexer.Refused(u.Key) != u {
+	original := base.RefusedObject(u)
+	if original == nil || c.indexer.Refused(u.Key) != u {
 		return false // a newer version has arrived
 	}
 	transform := c.transform()

@@ -36,7 +36,8 @@ func eventAs[T Object](e Event[Object]) Event[T] {
 }
 
 func itemAs[To, From Object](i listwatch.Item[From], convert func(From) To) listwatch.Item[To] {
-	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err, Anomaly: i.Anomaly}
+	out := listwatch.Item[To]{Key: i.Key, UID: i.UID, ResourceVersion: i.ResourceVersion, Metadata: i.Metadata, Bytes: i.Bytes, Err: i.Err}
+	out.Anomaly = i.Anomaly
 	if !base.IsNil(i.Object) {
 		out.Object = convert(i.Object)
 	}

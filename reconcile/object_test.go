@@ -93,7 +93,7 @@ func TestFor_WaitsForAnEventWhereRetryingCannotHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		i := watch(t, s)
-		s.Spoil(informer.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
+		s.SetUndecodable(informer.Key{Namespace: "prod", Name: "bad"}, errors.New("replicas is a text"))
 		c := reconcile.For(i, doNothing, reconcile.Options{})
 		start(t, c.Controller)
 		time.Sleep(time.Hour)
@@ -110,7 +110,7 @@ func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		key := informer.Key{Namespace: "prod", Name: "a"}
-		s.Spoil(key, errors.New("replicas is a text"))
+		s.SetUndecodable(key, errors.New("replicas is a text"))
 		i := watch(t, s)
 		c := reconcile.New("test", func(_ context.Context, key reconcile.Key) (reconcile.Result, error) {
 			_, err := i.Lister().Get(key)
@@ -123,9 +123,9 @@ func TestController_UndecodableObjectIsReportedOnceForEachVersion_I8(t *testing.
 			terminal, done uint64
 		}{
 			{func() {}, 1, 0},
-			{func() { s.Spoil(key, errors.New("replicas is a text still")) }, 2, 0},
+			{func() { s.SetUndecodable(key, errors.New("replicas is a text still")) }, 2, 0},
 			{func() { s.Write(deployment("a")) }, 2, 1},
-			{func() { s.Spoil(key, errors.New("replicas is a text")) }, 3, 1},
+			{func() { s.SetUndecodable(key, errors.New("replicas is a text")) }, 3, 1},
 			{func() { s.Delete(key) }, 3, 2},
 		} {
 			step.do()

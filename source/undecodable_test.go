@@ -35,7 +35,7 @@ func TestKind_AddsTheKeysOfTheUndecodable_I8(t *testing.T) {
 			d.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "parent", Controller: &yes}}
 		}
 		key := informer.Key{Namespace: "prod", Name: "d"}
-		spoil := func() { s.Spoil(key, errors.New("replicas is a text")) }
+		spoil := func() { s.SetUndecodable(key, errors.New("replicas is a text")) }
 		for _, step := range []struct {
 			name                               string
 			do                                 func()

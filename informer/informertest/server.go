@@ -54,8 +54,8 @@ func (s *Server[T]) Write(obj T) T {
 	return informer.Copy(obj)
 }
 
-// Spoil writes an object that the informer cannot decode because of err.
-func (s *Server[T]) Spoil(key informer.Key, err error) {
+// SetUndecodable writes an object that the informer cannot decode because of err.
+func (s *Server[T]) SetUndecodable(key informer.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.storeLocked(listwatch.Item[T]{Key: key, Err: err, Metadata: s.metadataLocked(key)})

@@ -65,12 +65,8 @@ type Item[T base.Object] struct {
 	// nil.
 	Metadata *metav1.PartialObjectMetadata
 
-	// Anomaly is how the item differs from the request.
-	Anomaly base.Anomaly
-	// Raw is the encoded object, kept until it is transformed.
-	Raw []byte
-	// Refused is the object that the transform refused, or nil.
-	Refused T
+	// Notes of the informer about the item: leave them zero.
+	base.Notes[T]
 }
 
 // WatchOptions describe one stream, by the rules of the Kubernetes watch API.

@@ -25,7 +25,28 @@ type Undecodable struct {
 	// Err is the *UndecodableError that Get of the key returns.
 	Err error
 
-	Original any // the decoded object that the transform refuses; nil: it does not
+	refused Object // by the transform; nil: it is none
+}
+
+// NewRefused returns u, whose decoded object is original and is refused by the
+// transform.
+func NewRefused(u Undecodable, original Object) *Undecodable {
+	u.refused = original
+	return &u
+}
+
+// RefusedObject returns the decoded object of u that the transform refuses; nil: it does
+// not. It is a function, since users see the methods of Undecodable.
+func RefusedObject(u *Undecodable) Object { return u.refused }
+
+// Notes of the informer about an item of a list or watch.
+type Notes[T Object] struct {
+	// Anomaly is how the item differs from the request.
+	Anomaly Anomaly
+	// Raw is the encoded object, kept until it is transformed.
+	Raw []byte
+	// Refused is the object that the transform refused, or nil.
+	Refused T
 }
 
 func CompareKeys(a, b Key) int {

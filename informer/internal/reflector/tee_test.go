@@ -58,7 +58,7 @@ func (s stage) dispatch(t *testing.T, n int) {
 func (s stage) holds() string {
 	var out []string
 	for key, k := range s.store.KnownIn(0) {
-		out = append(out, fmt.Sprintf("%s@%s %v", key, k.Version, k.Bad))
+		out = append(out, fmt.Sprintf("%s@%s %v", key, k.Version, k.Undecodable))
 	}
 	slices.Sort(out)
 	return strings.Join(out, ", ")

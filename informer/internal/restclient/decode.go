@@ -292,7 +292,7 @@ func (d *Decoder[T]) item(obj T, size int, raw []byte, id func() (encoding.Ident
 		dropManagedFields(obj)
 	}
 	d.setKind(obj)
-	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Raw: raw}
+	return listwatch.Item[T]{Key: base.KeyOf(obj), UID: obj.GetUID(), ResourceVersion: obj.GetResourceVersion(), Object: obj, Bytes: uint32(min(uint64(size), math.MaxUint32)), Notes: base.Notes[T]{Raw: raw}}
 }
 
 // Again decodes item's bytes again.

@@ -36,8 +36,8 @@ type known struct {
 	Object  base.Object // the last that could be decoded, or zero
 	UID     types.UID
 	Version base.Version
-	// Bad: the server's version cannot be decoded.
-	Bad bool
+	// Undecodable: the server's version cannot be decoded.
+	Undecodable bool
 	// Ahead: an own write that the scope has not reached.
 	Ahead bool
 }

@@ -75,19 +75,19 @@ type Row struct {
 	Scopes  *ScopeSet
 	// shelves are the object's places in the indices. Readers do not touch
 	// them.
-	shelves []shelf
-	own     *ScopeSet // as in holding
-	Bad     bool      // the server's present state cannot be decoded
-	blank   bool      // bad, and Object is zero: no state was ever shown
-	refused bool      // bad only because of the transform, which is retried
+	shelves     []shelf
+	own         *ScopeSet // as in holding
+	Undecodable bool      // the server's present state cannot be decoded
+	blank       bool      // bad, and Object is zero: no state was ever shown
+	refused     bool      // bad only because of the transform, which is retried
 }
 
 // Readable reports whether lists show Object: the newest state, or the last one
 // that the transform accepted.
-func (r *Row) Readable() bool { return !r.Bad || r.refused && !r.blank }
+func (r *Row) Readable() bool { return !r.Undecodable || r.refused && !r.blank }
 
 func (r *Row) holding() holding {
-	return holding{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Bad}
+	return holding{scopes: r.Scopes, uid: r.UID, version: r.Version, own: r.own, bad: r.Undecodable}
 }
 
 // shown returns the scopes that see an object in the row.

@@ -32,23 +32,23 @@ type Indexer struct {
 	}
 	mu struct {
 		sync.RWMutex
-		at      map[base.Key]uint32 // positions in rows
-		most    int                 // largest length of at since it was made
-		rows    vector.Vector[Row]
-		slots   slots // of the rows
-		bytes   int64 // of the rows
-		sets    scopeSets
-		indices []*index                       // the first is by namespace
-		bad     map[base.Key]*base.Undecodable // of rows that are bad
-		reached []base.Version                 // by scope
-		tombs   ageing[types.UID, tombstone]
-		floors  ageing[base.Key, base.Version] // newest known versions of deleted keys
-		awaited ageing[base.Key, base.Version]
-		ahead   ageing[base.Key, ahead] // own writes that a scope may not have reached
-		waiters map[base.Key][]*waiter
-		passed  []func()
-		refused uint64
-		panics  uint64
+		at         map[base.Key]uint32 // positions in rows
+		most       int                 // largest length of at since it was made
+		rows       vector.Vector[Row]
+		slots      slots // of the rows
+		bytes      int64 // of the rows
+		sets       scopeSets
+		indices    []*index                       // the first is by namespace
+		quarantine map[base.Key]*base.Undecodable // of rows that are undecodable
+		reached    []base.Version                 // by scope
+		tombs      ageing[types.UID, tombstone]
+		floors     ageing[base.Key, base.Version] // newest known versions of deleted keys
+		awaited    ageing[base.Key, base.Version]
+		ahead      ageing[base.Key, ahead] // own writes that a scope may not have reached
+		waiters    map[base.Key][]*waiter
+		passed     []func()
+		refused    uint64
+		panics     uint64
 	}
 }
 
@@ -57,7 +57,7 @@ func NewIndexer(kind schema.GroupVersionKind) *Indexer {
 	x := &Indexer{Kind: kind}
 	x.mu.at = make(map[base.Key]uint32)
 	x.mu.indices = []*index{newIndex("", nil)}
-	x.mu.bad = make(map[base.Key]*base.Undecodable)
+	x.mu.quarantine = make(map[base.Key]*base.Undecodable)
 	x.mu.tombs.limit = tombstoneLimit
 	x.mu.floors.limit = tombstoneLimit
 	x.mu.awaited.limit = awaitLimit
@@ -193,7 +193,7 @@ func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 	c = Change{Key: s.key, Slot: r.slot, Old: r.Object, OldUID: h.uid, Before: r.shown(), Bytes: r.bytes}
 	var was *base.Undecodable
 	if h.bad {
-		was = x.mu.bad[s.key]
+		was = x.mu.quarantine[s.key]
 	}
 	if s.kind == again {
 		if h.bad {
@@ -223,7 +223,7 @@ func (x *Indexer) stepLocked(s *step) (c Change, ok bool) {
 	}
 	x.wakeLocked(s.key, h, o.next)
 	if h.bad || o.next.bad {
-		c.Trouble = &Trouble{Before: h.scopes, After: o.next.scopes, Was: was, Is: x.mu.bad[s.key]}
+		c.Trouble = &Trouble{Before: h.scopes, After: o.next.scopes, Was: was, Is: x.mu.quarantine[s.key]}
 		if was != c.Trouble.Is || h.scopes != o.next.scopes {
 			return c, true
 		}
@@ -279,18 +279,18 @@ func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid ty
 	r := x.mu.rows.Edit(int(at))
 	other := r.UID != o.next.uid
 	r.UID, r.Version, r.Scopes = o.next.uid, o.next.version, o.next.scopes
-	r.own, r.Bad = o.next.own, o.next.bad
+	r.own, r.Undecodable = o.next.own, o.next.bad
 	if s.bytes != 0 && s.version == o.next.version { // the echo of an own write has the size, the answer does not
 		x.mu.bytes += int64(s.bytes) - int64(r.bytes)
 		r.bytes = s.bytes
 	}
-	if o.take && !r.Bad {
+	if o.take && !r.Undecodable {
 		r.Object, r.blank, r.refused = s.object, false, false
-		delete(x.mu.bad, s.key)
+		delete(x.mu.quarantine, s.key)
 		x.shelveLocked(at, s.key.Namespace, s.values)
 	} else if o.take {
 		r.refused = !base.IsNil(s.original)
-		x.mu.bad[s.key] = x.undecodable(s, x.mu.bad[s.key], r, other)
+		x.mu.quarantine[s.key] = x.undecodable(s, x.mu.quarantine[s.key], r, other)
 		if other && !r.blank {
 			// The shown object is gone, and there is none to replace it.
 			obj, uid = r.Object, r.UID
@@ -301,7 +301,7 @@ func (x *Indexer) putLocked(s *step, o fate, at uint32) (obj base.Object, uid ty
 			return obj, uid, nil, false
 		}
 	}
-	return r.Object, r.UID, r.shown(), !o.take || r.Bad
+	return r.Object, r.UID, r.shown(), !o.take || r.Undecodable
 }
 
 // removeLocked removes a row; the last row takes its place.
@@ -309,7 +309,7 @@ func (x *Indexer) removeLocked(key base.Key) {
 	at := x.mu.at[key]
 	x.unshelveLocked(at)
 	delete(x.mu.at, key)
-	delete(x.mu.bad, key)
+	delete(x.mu.quarantine, key)
 	x.mu.slots.giveBack(x.mu.rows.At(int(at)).slot)
 	x.mu.bytes -= int64(x.mu.rows.At(int(at)).bytes)
 	moved := x.mu.rows.Pop()
@@ -343,8 +343,8 @@ func (x *Indexer) Get(key base.Key) (obj base.Object, scopes *ScopeSet, err erro
 	if r.Readable() {
 		obj = r.Object
 	}
-	if r.Bad {
-		return obj, r.Scopes, x.mu.bad[key].Err
+	if r.Undecodable {
+		return obj, r.Scopes, x.mu.quarantine[key].Err
 	}
 	return obj, r.Scopes, nil
 }
@@ -375,7 +375,7 @@ func (x *Indexer) KnownIn(scope base.ScopeID) iter.Seq2[base.Key, known] {
 	rows := x.View()
 	return func(yield func(base.Key, known) bool) {
 		for r := range rows.All() {
-			if r.Scopes.Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}) {
+			if r.Scopes.Has(scope) && !yield(r.Key, known{Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}) {
 				return
 			}
 		}
@@ -390,7 +390,7 @@ func (x *Indexer) knownAs(key base.Key, scope base.ScopeID) (k known, held bool)
 		return k, false
 	}
 	r := x.mu.rows.At(int(at))
-	k = known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad}
+	k = known{Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable}
 	a := x.mu.ahead.get(key)
 	k.Ahead = a.in.Has(scope) && a.version > world{reached: x.mu.reached}.of(scope)
 	return k, r.Scopes.Has(scope)
@@ -405,7 +405,7 @@ func (x *Indexer) Holds(obj base.Object) bool {
 }
 
 // Mend replaces changed by truth, if key still holds changed.
-func (x *Indexer) Mend(key base.Key, changed, truth base.Object) bool {
+func (x *Indexer) Restore(key base.Key, changed, truth base.Object) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
 	x.mu.Lock()

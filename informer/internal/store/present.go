@@ -26,7 +26,7 @@ func (f *DeltaFIFO) Present(scope base.ScopeID) iter.Seq[Delta] {
 			}
 			delete(news, key)
 			d := Delta{Type: Replaced, Key: key, Scope: scope, Object: k.Object, UID: k.UID, Version: k.Version}
-			if k.Bad {
+			if k.Undecodable {
 				d = f.troubled(d)
 			}
 			if !yield(d) {

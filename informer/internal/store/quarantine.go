@@ -17,7 +17,7 @@ import (
 func (x *Indexer) Quarantine(filter *ScopeSet) []*base.Undecodable {
 	x.mu.RLock()
 	var out []*base.Undecodable
-	for key, u := range x.mu.bad {
+	for key, u := range x.mu.quarantine {
 		if x.mu.rows.At(int(x.mu.at[key])).Scopes.SeenBy(filter) {
 			out = append(out, u)
 		}
@@ -30,7 +30,7 @@ func (x *Indexer) Quarantine(filter *ScopeSet) []*base.Undecodable {
 func (x *Indexer) trouble(key base.Key) (*metav1.PartialObjectMetadata, error) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	u := x.mu.bad[key]
+	u := x.mu.quarantine[key]
 	if u == nil {
 		return nil, nil
 	}
@@ -43,7 +43,7 @@ func (x *Indexer) undecodable(s *step, was *base.Undecodable, r *Row, other bool
 	err := &base.UndecodableError{Kind: x.Kind, Key: s.key, Err: s.err, Refused: r.refused}
 	u := &base.Undecodable{Key: s.key, UID: s.uid, Version: s.version, Metadata: s.metadata, Since: time.Now(), Err: err}
 	if r.refused {
-		u.Original = s.original
+		u = base.NewRefused(*u, s.original)
 		if !other && !r.blank {
 			err.Last = base.ParseVersion(r.Object.GetResourceVersion())
 		}
@@ -81,7 +81,7 @@ func (t *Trouble) SeenBy(filter *ScopeSet) (was, is *base.Undecodable) {
 func (x *Indexer) Refused(key base.Key) *base.Undecodable {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if u := x.mu.bad[key]; u != nil && u.Original != nil {
+	if u := x.mu.quarantine[key]; u != nil && base.RefusedObject(u) != nil {
 		return u
 	}
 	return nil
@@ -99,7 +99,7 @@ func (x *Indexer) Accept(u *base.Undecodable, obj base.Object) ([]Change, error)
 	changes := x.roomLocked(1)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.mu.bad[u.Key] != u {
+	if x.mu.quarantine[u.Key] != u {
 		return changes, nil
 	}
 	return x.takeLocked(&s, changes), err

@@ -9,22 +9,22 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 )
 
-// Spoils summarizes the quarantine of one scope.
-type Spoils struct {
+// ScopeQuarantine summarizes the quarantine of one scope.
+type ScopeQuarantine struct {
 	N     int
 	Since time.Time
 	First *base.Undecodable
 }
 
-// SpoilsOf returns the quarantine of each scope that has one.
-func (x *Indexer) SpoilsOf() map[base.ScopeID]Spoils {
+// QuarantineByScope returns the quarantine of each scope that has one.
+func (x *Indexer) QuarantineByScope() map[base.ScopeID]ScopeQuarantine {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if len(x.mu.bad) == 0 {
+	if len(x.mu.quarantine) == 0 {
 		return nil
 	}
-	out := make(map[base.ScopeID]Spoils)
-	for key, u := range x.mu.bad {
+	out := make(map[base.ScopeID]ScopeQuarantine)
+	for key, u := range x.mu.quarantine {
 		for scope := range x.mu.rows.At(int(x.mu.at[key])).Scopes.All() {
 			s := out[scope]
 			s.N++

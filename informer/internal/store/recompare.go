@@ -51,14 +51,14 @@ func (x *Indexer) recompare(deltas []Delta) {
 // compareLocked compares a step that recompare could not.
 func (s *step) compareLocked(r *Row) {
 	if s.recompared && !s.compared {
-		s.recompared = !s.equals(known{Object: r.Object, UID: r.UID, Version: r.Version, Bad: r.Bad})
+		s.recompared = !s.equals(known{Object: r.Object, UID: r.UID, Version: r.Version, Undecodable: r.Undecodable})
 	}
 }
 
 // equals reports whether the step brings nothing but k.
 func (s *step) equals(k known) bool {
-	if k.UID != s.uid || k.Version != s.version || k.Bad != (s.err != nil) {
+	if k.UID != s.uid || k.Version != s.version || k.Undecodable != (s.err != nil) {
 		return false
 	}
-	return k.Bad || alike(k.Object, s.object)
+	return k.Undecodable || alike(k.Object, s.object)
 }

@@ -92,11 +92,11 @@ func (r *Replacement) unchanged(d Delta) bool {
 	}
 	switch {
 	case !r.content:
-		return d.Err != nil || !k.Bad
+		return d.Err != nil || !k.Undecodable
 	case d.Err != nil:
-		return k.Bad
+		return k.Undecodable
 	}
-	return !k.Bad && alike(k.Object, d.Object)
+	return !k.Undecodable && alike(k.Object, d.Object)
 }
 
 // Undone returns the objects that the list of version v has in an older version

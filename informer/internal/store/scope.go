@@ -45,7 +45,7 @@ func (x *Indexer) lendRows(scope base.ScopeID, from, before int, has func(base.K
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for at := from; at < before; at++ {
-		if r := x.mu.rows.At(at); !r.Bad && has(r.Key, r.Object) {
+		if r := x.mu.rows.At(at); !r.Undecodable && has(r.Key, r.Object) {
 			x.mu.rows.Edit(at).Scopes = x.mu.sets.intern(r.Scopes.With(scope))
 		}
 	}
@@ -128,7 +128,7 @@ func (t *scopeSets) forget(id base.ScopeID) {
 // its was is ScopesOf().
 func (x *Indexer) SeenDifferently(was, is *ScopeSet) iter.Seq[Change] {
 	x.mu.RLock()
-	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.quarantine)
 	x.mu.RUnlock()
 	return func(yield func(Change) bool) {
 		for r := range rows.All() {
@@ -143,7 +143,7 @@ func (x *Indexer) SeenDifferently(was, is *ScopeSet) iter.Seq[Change] {
 				c.After = r.shown()
 			}
 			switch u := bad[r.Key]; {
-			case !r.Bad:
+			case !r.Undecodable:
 			case before:
 				c.Trouble = &Trouble{Before: r.Scopes, Was: u}
 			default:
@@ -159,7 +159,7 @@ func (x *Indexer) SeenDifferently(was, is *ScopeSet) iter.Seq[Change] {
 // UnchangedIn yields what scope shows as unchanged, except the keys in given.
 func (x *Indexer) UnchangedIn(scope base.ScopeID, given map[base.Key]bool) iter.Seq[Change] {
 	x.mu.RLock()
-	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.bad)
+	rows, bad := x.mu.rows.View(), maps.Clone(x.mu.quarantine)
 	x.mu.RUnlock()
 	return func(yield func(Change) bool) {
 		for r := range rows.All() {

@@ -10,10 +10,10 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/store"
 )
 
-// spoiled returns s with its quarantine q: Live becomes DecodingErrors while
+// withQuarantine returns s with its quarantine q: Live becomes DecodingErrors while
 // there are undecodable objects. The Reflector knows the stream, the Indexer
 // the objects.
-func spoiled(s ScopeState, q store.Spoils) ScopeState {
+func withQuarantine(s ScopeState, q store.ScopeQuarantine) ScopeState {
 	s.Undecodable = q.N
 	if s.State != StateLive || q.N+s.Unreadable == 0 {
 		return s
