@@ -5,7 +5,7 @@
 // time and with faults, and makes each failure reproducible.
 //
 //	Test, Find, Bench ── one bubble per seed ──▶ World   sweep.go, run.go, bench.go
-//	  seeds in their order, and variations of those that show something new
+//	  seeds in their order, and variations of those that show something new if asked
 //	  before each a probe, a run without faults, for what a plan aims at   aim.go
 //	  scenario   Run(setup), Create, Edit, Delete, Settled, Never   world.go, verbs.go
 //	     │
@@ -50,9 +50,9 @@
 //	K12 a goroutine that waits for something outside its bubble, so that virtual
 //	    time stands still, ends the run after ten seconds with its stack and with
 //	    advice; the bubble is abandoned
-//	K13 every third run of a sweep, from the ninth on, repeats a seed that has shown
-//	    something new, with one fault more, one less, or one at a neighbouring write.
-//	    The choice depends on the histories of earlier runs, not on when they end. The
+//	K13 with Config.Vary every third run of a sweep, from the ninth on, repeats a seed
+//	    that has shown something new, with one fault more, one less, or one at a
+//	    neighbouring write. The choice depends on the histories of earlier runs, not on when they end. The
 //	    number of the variation is the high byte of its seed
 //
 // # What a fault excuses

@@ -22,10 +22,13 @@ import (
 // Config of a Test. Seeds is required; the zero values of the other fields are fit for
 // use.
 type Config struct {
-	// Seeds is the number of runs, with the seeds 1, 2, 3 and so on. If Faults is a
-	// swarm, a third of the runs are variations of seeds that have shown something new.
-	// The flag -sim.seeds=N overrides it, and -sim.seed=0x2a runs only that seed.
+	// Seeds is the number of runs, with the seeds 1, 2, 3 and so on. The flag
+	// -sim.seeds=N overrides it, and -sim.seed=0x2a runs only that seed.
 	Seeds int
+	// Vary makes a third of the runs variations of seeds that have shown something new,
+	// if the seed decides on Faults. False: all runs are new seeds, which find the
+	// planted bugs of simulate/kit/zoo sooner.
+	Vary bool
 	// CRDs are files of CustomResourceDefinitions in YAML or JSON, or directories of
 	// such files, installed before the start.
 	CRDs []string

@@ -36,7 +36,7 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	}
 	collectRarely(t)
 	cfg.probes = newProbes()
-	s := newSweep(first, count, *oneSeed == "" && cfg.Faults.aims())
+	s := newSweep(first, count, *oneSeed == "" && cfg.varies())
 	failed := new(atomic.Int32)
 	var workers sync.WaitGroup
 	for range min(atOnce(), s.count) {
@@ -65,9 +65,9 @@ func Test(t *testing.T, cfg Config, scenario func(*World)) {
 	workers.Wait()
 }
 
-// Find runs seeds and variations as Test does, from start on and one after the other,
-// until found accepts a history, and returns it with the number of runs. After most
-// runs it returns nil. Misuse fails t.
+// Find runs seeds as Test does, from start on and one after the other, until found
+// accepts a history, and returns it with the number of runs. After most runs it returns
+// nil. Misuse fails t.
 func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World), found func(*History) bool) (h *History, runs int) {
 	t.Helper()
 	cfg.Seeds = max(most, 1)
@@ -76,7 +76,7 @@ func Find(t *testing.T, cfg Config, start uint64, most int, scenario func(*World
 	}
 	collectRarely(t)
 	cfg.probes = newProbes()
-	s := newSweep(start, cfg.Seeds, cfg.Faults.aims())
+	s := newSweep(start, cfg.Seeds, cfg.varies())
 	for place, seed := range s.seeds {
 		h := Run(t, cfg, seed, scenario)
 		if found(h) {
@@ -96,9 +96,13 @@ func atOnce() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// sweep is the order of seeds. Every third place is for a variation of a seed that has
-// shown something new. The choice depends on the histories of earlier places, not on
-// when they end: it uses all but the last few places, which may still be running.
+// varies reports whether a sweep has variations.
+func (cfg *Config) varies() bool { return cfg.Vary && cfg.Faults.aims() }
+
+// sweep is the order of seeds. If it varies, every third place is for a variation of a
+// seed that has shown something new. The choice depends on the histories of earlier
+// places, not on when they end: it uses all but the last few places, which may still be
+// running.
 type sweep struct {
 	start  uint64
 	count  int

@@ -70,7 +70,7 @@ func userWrites(h *kit.History) (out []string) {
 // Find runs what Test runs until a run matches, and its seed repeats that run.
 func TestKit_FindVaries_K13(t *testing.T) {
 	runs := 0
-	h, n := kit.Find(t, kit.Config{}, 100, 30, changes, func(h *kit.History) bool {
+	h, n := kit.Find(t, kit.Config{Vary: true}, 100, 30, changes, func(h *kit.History) bool {
 		runs++
 		return h.Seed > 1<<56
 	})

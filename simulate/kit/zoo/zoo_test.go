@@ -19,6 +19,7 @@ var (
 	starts = flag.Int("zoo.starts", 0, "measure how many seeds it takes to find each bug, from so many first seeds")
 	most   = flag.Int("zoo.most", 1000, "how many seeds are tried from each")
 	right  = flag.Int("zoo.right", 0, "how many seeds the operators are run with that have no bug; 0: a few")
+	vary   = flag.Bool("zoo.vary", false, "measure with variations of the seeds that show something new")
 	only   = flag.String("zoo.only", "", "measure the bugs alone whose names contain this")
 )
 
@@ -90,7 +91,7 @@ var zoo = []animal{
 func config() kit.Config {
 	return kit.Config{
 		Seeds: 20, Faults: kit.Swarm().Without(kit.Rewind(1)), CRDs: []string{"testdata/crds"}, Scheme: scheme,
-		Actors: simulate.Actors{GarbageCollector: true},
+		Actors: simulate.Actors{GarbageCollector: true}, Vary: *vary,
 	}
 }
 
