@@ -16,7 +16,7 @@ import (
 
 func TestReadsTheSite(t *testing.T) {
 	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"}}
-	var websites informer.Lister[*webv1.Website] = informertest.ListerOf(site)
+	websites := informertest.ListerOf(site) // an informer.Lister[*webv1.Website]
 	if _, err := websites.Get(informer.KeyOf(site)); err != nil {
 		t.Error(err)
 	}
@@ -28,7 +28,7 @@ func ExampleListerOf() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "site"},
 		Spec:       webv1.WebsiteSpec{Content: "It balances."},
 	}
-	var websites informer.Lister[*webv1.Website] = informertest.ListerOf(site)
+	websites := informertest.ListerOf(site) // an informer.Lister[*webv1.Website]
 
 	found, err := websites.Get(informer.KeyOf(site))
 	fmt.Println(found.Spec.Content, err)
