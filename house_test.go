@@ -101,6 +101,8 @@ var arrows = map[string][]string{
 		"simulate/internal/tables", "simulate/internal/wire"},
 	"simulate/internal/access": {"simulate/internal/jsonvalue", "simulate/internal/kinds",
 		"simulate/internal/object", "simulate/internal/revisions"},
+	"simulate/internal/webhooks": {"simulate/internal/access", "simulate/internal/crdrules", "simulate/internal/decode", "simulate/internal/encode",
+		"simulate/internal/keyed", "simulate/internal/kinds", "simulate/internal/object", "simulate/internal/refusal"},
 	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/gotypes", "simulate/internal/kinds",
 		"simulate/internal/models", "simulate/internal/refusal", "simulate/internal/wire"},
 	"simulate/internal/strategy": {"simulate/internal/jsonvalue", "simulate/internal/kinds", "simulate/internal/object",

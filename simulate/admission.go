@@ -4,51 +4,28 @@
 package simulate
 
 import (
-	"context"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
-// admission decides about writes after they are decoded and before they are
-// stored. It is called without the server's lock, and more than once for a
-// write that has to be tried again. The server without one admits all.
-type admission interface {
-	// mutate may replace call.object by one that is pruned and has its defaults.
-	mutate(ctx context.Context, call *admissionCall) error
-	Validate(ctx context.Context, call *admissionCall) error
-}
-
-// admissionCall is one write that is to be admitted. Objects are in the
-// version of the request.
-type admissionCall struct {
-	*call
-	operation string         // CREATE, UPDATE, DELETE, CONNECT
-	object    *object.Object // nil for DELETE
-	old       *object.Object // nil for CREATE
-	dryRun    bool
-	deleting  *metav1.DeleteOptions // of a DELETE
-	// warn adds a warning to the answer.
-	warn func(text string)
+// admitting is a write of q as admission sees it.
+func (q *writing) admitting(operation string, obj, old *object.Object) *webhooks.Call {
+	return &webhooks.Call{
+		Kind: q.kind, Namespace: q.namespace, Name: q.name, Subresource: q.subresource, User: q.user, URL: q.URL,
+		Operation: operation, Object: obj, Old: old, DryRun: q.dryRun, Deleting: q.deleting, Warn: q.warn,
+	}
 }
 
 // mutated is obj as mutating admission leaves it.
 func (s *Server) mutated(q *writing, operation string, obj, old *object.Object) (*object.Object, error) {
-	if s.admission == nil {
-		return obj, nil
-	}
-	call := &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn}
-	if err := s.admission.mutate(q.Context(), call); err != nil {
+	call := q.admitting(operation, obj, old)
+	if err := s.admission.Mutate(q.Context(), call); err != nil {
 		return nil, err
 	}
-	return call.object, nil
+	return call.Object, nil
 }
 
 // validated asks validating admission.
 func (s *Server) validated(q *writing, operation string, obj, old *object.Object) error {
-	if s.admission == nil {
-		return nil
-	}
-	return s.admission.Validate(q.Context(), &admissionCall{call: q.call, operation: operation, object: obj, old: old, dryRun: q.dryRun, deleting: q.deleting, warn: q.warn})
+	return s.admission.Validate(q.Context(), q.admitting(operation, obj, old))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
 // serveDefinitionLocked serves what a CRD defines, as far as its names are
@@ -29,7 +30,7 @@ func (s *Server) serveDefinitionLocked(obj *object.Object, crd *apiextensionsv1.
 		s.kinds.Terminate(old, next.Terminating)
 		return
 	}
-	next.Convert = conversionOf(kinds.DefinedBy(obj).Spec.Conversion, s.webhookRoad)
+	next.Convert = webhooks.Conversion(kinds.DefinedBy(obj).Spec.Conversion, s.webhookRoad)
 	next.Asked = next.Convert != nil
 	next.Fill(r)
 	s.replaceLocked(next)

@@ -20,7 +20,7 @@
 //	   ├──▶ write.go, write_body.go   create, update, patch
 //	   │      decode or patch    internal/decode
 //	   │      who owns what      internal/fieldmanager; ownership remembers
-//	   │      admission          namespaces.go, admission.go
+//	   │      admission          namespaces.go, admission.go; internal/webhooks
 //	   │      prepare, fill      internal/strategy, defaults; fill.go
 //	   │      validate           internal/strategy; validation, crdrules
 //	   │      commit             create.go, update.go

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
 // faults are what is wrong with the server. Its lock guards them. Each verb of
@@ -144,7 +145,7 @@ func (s *Server) denied(c *call) error {
 	if rejected := f.rejections[r]; rejected.times > 0 && c.request(0).Writes() {
 		rejected.times--
 		f.rejections[r] = rejected
-		return errDenied("rejects.flyball.dev", &metav1.Status{Code: int32(rejected.code), Reason: reasonOf(rejected.code), Message: "not now"})
+		return webhooks.Denied("rejects.flyball.dev", &metav1.Status{Code: int32(rejected.code), Reason: reasonOf(rejected.code), Message: "not now"})
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
 // Options of a Server. The zero value serves the built-in kinds.
@@ -66,11 +67,11 @@ type Options struct {
 type Server struct {
 	access      *access.Control
 	seed        uint64
-	namespaces  []string  // the first ones
-	admission   admission // nil: all is admitted
+	namespaces  []string // the first ones
+	admission   *webhooks.Admission
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
-	webhookRoad webhookRoad
+	webhookRoad webhooks.Road
 	kinds       *kinds.Registry
 	changed     *sync.Cond // on mu; something happened that a request may wait for
 	mu          struct {
@@ -87,11 +88,10 @@ type Server struct {
 		// cache and watches know no more either.
 		told int64
 		// oldest is where the history for watches begins, if after the log's.
-		oldest  int64
-		uids    int            // handed out; never goes back
-		reviews int            // questions to webhooks so far
-		names   map[string]int // handed out for each prefix, since named was last raised
-		named   int            // in an earlier life, at most
+		oldest int64
+		uids   int            // handed out; never goes back
+		names  map[string]int // handed out for each prefix, since named was last raised
+		named  int            // in an earlier life, at most
 		// version that the server says it has.
 		version string
 		// addresses and ports that were handed out to Services
@@ -108,8 +108,8 @@ func New(opts Options) *Server {
 	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
 	s.access = newAccess(s, opts)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
-	s.webhookRoad = webhookRoad{transport: opts.WebhookTransport, dial: opts.DialWebhook}
-	s.admission = webhookAdmission{server: s, hooks: &hooks{}}
+	s.webhookRoad = webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
+	s.admission = &webhooks.Admission{Road: s.webhookRoad, Seed: opts.Seed, Objects: storedObjects{s}}
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = revisions.NewLog()
 	s.mu.told = s.mu.log.Revision

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package webhooks
 
 import (
 	"context"
@@ -33,9 +33,9 @@ type conversionWebhook struct {
 	version string // of the reviews; empty: none that the server knows
 }
 
-// conversionOf is how objects of a CRD are converted; nil: only the version is
+// Conversion is how objects of a CRD are converted; nil: only the version is
 // written anew.
-func conversionOf(c *apiextensionsv1.CustomResourceConversion, road webhookRoad) func(*object.Object, *kinds.Kind, *kinds.Kind) (*object.Object, error) {
+func Conversion(c *apiextensionsv1.CustomResourceConversion, road Road) func(*object.Object, *kinds.Kind, *kinds.Kind) (*object.Object, error) {
 	if c == nil || c.Strategy != apiextensionsv1.WebhookConverter || c.Webhook == nil || c.Webhook.ClientConfig == nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package webhooks
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -36,15 +37,15 @@ func (u *uncallable) Error() string {
 func (u *uncallable) Unwrap() error { return u.cause }
 
 // review asks a webhook about a write. The objects are of kind as.
-func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionResponse, error) {
-	if call.dryRun && !h.rehearses() {
+func (a *Admission) review(ctx context.Context, h *hook, call *Call, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionResponse, error) {
+	if call.DryRun && !h.rehearses() {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("admission webhook %q does not support dry run", h.Name))
 	}
 	version := h.version()
 	if version == "" {
 		return nil, &uncallable{h.Name, errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)")}
 	}
-	request, err := s.reviewRequest(call, as, obj, old)
+	request, err := a.reviewRequest(call, as, obj, old)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
@@ -52,7 +53,7 @@ func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *k
 	review.APIVersion, review.Kind = admissionv1.GroupName+"/"+version, "AdmissionReview"
 	ctx, cancel := context.WithTimeout(ctx, h.timeout())
 	defer cancel()
-	client := webhookClient{road: s.webhookRoad, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
+	client := webhookClient{road: a.Road, url: h.ClientConfig.URL, bundle: h.ClientConfig.CABundle, timeout: h.timeout()}
 	if service := h.ClientConfig.Service; service != nil {
 		client.service(service.Namespace, service.Name, service.Path, service.Port)
 	}
@@ -68,10 +69,10 @@ func (s *Server) review(ctx context.Context, h *hook, call *admissionCall, as *k
 		return nil, &uncallable{h.Name, fmt.Errorf("received invalid webhook response: %w", err)}
 	}
 	for _, text := range answer.Response.Warnings {
-		call.warn(text)
+		call.Warn(text)
 	}
 	if !answer.Response.Allowed {
-		return nil, errDenied(h.Name, answer.Response.Result)
+		return nil, Denied(h.Name, answer.Response.Result)
 	}
 	return answer.Response, nil
 }
@@ -119,8 +120,8 @@ func verify(h *hook, asked, answer *admissionv1.AdmissionReview) error {
 	return nil
 }
 
-// errDenied is the refusal of a webhook.
-func errDenied(webhook string, result *metav1.Status) *apierrors.StatusError {
+// Denied is the refusal of a webhook.
+func Denied(webhook string, result *metav1.Status) *apierrors.StatusError {
 	status := metav1.Status{}
 	if result != nil {
 		status = *result
@@ -142,29 +143,25 @@ func errDenied(webhook string, result *metav1.Status) *apierrors.StatusError {
 }
 
 // reviewRequest is the question about a write.
-func (s *Server) reviewRequest(call *admissionCall, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionRequest, error) {
-	s.mu.Lock()
-	s.mu.reviews++
-	ordinal := s.mu.reviews
-	s.mu.Unlock()
+func (a *Admission) reviewRequest(call *Call, as *kinds.Kind, obj, old *object.Object) (*admissionv1.AdmissionRequest, error) {
 	request := &admissionv1.AdmissionRequest{
-		UID:                reviewUID(s.seed, ordinal),
+		UID:                reviewUID(a.Seed, int(a.reviews.Add(1))),
 		Kind:               metav1.GroupVersionKind(as.GroupVersionKind),
 		Resource:           metav1.GroupVersionResource(as.GroupVersion().WithResource(as.Resource)),
-		SubResource:        call.subresource,
-		RequestKind:        new(metav1.GroupVersionKind(call.kind.GroupVersionKind)),
-		RequestResource:    new(metav1.GroupVersionResource(call.kind.GroupVersion().WithResource(call.kind.Resource))),
-		RequestSubResource: call.subresource,
-		Name:               call.name,
-		Namespace:          call.namespace,
-		Operation:          admissionv1.Operation(call.operation),
+		SubResource:        call.Subresource,
+		RequestKind:        new(metav1.GroupVersionKind(call.Kind.GroupVersionKind)),
+		RequestResource:    new(metav1.GroupVersionResource(call.Kind.GroupVersion().WithResource(call.Kind.Resource))),
+		RequestSubResource: call.Subresource,
+		Name:               call.Name,
+		Namespace:          call.Namespace,
+		Operation:          admissionv1.Operation(call.Operation),
 		UserInfo:           call.userInfo(),
-		DryRun:             &call.dryRun,
+		DryRun:             &call.DryRun,
 	}
 	if request.Name == "" && obj != nil {
 		request.Name = obj.Meta().GetName()
 	}
-	if isNamespace(call.kind) {
+	if isNamespace(call.Kind) {
 		request.Namespace = request.Name
 	}
 	var err error
@@ -187,8 +184,8 @@ func rawOf(obj *object.Object, as *kinds.Kind) ([]byte, error) {
 }
 
 // userInfo is who writes, as webhooks are told.
-func (call *admissionCall) userInfo() authenticationv1.UserInfo {
-	u := call.user
+func (call *Call) userInfo() authenticationv1.UserInfo {
+	u := call.User
 	info := authenticationv1.UserInfo{Username: u.Name, UID: u.UID, Groups: u.Groups}
 	for name, values := range u.Extra {
 		if info.Extra == nil {
@@ -200,18 +197,21 @@ func (call *admissionCall) userInfo() authenticationv1.UserInfo {
 }
 
 // options are those of the request, as webhooks are told.
-func (call *admissionCall) options() any {
-	query := call.URL.Query()
+func (call *Call) options() any {
+	var query url.Values
+	if call.URL != nil {
+		query = call.URL.Query()
+	}
 	of := metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: "UpdateOptions"}
 	manager, validation := query.Get("fieldManager"), query.Get("fieldValidation")
 	switch {
-	case call.operation == "CREATE":
+	case call.Operation == "CREATE":
 		of.Kind = "CreateOptions"
 		return metav1.CreateOptions{TypeMeta: of, DryRun: query["dryRun"], FieldManager: manager, FieldValidation: validation}
-	case call.operation == "DELETE":
+	case call.Operation == "DELETE":
 		var options metav1.DeleteOptions
-		if call.deleting != nil {
-			options = *call.deleting
+		if call.Deleting != nil {
+			options = *call.Deleting
 		}
 		of.Kind = "DeleteOptions"
 		options.TypeMeta = of

@@ -1,31 +1,50 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+// Package webhooks asks the admission and conversion webhooks that are configured:
+// which of them a write concerns, what they are asked, and what their answers make
+// of it. A write is asked about without a lock, and again when it has to be tried
+// again. The package sees kinds, what is stored through Objects, and the network
+// through a Road.
+package webhooks
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/decode"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
-	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// webhookAdmission asks the webhooks that are configured. Without any it costs
-// a look.
-type webhookAdmission struct {
-	server *Server
-	hooks  *hooks
+// Admission asks the webhooks that are configured. Without any it costs
+// a look. It is called without a lock, and more than once for a write that has to
+// be tried again.
+type Admission struct {
+	Road    Road
+	Seed    uint64
+	Objects Objects
+	hooks   hooks
+	reviews atomic.Int64 // questions so far
+}
+
+// Objects is where webhooks find what is stored.
+type Objects interface {
+	// Get is one object; nil: there is none.
+	Get(r schema.GroupResource, key types.NamespacedName) *object.Object
+	// Lists are the objects of some resources, all at one revision.
+	Lists(of ...schema.GroupResource) [][]*object.Object
 }
 
 // exempt are kinds whose writes no webhook is asked about: it could never be
@@ -36,26 +55,20 @@ var exempt = []string{
 }
 
 // configured are the webhooks of a kind of configuration.
-func (a webhookAdmission) configured(r schema.GroupResource, call *admissionCall) []*hook {
-	if call.kind.Group == mutatingConfigurations.Group && fieldmanager.Contains(exempt, call.kind.Kind) {
+func (a *Admission) configured(r schema.GroupResource, call *Call) []*hook {
+	if call.Kind.Group == mutatingConfigurations.Group && slices.Contains(exempt, call.Kind.Kind) {
 		return nil
 	}
-	s := a.server
-	s.mu.Lock()
-	var configurations []*object.Object
-	if held := s.mu.log.Objects[r]; held != nil && held.Len() > 0 {
-		configurations, _ = s.mu.log.List(r, s.mu.log.Revision)
-	}
-	s.mu.Unlock()
+	configurations := a.Objects.Lists(r)[0]
 	if len(configurations) == 0 {
 		return nil
 	}
 	return a.hooks.of(configurations, r == mutatingConfigurations)
 }
 
-// mutate asks the mutating webhooks one after the other. Those that want to be
+// Mutate asks the mutating webhooks one after the other. Those that want to be
 // asked again are, once, when a later one has changed the object.
-func (a webhookAdmission) mutate(ctx context.Context, call *admissionCall) error {
+func (a *Admission) Mutate(ctx context.Context, call *Call) error {
 	all := a.configured(mutatingConfigurations, call)
 	var asked, again []*hook
 	for _, h := range all {
@@ -80,7 +93,7 @@ func (a webhookAdmission) mutate(ctx context.Context, call *admissionCall) error
 }
 
 // change asks one mutating webhook, and does to the object what it says.
-func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCall) (asked, changed bool, err error) {
+func (a *Admission) change(ctx context.Context, h *hook, call *Call) (asked, changed bool, err error) {
 	as, err := a.matches(ctx, h, call)
 	if as == nil || err != nil {
 		return false, false, err
@@ -89,7 +102,7 @@ func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCa
 	if err != nil {
 		return false, false, apierrors.NewInternalError(err)
 	}
-	response, err := a.server.review(ctx, h, call, as, obj, old)
+	response, err := a.review(ctx, h, call, as, obj, old)
 	if err == nil {
 		obj, err = patchedBy(h, response, as, obj)
 	}
@@ -99,11 +112,11 @@ func (a webhookAdmission) change(ctx context.Context, h *hook, call *admissionCa
 	if obj == nil {
 		return true, false, nil
 	}
-	if obj, err = kinds.Convert(obj, as, call.kind); err != nil {
+	if obj, err = kinds.Convert(obj, as, call.Kind); err != nil {
 		return true, false, apierrors.NewInternalError(err)
 	}
-	changed = !object.Same(call.object, obj)
-	call.object = obj
+	changed = !object.Same(call.Object, obj)
+	call.Object = obj
 	return true, changed, nil
 }
 
@@ -141,7 +154,7 @@ func patchedBy(h *hook, response *admissionv1.AdmissionResponse, as *kinds.Kind,
 // Validate asks all validating webhooks. A real server asks them at the same
 // time; here it is one after the other, so that one history follows from one
 // seed.
-func (a webhookAdmission) Validate(ctx context.Context, call *admissionCall) (first error) {
+func (a *Admission) Validate(ctx context.Context, call *Call) (first error) {
 	var matching []*hook
 	kinds := map[*hook]*kinds.Kind{}
 	for _, h := range a.configured(validatingConfigurations, call) {
@@ -158,7 +171,7 @@ func (a webhookAdmission) Validate(ctx context.Context, call *admissionCall) (fi
 		if err != nil {
 			return apierrors.NewInternalError(err)
 		}
-		if _, err := a.server.review(ctx, h, call, kinds[h], obj, old); err != nil {
+		if _, err := a.review(ctx, h, call, kinds[h], obj, old); err != nil {
 			if err = a.failure(ctx, h, err); err != nil && first == nil {
 				first = err
 			}
@@ -169,7 +182,7 @@ func (a webhookAdmission) Validate(ctx context.Context, call *admissionCall) (fi
 
 // failure is what a write is refused with when a webhook has refused it or has
 // not answered; nil: it may pass all the same.
-func (a webhookAdmission) failure(ctx context.Context, h *hook, err error) error {
+func (a *Admission) failure(ctx context.Context, h *hook, err error) error {
 	silent := (*uncallable)(nil)
 	switch {
 	case !errors.As(err, &silent):
@@ -183,22 +196,22 @@ func (a webhookAdmission) failure(ctx context.Context, h *hook, err error) error
 }
 
 // as are the objects of a write in another version.
-func (call *admissionCall) as(kind *kinds.Kind) (obj, old *object.Object, err error) {
-	if call.object != nil {
-		if obj, err = kinds.Convert(call.object, call.kind, kind); err != nil {
+func (call *Call) as(kind *kinds.Kind) (obj, old *object.Object, err error) {
+	if call.Object != nil {
+		if obj, err = kinds.Convert(call.Object, call.Kind, kind); err != nil {
 			return nil, nil, err
 		}
 	}
-	if call.old != nil {
-		old, err = kinds.Convert(call.old, call.kind, kind)
+	if call.Old != nil {
+		old, err = kinds.Convert(call.Old, call.Kind, kind)
 	}
 	return obj, old, err
 }
 
 // matches is the kind that a webhook is to be asked about; nil: it is not asked.
-func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionCall) (*kinds.Kind, error) {
+func (a *Admission) matches(ctx context.Context, h *hook, call *Call) (*kinds.Kind, error) {
 	as := h.invocation(call)
-	if as == nil || !a.server.concerns(h, call) {
+	if as == nil || !a.concerns(h, call) {
 		return nil, nil
 	}
 	if h.conditions == nil {
@@ -210,7 +223,7 @@ func (a webhookAdmission) matches(ctx context.Context, h *hook, call *admissionC
 	}
 	met, err := h.met(ctx, call, as, obj, old)
 	if err != nil {
-		return nil, apierrors.NewForbidden(call.kind.GroupResource(), call.name, err)
+		return nil, apierrors.NewForbidden(call.Kind.GroupResource(), call.Name, err)
 	}
 	if !met {
 		return nil, nil

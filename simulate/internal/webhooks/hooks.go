@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package webhooks
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,7 +20,6 @@ import (
 	"k8s.io/apiserver/pkg/cel/environment"
 
 	"github.com/flyball-dev/flyball/simulate/internal/crdrules"
-	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
@@ -147,16 +147,16 @@ func (h *hook) version() string {
 
 // invocation is as what a webhook is asked about a write: the kind that its
 // rules name, which may be another version of the one that is written.
-func (h *hook) invocation(call *admissionCall) *kinds.Kind {
-	if h.ruled(call, call.kind) {
-		return call.kind
+func (h *hook) invocation(call *Call) *kinds.Kind {
+	if h.ruled(call, call.Kind) {
+		return call.Kind
 	}
-	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || call.kind.Family == nil {
+	if h.MatchPolicy == nil || *h.MatchPolicy != admissionregistrationv1.Equivalent || call.Kind.Family == nil {
 		return nil
 	}
 	for i := range h.Rules {
-		for _, other := range call.kind.Family.Versions {
-			if other != call.kind && !other.Unserved && applies(&h.Rules[i], call, other) {
+		for _, other := range call.Kind.Family.Versions {
+			if other != call.Kind && !other.Unserved && applies(&h.Rules[i], call, other) {
 				return other
 			}
 		}
@@ -164,7 +164,7 @@ func (h *hook) invocation(call *admissionCall) *kinds.Kind {
 	return nil
 }
 
-func (h *hook) ruled(call *admissionCall, as *kinds.Kind) bool {
+func (h *hook) ruled(call *Call, as *kinds.Kind) bool {
 	for i := range h.Rules {
 		if applies(&h.Rules[i], call, as) {
 			return true
@@ -174,9 +174,9 @@ func (h *hook) ruled(call *admissionCall, as *kinds.Kind) bool {
 }
 
 // applies reports whether a rule is about a write, taken as one of a kind.
-func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall, as *kinds.Kind) bool {
+func applies(r *admissionregistrationv1.RuleWithOperations, call *Call, as *kinds.Kind) bool {
 	if r.Scope != nil && *r.Scope != admissionregistrationv1.AllScopes {
-		namespaced := call.kind.Namespaced
+		namespaced := call.Kind.Namespaced
 		if (*r.Scope == admissionregistrationv1.NamespacedScope) != namespaced {
 			return false
 		}
@@ -185,12 +185,12 @@ func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall,
 	for _, o := range r.Operations {
 		operations = append(operations, string(o))
 	}
-	if !among(operations, call.operation) || !among(r.APIGroups, as.Group) || !among(r.APIVersions, as.Version) {
+	if !among(operations, call.Operation) || !among(r.APIGroups, as.Group) || !among(r.APIVersions, as.Version) {
 		return false
 	}
 	for _, each := range r.Resources {
 		resource, subresource, _ := strings.Cut(each, "/")
-		if (resource == "*" || resource == as.Resource) && (subresource == "*" || subresource == call.subresource) {
+		if (resource == "*" || resource == as.Resource) && (subresource == "*" || subresource == call.Subresource) {
 			return true
 		}
 	}
@@ -199,16 +199,16 @@ func applies(r *admissionregistrationv1.RuleWithOperations, call *admissionCall,
 
 // among reports whether a list has one, or all.
 func among(list []string, one string) bool {
-	return fieldmanager.Contains(list, one) || fieldmanager.Contains(list, "*")
+	return slices.Contains(list, one) || slices.Contains(list, "*")
 }
 
 // concerns reports whether a webhook's selectors choose a write.
-func (s *Server) concerns(h *hook, call *admissionCall) bool {
+func (a *Admission) concerns(h *hook, call *Call) bool {
 	chosen := func(obj *object.Object) bool { return obj != nil && h.objects.Matches(object.LabelSet(obj)) }
-	if !h.objects.Empty() && !chosen(call.object) && !chosen(call.old) {
+	if !h.objects.Empty() && !chosen(call.Object) && !chosen(call.Old) {
 		return false
 	}
-	return h.namespaces.Empty() || !call.kind.Namespaced && !isNamespace(call.kind) || h.namespaces.Matches(s.namespaceLabels(call))
+	return h.namespaces.Empty() || !call.Kind.Namespaced && !isNamespace(call.Kind) || h.namespaces.Matches(a.namespaceLabels(call))
 }
 
 func isNamespace(k *kinds.Kind) bool {
@@ -216,13 +216,11 @@ func isNamespace(k *kinds.Kind) bool {
 }
 
 // namespaceLabels are those of the namespace that a write is in, or of.
-func (s *Server) namespaceLabels(call *admissionCall) labels.Set {
-	if isNamespace(call.kind) {
-		return object.LabelSet(cmp.Or(call.object, call.old))
+func (a *Admission) namespaceLabels(call *Call) labels.Set {
+	if isNamespace(call.Kind) {
+		return object.LabelSet(cmp.Or(call.Object, call.Old))
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if namespace := s.mu.log.Get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: call.namespace}); namespace != nil {
+	if namespace := a.Objects.Get(schema.GroupResource{Resource: "namespaces"}, types.NamespacedName{Name: call.Namespace}); namespace != nil {
 		return object.LabelSet(namespace)
 	}
 	return labels.Set{}

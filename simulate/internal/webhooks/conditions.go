@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package webhooks
 
 import (
 	"context"
@@ -16,15 +16,15 @@ import (
 )
 
 // met reports whether the conditions of a webhook are true of a write.
-func (h *hook) met(ctx context.Context, call *admissionCall, as *kinds.Kind, obj, old *object.Object) (bool, error) {
-	who := &user.DefaultInfo{Name: call.user.Name, UID: call.user.UID, Groups: call.user.Groups, Extra: call.user.Extra}
-	name := call.name
+func (h *hook) met(ctx context.Context, call *Call, as *kinds.Kind, obj, old *object.Object) (bool, error) {
+	who := &user.DefaultInfo{Name: call.User.Name, UID: call.User.UID, Groups: call.User.Groups, Extra: call.User.Extra}
+	name := call.Name
 	if name == "" && obj != nil {
 		name = obj.Meta().GetName()
 	}
 	written := apiserveradmission.NewAttributesRecord(
-		plainObject(obj, as), plainObject(old, as), call.kind.GroupVersionKind, call.namespace, name,
-		call.kind.GroupVersion().WithResource(call.kind.Resource), call.subresource, apiserveradmission.Operation(call.operation), nil, call.dryRun, who)
+		plainObject(obj, as), plainObject(old, as), call.Kind.GroupVersionKind, call.Namespace, name,
+		call.Kind.GroupVersion().WithResource(call.Kind.Resource), call.Subresource, apiserveradmission.Operation(call.Operation), nil, call.DryRun, who)
 	versioned := &apiserveradmission.VersionedAttributes{Attributes: written, VersionedKind: as.GroupVersionKind}
 	if obj != nil {
 		versioned.VersionedObject = apiserveradmission.NewLazyObject(plainObject(obj, as))

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package webhooks
 
 import (
 	"bytes"
@@ -28,15 +28,15 @@ import (
 // largestReview is what is read of a webhook's answer.
 const largestReview = 16 << 20
 
-// webhookRoad is how webhooks are reached.
-type webhookRoad struct {
-	transport http.RoundTripper                                             // nil: connections of dial
-	dial      func(ctx context.Context, webhook *url.URL) (net.Conn, error) // nil: the network
+// Road is how webhooks are reached.
+type Road struct {
+	Transport http.RoundTripper                                             // nil: connections of dial
+	Dial      func(ctx context.Context, webhook *url.URL) (net.Conn, error) // nil: the network
 }
 
 // webhookClient is how one webhook is called.
 type webhookClient struct {
-	road    webhookRoad
+	road    Road
 	url     *string
 	bundle  []byte // of certificates, in PEM; empty: the system's
 	timeout time.Duration
@@ -110,8 +110,8 @@ const handshakeTimeout = 10 * time.Second
 // redirects before it has read the body then still reads it, and would otherwise
 // close the connection while the client writes.
 func (c *webhookClient) roundTripper(webhook *url.URL) (_ http.RoundTripper, end func(), _ error) {
-	if c.road.transport != nil {
-		return c.road.transport, func() {}, nil
+	if c.road.Transport != nil {
+		return c.road.Transport, func() {}, nil
 	}
 	trusted := &tls.Config{}
 	if len(c.bundle) > 0 {
@@ -121,8 +121,8 @@ func (c *webhookClient) roundTripper(webhook *url.URL) (_ http.RoundTripper, end
 		}
 	}
 	transport := &http.Transport{TLSClientConfig: trusted, TLSHandshakeTimeout: handshakeTimeout}
-	if c.road.dial != nil {
-		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.road.dial(ctx, webhook) }
+	if c.road.Dial != nil {
+		transport.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return c.road.Dial(ctx, webhook) }
 	}
 	return transport, transport.CloseIdleConnections, nil
 }
