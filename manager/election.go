@@ -68,7 +68,7 @@ func (e LeaderElection) complete() (LeaderElection, error) {
 	}
 	switch {
 	case e.Namespace == "":
-		misuse = append(misuse, errors.New("Namespace is not set, and this process does not run in a Pod; name the Lease's, give -leader-election-namespace, or set POD_NAMESPACE"))
+		misuse = append(misuse, errors.New("no Namespace is set, and this process does not run in a Pod; name the Lease's, give -leader-election-namespace, or set POD_NAMESPACE"))
 	default:
 		misuse = append(misuse, valid("Namespace", e.Namespace, validation.IsDNS1123Label(e.Namespace)))
 	}

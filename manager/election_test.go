@@ -40,7 +40,7 @@ func TestLeaderElection_MisuseSaysWhatToWrite(t *testing.T) {
 		{"the shortest lease", func(e *manager.LeaderElection) { e.LeaseDuration = time.Second }, ""},
 		{"no ID", func(e *manager.LeaderElection) { e.ID = "" }, "ID is not set; name the Lease"},
 		{"malformed ID", func(e *manager.LeaderElection) { e.ID = "Web Site" }, `ID "Web Site": a lowercase RFC 1123 subdomain`},
-		{"no namespace", func(e *manager.LeaderElection) { e.Namespace = "" }, "Namespace is not set, and this process does not run in a Pod"},
+		{"no namespace", func(e *manager.LeaderElection) { e.Namespace = "" }, "no Namespace is set, and this process does not run in a Pod"},
 		{"malformed namespace", func(e *manager.LeaderElection) { e.Namespace = "a/b" }, `Namespace "a/b": a lowercase RFC 1123 label`},
 		{"too short for a Lease", func(e *manager.LeaderElection) { e.LeaseDuration = time.Millisecond }, "LeaseDuration is 1ms; a Lease holds whole seconds, so write 1s"},
 		{"parts of a second", func(e *manager.LeaderElection) { e.LeaseDuration = 2600 * time.Millisecond }, "LeaseDuration is 2.6s; a Lease holds whole seconds, so write 3s"},

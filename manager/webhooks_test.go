@@ -133,7 +133,7 @@ func TestManager_WebhooksAreMadeOnce(t *testing.T) {
 
 func TestManager_WebhooksMisusedEndTheRun(t *testing.T) {
 	for want, misuse := range map[string]func() *manager.Manager{
-		"Managed: Namespace is not set": func() *manager.Manager {
+		"Managed: no Namespace is set": func() *manager.Manager {
 			m := newManager(t, manager.Options{Webhooks: webhook.Options{Managed: &webhook.Managed{Service: "hooks"}}})
 			m.Webhooks()
 			return m

@@ -162,7 +162,7 @@ func (m Managed) complete() (Managed, error) {
 	} {
 		switch {
 		case name.field == "Namespace" && name.value == "":
-			misuse = append(misuse, errors.New("Namespace is not set, and this process does not run in a Pod; "+
+			misuse = append(misuse, errors.New("no Namespace is set, and this process does not run in a Pod; "+
 				"name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)"))
 		case len(name.complaints) > 0:
 			misuse = append(misuse, fmt.Errorf("%s %q: %s", name.field, name.value, strings.Join(name.complaints, "; ")))

@@ -315,7 +315,7 @@ func TestServer_MisuseIsRemembered(t *testing.T) {
 		"MaxBody is -1":    {MaxBody: -1},
 		"MaxDecoded is -1": {MaxDecoded: -1},
 		"ClientNames are given without ClientCAs": {ClientNames: []string{"a"}},
-		"Namespace is not set, and this process does not run in a Pod; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
+		"no Namespace is set, and this process does not run in a Pod; name that of the Service, set POD_NAMESPACE, or give certificates by CertDir (-webhook-cert-path)": {Managed: &webhook.Managed{Service: "hooks"}},
 		`Service ""`:                                      {Managed: &webhook.Managed{Namespace: "a"}},
 		"neither an IP address nor a DNS":                 {Managed: &webhook.Managed{Namespace: "a", Service: "b", Names: []string{"a b"}}},
 		"AuthorityLifetime is 1h0m0s and Lifetime 1h0m0s": {Managed: &webhook.Managed{Namespace: "a", Service: "b", Lifetime: time.Hour, AuthorityLifetime: time.Hour}},
