@@ -62,7 +62,7 @@ func buildOnce(ctx context.Context, dir string, out io.Writer) error {
 		}
 	}
 	if missing := missingBinaries(bin, "etcd", "kube-apiserver", "kubectl"); len(missing) > 0 {
-		return fmt.Errorf("the build gave no %s", strings.Join(missing, ", no "))
+		return fmt.Errorf("the build produced no %s", strings.Join(missing, ", no "))
 	}
 	if err := os.Rename(bin, dir); err != nil {
 		return err

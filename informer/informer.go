@@ -252,7 +252,7 @@ func (c *core) keepManagedFields() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.started && c.mu.opened && !c.mu.managed {
-		return c.errorf("keep managedFields: the informer has started, and objects are stored without them already; ask before the run or on a handle whose Scope is Deferred, or set Options.KeepManagedFields")
+		return c.errorf("keep managedFields: the informer has started, and objects are stored without them already; call it before the run or on a handle whose Scope is Deferred, or set Options.KeepManagedFields")
 	}
 	c.mu.managed = true
 	return nil

@@ -77,9 +77,9 @@ func (m Mutation) String() string {
 	case len(m.Suspects) > 0:
 		text += " by " + strings.Join(m.Suspects, " or ")
 	case len(m.Bystanders) > 0:
-		text += "; meanwhile ran " + strings.Join(m.Bystanders, ", ")
+		text += "; running meanwhile: " + strings.Join(m.Bystanders, ", ")
 	default:
-		text += " by nobody whom the informer runs"
+		text += " by code that the informer does not run"
 	}
-	return text + "; objects from handlers and Listers are read-only, informer.Copy gives one's own"
+	return text + "; objects from handlers and Listers are read-only; modify a copy from informer.Copy"
 }

@@ -120,7 +120,7 @@ func (s setting) listText() (string, error) {
 			return "", fmt.Errorf("an item is %s; write text, in quotes if it looks like something else", whatIs(item))
 		}
 		if item.Value == "" || strings.ContainsAny(item.Value, ", ") {
-			return "", fmt.Errorf("the item %q is not one name; write each as an item of its own", item.Value)
+			return "", fmt.Errorf("the item %q is not one name; write each name as a separate item", item.Value)
 		}
 		all = append(all, item.Value)
 	}
@@ -162,7 +162,7 @@ func parseConfig(text []byte) ([]setting, error) {
 	root := document.Content[0]
 	switch {
 	case root.Kind == yaml.ScalarNode && root.Tag == "!!null", root.Kind == yaml.MappingNode && len(root.Content) == 0:
-		return nil, errors.New("it says nothing; " + form)
+		return nil, errors.New("it sets nothing; " + form)
 	case root.Kind != yaml.MappingNode:
 		return nil, fmt.Errorf("line %d: this is %s; %s", root.Line, whatIs(root), form)
 	}
@@ -176,7 +176,7 @@ func parseConfig(text []byte) ([]setting, error) {
 		case key.Kind != yaml.ScalarNode || key.Value == "" || key.Tag == "!!merge":
 			failed = append(failed, fmt.Errorf("line %d: this names no flag; %s", key.Line, form))
 		case twice:
-			failed = append(failed, s.wrong(nil, fmt.Errorf("it stands in line %d already; leave one of the two", before)))
+			failed = append(failed, s.wrong(nil, fmt.Errorf("it is already in line %d; remove one of the two", before)))
 		}
 		first[s.name] = s.line
 		all = append(all, s)

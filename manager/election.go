@@ -95,7 +95,7 @@ func (e LeaderElection) checkDurations() error {
 		return fmt.Errorf("LeaseDuration is %v; a Lease holds whole seconds, so write %v",
 			e.LeaseDuration, max(e.LeaseDuration.Round(time.Second), time.Second))
 	case e.RenewDeadline <= 0 || e.RenewDeadline >= e.LeaseDuration:
-		return fmt.Errorf("RenewDeadline is %v and LeaseDuration %v: the leader must give up before another may take over; write %v, or leave it out",
+		return fmt.Errorf("RenewDeadline is %v and LeaseDuration %v: the leader must stop before another replica may take over; write %v, or leave it out",
 			e.RenewDeadline, e.LeaseDuration, e.LeaseDuration*2/3)
 	case e.RetryPeriod < shortestRetryPeriod:
 		return fmt.Errorf("RetryPeriod is %v: each replica asks the server that often; write %v or more, or leave it out", e.RetryPeriod, shortestRetryPeriod)

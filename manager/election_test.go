@@ -45,7 +45,7 @@ func TestLeaderElection_MisuseSaysWhatToWrite(t *testing.T) {
 		{"too short for a Lease", func(e *manager.LeaderElection) { e.LeaseDuration = time.Millisecond }, "LeaseDuration is 1ms; a Lease holds whole seconds, so write 1s"},
 		{"parts of a second", func(e *manager.LeaderElection) { e.LeaseDuration = 2600 * time.Millisecond }, "LeaseDuration is 2.6s; a Lease holds whole seconds, so write 3s"},
 		{"negative", func(e *manager.LeaderElection) { e.LeaseDuration = -time.Second }, "LeaseDuration is -1s"},
-		{"deadline above the lease", func(e *manager.LeaderElection) { e.RenewDeadline = 20 * time.Second }, "RenewDeadline is 20s and LeaseDuration 15s: the leader must give up before another may take over; write 10s"},
+		{"deadline above the lease", func(e *manager.LeaderElection) { e.RenewDeadline = 20 * time.Second }, "RenewDeadline is 20s and LeaseDuration 15s: the leader must stop before another replica may take over; write 10s"},
 		{"negative deadline", func(e *manager.LeaderElection) { e.RenewDeadline = -1 }, "RenewDeadline is -1ns"},
 		{"no second try", func(e *manager.LeaderElection) { e.RetryPeriod = 9 * time.Second }, "RetryPeriod is 9s and RenewDeadline 10s: with its jitter not even a second try fits in; write 2s"},
 		{"hammering", func(e *manager.LeaderElection) { e.RetryPeriod = time.Microsecond }, "RetryPeriod is 1µs: each replica asks the server that often"},

@@ -150,7 +150,7 @@ controller_runtime_reconcile_total{controller="copier",result="success"} 6
 # HELP controller_runtime_reconcile_errors_total Reconciles that ended with an error, terminal ones, panics and timeouts among them.
 # TYPE controller_runtime_reconcile_errors_total counter
 controller_runtime_reconcile_errors_total{controller="copier"} 3
-# HELP controller_runtime_terminal_reconcile_errors_total Reconciles that ended with an error that no retry can heal.
+# HELP controller_runtime_terminal_reconcile_errors_total Reconciles that ended with a terminal error, which is not retried.
 # TYPE controller_runtime_terminal_reconcile_errors_total counter
 controller_runtime_terminal_reconcile_errors_total{controller="copier"} 1
 # HELP controller_runtime_reconcile_panics_total Reconciles that panicked.
@@ -177,7 +177,7 @@ flyball_reconcile_overdue_total{controller="copier"} 1
 # TYPE workqueue_depth gauge
 workqueue_depth{controller="copier",name="copier",priority="-100"} 0
 workqueue_depth{controller="copier",name="copier",priority="0"} 0
-# HELP workqueue_adds_total Times a key became work to be done.
+# HELP workqueue_adds_total Times a key was added that was not waiting already.
 # TYPE workqueue_adds_total counter
 workqueue_adds_total{controller="copier",name="copier"} 11
 # HELP flyball_informer_objects Objects that the informer holds.
@@ -186,7 +186,7 @@ flyball_informer_objects{kind="ConfigMap"} 14
 # HELP flyball_informer_synced 1 if the first list of every scope is stored.
 # TYPE flyball_informer_synced gauge
 flyball_informer_synced{kind="ConfigMap"} 1
-# HELP flyball_informer_scopes Scopes, each a list and watch of the kind, by the state in which they stand.
+# HELP flyball_informer_scopes Scopes, each a list and watch of the kind, by state.
 # TYPE flyball_informer_scopes gauge
 `+states("Live")+``), "controller_runtime_reconcile_total", "controller_runtime_reconcile_errors_total",
 			"controller_runtime_terminal_reconcile_errors_total", "controller_runtime_reconcile_panics_total",
@@ -239,7 +239,7 @@ func TestMetrics_RefusedWritesAreCounted(t *testing.T) {
 		t.Errorf("a write before the election: %v, want ErrNotLeading", err)
 	}
 	must(t, m.Client().Get(t.Context(), informer.Key{Namespace: "prod", Name: "web"}, &corev1.ConfigMap{}))
-	must(t, testutil.GatherAndCompare(m.Metrics(), strings.NewReader(`# HELP flyball_leader_refused_writes_total Writes of controllers that were refused or given up because the lease could not be trusted.
+	must(t, testutil.GatherAndCompare(m.Metrics(), strings.NewReader(`# HELP flyball_leader_refused_writes_total Writes of controllers that were refused or cancelled because the lease could not be trusted.
 # TYPE flyball_leader_refused_writes_total counter
 flyball_leader_refused_writes_total{name="website"} 1
 `), "flyball_leader_refused_writes_total"))

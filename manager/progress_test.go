@@ -352,7 +352,7 @@ func TestManager_BlockedElectorIsNotAlive_M10(t *testing.T) {
 			t.Errorf("/livez = %d %q before two minutes, want 200", code, text)
 		}
 		time.Sleep(20 * time.Second)
-		want := "[-]leader-election failed: lease ops/website has neither been asked for nor renewed for 2m"
+		want := "[-]leader-election failed: lease ops/website has been neither requested nor renewed for 2m"
 		if code, text := probe(m, "/livez"); code != http.StatusInternalServerError || !strings.Contains(text, want) {
 			t.Errorf("/livez = %d %q, want 500 and %q", code, text, want)
 		}

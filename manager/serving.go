@@ -53,7 +53,7 @@ func (s Serving) misuse(address string) error {
 			"set MetricsServing.Secure (-metrics-secure), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
 	}
 	if s.Profiling && !s.Guard && !isLoopback(address) {
-		wrong = append(wrong, fmt.Errorf("MetricsServing.Profiling shows the memory of the process to everybody who reaches %q; "+
+		wrong = append(wrong, fmt.Errorf("MetricsServing.Profiling exposes the memory of the process to every client that reaches %q; "+
 			"set MetricsServing.Guard (-metrics-guard), or a MetricsAddress of loopback such as %q", address, defaultMetricsAddress))
 	}
 	return errors.Join(wrong...)

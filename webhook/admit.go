@@ -83,7 +83,7 @@ func Mutate[T informer.Object](s *Server, path string, f func(ctx context.Contex
 		}
 		after, err := treeOf(obj)
 		if err != nil {
-			return nil, internal(fmt.Errorf("encode what the webhook has made of the object: %w", err))
+			return nil, internal(fmt.Errorf("encode the object that the webhook returned: %w", err))
 		}
 		return patch(req.Object.Raw, before, after)
 	}))

@@ -87,7 +87,7 @@ func decodeConversion(body []byte) (*conversionRequest, error) {
 	case review.Request == nil:
 		return nil, badRequest("the ConversionReview has no request")
 	case review.Request.UID == "":
-		return nil, badRequest("the request of the ConversionReview has no uid, so that no answer could be told to be its")
+		return nil, badRequest("the request of the ConversionReview has no uid, so no answer could be matched to it")
 	}
 	return review.Request, nil
 }

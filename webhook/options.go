@@ -137,7 +137,7 @@ func (o *Options) complete() error {
 	}
 	o.MaxDecoded = cmp.Or(max(o.MaxDecoded, 0), max(defaultMaxDecoded, 16*o.MaxBody))
 	if len(o.ClientNames) > 0 && o.ClientCAs == nil {
-		misuse = append(misuse, errors.New("ClientNames are given without ClientCAs; a name counts where an authority vouches for it"))
+		misuse = append(misuse, errors.New("ClientNames are given without ClientCAs; names are checked only in certificates that a CA has signed"))
 	}
 	if o.Managed != nil {
 		managed, err := o.Managed.complete()
@@ -177,7 +177,7 @@ func (m Managed) complete() (Managed, error) {
 	case m.Lifetime < time.Minute:
 		misuse = append(misuse, fmt.Errorf("a Lifetime of %v is too short; give a minute or more, or 0 for %v", m.Lifetime, defaultLifetime))
 	case m.AuthorityLifetime < 3*m.Lifetime:
-		misuse = append(misuse, fmt.Errorf("AuthorityLifetime is %v and Lifetime %v: what it signs is to end before it does; write %v or more, or leave it out",
+		misuse = append(misuse, fmt.Errorf("AuthorityLifetime is %v and Lifetime %v: it must outlive the certificates that it signs; write %v or more, or leave it out",
 			m.AuthorityLifetime, m.Lifetime, 3*m.Lifetime))
 	}
 	if err := errors.Join(misuse...); err != nil {

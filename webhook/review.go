@@ -77,7 +77,7 @@ func decodeAdmission(body []byte) (*Request, error) {
 	case review.Request == nil:
 		return nil, badRequest("the AdmissionReview has no request")
 	case review.Request.UID == "":
-		return nil, badRequest("the request of the AdmissionReview has no uid, so that no answer could be told to be its")
+		return nil, badRequest("the request of the AdmissionReview has no uid, so no answer could be matched to it")
 	}
 	return &Request{AdmissionRequest: *review.Request}, nil
 }

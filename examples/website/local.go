@@ -60,7 +60,7 @@ func (fault overseer) Run(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if fault() != nil {
-			return errors.New("it has ended, and all that was in it is gone; start anew") // Stop returns the reason
+			return errors.New("it has ended, and its contents are lost; start it again") // Stop returns the reason
 		}
 	}
 }

@@ -221,9 +221,9 @@ func (s *reflectorStatus) Audited(d Finding, err error) {
 	case err != nil:
 		s.log.V(1).Info("Cannot audit the scope", "cause", err.Error())
 	case len(keys) > 0:
-		what := "Objects differ from the server's though the watch has passed their versions: events were lost; the scope is listed anew"
+		what := "Objects differ from the server's though the watch has passed their versions: events were lost; relisting the scope"
 		if len(d.Rewound) > 0 {
-			what = "The server has objects in older versions than were seen, in a list that is newer: its versions went back and have passed the watch again; the scope is listed anew"
+			what = "The server has objects in older versions than were seen, in a newer list: its versions went back and have since passed those of the watch; relisting the scope"
 		}
 		textlog.Warn(s.log, nil, what, "objects", len(keys), "keys", namesOf(keys))
 	}

@@ -168,7 +168,7 @@ func (d Decision) orList(p Progress, o Outcome) Decision {
 	}
 	if d.Next.Instead {
 		d.State = cmp.Or(d.State, base.StateStale)
-		d.Why = fmt.Sprintf("no watch has been of use since %s, lists stand in for them; the last watch: %s", w.since.UTC().Format(time.RFC3339), o.words())
+		d.Why = fmt.Sprintf("no watch has delivered anything since %s; listing instead; the last watch: %s", w.since.UTC().Format(time.RFC3339), o.words())
 	}
 	return d
 }
@@ -208,7 +208,7 @@ func (o Outcome) words() string {
 	case o.Result == ResultEnded && !o.lasted():
 		return "the server ended it at once"
 	case o.Result == ResultEnded:
-		return "the server ended it and had said nothing"
+		return "the server ended it and had sent nothing"
 	}
 	return base.TextOf(o.Err)
 }

@@ -137,7 +137,7 @@ func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 	case l.mu.held:
 		why := fmt.Sprintf("%q has taken the lease", holder)
 		if holder == "" {
-			why = "somebody has cleared the lease"
+			why = "the lease was cleared"
 		}
 		l.mu.held = false
 		l.gate.shut(why)

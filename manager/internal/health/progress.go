@@ -338,7 +338,7 @@ func (p *Pulse) electionFact(e election.Progress) fact {
 		standing: standing{name: electionCheck, moves: e.Tries, waits: e.Campaigning},
 		check:    electionCheck, bound: bound, inHand: bound,
 		text: func(stood time.Duration) string {
-			return fmt.Sprintf("lease %s has neither been asked for nor renewed for %v", e.Lease, stood.Round(time.Second))
+			return fmt.Sprintf("lease %s has been neither requested nor renewed for %v", e.Lease, stood.Round(time.Second))
 		},
 	}
 }

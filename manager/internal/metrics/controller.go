@@ -36,16 +36,16 @@ func newControllerMetrics() controllerMetrics {
 	}
 	return controllerMetrics{
 		depth:      queue("depth", "Keys that wait for a worker, or for the end of the reconcile that holds them.", "priority"),
-		adds:       queue("adds_total", "Times a key became work to be done."),
+		adds:       queue("adds_total", "Times a key was added that was not waiting already."),
 		retries:    queue("retries_total", "Times a key was added with a delay or with backoff."),
 		latency:    queue("queue_duration_seconds", "How long keys waited for a worker."),
 		work:       queue("work_duration_seconds", "How long workers held keys."),
-		unfinished: queue("unfinished_work_seconds", "How long the keys in workers' hands have been there, all together."),
-		longest:    queue("longest_running_processor_seconds", "How long the longest-held key has been in a worker's hands."),
+		unfinished: queue("unfinished_work_seconds", "Seconds that workers have held their current keys, summed over the keys."),
+		longest:    queue("longest_running_processor_seconds", "Seconds that a worker has held its current key, for the longest-held key."),
 
 		total:     reconciles("reconcile_total", "Reconciles that ended, by result.", "result"),
 		errors:    reconciles("reconcile_errors_total", "Reconciles that ended with an error, terminal ones, panics and timeouts among them."),
-		terminal:  reconciles("terminal_reconcile_errors_total", "Reconciles that ended with an error that no retry can heal."),
+		terminal:  reconciles("terminal_reconcile_errors_total", "Reconciles that ended with a terminal error, which is not retried."),
 		panics:    reconciles("reconcile_panics_total", "Reconciles that panicked."),
 		timeouts:  reconciles("reconcile_timeouts_total", "Reconciles that ended after the hard deadline."),
 		took:      reconciles("reconcile_time_seconds", "How long reconciles took."),
@@ -54,12 +54,12 @@ func newControllerMetrics() controllerMetrics {
 		conflicts: own("reconcile_conflicts_total", "Reconciles that wrote from an old version and wait for the cache; no errors."),
 		outcomes:  own("reconcile_outcomes_total", "Reconciles that ended, by outcome: each is counted under one.", "outcome"),
 		overdue:   own("reconcile_overdue_total", "Reconciles that passed the soft deadline."),
-		answered:  own("event_to_reconciled_seconds", "From a source's adding a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
+		answered:  own("event_to_reconciled_seconds", "Time from a source's add of a key to the end of the first reconcile that began after it. Retries are not among them, but for those that the cache brings forward after a conflict. On a replica that has stood by, the time since the adding counts too."),
 
 		sourceEvents:  own("source_events_total", "Events that arrived at a source.", "source"),
 		sourceKeys:    own("source_keys_total", "Keys that a source added.", "source"),
 		sourcePanics:  own("source_panics_total", "Panics of a source's predicates and mappers.", "source"),
-		sourceWaiting: own("source_waiting_keys", "Keys that a debounced source holds back.", "source"),
+		sourceWaiting: own("source_waiting_keys", "Keys that a debounced source delays.", "source"),
 	}
 }
 

@@ -16,7 +16,7 @@ type eventCollector struct {
 
 func newEventCollector(read func() iter.Seq2[string, uint64]) eventCollector {
 	return eventCollector{prometheus.NewDesc("flyball_events_total",
-		"Events that recorders were told, by what became of them.", []string{"result"}, nil), read}
+		"Events given to recorders, by result.", []string{"result"}, nil), read}
 }
 
 // Describe implements prometheus.Collector.

@@ -22,7 +22,7 @@ func newLeaderCollector(read func() Leader) leaderCollector {
 	of := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, []string{"name"}, nil) }
 	return leaderCollector{
 		status:  of("leader_election_master_status", "1 if this process holds the lease of that name, 0 if it stands by."),
-		refused: of("flyball_leader_refused_writes_total", "Writes of controllers that were refused or given up because the lease could not be trusted."),
+		refused: of("flyball_leader_refused_writes_total", "Writes of controllers that were refused or cancelled because the lease could not be trusted."),
 		read:    read,
 	}
 }

@@ -25,7 +25,7 @@ func newWebhookCollector(server func() *webhook.Server) webhookCollector {
 	return webhookCollector{
 		inFlight: of("controller_runtime_webhook_requests_in_flight", "Requests of the API server that are being answered.", "webhook"),
 		latency:  of("controller_runtime_webhook_latency_seconds", "How long answers to the API server took.", "webhook"),
-		codes:    of("controller_runtime_webhook_requests_total", "Requests of the API server by the status of HTTP that they were answered with.", "webhook", "code"),
+		codes:    of("controller_runtime_webhook_requests_total", "Requests of the API server by the HTTP status of the answer.", "webhook", "code"),
 		requests: of("flyball_webhook_requests_total", "Requests of the API server by how they ended: passed, denied or failed.", "webhook", "outcome"),
 		panics:   of("flyball_webhook_panics_total", "Calls of a webhook's function that panicked.", "webhook"),
 		expiry:   of("flyball_webhook_certificate_expiry_timestamp_seconds", "When the certificate that is served expires, in Unix time."),
