@@ -69,7 +69,7 @@ var _ = Describe("a set of children", func() {
 		Expect(a.Labels).To(HaveKeyWithValue("set", "pages"))
 
 		_, err = set.Apply(ctx, site, page("a", "1"), page("by-hand", "1"))
-		Expect(err).To(MatchError(ContainSubstring("nobody controls it")))
+		Expect(err).To(MatchError(ContainSubstring("has no controller")))
 		other := website("children", "other")
 		Expect(c.Create(ctx, other)).To(Succeed())
 		_, err = set.Apply(ctx, other, page("a", "1"))
@@ -81,7 +81,7 @@ var _ = Describe("a set of children", func() {
 		Expect(informers.WaitForSync(ctx)).Error().NotTo(HaveOccurred())
 		narrow := reconcile.NewChildSet(c, c.Scheme(), []reconcile.ChildKind{reconcile.Children(selecting)}, reconcile.ChildSetOptions{Labels: map[string]string{"set": "pages"}})
 		_, err = narrow.Apply(ctx, site, page("a", "1"), page("by-hand", "1"))
-		Expect(err).To(MatchError(ContainSubstring("nobody controls it")))
+		Expect(err).To(MatchError(ContainSubstring("has no controller")))
 		foreign := configMap("children", "foreign", nil)
 		Expect(reconcile.SetControllerReference(other, foreign, c.Scheme())).To(Succeed())
 		Expect(c.Create(ctx, foreign)).To(Succeed())

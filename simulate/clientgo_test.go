@@ -56,7 +56,7 @@ func TestClientGo_ManagedFieldsStayForAnAdapter_G5(t *testing.T) {
 			t.Errorf("asked for again where they are kept: %v, want nothing", err)
 		}
 		clientgo.NewSharedIndexInformer(stripped, clientgo.Options{})
-		if w.logged("without managedFields") != 1 {
+		if w.logged("has no managedFields") != 1 {
 			t.Error("an adapter that came too late for managedFields says nothing")
 		}
 	})

@@ -85,7 +85,7 @@ func TestInformer_ListOlderThanDemandedIsRefused_A18(t *testing.T) {
 					if got := h.next(); got != "" {
 						t.Errorf("told %q, want nothing: nothing has happened", got)
 					}
-					if s := stateOf(i); s.Anomalies.Older != c.older || w.logged("is older than what was asked for") != 1 {
+					if s := stateOf(i); s.Anomalies.Older != c.older || w.logged("older than the version asked for") != 1 {
 						t.Errorf("got %+v and log %q, want %d lists counted and one line", s.Anomalies, w.journal.lines, c.older)
 					}
 					if w.logged("went back") != 0 {

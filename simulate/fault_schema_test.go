@@ -186,7 +186,7 @@ func TestInformer_SchemasThatAreForbiddenCostNothing_A9(t *testing.T) {
 		if n := w.lists(widgets); n != 1 {
 			t.Errorf("%d lists, want 1: nothing is known to have changed", n)
 		}
-		if n := w.logged("does not tell of its schemas"); n != 0 {
+		if n := w.logged("does not publish its schemas"); n != 0 {
 			t.Errorf("%d lines of log, want none at this level: %q", n, w.journal.lines)
 		}
 		// The right is given, and an hour has passed.

@@ -84,7 +84,7 @@ func TestInformer_StreamingListThatNeverEndsIsSaidOnce_A2(t *testing.T) {
 		informer.For[cmap](w.factory, informer.Scope{Namespaces: []string{"a", "b", "c"}})
 		start(w)
 		pass(30 * time.Minute)
-		if n := w.logged("read by pages"); n != 1 {
+		if n := w.logged("does not stream lists of this kind"); n != 1 {
 			t.Errorf("%d lines of log about the fall back to pages of one kind in three namespaces, want 1: %q", n, w.journal.lines)
 		}
 	})
