@@ -76,7 +76,7 @@ func TestInformer_ListOlderThanDemandedIsRefused_A18(t *testing.T) {
 					for range 200 {
 						pass(50 * time.Millisecond)
 						s := stateOf(i)
-						said = said || s.State == informer.StateStale && strings.Contains(s.Reason, "older than what was demanded")
+						said = said || s.State == informer.StateStale && strings.Contains(s.Reason, "older than the version asked for")
 					}
 					if !said {
 						t.Errorf("got %s, want that it was said to be stale because a list was refused", stateOf(i))
@@ -85,7 +85,7 @@ func TestInformer_ListOlderThanDemandedIsRefused_A18(t *testing.T) {
 					if got := h.next(); got != "" {
 						t.Errorf("told %q, want nothing: nothing has happened", got)
 					}
-					if s := stateOf(i); s.Anomalies.Older != c.older || w.logged("older than the version asked for") != 1 {
+					if s := stateOf(i); s.Anomalies.Older != c.older || w.logged("Refused a list") != 1 {
 						t.Errorf("got %+v and log %q, want %d lists counted and one line", s.Anomalies, w.journal.lines, c.older)
 					}
 					if w.logged("went back") != 0 {
