@@ -93,7 +93,7 @@ var _ = Describe("a function of the user that panics", func() {
 		version := put(ctx, "bad", "predicate")
 		Eventually(w.saw).WithArguments(key("bad")).Should(Equal(version))
 		Expect(w.Snapshot().Sources[0].Panics).To(Equal(uint64(1)))
-		Eventually(p.log).WithArguments("predicate panicked", "a fault of the predicate", `"source"="kind ConfigMap"`, `"object"=`, "bad", "panics_test.go").Should(HaveLen(1))
+		Eventually(p.log).WithArguments("Predicate panicked", "a fault of the predicate", `"source"="kind ConfigMap"`, `"object"=`, "bad", "panics_test.go").Should(HaveLen(1))
 		goesOn(ctx, "bad", w)
 	})
 
@@ -105,7 +105,7 @@ var _ = Describe("a function of the user that panics", func() {
 		p.start()
 		put(ctx, "bad", "mapper")
 		Eventually(func() uint64 { return w.Snapshot().Sources[0].Panics }).Should(Equal(uint64(1)))
-		Eventually(p.log).WithArguments("mapper panicked", "a fault of the mapper", `"source"="kind ConfigMap"`, "bad", "panics_test.go").Should(HaveLen(1))
+		Eventually(p.log).WithArguments("Mapper panicked", "a fault of the mapper", `"source"="kind ConfigMap"`, "bad", "panics_test.go").Should(HaveLen(1))
 		goesOn(ctx, "bad", w)
 	})
 

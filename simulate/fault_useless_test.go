@@ -64,7 +64,7 @@ func TestInformer_ListsStandInForWatchesOfNoUse_A17(t *testing.T) {
 					t.Errorf("told %q, want one update and one deletion", got)
 				}
 				s := stateOf(i)
-				if !strings.Contains(s.Reason, "lists stand in") || !strings.Contains(s.Reason, c.reason) || s.Relists["watches of no use"] == 0 {
+				if !strings.Contains(s.Reason, "listing instead") || !strings.Contains(s.Reason, c.reason) || s.Relists["watches of no use"] == 0 {
 					t.Errorf("got %s and relists %v, want that no watch is of use because of %q", s, s.Relists, c.reason)
 				}
 				stands(t, other, informer.StateLive, "")

@@ -54,7 +54,7 @@ func TestCorpus_HasEachKind(t *testing.T) {
 			t.Errorf("no manifest of kind %s %s", words[0], words[1])
 		}
 	}
-	served, err := os.ReadFile("../builtin_kinds.txt")
+	served, err := os.ReadFile("../internal/kinds/builtin_kinds.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

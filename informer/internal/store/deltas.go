@@ -223,6 +223,16 @@ func (l *deltaLog) waits(key base.Key) bool {
 	return ok
 }
 
+// rewound reports whether a list of new revisions of scope waits.
+func (l *deltaLog) rewound(scope base.ScopeID) bool {
+	for at := l.places.Front(); at < l.places.Back(); at++ {
+		if p := l.places.At(at); p.mark == epoch && p.Scope == scope {
+			return true
+		}
+	}
+	return false
+}
+
 // tells reports whether a waiting delta of key will reach handler.
 func (l *deltaLog) tells(key base.Key, handler int) bool {
 	l.index()

@@ -216,6 +216,31 @@ func TestReplacement_FindsWhatWasUndone(t *testing.T) {
 }
 
 // A watch's DELETED with an undecodable object has no final state.
+// A second list may end before the first is applied: it must prove the rewind
+// all the same.
+func TestReplacement_FindsWhatWasUndoneWhileAListWaits(t *testing.T) {
+	f, x := newStore(t)
+	list(f, 0, 5, delta(Added, "a", "u", 5))
+	applyBatch(t, f, x)
+	for n := range 2 {
+		r := f.Replace(0)
+		r.Add(delta(Added, "a", "u", 4))
+		if got := r.Undone(20); len(got) != 1 {
+			t.Errorf("list %d has %v undone, want a", n+1, got)
+		}
+		r.Commit(20)
+	}
+	r := f.Replace(0)
+	r.Epoch()
+	r.Add(delta(Added, "a", "u", 4))
+	r.Commit(20)
+	r = f.Replace(0)
+	r.Add(delta(Added, "a", "u", 4))
+	if got := r.Undone(20); len(got) != 0 {
+		t.Errorf("a list after that of a new epoch has %v undone, want nothing: its versions are the new ones", got)
+	}
+}
+
 func TestDeltaFIFO_EndThatCannotBeReadIsReached_I3(t *testing.T) {
 	f, x := newStore(t)
 	f.Push(delta(Added, "a", "u", 11))

@@ -23,12 +23,15 @@ type Replacement struct {
 	content bool // compare by content
 	keepAll bool
 	undone  map[base.Key]base.Version // known versions of objects that the list has in an older version
+	rewound bool                      // a list of new revisions waits, so known versions may be of the earlier ones
 }
 
 // Replace begins to collect a list of scope.
 func (f *DeltaFIFO) Replace(scope base.ScopeID) *Replacement {
 	f.known.Begin(scope)
-	return &Replacement{fifo: f, scope: scope, seen: make(map[base.Key]struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return &Replacement{fifo: f, scope: scope, seen: make(map[base.Key]struct{}), rewound: f.mu.log.rewound(scope)}
 }
 
 // Epoch declares that the server's revisions went back: every object of the
@@ -75,15 +78,15 @@ func (r *Replacement) unchanged(d Delta) bool {
 	r.fifo.mu.Lock()
 	waits := r.fifo.mu.log.waits(d.Key)
 	r.fifo.mu.Unlock()
-	if waits {
-		return false
-	}
 	k, held := r.fifo.known.knownAs(d.Key, r.scope)
-	if d.Version < k.Version || d.Version == k.Version && d.UID != k.UID {
+	if !r.rewound && (d.Version < k.Version || d.Version == k.Version && d.UID != k.UID) {
 		if r.undone == nil {
 			r.undone = make(map[base.Key]base.Version)
 		}
 		r.undone[d.Key] = k.Version
+	}
+	if waits {
+		return false
 	}
 	// An own write ahead of the scope enters in any case: if the batch of the
 	// list does not have it, the list lacks it.
