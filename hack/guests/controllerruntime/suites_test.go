@@ -138,8 +138,25 @@ func (s *suite) needsServer() (bool, error) {
 	return false, nil
 }
 
-// run returns the reports of the specs.
+// run returns the reports of the specs. A suite that crashes is run up to twice
+// more, as a spec that fails is: some specs assert in a goroutine of their own,
+// where a failure ends the program without a report.
 func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		specs, err := s.attempt(t, binaries)
+		if err == nil {
+			return specs
+		}
+		if attempt == 3 {
+			t.Fatal(err)
+		}
+		t.Logf("the suite crashed and runs again: %.2000v", err)
+	}
+}
+
+// attempt runs the suite once. It returns an error if there is no report.
+func (s *suite) attempt(t *testing.T, binaries string) (types.SpecReports, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "report.json")
 	ctx, cancel := context.WithTimeout(t.Context(), within)
@@ -162,11 +179,11 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		t.Fatalf("%v\n%v\n%s", failed, err, said)
+		return nil, fmt.Errorf("%w (%v)\n%s", err, failed, said)
 	}
 	var reports []types.Report
 	if err := json.Unmarshal(text, &reports); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	var specs types.SpecReports
 	for _, r := range reports {
@@ -176,7 +193,7 @@ func (s *suite) run(t *testing.T, binaries string) types.SpecReports {
 	if failed != nil && !slices.ContainsFunc(specs, bad) {
 		t.Errorf("%v, and no spec says why\n%s", failed, said)
 	}
-	return specs.WithLeafNodeType(types.NodeTypeIt | types.NodeTypeBeforeSuite | types.NodeTypeAfterSuite)
+	return specs.WithLeafNodeType(types.NodeTypeIt | types.NodeTypeBeforeSuite | types.NodeTypeAfterSuite), nil
 }
 
 // mark is a variable in the environment of a suite, and so of the servers that it starts.
