@@ -25,6 +25,8 @@ type reconciler struct {
 	events events.EventRecorder
 }
 
+var _ = newReconciler // called by the program
+
 // In a test the recorder is a fake one of client-go.
 func ExampleManager_Events() {
 	recorder := events.NewFakeRecorder(100)

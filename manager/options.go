@@ -155,7 +155,7 @@ func (o *Options) complete() error {
 	o.GracePeriod = cmp.Or(o.GracePeriod, defaultGracePeriod)
 	o.StuckAfter = cmp.Or(o.StuckAfter, health.DefaultStuckAfter)
 	if as := o.Impersonate; as.UserName == "" && (as.UID != "" || len(as.Groups) > 0 || len(as.Extra) > 0) {
-		misuse = append(misuse, errors.New("Impersonate has no UserName, which servers require with groups, extra and UID; give -as too"))
+		misuse = append(misuse, errors.New("no UserName to impersonate is set, which servers require with groups, extra and UID; give -as too"))
 	}
 	if o.LeaderElection != nil && o.LeaderElection.Off {
 		o.LeaderElection = nil

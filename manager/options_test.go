@@ -77,7 +77,7 @@ func TestOptions_MisuseIsReturnedByNew(t *testing.T) {
 		{manager.Options{HealthAddress: "localhost"}, `HealthAddress "localhost"`},
 		{manager.Options{HealthAddress: ":9", MetricsAddress: ":9"}, `both ":9"; give each its own port`},
 		{manager.Options{GracePeriod: -time.Second}, "GracePeriod is -1s"},
-		{manager.Options{Impersonate: rest.ImpersonationConfig{Groups: []string{"a"}}}, "Impersonate has no UserName, which servers require with groups, extra and UID; give -as too"},
+		{manager.Options{Impersonate: rest.ImpersonationConfig{Groups: []string{"a"}}}, "no UserName to impersonate is set, which servers require with groups, extra and UID; give -as too"},
 		{manager.Options{Impersonate: rest.ImpersonationConfig{UID: "a"}}, "give -as too"},
 	} {
 		tc.opts.Config = &rest.Config{Host: "http://127.0.0.1:1"}
