@@ -24,7 +24,7 @@ func (f *forgetful) reconcile(ctx context.Context, site *webv1.Website) (reconci
 	key := informer.KeyOf(site)
 	f.mu.Lock()
 	written := f.written[key]
-	f.written[key] = site.Generation // nobody knows yet whether the writes below arrive
+	f.written[key] = site.Generation // the writes below may still be lost
 	f.mu.Unlock()
 	if written == site.Generation {
 		return reconcile.Result{}, nil
