@@ -59,9 +59,9 @@ func (c *Cache) appendText(to []byte, obj *object.Object, known *wire.OpenFragme
 	if c == nil {
 		return wire.AppendFields(to, obj.Fields, "kind", "apiVersion")
 	}
-	w, ok := c.texts.Get().(*wire.JsonWriter)
+	w, ok := c.texts.Get().(*wire.JSONWriter)
 	if !ok {
-		w = &wire.JsonWriter{To: make([]byte, 0, 16<<10)}
+		w = &wire.JSONWriter{To: make([]byte, 0, 16<<10)}
 	}
 	defer c.texts.Put(w)
 	defer w.Clear()

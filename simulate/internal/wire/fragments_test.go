@@ -14,7 +14,7 @@ func TestFragments_AreBounded_S31(t *testing.T) {
 		value := map[string]any{"text": strings.Repeat(string(rune('a'+i%26)), 200), "n": int64(i)}
 		for range 2 { // cached the second time
 			open := known.TryOpen()
-			w := JsonWriter{Known: open}
+			w := JSONWriter{Known: open}
 			if err := w.value(value); err != nil {
 				t.Fatal(err)
 			}

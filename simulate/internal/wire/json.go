@@ -16,26 +16,26 @@ import (
 // AppendJSON appends a value of an object's fields as JSON, maps in the order of their
 // keys, as json.Marshal does for such values.
 func AppendJSON(to []byte, value any) ([]byte, error) {
-	w := JsonWriter{To: to}
+	w := JSONWriter{To: to}
 	err := w.value(value)
 	return w.To, err
 }
 
 // AppendFields appends fields as JSON, except some.
 func AppendFields(to []byte, fields map[string]any, but ...string) ([]byte, error) {
-	w := JsonWriter{To: to}
+	w := JSONWriter{To: to}
 	err := w.Fields(fields, but...)
 	return w.To, err
 }
 
 func AppendList(to []byte, list []any) ([]byte, error) {
-	w := JsonWriter{To: to}
+	w := JSONWriter{To: to}
 	err := w.list(list)
 	return w.To, err
 }
 
-// JsonWriter appends JSON to a text.
-type JsonWriter struct {
+// JSONWriter appends JSON to a text.
+type JSONWriter struct {
 	To    []byte
 	Known *OpenFragments
 	// entries of the maps that are being encoded, the innermost last.
@@ -48,12 +48,12 @@ type jsonEntry struct {
 }
 
 // Clear resets w and keeps its memory.
-func (w *JsonWriter) Clear() {
+func (w *JSONWriter) Clear() {
 	clear(w.entries[:cap(w.entries)])
 	w.To, w.entries, w.Known = w.To[:0], w.entries[:0], nil
 }
 
-func (w *JsonWriter) value(value any) error {
+func (w *JSONWriter) value(value any) error {
 	switch v := value.(type) {
 	case nil:
 		w.To = append(w.To, "null"...)
@@ -74,7 +74,7 @@ func (w *JsonWriter) value(value any) error {
 }
 
 // part encodes a map or a list, or copies its fragment.
-func (w *JsonWriter) part(value any) (err error) {
+func (w *JSONWriter) part(value any) (err error) {
 	text, p := w.Known.find(value, nil)
 	if text != nil {
 		w.To = append(w.To, text...)
@@ -91,7 +91,7 @@ func (w *JsonWriter) part(value any) (err error) {
 	return err
 }
 
-func (w *JsonWriter) list(list []any) error {
+func (w *JSONWriter) list(list []any) error {
 	if list == nil {
 		w.To = append(w.To, "null"...)
 		return nil
@@ -109,7 +109,7 @@ func (w *JsonWriter) list(list []any) error {
 	return nil
 }
 
-func (w *JsonWriter) Fields(fields map[string]any, but ...string) error {
+func (w *JSONWriter) Fields(fields map[string]any, but ...string) error {
 	if fields == nil {
 		w.To = append(w.To, "null"...)
 		return nil
@@ -165,7 +165,7 @@ var special = func() (table [256]bool) {
 }()
 
 // text appends a string; fast for plain ones.
-func (w *JsonWriter) text(text string) error {
+func (w *JSONWriter) text(text string) error {
 	for i := range len(text) {
 		if special[text[i]] {
 			quoted, err := json.Marshal(text)

@@ -26,7 +26,7 @@ type backward struct {
 	buf   []byte
 	at    int // where the message begins
 	known *OpenFragments
-	json  JsonWriter // for values of any type
+	json  JSONWriter // for values of any type
 }
 
 // room makes room for n bytes in front of the message.
