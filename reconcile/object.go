@@ -63,9 +63,9 @@ func For[T informer.Object](objects *informer.SharedInformer[T], f func(ctx cont
 		name = strings.ToLower(objects.Kind().Kind)
 	}
 	name = cmp.Or(opts.Name, name)
-	preds := []source.Predicate{opts.Predicate}
-	if opts.Predicate == nil {
-		preds = nil
+	var preds []source.Predicate
+	if opts.Predicate != nil {
+		preds = append(preds, opts.Predicate)
 	}
 	opts.Name, opts.Predicate = "", nil
 	run := o.run
