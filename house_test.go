@@ -89,6 +89,7 @@ var arrows = map[string][]string{
 	"simulate/internal/object":    {"simulate/internal/jsonvalue"},
 	"simulate/internal/revisions": {"simulate/internal/btree", "simulate/internal/object"},
 	"simulate/internal/refusal":   {},
+	"simulate/internal/journal":   {"internal/filelock", "simulate/internal/object", "simulate/internal/revisions"},
 	"simulate/internal/wire":      {"simulate/internal/gotypes", "simulate/internal/revisions"},
 	"simulate/internal/ownership": {"simulate/internal/object"},
 	"simulate/internal/kinds": {"simulate/internal/autoscaling", "simulate/internal/crdrules", "simulate/internal/defaults",

@@ -33,7 +33,7 @@
 //	              ▼
 //	        internal/revisions one counter for all kinds; history; compaction.go
 //	              │            past.go: what was there at a revision
-//	              │            with a directory: first to the file, keep.go, journal*.go
+//	              │            with a directory: first to the file, keep.go, internal/journal
 //	              │  change, dropped, doubled or late
 //	              ▼
 //	        every open watch, and actors.go: who does its part of the work

@@ -10,6 +10,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -23,20 +24,20 @@ import (
 
 // keeping is what is to go into the journal. The server's lock guards it.
 type keeping struct {
-	to      *journal // nil: nothing is kept
-	queue   []journalChange
+	to      *journal.Journal // nil: nothing is kept
+	queue   []journal.Change
 	reached int64 // the last revision in the file
 	failed  error // why nothing gets there any more
 }
 
 // keepIn has the server go on from what is in a journal, or begin an empty one.
 // Nobody uses the server yet.
-func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
+func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error) {
 	var defined []*object.Object
 	if content == nil {
-		err = j.rewrite(s.snapshot())
+		err = j.Rewrite(s.snapshot())
 	} else {
-		defined, err = definitionsIn(content.log)
+		defined, err = definitionsIn(content.Log)
 	}
 	if err != nil {
 		return err
@@ -44,15 +45,15 @@ func (s *Server) keepIn(j *journal, content *journalContent) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if content != nil {
-		s.mu.log = content.log
-		s.mu.told, s.mu.compaction.revision = content.log.Revision, content.log.Revision
-		s.mu.uids, s.mu.addresses, s.mu.ports = content.given.UIDs, content.given.Addresses, content.given.Ports
+		s.mu.log = content.Log
+		s.mu.told, s.mu.compaction.revision = content.Log.Revision, content.Log.Revision
+		s.mu.uids, s.mu.addresses, s.mu.ports = content.Given.UIDs, content.Given.Addresses, content.Given.Ports
 		// Each object that has drawn its name has a revision.
-		s.mu.named = int(content.log.Revision)
+		s.mu.named = int(content.Log.Revision)
 	}
 	s.mu.keeping = keeping{to: j, reached: s.mu.log.Revision}
 	s.observeLocked(func(c revisions.Change) {
-		s.mu.keeping.queue = append(s.mu.keeping.queue, journalChangeOf(c.Revision, c.Resource, c.Key, c.After, s.countersLocked()))
+		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.countersLocked()))
 	})
 	for _, crd := range defined {
 		s.definedLocked(revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
@@ -76,14 +77,14 @@ func definitionsIn(l *revisions.Log) ([]*object.Object, error) {
 	return crds, nil
 }
 
-func (s *Server) snapshot() snapshot {
+func (s *Server) snapshot() journal.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return snapshotOf(s.mu.log, s.countersLocked())
+	return journal.SnapshotOf(s.mu.log, s.countersLocked())
 }
 
-func (s *Server) countersLocked() counters {
-	return counters{UIDs: s.mu.uids, Addresses: s.mu.addresses, Ports: s.mu.ports}
+func (s *Server) countersLocked() journal.Counters {
+	return journal.Counters{UIDs: s.mu.uids, Addresses: s.mu.addresses, Ports: s.mu.ports}
 }
 
 // keep writes what changes into the journal until ctx ends and nothing waits.
@@ -94,7 +95,7 @@ func (s *Server) keep(ctx context.Context) error {
 		if len(records) == 0 {
 			return nil
 		}
-		if err := s.journal().append(records); err != nil {
+		if err := s.journal().Append(records); err != nil {
 			return s.keepNoMore(err)
 		}
 		s.reached(records[len(records)-1].Revision)
@@ -102,7 +103,7 @@ func (s *Server) keep(ctx context.Context) error {
 }
 
 // queued waits for something to write. None: ctx has ended.
-func (s *Server) queued(ctx context.Context) (records []journalChange) {
+func (s *Server) queued(ctx context.Context) (records []journal.Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.mu.keeping.queue) == 0 && ctx.Err() == nil {
@@ -112,7 +113,7 @@ func (s *Server) queued(ctx context.Context) (records []journalChange) {
 	return records
 }
 
-func (s *Server) journal() *journal {
+func (s *Server) journal() *journal.Journal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.keeping.to
@@ -130,7 +131,7 @@ func (s *Server) reached(revision int64) {
 func (s *Server) keepNoMore(err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.keeping.failed = fmt.Errorf("write %s: %w; what was acknowledged is in it, so make it writable and start again", s.mu.keeping.to.path, err)
+	s.mu.keeping.failed = fmt.Errorf("write %s: %w; what was acknowledged is in it, so make it writable and start again", s.mu.keeping.to.Path(), err)
 	s.eachWatchLocked(func(w *watch) { w.over = true })
 	return s.mu.keeping.failed
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 )
 
 // slowFile is a journal's file whose writes wait until they are let through,
@@ -74,8 +76,8 @@ func keptServer(t *testing.T, test func(t *testing.T, s *Server, file *slowFile,
 	synctest.Test(t, func(t *testing.T) {
 		file := &slowFile{through: make(chan struct{}, 1000)}
 		s := New(Options{Namespaces: []string{"ns"}})
-		s.mu.keeping.to = &journal{path: "journal", file: file}
-		if err := s.keepIn(s.mu.keeping.to, &journalContent{log: s.mu.log}); err != nil {
+		s.mu.keeping.to = journal.New("journal", file)
+		if err := s.keepIn(s.mu.keeping.to, &journal.Content{Log: s.mu.log}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -162,7 +164,7 @@ func TestKeep_FullDisk_S23(t *testing.T) {
 func TestKeep_GivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Namespaces: []string{"ns"}})
-		if err := s.keepIn(&journal{file: &slowFile{}}, &journalContent{log: s.mu.log}); err != nil {
+		if err := s.keepIn(journal.New("journal", &slowFile{}), &journal.Content{Log: s.mu.log}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

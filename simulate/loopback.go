@@ -28,6 +28,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 )
 
 const (
@@ -67,7 +68,7 @@ type ListenOptions struct {
 // kubeconfig, and nobody else. Safe for concurrent use.
 type Loopback struct {
 	server     *Server
-	kept       *journal // nil: nothing is kept
+	kept       *journal.Journal // nil: nothing is kept
 	listener   net.Listener
 	log        logr.Logger
 	config     *rest.Config
@@ -120,7 +121,7 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 
 // keepIn goes on from what is in a directory, and keeps what comes there.
 func (l *Loopback) keepIn(dir string) error {
-	j, content, warning, err := openJournal(dir)
+	j, content, warning, err := journal.Open(dir)
 	if err != nil {
 		return err
 	}
@@ -137,7 +138,7 @@ func (l *Loopback) close() (err error) {
 		_ = l.listener.Close() // a second time, after serving
 	}
 	if l.kept != nil {
-		err = l.kept.close()
+		err = l.kept.Close()
 	}
 	return err
 }
@@ -187,7 +188,7 @@ func (l *Loopback) WriteKubeconfig(path string) error {
 		_, err := to.Write(l.kubeconfig)
 		return err
 	}
-	if err := replaceFile(path, write); err != nil {
+	if err := journal.ReplaceFile(path, write); err != nil {
 		return fmt.Errorf("write the kubeconfig %s: %w; name a file in a directory that you can write to", path, err)
 	}
 	return nil

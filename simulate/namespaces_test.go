@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -61,7 +62,7 @@ func TestKeep_HasTheFirstNamespaces(t *testing.T) {
 		want string
 	}{"none": {revisions.NewLog(), ""}, "another": {earlier.mu.log, "yes"}} {
 		s := New(Options{})
-		if err := s.keepIn(&journal{file: &slowFile{}}, &journalContent{log: c.log}); err != nil {
+		if err := s.keepIn(journal.New("journal", &slowFile{}), &journal.Content{Log: c.log}); err != nil {
 			t.Fatal(err)
 		}
 		objects := s.Objects(object.Namespaces)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package journal
 
 import (
 	"bufio"
@@ -24,47 +24,52 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// journalFormat is what the first record of a journal says it is.
-const journalFormat = "flyball-simulate-1"
+// formatName is the format that the first record of a journal names.
+const formatName = "flyball-simulate-1"
 
-// journalHead is the first record: the store as it was when the file was made.
-type journalHead struct {
+// head is the first record: the store at the time when the file was made.
+type head struct {
 	Format   string `json:"format"`
 	Revision int64  `json:"revision"`
-	// Objects that there were: one record each follows.
+	// Objects is how many there were. One record for each follows.
 	Objects int `json:"objects"`
-	counters
+	Counters
 }
 
-// counters are what the server has given out, and must not give out again.
-type counters struct {
+// Counters count what the server has handed out and must not hand out again.
+type Counters struct {
 	UIDs      int `json:"uids,omitempty"`
 	Addresses int `json:"addresses,omitempty"`
 	Ports     int `json:"ports,omitempty"`
 }
 
-// journalChange is any other record: what is under a key from a revision on.
-type journalChange struct {
+// Change is any other record: what a key holds from a revision on.
+type Change struct {
 	Revision  int64          `json:"revision"`
 	Group     string         `json:"group,omitempty"`
 	Resource  string         `json:"resource"`
 	Namespace string         `json:"namespace,omitempty"`
 	Name      string         `json:"name"`
-	Object    map[string]any `json:"object,omitempty"` // none: it was deleted
+	Object    map[string]any `json:"object,omitempty"` // nil: it was deleted
 	Poison    bool           `json:"poison,omitempty"`
-	counters
+	Counters
 }
 
-func journalChangeOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given counters) journalChange {
-	c := journalChange{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, counters: given}
+// ChangeOf returns the record of a change. given is what was handed out by then.
+func ChangeOf(c revisions.Change, given Counters) Change {
+	return recordOf(c.Revision, c.Resource, c.Key, c.After, given)
+}
+
+func recordOf(revision int64, r schema.GroupResource, key types.NamespacedName, obj *object.Object, given Counters) Change {
+	c := Change{Revision: revision, Group: r.Group, Resource: r.Resource, Namespace: key.Namespace, Name: key.Name, Counters: given}
 	if obj != nil {
 		c.Object, c.Poison = obj.Fields, obj.Poison
 	}
 	return c
 }
 
-// applyTo does to a store what the record says.
-func (c journalChange) applyTo(l *revisions.Log) {
+// applyTo applies the record to a log.
+func (c Change) applyTo(l *revisions.Log) {
 	var obj *object.Object
 	if c.Object != nil {
 		obj = &object.Object{Fields: c.Object, Poison: c.Poison}
@@ -72,8 +77,8 @@ func (c journalChange) applyTo(l *revisions.Log) {
 	l.Set(schema.GroupResource{Group: c.Group, Resource: c.Resource}, types.NamespacedName{Namespace: c.Namespace, Name: c.Name}, obj)
 }
 
-// appendRecord appends a record to a journal: a line of checksum, length and
-// JSON. The checksum is the CRC-32C of what follows it.
+// appendRecord appends a record: a line of checksum, length and JSON. The checksum is the
+// CRC-32C of the rest of the line.
 //
 //	5b0f2c1a 58 {"revision":7,"resource":"configmaps", … }
 func appendRecord(to []byte, record any) ([]byte, error) {
@@ -89,18 +94,18 @@ func appendRecord(to []byte, record any) ([]byte, error) {
 
 func checksum(body []byte) uint32 { return crc32.Checksum(body, crc32.MakeTable(crc32.Castagnoli)) }
 
-// errTorn is the end of a journal whose last record was not written whole.
+// errTorn reports a journal whose last record is incomplete.
 var errTorn = errors.New("the last record is not whole")
 
-// journalReader reads a journal record by record.
-type journalReader struct {
+// reader reads a journal record by record.
+type reader struct {
 	from   *bufio.Reader
 	offset int64 // of the next record
 }
 
-// next is the next record's JSON: io.EOF after the last, errTorn where a record
-// begins that does not end, else what is wrong with the one at the offset.
-func (r *journalReader) next() ([]byte, error) {
+// next returns the JSON of the next record. It returns io.EOF after the last one, errTorn for
+// one without an end, and any other error for a damaged one.
+func (r *reader) next() ([]byte, error) {
 	line, err := r.from.ReadBytes('\n')
 	switch {
 	case err == io.EOF && len(line) == 0:
@@ -110,7 +115,7 @@ func (r *journalReader) next() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	}
-	text, err := recordOf(line[:len(line)-1])
+	text, err := textOf(line[:len(line)-1])
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +123,8 @@ func (r *journalReader) next() ([]byte, error) {
 	return text, nil
 }
 
-// recordOf is the JSON in a line.
-func recordOf(line []byte) ([]byte, error) {
+// textOf returns the JSON of a line.
+func textOf(line []byte) ([]byte, error) {
 	sum, body, _ := bytes.Cut(line, []byte(" "))
 	if string(sum) != fmt.Sprintf("%08x", checksum(body)) {
 		return nil, errors.New("its checksum is wrong")
@@ -131,28 +136,29 @@ func recordOf(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// snapshot is a store without its history, as a journal begins.
-type snapshot struct {
-	journalHead
-	objects []journalChange
+// Snapshot is a store without its history. A journal begins with one.
+type Snapshot struct {
+	head
+	objects []Change
 }
 
-func snapshotOf(l *revisions.Log, given counters) snapshot {
-	s := snapshot{journalHead: journalHead{Format: journalFormat, Revision: l.Revision, counters: given}}
+// SnapshotOf returns a snapshot of a log. It stays valid when the log changes.
+func SnapshotOf(l *revisions.Log, given Counters) Snapshot {
+	s := Snapshot{head: head{Format: formatName, Revision: l.Revision, Counters: given}}
 	byName := func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
 	for _, r := range slices.SortedFunc(maps.Keys(l.Objects), byName) {
 		objects, _ := l.List(r, l.Revision)
 		for _, obj := range objects {
-			s.objects = append(s.objects, journalChangeOf(obj.Revision(), r, obj.Key(), obj, counters{}))
+			s.objects = append(s.objects, recordOf(obj.Revision(), r, obj.Key(), obj, Counters{}))
 		}
 	}
 	s.Objects = len(s.objects)
 	return s
 }
 
-func (s snapshot) write(to io.Writer) error {
+func (s Snapshot) write(to io.Writer) error {
 	out := bufio.NewWriterSize(to, 1<<16)
-	line, err := appendRecord(nil, s.journalHead)
+	line, err := appendRecord(nil, s.head)
 	for i := 0; err == nil; i++ {
 		if _, err = out.Write(line); err != nil || i == len(s.objects) {
 			break
@@ -162,16 +168,17 @@ func (s snapshot) write(to io.Writer) error {
 	return errors.Join(err, out.Flush())
 }
 
-// journalContent is what a journal says.
-type journalContent struct {
-	log     *revisions.Log
-	given   counters
-	changes int   // records that a shorter journal would do without, or some of them
-	whole   int64 // where the last whole record ends
-	torn    bool  // there is the beginning of another
+// Content is what a journal holds.
+type Content struct {
+	Log   *revisions.Log
+	Given Counters
+
+	changes int   // records after the snapshot
+	whole   int64 // end of the last complete record
+	torn    bool  // an incomplete record follows it
 }
 
-// damage is a journal that cannot be trusted from an offset on.
+// damage reports a journal that is invalid from an offset on.
 type damage struct {
 	offset int64
 	err    error
@@ -180,38 +187,38 @@ type damage struct {
 func (d *damage) Error() string { return fmt.Sprintf("the record at offset %d: %v", d.offset, d.err) }
 func (d *damage) Unwrap() error { return d.err }
 
-// readJournal reads a whole journal. The error is a *damage, unless from's.
-func readJournal(from io.Reader) (journalContent, error) {
-	r := &journalReader{from: bufio.NewReaderSize(from, 1<<16)}
-	c := journalContent{log: revisions.NewLog()}
-	var head journalHead
-	if err := r.decode(&head); err != nil {
+// Read reads a whole journal. The error is a *damage, unless it is from's own.
+func Read(from io.Reader) (Content, error) {
+	r := &reader{from: bufio.NewReaderSize(from, 1<<16)}
+	c := Content{Log: revisions.NewLog()}
+	var first head
+	if err := r.decode(&first); err != nil {
 		return c, r.damaged(err)
 	}
-	if head.Format != journalFormat {
-		return c, r.damaged(fmt.Errorf("the format is %q, and this program knows %q", head.Format, journalFormat))
+	if first.Format != formatName {
+		return c, r.damaged(fmt.Errorf("the format is %q, and this program knows %q", first.Format, formatName))
 	}
-	c.log.Revision, c.given = head.Revision, head.counters
+	c.Log.Revision, c.Given = first.Revision, first.Counters
 	for n := 0; ; n++ {
-		began := n < head.Objects // as the file did
-		var change journalChange
+		began := n < first.Objects // part of the snapshot
+		var change Change
 		switch err := r.decode(&change); {
 		case !began && (err == io.EOF || err == errTorn):
-			c.log.Compacted = c.log.Revision
-			c.changes, c.whole, c.torn = n-head.Objects, r.offset, err == errTorn
+			c.Log.Compacted = c.Log.Revision
+			c.changes, c.whole, c.torn = n-first.Objects, r.offset, err == errTorn
 			return c, nil
 		case err != nil:
 			return c, r.damaged(err)
 		}
-		change.applyTo(c.log)
+		change.applyTo(c.Log)
 		if !began {
-			c.log.Revision, c.given = change.Revision, change.counters
+			c.Log.Revision, c.Given = change.Revision, change.Counters
 		}
 	}
 }
 
-// decode reads the next record. Whole numbers stay whole.
-func (r *journalReader) decode(into any) error {
+// decode reads the next record. Integers stay integers.
+func (r *reader) decode(into any) error {
 	text, err := r.next()
 	if err != nil {
 		return err
@@ -222,7 +229,7 @@ func (r *journalReader) decode(into any) error {
 	return nil
 }
 
-func (r *journalReader) damaged(err error) error {
+func (r *reader) damaged(err error) error {
 	if err == io.EOF || err == errTorn {
 		err = errors.New("the file ends within what it began with")
 	}

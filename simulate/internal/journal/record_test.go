@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package journal
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 	put(maps, "a", "1")
 	put(widgets, "b", "bad")
 	var out bytes.Buffer
-	now := snapshotOf(l, counters{UIDs: 2})
+	now := SnapshotOf(l, Counters{UIDs: 2})
 	if err := now.write(&out); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 	text = out.Bytes()
 	for i, c := range changes {
 		var err error
-		if text, err = appendRecord(text, journalChangeOf(c.Revision, c.Resource, c.Key, c.After, counters{UIDs: 3 + i, Ports: 1})); err != nil {
+		if text, err = appendRecord(text, ChangeOf(c, Counters{UIDs: 3 + i, Ports: 1})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,18 +63,18 @@ func written(t *testing.T) (text []byte, ends []int) {
 }
 
 // look is all that a journal says, to be compared.
-func look(c journalContent) string {
+func look(c Content) string {
 	var b strings.Builder
-	fmt.Fprintln(&b, c.log.Revision, c.log.Compacted, c.given)
-	for _, o := range snapshotOf(c.log, c.given).objects {
+	fmt.Fprintln(&b, c.Log.Revision, c.Log.Compacted, c.Given)
+	for _, o := range SnapshotOf(c.Log, c.Given).objects {
 		fmt.Fprintf(&b, "%+v\n", o)
 	}
 	return b.String()
 }
 
-func readAll(t *testing.T, text []byte) journalContent {
+func readAll(t *testing.T, text []byte) Content {
 	t.Helper()
-	c, err := readJournal(bytes.NewReader(text))
+	c, err := Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,10 +84,10 @@ func readAll(t *testing.T, text []byte) journalContent {
 func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
 	text, _ := written(t)
 	c := readAll(t, text)
-	if c.log.Revision != 8 || c.log.Compacted != 8 || c.changes != 5 || c.torn || c.whole != int64(len(text)) || c.given != (counters{UIDs: 7, Ports: 1}) {
-		t.Errorf("got %+v at revision %d, want all five changes", c, c.log.Revision)
+	if c.Log.Revision != 8 || c.Log.Compacted != 8 || c.changes != 5 || c.torn || c.whole != int64(len(text)) || c.Given != (Counters{UIDs: 7, Ports: 1}) {
+		t.Errorf("got %+v at revision %d, want all five changes", c, c.Log.Revision)
 	}
-	got := c.log.Get(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "ns", Name: "line\nbreak"})
+	got := c.Log.Get(schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "ns", Name: "line\nbreak"})
 	want := map[string]any{
 		"metadata": map[string]any{"namespace": "ns", "name": "line\nbreak", "resourceVersion": "5"},
 		"data":     map[string]any{"v": "<>&\u2028"}, "n": int64(1) << 62, "f": 1.5,
@@ -96,7 +96,7 @@ func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	var again bytes.Buffer
-	if err := snapshotOf(c.log, c.given).write(&again); err != nil {
+	if err := SnapshotOf(c.Log, c.Given).write(&again); err != nil {
 		t.Fatal(err)
 	}
 	if shorter := readAll(t, again.Bytes()); look(shorter) != look(c) || shorter.changes != 0 {
@@ -112,7 +112,7 @@ func TestJournal_TornAtEachByte_S23(t *testing.T) {
 		for whole < len(ends) && ends[whole] <= n {
 			whole++
 		}
-		c, err := readJournal(bytes.NewReader(text[:n]))
+		c, err := Read(bytes.NewReader(text[:n]))
 		if whole < 3 {
 			if at := (*damage)(nil); !errors.As(err, &at) {
 				t.Fatalf("cut after %d bytes, within what it began with: %v, want damage", n, err)
@@ -143,7 +143,7 @@ func TestJournal_FlippedBits_S23(t *testing.T) {
 		}
 		for bit := range 8 {
 			text[i] ^= 1 << bit
-			c, err := readJournal(bytes.NewReader(text))
+			c, err := Read(bytes.NewReader(text))
 			text[i] ^= 1 << bit
 			at := (*damage)(nil)
 			switch {
@@ -159,7 +159,7 @@ func TestJournal_FlippedBits_S23(t *testing.T) {
 
 func TestJournal_OfAnotherVersion(t *testing.T) {
 	for name, text := range map[string]string{"empty": "", "another format": lineOf(`{"format":"etcd","revision":1,"objects":0}`), "no object": lineOf(`[]`)} {
-		if c, err := readJournal(strings.NewReader(text)); err == nil {
+		if c, err := Read(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: read as %+v", name, c)
 		}
 	}
@@ -177,15 +177,15 @@ func FuzzJournal_S23(f *testing.F) {
 	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":-3,"objects":-1}`) + lineOf(`{"revision":0,"resource":"","name":"","object":{"metadata":5}}`) + "torn"))
 	f.Add([]byte("00000000 0 \n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := readJournal(bytes.NewReader(text))
+		c, err := Read(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		var again bytes.Buffer
-		if err := snapshotOf(c.log, c.given).write(&again); err != nil {
+		if err := SnapshotOf(c.Log, c.Given).write(&again); err != nil {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
-		if second, err := readJournal(&again); err != nil || second.torn {
+		if second, err := Read(&again); err != nil || second.torn {
 			t.Errorf("written anew it cannot be read: %v", err)
 		}
 	})

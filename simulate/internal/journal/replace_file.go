@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package journal
 
 import (
 	"errors"
@@ -10,10 +10,9 @@ import (
 	"path/filepath"
 )
 
-// replaceFile puts what write writes into the file at path, which only this
-// user can read. Whoever looks, also after a crash, finds the old content or the
-// new.
-func replaceFile(path string, write func(io.Writer) error) error {
+// ReplaceFile replaces the content of the file at path by what write writes. Only this user
+// can read the file. A reader finds the old content or the new, also after a crash.
+func ReplaceFile(path string, write func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	file, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // 0600
 	if err != nil {
@@ -29,8 +28,8 @@ func replaceFile(path string, write func(io.Writer) error) error {
 	return syncDir(dir)
 }
 
-// syncDir makes the names of files in a directory last. Some systems cannot,
-// and need not.
+// syncDir makes renames in a directory durable. Some systems cannot sync directories and need
+// not.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal keeps the changes of a store in a file, so that they survive the process.
+//
+// A journal begins with a snapshot: the revision, what the server has handed out, and the
+// objects. One record for each change follows. Every record has a length and a checksum, so a
+// reader tells a record that a crash cut off, which is dropped, from damage, which is an error.
+// Append returns when its records are on the disk.
+//
+// The package has no lock: one goroutine at a time uses a Journal. Whoever opens the directory
+// holds a lock file in it against other processes.
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/flyball-dev/flyball/internal/filelock"
+)
+
+// spareChanges is how many changes a journal may have in excess of its objects before it is
+// rewritten.
+const spareChanges = 10_000
+
+// Journal is the file that the changes of a store are appended to.
+type Journal struct {
+	path   string
+	unlock func() // releases the directory
+	file   File
+}
+
+// File is an open file that records are appended to.
+type File interface {
+	io.WriteCloser
+	Sync() error
+}
+
+// New returns a journal that appends to an open file. Errors name it by path.
+func New(path string, file File) *Journal {
+	return &Journal{path: path, unlock: func() {}, file: file}
+}
+
+// Open locks dir, which it creates if necessary, and reads the journal in it. content is nil if
+// there is none yet; the caller then writes one with Rewrite. warning says what was lost of the
+// journal.
+func Open(dir string) (j *Journal, content *Content, warning string, err error) {
+	wrong := func(err error) (*Journal, *Content, string, error) {
+		if j.unlock != nil {
+			j.unlock()
+		}
+		return nil, nil, "", fmt.Errorf("keep objects in %s: %w", dir, err)
+	}
+	j = &Journal{path: filepath.Join(dir, "journal")}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return wrong(fmt.Errorf("%w; name a directory that you can write to", err))
+	}
+	if j.unlock, err = filelock.Try(filepath.Join(dir, "lock")); err != nil {
+		return wrong(fmt.Errorf("%w; name a directory that you can write to", err))
+	}
+	if j.unlock == nil {
+		return wrong(errors.New("another process has it; stop that, or name another directory"))
+	}
+	content, err = j.read()
+	if err != nil || content == nil {
+		if err != nil {
+			return wrong(err)
+		}
+		return j, nil, "", nil
+	}
+	if content.torn {
+		warning = fmt.Sprintf("the last record of %s was not written whole and is dropped; its write was never acknowledged", j.path)
+	}
+	if err := j.resume(content); err != nil {
+		return wrong(err)
+	}
+	return j, content, warning, nil
+}
+
+// Path returns the name of the file.
+func (j *Journal) Path() string { return j.path }
+
+// read returns the content of the file, or nil if there is none.
+func (j *Journal) read() (*Content, error) {
+	file, err := os.Open(j.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := Read(file)
+	if at := (*damage)(nil); errors.As(err, &at) {
+		return nil, fmt.Errorf("%s is damaged: %w; put back a copy of the file, or move it away to begin with nothing", j.path, err)
+	}
+	return &content, err
+}
+
+// resume opens the file for appending and truncates a torn record. It rewrites a file that
+// holds mostly history.
+func (j *Journal) resume(content *Content) error {
+	if now := SnapshotOf(content.Log, content.Given); content.changes > spareChanges+len(now.objects) {
+		return j.Rewrite(now)
+	}
+	file, err := os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	j.file = file
+	if content.torn {
+		err = errors.Join(file.Truncate(content.whole), file.Sync())
+	}
+	return err
+}
+
+// Rewrite replaces the file by one that holds only a snapshot, and opens it.
+func (j *Journal) Rewrite(now Snapshot) error {
+	err := ReplaceFile(j.path, now.write)
+	if err != nil {
+		return err
+	}
+	j.file, err = os.OpenFile(j.path, os.O_WRONLY|os.O_APPEND, 0)
+	return err
+}
+
+// Append writes records and syncs the file.
+func (j *Journal) Append(records []Change) error {
+	var lines []byte
+	var err error
+	for _, record := range records {
+		if lines, err = appendRecord(lines, record); err != nil {
+			return err
+		}
+	}
+	if _, err := j.file.Write(lines); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// Close closes the file and unlocks the directory.
+func (j *Journal) Close() error {
+	defer j.unlock()
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
+}
