@@ -63,8 +63,9 @@ type KeyedOptions[K comparable] struct {
 	DrainTimeout time.Duration
 	// RateLimiter of retries. Nil: exponential per key, 5 ms to 1000 s.
 	RateLimiter workqueue.RateLimiter
-	// Logger of the controller and of the reconciles' contexts. Zero: the one in
-	// Run's context.
+	// Logger of the controller and of the reconciles' contexts, at no cost until they
+	// log. Errors, panics and overruns are at level 0, conflicts and waits at V(1).
+	// Zero: the one in Run's context.
 	Logger logr.Logger
 	// PrioritizeBy returns the priority of a key that a source adds, or that has waited
 	// after a conflict. Keys with higher priority are reconciled first, but none waits
@@ -90,7 +91,7 @@ type KeyedOptions[K comparable] struct {
 	Witness Witness
 	// TracerProvider creates a span for each reconcile, which the context of Reconcile
 	// carries. Nil: that of the manager that runs the controller; without one there are
-	// no spans, at no cost. See "Tracing" in the package comment.
+	// no spans, at no cost. docs/operations.md describes the spans.
 	TracerProvider trace.TracerProvider
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
