@@ -2,133 +2,100 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package simulate is an in-process Kubernetes API server with the faults of real
-// servers and networks.
+// servers and networks. Package simtest starts one for a test; package kit runs a program
+// against it with a seed and a plan of faults.
 //
 //	your code, over rest.Config{Transport: network.Transport()}
 //	   │  HTTP
 //	   ▼
-//	Network          in memory; lost, late, cut     network.go, conn.go
-//	   │             or Loopback, for kubectl       loopback.go
+//	Network, in memory: lost, late, cut; or Loopback, for kubectl
 //	   ▼
-//	Server           who it is, and may it          route.go, internal/access,
-//	   │                                            faults.go
-//	   ├──▶ internal/discovery   which kinds there are, what they look like, health
-//	   ├──▶ read.go            get; list with pages, versions, selectors
-//	   │      what is asked for  list_options.go, continue_token.go, selection.go
-//	   ├──▶ watch.go           one per request, fed from a queue of its own
-//	   │      in which form      internal/encode, over tables and wire
-//	   ├──▶ write.go, write_body.go   create, update, patch
-//	   │      decode or patch    internal/decode
-//	   │      who owns what      internal/fieldmanager; ownership remembers
-//	   │      admission          namespaces.go, admission.go; internal/webhooks
-//	   │      prepare, fill      internal/strategy, defaults; fill.go
-//	   │      validate           internal/strategy; validation, crdrules
-//	   │      commit             create.go, update.go
-//	   └──▶ delete.go, subresource.go, scale.go
-//	              │  change
-//	              ▼
-//	        store.go           a CRD comes into force: crd_*.go
-//	              │            internal/kinds: the kinds and their schemas
-//	              │
-//	              ▼
-//	        internal/revisions one counter for all kinds; history; compaction.go
-//	              │            past.go: what was there at a revision
-//	              │            with a directory: first to the file, keep.go, internal/journal
-//	              │  change, dropped, doubled or late
-//	              ▼
-//	        every open watch, and actors.go: who does its part of the work
-//	           internal/actors: one goroutine, one timeline; the garbage collector,
-//	           namespaces, workloads; they see the server through a Cluster
+//	Server ── who it is, and may it (internal/access); faults
+//	   ├──▶ discovery, get, list, watch ──▶ internal/encode
+//	   └──▶ create, update, patch, apply, delete
+//	              decode, internal/fieldmanager, admission, defaults, validation
+//	              ▼  change
+//	        internal/revisions: one counter for all kinds, with history; a journal
+//	              ▼  change, dropped, doubled or late
+//	        every open watch; internal/actors, which do the work of controllers and kubelets
+//
+// ARCHITECTURE.md describes each step.
 //
 // # Promises
 //
-//	S1  one counter numbers the writes of all kinds; a list names its revision, and
-//	    a watch from there delivers each later change once, in order
+//	S1  one counter numbers the writes of all kinds; a list names its revision, and a watch
+//	    from there delivers each later change once, in order
 //	S2  pages of one list show one revision, whatever is written meanwhile
-//	S3  an object that leaves a selection is deleted for its watch: the old
-//	    object at the new resourceVersion
-//	S4  a version that is too old is 410, one in the future 504 after three seconds;
-//	    a watch from a future version is silent
-//	S5  all waits let the clock of a testing/synctest bubble advance, and after Run
-//	    nothing is left running
+//	S3  an object that leaves a selection is deleted for its watch: the old object at the
+//	    new resourceVersion
+//	S4  a version that is too old is 410, one in the future 504 after three seconds; a
+//	    watch from a future version is silent
+//	S5  all waits let the clock of a testing/synctest bubble advance, and nothing runs
+//	    after Run
 //	S6  without a fault nothing is lost, duplicated, late or refused
-//	S7  an invalid body is refused with a real server's message, unknown fields
-//	    cause a warning or an error as requested, and a refusal stores nothing; no
-//	    body makes the server panic
-//	S8  a write with a stale version is a conflict, a write that changes nothing
-//	    makes no revision, and a patch that loses a race is retried
-//	S9  each field has its owner; an apply that takes another's field is refused
-//	    with each field named, unless it is forced
-//	S10 only the status subresource writes the status, and nothing else; the
-//	    generation counts changes outside status and metadata
-//	S11 a deleted object stays, marked, while finalizers or its grace period last,
-//	    and is removed with the last of them
+//	S7  an invalid body is refused with a real server's message and stores nothing; unknown
+//	    fields cause a warning or an error as requested; no body makes the server panic
+//	S8  a write with a stale version is a conflict, a write that changes nothing makes no
+//	    revision, and a patch that loses a race is retried
+//	S9  each field has its owner; an apply that takes another's field is refused with each
+//	    field named, unless it is forced
+//	S10 only the status subresource writes the status, and nothing else; the generation
+//	    counts changes outside status and metadata
+//	S11 a deleted object stays, marked, until its finalizers and its grace period are gone
 //	S12 a dry run answers as the write would, and stores nothing
-//	S13 an invalid CRD is refused with a real server's message; its kind is served
-//	    from its creation on, changes with it, which ends watches and keeps
-//	    resourceVersions, and is removed with it, with an event for each object
-//	S14 an object of a custom kind satisfies its schema, has its defaults and no
-//	    unknown fields, and follows its rules, also for transitions; invalid fields
-//	    from before may stay unchanged
-//	S15 a configured webhook is called for each write that its rules, selectors and
-//	    conditions match; its patch is stored, its denial is returned with its
-//	    message, and a failure to answer is handled by its failure policy
-//	S16 JSON, YAML, protobuf, tables and metadata show the same object, in a get, a
-//	    list or a watch; the cache of encoded forms is bounded
-//	S17 objects are selected by the fields that a real server supports for their
-//	    kind, and by those that a CRD declares; for a watch, an object that enters
-//	    such a selection is added, and one that leaves it is deleted
-//	S18 discovery and the schemas list exactly what is served, from the moment a
-//	    kind exists until it is gone
-//	S19 each request has one user, by certificate, token or impersonation; an unknown
-//	    or forged token is 401, and a ServiceAccount's token is valid for as long as
-//	    the object exists that it is bound to
-//	S20 with Authorization only requests that a rule grants pass, no user can grant
-//	    more than its own permissions, and access reviews agree with that
-//	S21 with actors, objects that lose their owners are deleted or orphaned as
-//	    requested, a deleted namespace is emptied and ends, and workloads run Pods,
-//	    within their bounds, and report them in their status
-//	S22 one seed and the same requests give one history of actors, and adding or
-//	    removing an object changes no step of another
+//	S13 an invalid CRD is refused with a real server's message; its kind is served from its
+//	    creation on, changes with it, which ends watches and keeps resourceVersions, and is
+//	    removed with it, with an event for each object
+//	S14 an object of a custom kind satisfies its schema, has its defaults and no unknown
+//	    fields, and follows its rules, also for transitions; invalid fields from before may
+//	    stay unchanged
+//	S15 a webhook is called for each write that its rules, selectors and conditions match;
+//	    its patch is stored, its denial returned, and its failure policy handles failures
+//	S16 JSON, YAML, protobuf, tables and metadata show the same object, in a get, a list or
+//	    a watch
+//	S17 objects are selected by the fields that a real server supports for their kind, and
+//	    by those that a CRD declares; a watch adds objects that enter such a selection, and
+//	    deletes those that leave it
+//	S18 discovery and the schemas list exactly what is served at that moment
+//	S19 each request has one user, by certificate, token or impersonation; an unknown or
+//	    forged token is 401, and a ServiceAccount's token is valid for as long as the object
+//	    exists that it is bound to
+//	S20 with Authorization only requests that a rule grants pass, no user can grant more
+//	    than its own permissions, and access reviews agree with that
+//	S21 with actors, objects that lose their owners are deleted or orphaned as requested, a
+//	    deleted namespace is emptied and ends, and workloads run Pods, within their bounds,
+//	    and report them in their status
+//	S22 one seed and the same requests give one history of actors, and adding or removing
+//	    an object changes no step of another
 //	S23 with a journal, a change is visible only after it is in the file: acknowledged
 //	    writes survive a crash, and a torn record loses only itself
-//	S24 a listening server uses only addresses of its own machine, accepts only
-//	    clients with its certificate, and can stop while watches are open
-//	S25 an ordinary manifest is accepted, and is stored with all defaults, as a real
-//	    server stores it
-//	S26 an invalid manifest is refused with the status of a real server, and for the
-//	    same fields
-//	S27 a Pod that violates the Pod Security Standard of its namespace is refused
-//	    with the reasons; one that violates the standard to warn about causes a
-//	    warning, and labels that name no standard are refused
+//	S24 a listening server uses only addresses of its own machine, accepts only clients with
+//	    its certificate, and can stop while watches are open
+//	S25 an ordinary manifest is accepted and stored with all defaults, as by a real server
+//	S26 an invalid manifest is refused with the status of a real server, for the same fields
+//	S27 a Pod that violates the Pod Security Standard of its namespace is refused with the
+//	    reasons, or causes a warning; labels that name no standard are refused
 //	S28 the protobuf form of an object is, byte for byte, what its Go type writes
-//	S29 equal parts of stored objects share memory, and a list is streamed in parts:
-//	    it is never in memory as a whole
-//	S30 the Service default/kubernetes, by which Pods reach a server, exists from the
-//	    start, and again after a restart
-//	S31 common parts of the objects of a list are encoded once, a long list in
-//	    protobuf encodes each object once, and the cache of encoded forms is
+//	S29 equal parts of stored objects share memory; a list is streamed in parts, and one in
+//	    protobuf holds at most 64 MiB, compressed, until its length is known
+//	S30 the Service default/kubernetes, by which Pods reach a server, exists from the start,
+//	    and again after a restart
+//	S31 common parts of the objects of a list are encoded once, a long list in protobuf
+//	    encodes each object once within the bound of S29, and the cache of encoded forms is
 //	    bounded, however long lists are
 //
-// # What it is not
-//
-// Some fields of built-in kinds have no validation here, and the work of controllers and
-// kubelets is done only by actors, if they run. Without Options.Authorization every
-// request is allowed, except those that Deny refuses.
-//
-// Package kit runs a program against it with a seed and a plan of faults. A Tracer
-// receives what happens, and Heal ends all faults.
+// Without Options.Authorization every request is allowed, except those that Deny refuses.
+// A Tracer receives what happens, and Heal ends all faults. simulate/FIDELITY.md says
+// where a real server differs.
 //
 // # Concurrency
 //
-// New, NewNetwork and Listen start nothing. Run serves until its context ends, and
-// returns when every request has ended; RunActors works until its context ends.
-// All methods are safe for concurrent use; only Run, RunActors, Accept and DialContext
-// block.
+// New, NewNetwork and Listen start nothing. Run serves until its context ends and every
+// request has ended; RunActors works until its context ends. All methods are safe for
+// concurrent use; only Run, RunActors, Accept and DialContext block.
 //
 // # Testing
 //
-// The revision log and the journal's records are pure, and tested with tables and with
-// random programs against a simple model. The rest is tested over HTTP in synctest
-// bubbles, with flyball's own informers as clients.
+// The server works in a testing/synctest bubble. Its tests use it over HTTP, with
+// flyball's own informers as clients, and compare it with a real server.
 package simulate
