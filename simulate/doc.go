@@ -77,12 +77,13 @@
 //	    reasons, or causes a warning; labels that name no standard are refused
 //	S28 the protobuf form of an object is, byte for byte, what its Go type writes
 //	S29 equal parts of stored objects share memory; a list is streamed in parts, and one in
-//	    protobuf holds at most 64 MiB, compressed, until its length is known
+//	    protobuf holds at most 128 MiB, compressed, half of it until its length is known and
+//	    half for the next list
 //	S30 the Service default/kubernetes, by which Pods reach a server, exists from the start,
 //	    and again after a restart
 //	S31 common parts of the objects of a list are encoded once, a long list in protobuf
-//	    encodes each object once within the bound of S29, and the cache of encoded forms is
-//	    bounded, however long lists are
+//	    encodes each object once and later lists what has changed, within the bound of S29,
+//	    and the cache of encoded forms is bounded, however long lists are
 //
 // Without Options.Authorization every request is allowed, except those that Deny refuses.
 // A Tracer receives what happens, and Heal ends all faults. simulate/FIDELITY.md says

@@ -35,7 +35,8 @@ type Patch struct {
 	// apply patches the JSON of an object.
 	apply func(k *kinds.Kind, original []byte) ([]byte, error)
 	// Merging is a merge patch; nil for another patch.
-	Merging map[string]any
+	Merging   map[string]any
+	strategic map[string]any // a strategic merge patch
 }
 
 // ReadPatch decodes the body of a patch. problems are duplicate fields.
@@ -52,7 +53,7 @@ func ReadPatch(media string, body []byte) (p Patch, problems []error, err error)
 		p.apply, err = readJSONPatch(body)
 		return p, nil, err
 	case types.StrategicMergePatchType:
-		p.apply, problems, err = readStrategicPatch(body)
+		p.apply, p.strategic, problems, err = readStrategicPatch(body)
 		return p, problems, err
 	}
 	if problems, err = Strictly(body, &p.Merging); err != nil {
@@ -74,6 +75,11 @@ func (p Patch) On(kind *kinds.Kind, old *object.Object) (obj *object.Object, pro
 	if obj := p.plainlyOn(kind, old); obj != nil {
 		return obj, nil, nil, nil
 	}
+	return p.throughTextOn(kind, old)
+}
+
+// throughTextOn applies the patch to the JSON of old.
+func (p Patch) throughTextOn(kind *kinds.Kind, old *object.Object) (obj *object.Object, problems []error, text []byte, err error) {
 	original, err := json.Marshal(kinds.Loose(old, kind).Object)
 	if err != nil {
 		return nil, nil, nil, apierrors.NewInternalError(err)
@@ -136,10 +142,10 @@ func errUnprocessable() error {
 	}}
 }
 
-func readStrategicPatch(body []byte) (apply func(k *kinds.Kind, original []byte) ([]byte, error), problems []error, err error) {
-	patch := map[string]any{}
+func readStrategicPatch(body []byte) (apply func(k *kinds.Kind, original []byte) ([]byte, error), patch map[string]any, problems []error, err error) {
+	patch = map[string]any{}
 	if problems, err = Strictly(body, &patch); err != nil {
-		return nil, nil, apierrors.NewBadRequest(err.Error())
+		return nil, nil, nil, apierrors.NewBadRequest(err.Error())
 	}
 	return func(k *kinds.Kind, original []byte) ([]byte, error) {
 		typed, err := gotypes.Scheme().New(k.GroupVersionKind)
@@ -158,7 +164,7 @@ func readStrategicPatch(body []byte) (apply func(k *kinds.Kind, original []byte)
 			return nil, InvalidPatch(fmt.Appendf(nil, "%+v", patch), err)
 		}
 		return json.Marshal(merged)
-	}, problems, nil
+	}, patch, problems, nil
 }
 
 func strategicMerge(fields, patch map[string]any, typed runtime.Object) (merged map[string]any, err error) {

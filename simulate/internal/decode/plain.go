@@ -6,6 +6,7 @@ package decode
 import (
 	"bytes"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,16 +72,51 @@ func isPlain(value any, inList bool) bool {
 	return true
 }
 
-// plainlyOn applies a merge patch to old without encoding it. It returns nil for another
-// patch, or if there are problems to report.
+// hasFraction reports whether a number in value may be spelled in several ways.
+func hasFraction(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, each := range v {
+			if hasFraction(each) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasFraction)
+	case float64:
+		return true
+	}
+	return false
+}
+
+// plainlyOn applies a merge patch or a strategic merge patch to old without encoding it. It
+// returns nil for another patch, or if there are problems to report.
 func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
-	given, _ := p.Merging["metadata"].(map[string]any)
+	patch := p.Merging
+	if p.strategic != nil {
+		patch = p.strategic
+	}
+	given, _ := patch["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
-	if p.Merging == nil || owners || old.Poison || !isPlain(p.Merging, false) {
+	if patch == nil || owners || old.Poison || !isPlain(patch, false) {
 		return nil
 	}
-	fields := mergePatch(ownership.WithEntries(kinds.Loose(old, kind).Object, nil), p.Merging)
-	if fields["apiVersion"] != kind.GroupVersion().String() || fields["kind"] != kind.Kind || !isPlain(fields, false) {
+	fields := ownership.WithEntries(kinds.Loose(old, kind).Object, nil)
+	if hasFraction(fields) {
+		return nil
+	}
+	if p.strategic == nil {
+		fields = mergePatch(fields, patch)
+	} else {
+		typed, err := gotypes.Scheme().New(kind.GroupVersionKind)
+		if err != nil {
+			return nil
+		}
+		if fields, err = strategicMerge(runtime.DeepCopyJSON(fields), runtime.DeepCopyJSON(patch), typed); err != nil {
+			return nil
+		}
+	}
+	if fields["apiVersion"] != kind.GroupVersion().String() || fields["kind"] != kind.Kind {
 		return nil
 	}
 	if _, ok := fields["metadata"].(map[string]any); !ok {

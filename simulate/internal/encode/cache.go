@@ -6,6 +6,7 @@ package encode
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -26,8 +27,9 @@ type Cache struct {
 	AtMost    int // bytes; 0: encodedAtMost
 	messages  wire.ProtoMessages
 	fragments wire.Fragments
-	texts     sync.Pool // of *jsonWriter
-	zippers   sync.Pool // of *gzip.Writer, each of which has tables of a megabyte
+	texts     sync.Pool                // of *jsonWriter
+	zippers   sync.Pool                // of *gzip.Writer, each of which has tables of a megabyte
+	list      atomic.Pointer[heldList] // of the last long list in protobuf; nil: none
 
 	mu struct {
 		sync.Mutex
@@ -94,10 +96,13 @@ func (c *Cache) encoded(obj *object.Object, kind *kinds.Kind, form object.Conten
 	return content, nil
 }
 
-// measured records the length of an object's content in a form.
-func (c *Cache) measured(obj *object.Object, kind *kinds.Kind, form object.ContentForm, size int) {
+// measured records and returns the length of an object's content in a form. If another
+// goroutine does so at the same time, what it returns may not be recorded.
+func (c *Cache) measured(obj *object.Object, kind *kinds.Kind, form object.ContentForm, size int) *object.Encoding {
 	head := obj.Encoded.Load()
-	obj.Encoded.CompareAndSwap(head, &object.Encoding{Kind: kind, Form: form, Size: size, Next: head})
+	e := &object.Encoding{Kind: kind, Form: form, Size: size, Next: head}
+	obj.Encoded.CompareAndSwap(head, e)
+	return e
 }
 
 // keep adds an encoding and drops the oldest beyond the bound.

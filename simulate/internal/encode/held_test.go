@@ -6,9 +6,12 @@ package encode
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // A list in protobuf begins with its length. Even so, each object is encoded once.
@@ -35,19 +38,78 @@ func TestEncoder_LongListsAreEncodedOnce_S31(t *testing.T) {
 	}
 }
 
+// What an earlier list encoded is not encoded again, in whatever part of it is asked for and
+// however many objects were changed, and the lists are equal to those of a new server.
+func TestEncoder_LaterListsEncodeWhatChanged_S31(t *testing.T) {
+	kind, items := manyPods(t, 1000)
+	cache := &Cache{AtMost: 10_000}
+	list := func(items []*object.Object, keep *Cache) []byte {
+		body, err := Encoder{kind: kind, Protobuf: true, Cache: keep}.List(metav1.ListMeta{}, items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	list(items, cache)
+	for round, change := range []struct{ every, from, to int }{{0, 0, 1000}, {100, 0, 1000}, {0, 200, 900}, {2, 0, 1000}, {0, 0, 1000}, {0, 500, 1000}} {
+		for i := 0; change.every > 0 && i < len(items); i += change.every {
+			fields := maps.Clone(items[i].Fields)
+			fields["spec"] = map[string]any{"nodeName": fmt.Sprint("other-", round)}
+			items[i] = &object.Object{Fields: fields}
+		}
+		part := items[change.from:change.to]
+		want := list(part, nil)
+		known := map[*object.Object]bool{}
+		for _, obj := range part {
+			if e := obj.Encoded.Load().In(kind, object.ContentForm{Protobuf: true}); cache.list.Load().has(e) {
+				known[obj] = true
+			}
+		}
+		if least := 400; len(known) < least {
+			t.Fatalf("S31: round %d: %d objects are held, want at least %d", round, len(known), least)
+		}
+		whole := map[*object.Object]map[string]any{}
+		for obj := range known {
+			if obj == part[0] {
+				continue // it is encoded for an estimate
+			}
+			whole[obj], obj.Fields = obj.Fields, map[string]any{} // encoded now, it would be empty
+		}
+		got := list(part, cache)
+		for obj, fields := range whole {
+			obj.Fields = fields
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("S31: round %d: %d bytes that are not the list of %d: an object was encoded again", round, len(got), len(want))
+		}
+	}
+}
+
 // Contents come back in order; those beyond the bound are left out.
-func TestHeldContents_ComeBackInTheirOrder(t *testing.T) {
-	for _, atMost := range []int{0, 1} {
-		held := heldContents{atMost: atMost}
-		content := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%d,", i*7919), heldBlock/100) }
-		for i := 0; i < 300; i += 2 {
-			if err := held.add(i, content(i)); err != nil {
+func TestHeldList_ContentsComeBackInTheirOrder(t *testing.T) {
+	const count = 300
+	content := func(i int) []byte { return bytes.Repeat(fmt.Appendf(nil, "%d,", i*7919), heldBlock/100) }
+	for _, c := range []struct{ atMost, step int }{{0, 1}, {1, 1}, {0, 3}, {1, 3}} {
+		w := heldWriter{atMost: c.atMost}
+		all := make([]*object.Encoding, count)
+		for i := range all {
+			all[i] = &object.Encoding{}
+			if i%2 == 1 {
+				continue
+			}
+			if err := w.add(all[i], content(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		came := 0
-		for i := range 300 {
-			got, ok, err := held.next([]byte("before"), i, len(content(i)))
+		list, err := w.end()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := heldReader{list: list}
+		came, asked := 0, 0
+		for i := 0; i < count; i += c.step {
+			asked += 1 - i%2
+			got, ok, err := r.append([]byte("before"), all[i], len(content(i)))
 			if err != nil || ok && i%2 == 1 {
 				t.Fatalf("content %d: held %t, %v", i, ok, err)
 			}
@@ -58,8 +120,11 @@ func TestHeldContents_ComeBackInTheirOrder(t *testing.T) {
 				came++
 			}
 		}
-		if all := came == 150; all != (atMost == 0) || came == 0 {
-			t.Errorf("with a bound of %d, %d of 150 contents came back", atMost, came)
+		if bounded := c.atMost > 0; (came < asked) != bounded || came == 0 {
+			t.Errorf("with a bound of %d, %d of %d contents came back", c.atMost, came, asked)
+		}
+		if _, ok, err := r.append(nil, all[0], len(content(0))); ok || err != nil {
+			t.Errorf("a content before the last one came back: %v", err)
 		}
 	}
 }

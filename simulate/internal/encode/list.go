@@ -4,18 +4,14 @@
 package encode
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/s2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -122,42 +118,27 @@ func (e Encoder) listKind() (kind, version string) {
 
 // messages calls send with a page in protobuf. The length of the list comes first, so the
 // size of each item must be known before the first is sent. Items are not copied into one
-// buffer. A long list does not retain its items until then: those that had to be encoded to
-// measure them are held compressed.
+// buffer.
 func (e Encoder) messages(meta metav1.ListMeta, items []*object.Object, send func([]byte) error) error {
 	head, err := meta.Marshal()
 	if err != nil {
 		return err
 	}
 	head = wire.AppendField(nil, 1, head)
-	contents, sizes, size := make([][]byte, len(items)), make([]int, len(items)), len(head)
-	var scratch []byte
-	var held heldContents
-	for i, obj := range items {
-		var anew bool
-		if scratch, contents[i], anew, err = e.measured(scratch, obj, &sizes[i]); err != nil {
-			return err
-		}
-		if anew {
-			if err := held.add(i, scratch); err != nil {
-				return err
-			}
-		}
-		size += wire.FieldSize(sizes[i])
+	list, err := e.measure(items)
+	if err != nil {
+		return err
 	}
 	kind, version := e.listKind()
-	before, after, err := wire.EnvelopeAround(version, kind, size)
+	before, after, err := wire.EnvelopeAround(version, kind, len(head)+list.size)
 	if err != nil {
 		return err
 	}
 	part := append(before, head...)
-	for i, obj := range items {
+	for i := range items {
 		part = append(part, 2<<3|wire.WireBytes)
-		part = binary.AppendUvarint(part, uint64(sizes[i]))
-		if contents[i] != nil {
-			part = append(part, contents[i]...)
-			contents[i] = nil
-		} else if part, err = e.appendHeld(part, &held, i, obj, sizes[i]); err != nil {
+		part = binary.AppendUvarint(part, uint64(list.sizes[i]))
+		if part, err = list.appendItem(part, i); err != nil {
 			return err
 		}
 		if len(part) >= AnswerAtOnce {
@@ -167,84 +148,121 @@ func (e Encoder) messages(meta metav1.ListMeta, items []*object.Object, send fun
 			part = part[:0]
 		}
 	}
-	return send(append(part, after...))
+	if err := send(append(part, after...)); err != nil {
+		return err
+	}
+	return list.end()
 }
 
-// measured stores the length of an object's content in size, and returns the content unless
-// there are too many to hold them all. In that case it encodes into scratch only if the
-// size is unknown, and anew reports that.
-func (e Encoder) measured(scratch []byte, obj *object.Object, size *int) (_, content []byte, anew bool, err error) {
+// measured is a page in protobuf whose length is known.
+type measured struct {
+	Encoder
+	items    []*object.Object
+	sizes    []int
+	size     int      // of all items, with the length of each
+	contents [][]byte // nil for a long list
+
+	// A long list does not retain its items: what was encoded to measure them is held
+	// compressed, and kept for the next list of the kind.
+	encodings    []*object.Encoding
+	fresh, older heldReader
+	keep         *heldList   // instead of the older; nil: none
+	next         *heldWriter // what becomes keep; nil: nothing
+}
+
+// measure returns a page with the size of each item.
+func (e Encoder) measure(items []*object.Object) (*measured, error) {
+	m := &measured{Encoder: e, items: items, sizes: make([]int, len(items))}
 	if cache := e.keeps(); e.passing && cache != nil {
-		if known := obj.Encoded.Load().In(e.kind, e.form()); known != nil {
-			*size = known.Size
-			return scratch, nil, false, nil
+		if err := m.hold(cache); err != nil {
+			return nil, err
 		}
-		scratch, err = e.appendAnew(scratch[:0], obj)
-		*size = len(scratch)
-		cache.measured(obj, e.kind, e.form(), *size)
-		return scratch, nil, true, err
+	} else {
+		m.contents = make([][]byte, len(items))
+		for i, obj := range items {
+			content, err := e.content(obj)
+			if err != nil {
+				return nil, err
+			}
+			m.contents[i], m.sizes[i] = content, len(content)
+		}
 	}
-	content, err = e.content(obj)
-	*size = len(content)
-	return scratch, content, false, err
+	for _, size := range m.sizes {
+		m.size += wire.FieldSize(size)
+	}
+	return m, nil
 }
 
-// appendHeld appends the content of the item at an index, held or encoded.
-func (e Encoder) appendHeld(to []byte, held *heldContents, item int, obj *object.Object, size int) ([]byte, error) {
-	if to, ok, err := held.next(to, item, size); ok || err != nil {
-		return to, err
+// hold measures the items of a long list. It encodes those whose size is unknown, and holds
+// them.
+func (m *measured) hold(cache *Cache) error {
+	m.encodings = make([]*object.Encoding, len(m.items))
+	m.older.list = cache.heldFor(m.kind, m.form())
+	var anew heldWriter
+	var scratch []byte
+	var err error
+	lacking := 0
+	for i, obj := range m.items {
+		known := obj.Encoded.Load().In(m.kind, m.form())
+		if known == nil {
+			if scratch, err = m.appendAnew(scratch[:0], obj); err != nil {
+				return err
+			}
+			known = cache.measured(obj, m.kind, m.form(), len(scratch))
+			if err := anew.add(known, scratch); err != nil {
+				return err
+			}
+		}
+		m.encodings[i], m.sizes[i] = known, known.Size
+		if !m.older.list.has(known) {
+			lacking++
+		}
 	}
-	return e.appendContent(to, obj)
-}
-
-const (
-	// heldAtMost bounds the compressed bytes that a list in protobuf holds until its length is known.
-	heldAtMost = 64 << 20
-	heldBlock  = 256 << 10
-)
-
-// heldContents holds the encoded objects of a list while their lengths are measured, and
-// returns them in the same order. They are compressed, because objects of one kind resemble
-// each other: this costs a tenth of encoding an object again, which reads maps and strings
-// all over memory. Objects beyond the bound are encoded twice.
-type heldContents struct {
-	atMost int // bytes; 0: heldAtMost
-	items  []int
-	text   bytes.Buffer
-	in     *s2.Writer
-	out    *s2.Reader
-}
-
-// add holds the content of the item at an index if there is room.
-func (h *heldContents) add(item int, content []byte) error {
-	if h.text.Len() >= cmp.Or(h.atMost, heldAtMost) {
-		return nil
+	m.fresh.list, err = anew.end()
+	switch {
+	case lacking*heldRenewed <= len(m.items):
+	case m.fresh.list.len() == len(m.items):
+		m.keep = m.fresh.list
+	default:
+		m.next = &heldWriter{}
 	}
-	if h.in == nil {
-		h.in = s2.NewWriter(&h.text, s2.WriterConcurrency(1), s2.WriterBlockSize(heldBlock))
-	}
-	h.items = append(h.items, item)
-	_, err := h.in.Write(content)
 	return err
 }
 
-// next appends the content of the item at an index, which has a known size. ok is false if
-// the content is not held.
-func (h *heldContents) next(to []byte, item, size int) (_ []byte, ok bool, err error) {
-	if len(h.items) == 0 || h.items[0] != item {
-		return to, false, nil
+// appendItem appends the content of an item.
+func (m *measured) appendItem(to []byte, i int) ([]byte, error) {
+	if m.contents != nil {
+		to = append(to, m.contents[i]...)
+		m.contents[i] = nil
+		return to, nil
 	}
-	if h.out == nil {
-		if err := h.in.Close(); err != nil {
-			return to, false, err
+	from, known, size := len(to), m.encodings[i], m.sizes[i]
+	to, ok, err := m.fresh.append(to, known, size)
+	if !ok && err == nil {
+		to, ok, err = m.older.append(to, known, size)
+	}
+	if !ok && err == nil {
+		to, err = m.appendContent(to, m.items[i])
+	}
+	if m.next != nil && err == nil {
+		err = m.next.add(known, to[from:])
+	}
+	return to, err
+}
+
+// end keeps what is held for the next list of the kind, if it differs much from what the
+// previous one left.
+func (m *measured) end() (err error) {
+	if m.next != nil {
+		if m.keep, err = m.next.end(); err != nil {
+			return err
 		}
-		h.out = s2.NewReader(&h.text, s2.ReaderMaxBlockSize(heldBlock))
 	}
-	h.items = h.items[1:]
-	from := len(to)
-	to = slices.Grow(to, size)[:from+size]
-	_, err = io.ReadFull(h.out, to[from:])
-	return to, true, err
+	if m.keep != nil {
+		m.keep.kind, m.keep.form = m.kind, m.form()
+		m.Cache.list.Store(m.keep)
+	}
+	return nil
 }
 
 // Parts sends an answer, at once as long as it is small.
