@@ -84,6 +84,7 @@ var arrows = map[string][]string{
 	"internal/ration":      {"internal/jsonweight", "internal/protoweight"},
 
 	// The rooms of the simulated server. Those without a row see no other.
+	"simulate/internal/allot":     {"simulate/internal/keyed", "simulate/internal/validation"},
 	"simulate/internal/defaults":  {"simulate/internal/jsonvalue"},
 	"simulate/internal/crdrules":  {"simulate/internal/jsonvalue"},
 	"simulate/internal/object":    {"simulate/internal/jsonvalue"},

@@ -5,34 +5,12 @@ package simulate
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
-
-// However many prefixes names are generated from, none of them has the same draw twice,
-// and few are remembered.
-func TestServer_GeneratedNamesAreDrawnOnce(t *testing.T) {
-	s := New(Options{})
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := 0
-	for n := range 3 * prefixesAtMost {
-		s.nameLocked(fmt.Sprintf("p%d-", n))
-		s.nameLocked("same-")
-		draw := s.mu.named + s.mu.names["same-"]
-		if draw <= last {
-			t.Fatalf("same- has draw %d after %d", draw, last)
-		}
-		last = draw
-		if len(s.mu.names) > prefixesAtMost {
-			t.Fatalf("%d prefixes are remembered, want at most %d", len(s.mu.names), prefixesAtMost)
-		}
-	}
-}
 
 // Nothing is deleted for who has gone, and no loop goes on for ever.
 func TestServer_DeletionThatIsGivenUpDeletesNothing(t *testing.T) {

@@ -5,27 +5,18 @@ package simulate
 
 import (
 	"errors"
-	"maps"
-	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
-	"github.com/flyball-dev/flyball/simulate/internal/keyed"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/strategy"
 )
 
-const (
-	// nameAttempts is how often a generated name is drawn anew when it is taken.
-	nameAttempts = 8
-	// prefixesAtMost is for how many prefixes it is remembered how often they came.
-	prefixesAtMost = 4096
-)
+// nameAttempts is how often a generated name is drawn anew when it is taken.
+const nameAttempts = 8
 
 // create stores the object of a POST.
 func (s *Server) create(q *writing) (*object.Object, error) {
@@ -102,11 +93,9 @@ func unbegun(o *object.Object) {
 func (s *Server) beginCreate(obj *object.Object) {
 	m := obj.Meta()
 	m.SetCreationTimestamp(jsonvalue.Now())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m.SetUID(s.uidLocked())
+	m.SetUID(s.allotter.UID())
 	if m.GetName() == "" && m.GetGenerateName() != "" {
-		m.SetName(s.nameLocked(m.GetGenerateName()))
+		m.SetName(s.allotter.Name(m.GetGenerateName()))
 	}
 }
 
@@ -158,42 +147,4 @@ func answered(answer, stored, kept *object.Object) *object.Object {
 		return kept
 	}
 	return answer.At(kept.Revision())
-}
-
-// uidLocked is an identity that no other object has.
-func (s *Server) uidLocked() types.UID {
-	s.mu.uids++
-	var b [36]byte
-	copy(b[:], "00000000-0000-4000-8000-000000000000")
-	for i, n := len(b)-1, s.mu.uids; n > 0 && b[i] != '-'; i, n = i-1, n/16 {
-		b[i] = "0123456789abcdef"[n%16]
-	}
-	return types.UID(b[:])
-}
-
-const (
-	nameLetters = "bcdfghjklmnpqrstvwxz2456789"
-	nameSuffix  = 5
-	longestBase = 63 - nameSuffix
-)
-
-// nameLocked appends five characters that the server's seed, the prefix and how
-// often it was asked for decide.
-func (s *Server) nameLocked(prefix string) string {
-	if len(prefix) > longestBase {
-		prefix = prefix[:longestBase]
-	}
-	if _, known := s.mu.names[prefix]; !known && len(s.mu.names) >= prefixesAtMost {
-		// No name is drawn a second time: all that comes is numbered from behind the last.
-		s.mu.named += slices.Max(slices.Collect(maps.Values(s.mu.names)))
-		clear(s.mu.names)
-	}
-	s.mu.names[prefix]++
-	draw := keyed.Random(s.seed, "name", prefix, s.mu.named+s.mu.names[prefix])
-	var b strings.Builder
-	b.WriteString(prefix)
-	for range nameSuffix {
-		b.WriteByte(nameLetters[draw.IntN(len(nameLetters))])
-	}
-	return b.String()
 }

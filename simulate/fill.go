@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"net/netip"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,7 +18,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/validation"
 )
 
 // fill gives a new object what the server allots: addresses, ports, and
@@ -150,9 +148,6 @@ func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
 	return nil
 }
 
-// serviceNetwork is where the addresses that Services get begin, one after the other.
-const serviceNetwork = "10.96.0.0"
-
 // fillService allots an address and ports, or carries over those of old.
 func (s *Server) fillService(obj, old *object.Object) error {
 	service, err := object.TypedOf[corev1.Service](obj)
@@ -172,7 +167,7 @@ func (s *Server) fillService(obj, old *object.Object) error {
 	}
 	if spec.ClusterIP == "" {
 		if spec.ClusterIP = before.Spec.ClusterIP; spec.ClusterIP == "" {
-			spec.ClusterIP = s.serviceAddress()
+			spec.ClusterIP = s.allotter.ServiceAddress()
 		}
 	}
 	spec.ClusterIPs = []string{spec.ClusterIP}
@@ -186,7 +181,7 @@ func (s *Server) fillService(obj, old *object.Object) error {
 	if spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		defaults.ZeroElse(&spec.HealthCheckNodePort, before.Spec.HealthCheckNodePort)
 		if spec.HealthCheckNodePort == 0 {
-			spec.HealthCheckNodePort = s.nodePort()
+			spec.HealthCheckNodePort = s.allotter.NodePort()
 		}
 	}
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
@@ -204,27 +199,10 @@ func (s *Server) fillService(obj, old *object.Object) error {
 			}
 		}
 		if p.NodePort == 0 {
-			p.NodePort = s.nodePort()
+			p.NodePort = s.allotter.NodePort()
 		}
 	}
 	return object.Retype(obj, service)
-}
-
-func (s *Server) serviceAddress() string {
-	s.mu.Lock()
-	s.mu.addresses++
-	n := s.mu.addresses
-	s.mu.Unlock()
-	base := netip.MustParseAddr(serviceNetwork).As4()
-	n += 9 // the first few are the cluster's own
-	return netip.AddrFrom4([4]byte{base[0], base[1] + byte(n>>16), byte(n >> 8), byte(n)}).String()
-}
-
-func (s *Server) nodePort() int32 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.ports++
-	return validation.FirstNodePort + int32(s.mu.ports%validation.NodePorts)
 }
 
 // fillJob gives a Job the selector and the labels by which it knows its Pods.

@@ -57,7 +57,7 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	at := jsonvalue.Now()
 	until := at.Add(time.Duration(*asked.Spec.ExpirationSeconds) * time.Second)
 	token, err := s.access.Sign(access.Claims{
-		Audience: asked.Spec.Audiences, Issuer: access.TokenIssuer, ID: s.tokenID(), Subject: access.AccountUser(c.namespace, c.name),
+		Audience: asked.Spec.Audiences, Issuer: access.TokenIssuer, ID: string(s.allotter.UID()), Subject: access.AccountUser(c.namespace, c.name),
 		IssuedAt: at.Unix(), NotBefore: at.Unix(), Expiry: until.Unix(), Kubernetes: of,
 	})
 	if err != nil {
@@ -66,10 +66,4 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = c.name, c.namespace, m.GetUID(), at
 	asked.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(until)}
 	return s.respondTyped(w, q, http.StatusCreated, access.TokenRequestKind, asked)
-}
-
-func (s *Server) tokenID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return string(s.uidLocked())
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/simulate/internal/journal"
+	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -47,9 +48,8 @@ func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error
 	if content != nil {
 		s.mu.log = content.Log
 		s.mu.told, s.mu.compaction.revision = content.Log.Revision, content.Log.Revision
-		s.mu.uids, s.mu.addresses, s.mu.ports = content.Given.UIDs, content.Given.Addresses, content.Given.Ports
 		// Each object that has drawn its name has a revision.
-		s.mu.named = int(content.Log.Revision)
+		s.allotter.Resume(allot.Counters(content.Given), int(content.Log.Revision))
 	}
 	s.mu.keeping = keeping{to: j, reached: s.mu.log.Revision}
 	s.observeLocked(func(c revisions.Change) {
@@ -84,7 +84,7 @@ func (s *Server) snapshot() journal.Snapshot {
 }
 
 func (s *Server) countersLocked() journal.Counters {
-	return journal.Counters{UIDs: s.mu.uids, Addresses: s.mu.addresses, Ports: s.mu.ports}
+	return journal.Counters(s.allotter.Counters())
 }
 
 // keep writes what changes into the journal until ctx ends and nothing waits.

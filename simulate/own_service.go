@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"net/netip"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 )
@@ -32,7 +32,7 @@ func (s *Server) installServiceLocked() {
 }
 
 func serviceOfServer() *object.Object {
-	address := netip.MustParseAddr(serviceNetwork).Next().String()
+	address := allot.ServerAddress()
 	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Service",
 		"metadata": map[string]any{

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/internal/deque"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -69,6 +70,7 @@ type Server struct {
 	seed        uint64
 	namespaces  []string // the first ones
 	admission   *webhooks.Admission
+	allotter    *allot.Allotter
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
 	webhookRoad webhooks.Road
@@ -89,16 +91,11 @@ type Server struct {
 		told int64
 		// oldest is where the history for watches begins, if after the log's.
 		oldest int64
-		uids   int            // handed out; never goes back
-		names  map[string]int // handed out for each prefix, since named was last raised
-		named  int            // in an earlier life, at most
 		// version that the server says it has.
 		version string
-		// addresses and ports that were handed out to Services
-		addresses, ports int
-		faults           faults
-		served           deque.Deque[Served]
-		traced           int64 // the last revision that the tracer was told of
+		faults  faults
+		served  deque.Deque[Served]
+		traced  int64 // the last revision that the tracer was told of
 	}
 }
 
@@ -106,7 +103,7 @@ type Server struct {
 // default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
 	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
-	s.access = newAccess(s, opts)
+	s.access, s.allotter = newAccess(s, opts), allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	s.webhookRoad = webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.admission = &webhooks.Admission{Road: s.webhookRoad, Seed: opts.Seed, Objects: storedObjects{s}}
@@ -115,7 +112,6 @@ func New(opts Options) *Server {
 	s.mu.told = s.mu.log.Revision
 	s.mu.watches = map[*watch]struct{}{}
 	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.Revision}
-	s.mu.names = map[string]int{}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
 	if s.tracer != nil {

@@ -78,7 +78,7 @@ func (s *Server) observeLocked(observe func(revisions.Change)) (forgetLocked fun
 func (s *Server) createLocked(kind *kinds.Kind, obj *object.Object) (*object.Object, error) {
 	m, r := obj.Meta(), kind.Held()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
-		m.SetName(s.nameLocked(m.GetGenerateName()))
+		m.SetName(s.allotter.Name(m.GetGenerateName()))
 	}
 	switch {
 	case m.GetName() == "":
@@ -88,7 +88,7 @@ func (s *Server) createLocked(kind *kinds.Kind, obj *object.Object) (*object.Obj
 	case kind.Namespaced && s.homeLocked(m.GetNamespace()) == nil:
 		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(object.Namespaces, m.GetNamespace()))
 	}
-	m.SetUID(s.uidLocked())
+	m.SetUID(s.allotter.UID())
 	m.SetCreationTimestamp(jsonvalue.Now())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
