@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
@@ -74,7 +75,7 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
-	_, _, err := s.deleteLocked(kind, old, &metav1.DeleteOptions{})
+	_, _, err := deletion.Delete(s.storeLocked(), kind, old, &metav1.DeleteOptions{})
 	return err
 }
 
@@ -101,7 +102,7 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 	}
 	changed := *kind
 	changed.Defaults = defaults
-	s.replaceLocked(kind.Family.With(&changed))
+	s.definitions.Replace(kind.Family.With(&changed), s.mu.log.Revision)
 	return nil
 }
 

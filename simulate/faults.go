@@ -321,7 +321,7 @@ func (s *Server) Rewind(n int) {
 	for _, c := range s.mu.log.Rewind(n) {
 		s.observedLocked(c)
 	}
-	s.redefineLocked()
+	s.definitions.Restore(s.storeLocked())
 	s.mu.told = min(s.mu.told, s.mu.log.Revision)
 	s.mu.faults.late = slices.DeleteFunc(s.mu.faults.late, func(c revisions.Change) bool { return c.Revision > s.mu.log.Revision })
 	s.mu.oldest = min(s.mu.oldest, s.mu.log.Revision)

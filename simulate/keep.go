@@ -10,8 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -56,7 +56,7 @@ func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error
 		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.countersLocked()))
 	})
 	for _, crd := range defined {
-		s.definedLocked(revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
+		s.definitions.Changed(s.storeLocked(), revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
 	}
 	if namespaces, _ := s.mu.log.List(object.Namespaces, s.mu.log.Revision); len(namespaces) == 0 {
 		s.installNamespacesLocked() // an older journal has none; in others some may have been deleted

@@ -21,6 +21,7 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
+	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -73,7 +74,7 @@ type Server struct {
 	allotter    *allot.Allotter
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
-	webhookRoad webhooks.Road
+	definitions *definitions.Controller
 	kinds       *kinds.Registry
 	changed     *sync.Cond // on mu; something happened that a request may wait for
 	mu          struct {
@@ -105,8 +106,12 @@ func New(opts Options) *Server {
 	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
 	s.access, s.allotter = newAccess(s, opts), allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
-	s.webhookRoad = webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
-	s.admission = &webhooks.Admission{Road: s.webhookRoad, Seed: opts.Seed, Objects: storedObjects{s}}
+	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
+	s.admission = &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: storedObjects{s}}
+	s.definitions = &definitions.Controller{
+		Kinds: s.kinds, Road: road, EndWatches: s.endLocked,
+		PublishAfter: func() time.Duration { return s.mu.faults.publishAfter },
+	}
 	s.changed = sync.NewCond(&s.mu.Mutex)
 	s.mu.log = revisions.NewLog()
 	s.mu.told = s.mu.log.Revision

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
@@ -45,11 +46,51 @@ func (s *Server) afterLocked() {
 	s.tellLocked()
 	s.observedLocked(c)
 	if c.Resource == kinds.Definitions {
-		s.definedLocked(c)
-	} else if terminating, _ := s.kinds.Terminating(c.Resource); c.After == nil && terminating {
-		s.emptiedLocked(c.Resource.String())
+		s.definitions.Changed(s.storeLocked(), c)
+	} else if c.After == nil {
+		s.definitions.Removed(s.storeLocked(), c.Resource)
 	}
 }
+
+// lockedStore is what a server has stored, for a caller that holds its lock.
+type lockedStore struct {
+	server *Server
+	log    *revisions.Log
+}
+
+func (s *Server) storeLocked() lockedStore { return lockedStore{s, s.mu.log} }
+
+// Get returns one object; nil: there is none.
+func (o lockedStore) Get(r schema.GroupResource, key types.NamespacedName) *object.Object {
+	return o.log.Get(r, key)
+}
+
+// List returns the objects of a resource in the order of their keys.
+func (o lockedStore) List(r schema.GroupResource) []*object.Object {
+	objects, _ := o.log.List(r, o.log.Revision)
+	return objects
+}
+
+// Count returns how many objects of a resource there are.
+func (o lockedStore) Count(r schema.GroupResource) int {
+	if objects := o.log.Objects[r]; objects != nil {
+		return objects.Len()
+	}
+	return 0
+}
+
+// Put stores obj at the next revision, and announces it.
+func (o lockedStore) Put(r schema.GroupResource, obj *object.Object) *object.Object {
+	return o.server.putLocked(r, obj)
+}
+
+// Remove removes the object of key at the next revision, and announces it.
+func (o lockedStore) Remove(r schema.GroupResource, key types.NamespacedName) *object.Object {
+	return o.server.takeLocked(r, key)
+}
+
+// Revision returns the current revision.
+func (o lockedStore) Revision() int64 { return o.log.Revision }
 
 func (s *Server) observedLocked(c revisions.Change) {
 	for _, observe := range s.mu.observers {
@@ -121,7 +162,7 @@ func (s *Server) updateLocked(kind *kinds.Kind, old, obj *object.Object) (*objec
 	if object.Same(old, obj) {
 		return old, nil // not even a new version
 	}
-	if deletesWithUpdate(old, obj) {
+	if deletion.Completes(old, obj) {
 		s.takeLocked(r, obj.Key())
 		return obj, nil
 	}

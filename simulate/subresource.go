@@ -32,7 +32,7 @@ func decodeOwn[T any](q *writing, gvk schema.GroupVersionKind) (*T, error) {
 	}
 	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), q.media)
 	if !ok {
-		return nil, unsupportedMedia(encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf)
+		return nil, refusal.Media(encode.ContentJSON, encode.ContentYAML, encode.ContentProtobuf)
 	}
 	decoded, given, err := info.Serializer.Decode(q.body, &gvk, nil)
 	if err != nil {

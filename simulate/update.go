@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/deletion"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -184,23 +185,12 @@ func (s *Server) commitChange(q *writing, held, old, obj *object.Object) (answer
 	if q.dryRun {
 		return obj, true, nil
 	}
-	if deletesWithUpdate(old, obj) {
+	if deletion.Completes(old, obj) {
 		// The answer to a write that takes the last finalizer has the old version.
 		s.takeLocked(r, q.key())
 		return obj, true, nil
 	}
 	return answered(answer, stored, s.putLocked(r, stored)), true, nil
-}
-
-// deletesWithUpdate reports whether an update takes away what an object that is
-// being deleted was still kept for.
-func deletesWithUpdate(old, obj *object.Object) bool {
-	was, is := old.Meta(), obj.Meta()
-	if spec, _ := obj.Fields["spec"].(map[string]any); spec["finalizers"] != nil && is.GetKind() == "Namespace" {
-		return false // not emptied yet
-	}
-	grace := was.GetDeletionGracePeriodSeconds()
-	return !object.Unset(was.GetDeletionTimestamp()) && len(is.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
 // errOtherUID is said of an update of an object that is another one by now.

@@ -98,14 +98,7 @@ func (q *writing) checkMedia() error {
 			Message: "415: Unsupported Media Type", Details: &metav1.StatusDetails{},
 		}}
 	}
-	return unsupportedMedia(accepted...)
-}
-
-func unsupportedMedia(accepted ...string) error {
-	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
-		Message: "the body of the request was in an unknown format - accepted media types include: " + strings.Join(accepted, ", "),
-	}}
+	return refusal.Media(accepted...)
 }
 
 // options reads dryRun, fieldManager, fieldValidation and force.
