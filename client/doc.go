@@ -4,31 +4,24 @@
 // Package client reads and writes objects on the API server, built-in kinds and
 // custom resources alike, and shows each write to the informers.
 //
+//	c, err := client.New(cfg, scheme, client.Options{Observer: informers, FieldOwner: "website"})
+//	…
+//	err = c.Apply(ctx, deploymentFor(site))
+//
 //	Create Update Patch PatchChanges CreateOrUpdate       Get, List
 //	Apply Delete DeleteAllOf SetFinalizers                Watch, Scale
 //	Evict SetScale, Status(), SubResource(name)              │
 //	   │                                                     │
 //	   ▼                                                     ▼
-//	call.go      kind, key and options; misuse is an error here
-//	mapper.go    the resource: one discovery request per group and version
-//	request.go   the request: one rest.RESTClient per group and version
-//	retry.go     sends it, and again where the server asks for that
-//	   │                            ▲
-//	   ▼                            │
-//	  API server ─────────────▶ answer.go    protobuf or JSON, into the caller's type
-//	                                │
-//	                                ├──▶ the caller's object
-//	                                ▼
-//	                            observe.go   the effect of the write: Stored, Removed, Touched
-//	                                │
-//	                                ▼
-//	                            Observer (informer.SharedInformerFactory)
+//	kind, key, options (call.go), resource (mapper.go), request, retries ──▶ API server
+//	                                                                             │
+//	Observer ◀── the effect of a write: Stored, Removed, Touched ◀── answer.go ◀─┘
+//	(informer.SharedInformerFactory)     (observe.go)                    │
+//	                                                                     ▼
+//	                                                            the caller's object
 //
-// A controller reads from a Lister and writes through a Client:
-//
-//	c, err := client.New(cfg, scheme, client.Options{Observer: informers, FieldOwner: "website"})
-//	…
-//	err = c.Apply(ctx, deploymentFor(site))
+// A controller reads from a Lister and writes through a Client. docs/writing.md says which
+// call to choose.
 //
 // # Promises
 //

@@ -36,8 +36,10 @@ type ConflictError struct {
 
 func (e *ConflictError) Error() string { return e.err.Error() }
 
-// TooLargeError reports that the server's answer, after decompression, is larger than
-// the limit. List retries with smaller pages before it returns one.
+// TooLargeError reports that the answer to Request, a method and path, has more than
+// Limit bytes after decompression (Compressed: it was compressed), or that to decode it
+// would allocate at least Decoded bytes, if that is not 0, and Limit is what is allowed.
+// List retries with smaller pages before it returns one.
 type TooLargeError = answers.TooLargeError
 
 // SharedObjectError reports that the call would store the server's answer in an object

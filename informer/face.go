@@ -18,14 +18,17 @@ type (
 	// Object is a pointer to a Kubernetes API type: a metav1.Object and a
 	// runtime.Object.
 	Object = base.Object
-	// Key names an object within its kind. Namespace is empty for
-	// cluster-scoped kinds.
+	// Key names an object within its kind by Namespace, which is empty for
+	// cluster-scoped kinds, and Name.
 	Key = base.Key
 	// Version is a resourceVersion as a number; clients may compare them since
 	// Kubernetes 1.35 (KEP-5504). 0: unknown, or not a number.
 	Version = base.Version
-	// WatchScope is the extent of one list and watch: Namespace (empty: all),
-	// LabelSelector and FieldSelector as in Scope.
+	// WatchScope is the extent of one list and watch:
+	//
+	//	Namespace      to watch; empty: all
+	//	LabelSelector  and
+	//	FieldSelector  as in Scope
 	WatchScope = base.WatchScope
 
 	// ListerWatcher is the source of an informer made by New; see package
@@ -37,21 +40,37 @@ type (
 	IndexFunc[T Object] = store.IndexFunc[T]
 
 	// Written is the API server's answer to a write of this process, for
-	// Observe: Kind, Effect, Key, UID, Version and Object.
+	// Observe. Dry runs are never reported.
+	//
+	//	Kind, Key, UID  of the object
+	//	Effect          of the write
+	//	Version         in the answer; 0: unknown
+	//	Object          of a Stored write, in any representation; the informer
+	//	                copies it if it keeps it
 	Written = base.Written
-	// WriteEffect is the effect of a write: Stored, Removed or Touched.
+	// WriteEffect is the effect of a write.
 	WriteEffect = base.WriteEffect
 
 	// Undecodable is an object in quarantine: it exists but cannot be decoded,
-	// or the informer's transform refuses it. It has the Key, UID and Version,
-	// the Metadata if readable, Since and Err.
+	// or the informer's transform refuses it. It is shared and must not be
+	// modified.
+	//
+	//	Key, UID, Version  of the object
+	//	Metadata           nil if it cannot be decoded either
+	//	Since              when the quarantine of the key began
+	//	Err                the *UndecodableError that Get of the key returns
 	Undecodable = base.Undecodable
 )
 
 // Effects of a write.
 const (
-	Stored  = base.Stored
+	// Stored: Object is the state after create, update, patch or apply, or
+	// after a delete that waits for finalizers or the grace period.
+	Stored = base.Stored
+	// Removed: the object of this UID is gone.
 	Removed = base.Removed
+	// Touched: the object has changed, but the answer has another kind (Scale,
+	// Eviction), so at most its Version is known.
 	Touched = base.Touched
 )
 
@@ -75,43 +94,123 @@ const (
 
 // Snapshots of informers.
 type (
-	// Snapshot is the state of an informer at one moment: whether it has
-	// synced, its Scopes, its objects, bytes and tombstones, and its Handlers.
+	// Snapshot is the state of an informer at one moment.
+	//
+	//	Kind          of the objects
+	//	Synced        the first list of every scope is stored
+	//	Scopes        the state of each list and watch
+	//	Handlers      the state of each handler
+	//	Objects       in the store
+	//	Undecodable   those of them that cannot be decoded
+	//	Bytes         of the objects as the server sent them, without dropped
+	//	              managed fields; in memory usually two to four times as much
+	//	Waiting       deltas that are not stored yet
+	//	Tombstones    of own deletions that the watch has not confirmed
+	//	Forgotten     tombstones dropped beyond the limit, oldest first; a late
+	//	              watch may show such an object once more
+	//	Awaiting      keys with an own write that is not visible yet, because
+	//	              only the server knows whether the object is still in scope
+	//	NotOverlaid   own writes that only the watch makes visible, because the
+	//	              server's versions are not comparable
+	//	IndexPanics   panics of index functions; the index lacks those objects
+	//	Mutations     of shared objects, found by the MutationDetector
+	//
+	// Slowest returns the handler that has waited or run for the longest.
 	Snapshot = base.Snapshot
-	// ScopeState is the state of one list and watch at one moment: State,
-	// Reason, since when, the Version reached, and counts of relists, watches,
-	// anomalies and audits.
+	// ScopeState is the state of one list and watch at one moment. String
+	// returns it in one line, with a hint. Counts begin with the start.
+	//
+	//	Scope              what is listed and watched
+	//	NamespaceSelector  by which a handle selects namespaces: the other
+	//	                   fields then describe the watch of the namespaces
+	//	State              since Since
+	//	Reason             the server's last error, what cannot be decoded, or
+	//	                   why a list is read and its progress; empty when Live
+	//	NextTry            when the server is asked again; zero: not waiting
+	//	Synced             the first list is stored
+	//	Version            that the store has reached
+	//	LastContact        when the server last sent anything
+	//	Relists            lists after the first, by reason
+	//	Watches            opened
+	//	StreamFallbacks    times that paged lists took over, because the server
+	//	                   refused a streaming list or did not end it
+	//	PagedUntil         until when paged lists are used for that reason
+	//	Undecodable        objects in quarantine
+	//	Unreadable         objects whose names could not be read, in the last
+	//	                   list or since; such a list deletes nothing
+	//	UnreadableReason   the error of the first of them
+	//	SharedWith         the informer whose watch feeds this scope
+	//	Anomalies, Audits  of the scope
 	ScopeState = base.ScopeState
-	// HandlerSnapshot is the state of one handler at one moment: what waits for
-	// it, for how long, and what it has received.
+	// HandlerSnapshot is the state of one handler at one moment.
+	//
+	//	Name          as in HandlerOptions
+	//	Synced        it has returned from all initial objects
+	//	Backlog       waiting keys; with EveryEvent, events
+	//	BacklogBytes  of them, with EveryEvent, as in HandlerOptions
+	//	Merged        updates merged into an earlier one, with EveryEvent
+	//	Delivered     events given to the handler
+	//	Panics        calls that panicked or ended their goroutine
+	//	Running       duration of the present call; 0: none
+	//	Longest       duration of the longest call, the present one included
+	//	Oldest        how long the first waiting event has waited
+	//	Goroutine     its number in stack dumps; 0: none yet
 	HandlerSnapshot = base.HandlerSnapshot
-	// Anomalies counts events of watches that a correct server does not send.
+	// Anomalies counts what a correct server does not send. It does no harm;
+	// high counts point to a problem in the server or a proxy before it.
+	//
+	//	Doubled     events that repeat a version of an object
+	//	Late        events older than the known state, which are ignored
+	//	Disordered  events after a newer version of another object, applied
+	//	OtherKind   objects of another kind or apiVersion, dropped
+	//	OutOfScope  objects of another namespace, or that do not match the
+	//	            selectors; a held object that no longer matches leaves
+	//	Older       lists older than the requested version, refused
+	//
+	// Total returns the sum.
 	Anomalies = base.Anomalies
 	// Audits counts the results of comparing a scope with the server.
+	//
+	//	Done         completed comparisons
+	//	Abandoned    those that failed, or whose version the watch did not
+	//	             reach in time
+	//	Differences  found
+	//	Repaired     differences repaired by a list
+	//	Rewinds      times that the server's versions went back and then
+	//	             passed the scope's again; other lists find them too
+	//	Last         when the last audit completed; zero: none did
 	Audits = base.Audits
 )
 
 // Errors. Recognize them with errors.AsType.
 type (
-	// UndecodableError means that the object exists but cannot be decoded, or the
-	// transform refuses it.
+	// UndecodableError means that the object of Kind and Key exists but cannot
+	// be decoded, or the transform refuses it (Refused), because of Err. The next
+	// version can heal it, or a retry of the transform. Last is the version of the
+	// object that Get returns with this error; 0: none or unknown. Live: it was
+	// read from the server, so no handler is notified when it heals.
 	UndecodableError = base.UndecodableError
-	// OutOfScopeError means that the namespace is not watched.
+	// OutOfScopeError means that the namespace of Key is not watched for Kind.
 	OutOfScopeError = base.OutOfScopeError
-	// NamespaceError means that a namespace was given for a cluster-scoped
-	// kind, or none for a namespaced one.
+	// NamespaceError means that Key has a namespace although Kind is
+	// cluster-scoped, or none although it is namespaced.
 	NamespaceError = base.NamespaceError
-	// NotSyncedError means that the first list has not arrived.
+	// NotSyncedError means that the first list of Kind has not arrived.
 	NotSyncedError = base.NotSyncedError
-	// ReleasedError means that the handle was released, or the informer has ended.
+	// ReleasedError means that the handle of Kind was released, or the informer
+	// has ended.
 	ReleasedError = base.ReleasedError
-	// NotServedError means that the server does not serve the kind.
+	// NotServedError means that the server does not serve Kind. Err, which may
+	// be nil, is from the server or discovery.
 	NotServedError = base.NotServedError
-	// TooLargeError means that an answer exceeds the limit for reading; it has
-	// the limit.
+	// TooLargeError means that an answer has more than Limit bytes, or that to
+	// decode it would allocate at least Decoded bytes, if that is not 0, and
+	// Limit is what is allowed.
 	TooLargeError = encoding.TooLargeError
 	// UnexpectedAnswerError means that an answer is not from the Kubernetes
-	// API, such as the page of a proxy.
+	// API, such as the page of a proxy, or is of another kind. It has the URL,
+	// the Code, the ContentType and the start of the Body, and may have in Err
+	// what is wrong with it.
 	UnexpectedAnswerError = restclient.UnexpectedAnswerError
 )
 
