@@ -16,6 +16,5 @@
 // informer observes, or reads as client-go's Reflector begins, from a cache that may
 // lag.
 //
-// docs/testing.md has the number of seeds that it takes to find each, as measured by
-// `make zoo`.
+// README.md has the number of seeds that it takes to find each, as measured by `make zoo`.
 package zoo
