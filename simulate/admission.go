@@ -4,7 +4,9 @@
 package simulate
 
 import (
+	"github.com/flyball-dev/flyball/simulate/internal/advice"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/podsecurity"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
@@ -28,4 +30,19 @@ func (s *Server) mutated(q *writing, operation string, obj, old *object.Object) 
 // validated asks validating admission.
 func (s *Server) validated(q *writing, operation string, obj, old *object.Object) error {
 	return s.admission.Validate(q.Context(), q.admitting(operation, obj, old))
+}
+
+// secured applies Pod Security admission. old is nil for a create.
+func (s *Server) secured(q *writing, old, obj *object.Object) error {
+	return podsecurity.Check(storedObjects{s}, podsecurity.Write{Kind: q.kind, Subresource: q.subresource, Old: old, Object: obj, Warn: q.warn})
+}
+
+// advise warns the client of what is valid but unwise. old is nil for a create.
+func (q *writing) advise(old, obj *object.Object) {
+	if q.subresource != "" {
+		return
+	}
+	for _, text := range advice.Of(q.kind, old, obj) {
+		q.warn(text)
+	}
 }

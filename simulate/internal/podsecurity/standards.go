@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package podsecurity
 
 import (
 	"fmt"
@@ -13,23 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// The Pod Security Standards, as the newest version of them has them:
-// https://kubernetes.io/docs/concepts/security/pod-security-standards/
+// The rules of the Pod Security Standards, in their newest version. See
+// https://kubernetes.io/docs/concepts/security/pod-security-standards/.
 
-// standard is one demand of a standard. It says in which words a Pod falls
-// short, and nothing of one that does not.
-type standard func(s *corev1.PodSpec) (reason, detail string)
+// rule is one rule of a standard. It returns how a Pod violates it, briefly and in
+// detail, and empty strings for a Pod that does not.
+type rule func(s *corev1.PodSpec) (reason, detail string)
 
-// baseline and restricted are the demands of the two standards. The second has
-// those of the first too, but for overridden ones.
+// baseline and restricted are the rules of the two standards. The second includes those
+// of the first that it does not replace by stricter ones.
 var (
-	baseline   = []standard{appArmor, baselineCapabilities, hostNamespaces, hostPaths, hostPorts, probeHosts, privileged, procMount, seLinux, baselineSeccomp, safeSysctls, hostProcess}
-	restricted = []standard{appArmor, hostNamespaces, hostPorts, probeHosts, privileged, procMount, seLinux, safeSysctls, hostProcess,
+	baseline   = []rule{appArmor, baselineCapabilities, hostNamespaces, hostPaths, hostPorts, probeHosts, privileged, procMount, seLinux, baselineSeccomp, safeSysctls, hostProcess}
+	restricted = []rule{appArmor, hostNamespaces, hostPorts, probeHosts, privileged, procMount, seLinux, safeSysctls, hostProcess,
 		noEscalation, restrictedCapabilities, restrictedVolumes, runAsNonRoot, runAsRoot, restrictedSeccomp}
 )
 
-// podContainers are all containers of a Pod, in the order in which they are looked at.
-func podContainers(s *corev1.PodSpec) []corev1.Container {
+// containersOf returns all containers of a Pod, in the order in which they are checked.
+func containersOf(s *corev1.PodSpec) []corev1.Container {
 	all := append(slices.Clone(s.InitContainers), s.Containers...)
 	for _, c := range s.EphemeralContainers {
 		all = append(all, corev1.Container(c.EphemeralContainerCommon))
@@ -37,9 +37,10 @@ func podContainers(s *corev1.PodSpec) []corev1.Container {
 	return all
 }
 
-// which are the names of the containers that a rule finds wrong.
+// which returns the names of the containers that violate a rule. Their security context
+// is not nil.
 func which(s *corev1.PodSpec, wrong func(c *corev1.Container) bool) (names []string) {
-	for _, c := range podContainers(s) {
+	for _, c := range containersOf(s) {
 		if c.SecurityContext == nil {
 			c.SecurityContext = &corev1.SecurityContext{}
 		}
@@ -58,7 +59,7 @@ func inQuotes(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// named is a noun for things that are named after it.
+// named returns a noun, in the plural if need be, and the quoted names.
 func named(noun string, names []string) string {
 	if len(names) != 1 {
 		noun += "s"
@@ -75,7 +76,7 @@ func securityOf(s *corev1.PodSpec) *corev1.PodSecurityContext {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// setters are the Pod and its containers, which set something wrong.
+// setters names the Pod and the containers that set a forbidden value.
 func setters(pod bool, containers []string) string {
 	var out []string
 	if pod {
@@ -108,7 +109,8 @@ func appArmor(s *corev1.PodSpec) (reason, detail string) {
 
 var plainCapabilities = []corev1.Capability{"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"}
 
-// adding are the containers that add capabilities which are not allowed, and these.
+// adding returns the containers that add capabilities which are not allowed, and these
+// capabilities.
 func adding(s *corev1.PodSpec, allowed []corev1.Capability) (containers, capabilities []string) {
 	found := sets.New[string]()
 	containers = which(s, func(c *corev1.Container) bool {
@@ -204,7 +206,8 @@ func hostPorts(s *corev1.PodSpec) (reason, detail string) {
 	return "hostPort", uses("container", containers, "hostPort", len(found)) + " " + strings.Join(sets.List(found), ", ")
 }
 
-// uses is what containers or volumes use, which follows it.
+// uses returns a sentence about what containers or volumes use. The caller appends the
+// values.
 func uses(noun string, names []string, what string, count int) string {
 	verb := "uses"
 	if len(names) != 1 {
@@ -248,7 +251,7 @@ func probeHosts(s *corev1.PodSpec) (reason, detail string) {
 	return "probe or lifecycle host", uses("container", containers, "probe or lifecycle host", len(found)) + " " + inQuotes(sets.List(found))
 }
 
-// hostOf is the host that is asked, if it is not the Pod itself.
+// hostOf returns the host of a probe; empty if it is the Pod itself.
 func hostOf(h *corev1.HTTPGetAction) string {
 	if h == nil || h.Host == "127.0.0.1" || h.Host == "::1" {
 		return ""

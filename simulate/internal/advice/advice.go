@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+// Package advice returns warnings about objects that are valid but unwise: finalizers
+// without a domain, unknown formats in CRDs, environment variables that hide others.
+package advice
 
 import (
 	"fmt"
@@ -21,28 +23,21 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// advise tells the client of what is valid and still unwise in what it writes.
-// old is nil for a create; what was there before is not told of again.
-func (q *writing) advise(old, obj *object.Object) {
-	if q.subresource != "" {
-		return
-	}
-	var texts []string
+// Of returns the warnings about an object that is written. old is nil for a create; the
+// warnings about finalizers and CRDs do not repeat what old already had.
+func Of(kind *kinds.Kind, old, obj *object.Object) []string {
 	switch {
-	case q.kind.GroupResource() == kinds.Definitions:
-		texts = definitionAdvice(old, obj)
-	case !q.kind.Builtin:
-		texts = finalizerAdvice(old, obj)
+	case kind.GroupResource() == kinds.Definitions:
+		return ofDefinition(old, obj)
+	case !kind.Builtin:
+		return ofFinalizers(old, obj)
 	default:
-		texts = hiddenAdvice(q.kind, obj)
-	}
-	for _, text := range texts {
-		q.warn(text)
+		return ofPods(kind, obj)
 	}
 }
 
-// finalizerAdvice is about names of finalizers that others might use too.
-func finalizerAdvice(old, obj *object.Object) (texts []string) {
+// ofFinalizers warns of names of finalizers that other writers might use too.
+func ofFinalizers(old, obj *object.Object) (texts []string) {
 	finalizers := obj.Meta().GetFinalizers()
 	slices.Sort(finalizers)
 	for _, name := range slices.Compact(finalizers) {
@@ -64,13 +59,12 @@ func finalizerAdvice(old, obj *object.Object) (texts []string) {
 	return texts
 }
 
-// definitionAdvice is about formats that nobody knows, and about sets of what
-// cannot be compared.
-func definitionAdvice(old, obj *object.Object) (texts []string) {
-	formats, sets := adviceOf(obj)
+// ofDefinition warns of unknown formats, and of sets whose items cannot be compared.
+func ofDefinition(old, obj *object.Object) (texts []string) {
+	formats, sets := ofSchemas(obj)
 	var known, knownSets []string
 	if old != nil {
-		known, knownSets = adviceOf(old)
+		known, knownSets = ofSchemas(old)
 	}
 	for _, format := range formats {
 		if !slices.Contains(known, format) {
@@ -85,7 +79,7 @@ func definitionAdvice(old, obj *object.Object) (texts []string) {
 	return texts
 }
 
-func adviceOf(obj *object.Object) (formats, sets []string) {
+func ofSchemas(obj *object.Object) (formats, sets []string) {
 	crd, err := kinds.InternalDefinition(obj.Fields)
 	if err != nil {
 		return nil, nil

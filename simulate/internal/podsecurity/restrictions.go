@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package podsecurity
 
 import (
 	"reflect"
@@ -60,12 +60,12 @@ func seLinux(s *corev1.PodSpec) (reason, detail string) {
 	return "seLinuxOptions", setters(pod, containers) + " set forbidden securityContext.seLinuxOptions: " + strings.Join(data, "; ")
 }
 
-// allowedSeccomp reports whether a profile is one that restricts.
+// allowedSeccomp reports whether a profile restricts system calls.
 func allowedSeccomp(p *corev1.SeccompProfile) bool {
 	return p.Type == corev1.SeccompProfileTypeRuntimeDefault || p.Type == corev1.SeccompProfileTypeLocalhost
 }
 
-// explicitSeccomp is about profiles that are set and restrict nothing.
+// explicitSeccomp forbids profiles that are set and restrict nothing.
 func explicitSeccomp(s *corev1.PodSpec) (reason, detail string) {
 	found := sets.New[string]()
 	wrong := func(p *corev1.SeccompProfile) bool {
@@ -98,7 +98,7 @@ func restrictedSeccomp(s *corev1.PodSpec) (reason, detail string) {
 	return "", ""
 }
 
-// sysctls are those that a Pod can set for itself alone.
+// sysctls are those that affect only the Pod that sets them.
 var sysctls = []string{
 	"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start",
 	"net.ipv4.ip_local_reserved_ports", "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes",
@@ -159,8 +159,8 @@ func restrictedVolumes(s *corev1.PodSpec) (reason, detail string) {
 	return "restricted volume types", uses("volume", names, "restricted volume type", len(found)) + " " + inQuotes(sets.List(found))
 }
 
-// ownUsers reports whether the Pod's users are not those of its node: its root
-// is none there.
+// ownUsers reports whether the Pod has a user namespace, in which root has no rights on
+// the node.
 func ownUsers(s *corev1.PodSpec) bool { return s.HostUsers != nil && !*s.HostUsers }
 
 func runAsNonRoot(s *corev1.PodSpec) (reason, detail string) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package advice
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// podSpecs are where objects of the built-in kinds hold the spec of Pods.
+// podSpecs are the paths at which objects of built-in kinds hold the spec of their Pods.
 var podSpecs = map[string]string{
 	"pods": "spec", "podtemplates": "template.spec", "replicationcontrollers": "spec.template.spec",
 	"deployments.apps": "spec.template.spec", "replicasets.apps": "spec.template.spec",
@@ -19,9 +19,8 @@ var podSpecs = map[string]string{
 	"jobs.batch": "spec.template.spec", "cronjobs.batch": "spec.jobTemplate.spec.template.spec",
 }
 
-// hiddenAdvice is about environment variables of a container that hide others
-// of their name.
-func hiddenAdvice(k *kinds.Kind, obj *object.Object) (texts []string) {
+// ofPods warns of environment variables that hide earlier ones of the same name.
+func ofPods(k *kinds.Kind, obj *object.Object) (texts []string) {
 	path := podSpecs[k.GroupResource().String()]
 	if path == "" {
 		return nil
