@@ -11,9 +11,6 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // listed reads one page: its keys, and the token of the next or of a refusal.
@@ -71,33 +68,4 @@ func TestServer_ExpiredPagesCanGoOnInconsistently_S4(t *testing.T) {
 	if keys, _, _ := listed(t, s, "continue="+newer); keys != " n/b n/c" {
 		t.Errorf("the rest is%s, want n/b n/c", keys)
 	}
-}
-
-// Whatever a token says, it leads nowhere but into the list, and what the
-// server has given leads to where it ended.
-func FuzzContinueToken_S4(f *testing.F) {
-	for _, first := range []string{"/a", "a/b\x00", "../x", "/a/../../b", "", "/", "//", "a//b"} {
-		f.Add(continueToken{tokenVersion, 7, first}.encode(), "ns", "name")
-		f.Add(first, "n-1", "a.b")
-	}
-	f.Fuzz(func(t *testing.T, token, namespace, name string) {
-		if revision, first, err := parseContinue(token); err == nil {
-			if revision == 0 || strings.HasPrefix(first, "/") || strings.Contains("/"+first+"/", "/../") {
-				t.Errorf("%q leads to %q at %d", token, first, revision)
-			}
-		}
-		if name == "" || strings.Contains(namespace+name, "/") || strings.Trim(namespace, ".") == "" && namespace != "" || strings.ToValidUTF8(namespace+name, "") != namespace+name {
-			return // not a key
-		}
-		key := types.NamespacedName{Namespace: namespace, Name: name}
-		for _, in := range []string{"", namespace} {
-			revision, first, err := parseContinue(continueAfter(in, key, 9))
-			if err != nil || revision != 9 {
-				t.Fatalf("the token after %q leads to %d: %v", key, revision, err)
-			}
-			if from := revisions.SpanOf(in, first).From; revisions.CompareKeys(key, from) >= 0 || revisions.CompareKeys(types.NamespacedName{Namespace: namespace, Name: name + "\x00"}, from) != 0 {
-				t.Errorf("the token after %q leads to %q", key, from)
-			}
-		}
-	})
 }

@@ -110,15 +110,15 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.listOptions()
+	query, err := c.query()
 	if err != nil {
 		return err
 	}
-	p, err := c.page(list)
+	p, err := query.Page()
 	if err != nil {
 		return err
 	}
-	objects, meta, err := s.selected(c, p, c.selection(list))
+	objects, meta, err := s.selected(c, p, query.Selection())
 	if err != nil {
 		return err
 	}

@@ -4,100 +4,38 @@
 package simulate
 
 import (
-	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
-	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // freshWithin is how long a request for a version that is not reached waits.
 const freshWithin = 3 * time.Second
 
-// page is which part of which state a list asks for.
-type page struct {
-	revisions.Span
-	limit    int   // 0: all
-	revision int64 // 0: none given
-	exact    bool  // that revision and no other
-	newest   bool  // the state of the store, not of the cache
-	follows  bool  // another page
-}
-
-func (c *call) page(opts *internalversion.ListOptions) (page, error) {
-	p := page{Span: revisions.SpanOf(c.namespace, ""), limit: int(max(opts.Limit, 0))}
-	name, single := "", false
-	if opts.FieldSelector != nil && (c.namespace != "" || !c.kind.Namespaced) {
-		name, single = opts.FieldSelector.RequiresExactMatch("metadata.name")
-	}
-	if single { // which needs no pages
-		p.limit, p.Span = 0, revisions.SpanOfOne(types.NamespacedName{Namespace: c.namespace, Name: name})
-	} else if opts.Continue != "" {
-		return p.following(c, opts)
-	}
-	var err error
-	if p.revision, err = parseRevision(opts.ResourceVersion); err != nil {
-		return p, apierrors.NewBadRequest("invalid resource version: " + err.Error())
-	}
-	match := opts.ResourceVersionMatch
-	p.newest = opts.ResourceVersion == ""
-	p.exact = match == metav1.ResourceVersionMatchExact || match == "" && p.limit > 0 && p.revision > 0
-	if opts.ResourceVersion == "0" {
-		p.limit = 0 // the cache gives all it has
-	}
-	return p, nil
-}
-
-// following is the page that a continue token leads to.
-func (p page) following(c *call, opts *internalversion.ListOptions) (page, error) {
-	revision, start, err := parseContinue(opts.Continue)
-	if err != nil {
-		return p, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
-	}
-	if opts.ResourceVersion != "" && opts.ResourceVersion != "0" {
-		return p, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
-	}
-	p.follows, p.Span = true, revisions.SpanOf(c.namespace, start)
-	if opts.ResourceVersion == "0" {
-		p.limit = 0
-	}
-	if revision > 0 {
-		p.revision, p.exact = revision, true
-	}
-	return p, nil
-}
-
-func parseRevision(text string) (int64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, refusal.Plain(fmt.Errorf("resourceVersion: Invalid value: %q: %w", text, err))
-	}
-	return int64(min(n, math.MaxInt64)), nil
+// query reads the query of a list, a watch or a deletion of a collection.
+func (c *call) query() (*queries.Query, error) {
+	return queries.Parse(queries.Target{Kind: c.kind, Namespace: c.namespace, Name: c.name}, c.URL.Query(), c.verb == "watch")
 }
 
 func (s *Server) list(w http.ResponseWriter, c *call) error {
-	opts, err := c.listOptions()
+	query, err := c.query()
 	if err != nil {
 		return err
 	}
-	p, err := c.page(opts)
+	p, err := query.Page()
 	if err != nil {
 		return err
 	}
-	objects, meta, err := s.selected(c, p, c.selection(opts))
+	objects, meta, err := s.selected(c, p, query.Selection())
 	if err != nil {
 		return err
 	}
@@ -123,9 +61,9 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 }
 
 // selected are the objects of one page, and where the next begins.
-func (s *Server) selected(c *call, p page, sel selection) ([]*object.Object, metav1.ListMeta, error) {
-	most := p.limit
-	if !sel.all() {
+func (s *Server) selected(c *call, p queries.Page, sel queries.Selection) ([]*object.Object, metav1.ListMeta, error) {
+	most := p.Limit
+	if !sel.All() {
 		most = 0
 	}
 	objects, count, revision, err := s.state(c, p, most)
@@ -134,14 +72,14 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object.Object, met
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatInt(revision, 10)}
 	taken, last := objects, len(objects)
-	if !sel.all() {
-		sel.asks = true // nobody waits for the server meanwhile
-		taken, last = sel.first(objects, p.limit)
+	if !sel.All() {
+		sel.Converts = true // the server is not locked
+		taken, last = sel.First(objects, p.Limit)
 	}
-	if p.limit > 0 && len(taken) == p.limit && last < count {
-		meta.Continue = continueAfter(c.namespace, taken[p.limit-1].Key(), revision)
-		if sel.all() {
-			meta.RemainingItemCount = new(int64(count - p.limit))
+	if p.Limit > 0 && len(taken) == p.Limit && last < count {
+		meta.Continue = queries.ContinueAfter(c.namespace, taken[p.Limit-1].Key(), revision)
+		if sel.All() {
+			meta.RemainingItemCount = new(int64(count - p.Limit))
 		}
 	}
 	return taken, meta, nil
@@ -149,29 +87,29 @@ func (s *Server) selected(c *call, p page, sel selection) ([]*object.Object, met
 
 // state is the objects of the kind that p asks for, at most so many if not 0;
 // how many there are, and at which revision they were so.
-func (s *Server) state(c *call, p page, most int) (objects []*object.Object, count int, revision int64, err error) {
+func (s *Server) state(c *call, p queries.Page, most int) (objects []*object.Object, count int, revision int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compactLocked()
-	if p.follows && s.mu.faults.expireContinue > 0 && !c.sound() {
+	if p.Follows && s.mu.faults.expireContinue > 0 && !c.sound() {
 		s.mu.faults.expireContinue--
-		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
+		return nil, 0, 0, queries.ContinueTooOld(c.namespace, p.From)
 	}
 	known := func() int64 { return s.shownOfLocked(c.kind.Held()) }
-	if p.newest || p.follows {
+	if p.Newest || p.Follows {
 		known = func() int64 { return s.mu.log.Revision }
 	}
-	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.revision }) {
-		return nil, 0, 0, refusal.TooLarge(p.revision, known())
+	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.Revision }) {
+		return nil, 0, 0, refusal.TooLarge(p.Revision, known())
 	}
-	if revision = known(); p.exact {
-		revision = p.revision
+	if revision = known(); p.Exact {
+		revision = p.Revision
 	}
 	then, ok := s.mu.log.At(c.kind.Held(), revision)
 	switch {
-	case !ok && p.follows:
-		return nil, 0, 0, errContinueTooOld(c.namespace, p.From)
-	case !ok && p.exact:
+	case !ok && p.Follows:
+		return nil, 0, 0, queries.ContinueTooOld(c.namespace, p.From)
+	case !ok && p.Exact:
 		return nil, 0, 0, refusal.ListTooOld()
 	case !ok:
 		return nil, 0, 0, refusal.TooOld(revision, s.mu.log.Compacted)
@@ -190,7 +128,7 @@ func (s *Server) state(c *call, p page, most int) (objects []*object.Object, cou
 }
 
 func (s *Server) get(w http.ResponseWriter, c *call) error {
-	revision, err := parseRevision(c.URL.Query().Get("resourceVersion"))
+	revision, err := queries.ParseRevision(c.URL.Query().Get("resourceVersion"))
 	if err != nil {
 		return err
 	}

@@ -15,14 +15,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 const (
-	bookmarkEvery  = time.Minute
-	lastBookmark   = 2 * time.Second // before the timeout
-	defaultTimeout = 30 * time.Minute
+	bookmarkEvery = time.Minute
+	lastBookmark  = 2 * time.Second // before the timeout
 
 	// A watch whose client leaves more events unread, for so long, is ended.
 	unreadAtMost = 1000
@@ -34,7 +34,7 @@ const (
 // watch is one open watch. The server's lock guards it.
 type watch struct {
 	kind      *kinds.Kind
-	sel       selection
+	sel       queries.Selection
 	told      *sync.Cond     // on the server's lock
 	from      int64          // what is not newer is not told
 	queue     []encode.Frame // not sent yet
@@ -51,7 +51,7 @@ func (w *watch) tell(c revisions.Change) {
 	if c.Resource != w.kind.Held() || c.Revision <= w.from || w.over {
 		return
 	}
-	f, ok := w.sel.event(c)
+	f, ok := w.sel.Event(c)
 	if !ok || w.muted {
 		return
 	}
@@ -67,43 +67,21 @@ func (w *watch) tell(c revisions.Change) {
 	w.told.Signal()
 }
 
-// watchRequest is what a watch asks for.
-type watchRequest struct {
-	revision int64
-	given    bool // a version was given
-	initial  bool // all that is there comes first
-	timeout  time.Duration
-}
-
-func parseWatch(c *call, w *watch) (r watchRequest, err error) {
-	opts, err := c.listOptions()
-	if err != nil {
-		return r, err
-	}
-	w.sel, w.bookmarks = c.selection(opts), opts.AllowWatchBookmarks
-	if r.revision, err = parseRevision(opts.ResourceVersion); err != nil {
-		return r, err
-	}
-	r.given = opts.ResourceVersion != ""
-	r.initial = opts.SendInitialEvents != nil && *opts.SendInitialEvents
-	r.timeout = defaultTimeout
-	if opts.TimeoutSeconds != nil && *opts.TimeoutSeconds != 0 {
-		r.timeout = time.Duration(*opts.TimeoutSeconds) * time.Second
-	}
-	return r, nil
-}
-
 func (s *Server) watch(answer http.ResponseWriter, c *call) error {
-	w := &watch{kind: c.kind, told: sync.NewCond(&s.mu.Mutex)}
-	r, err := parseWatch(c, w)
+	query, err := c.query()
 	if err != nil {
 		return err
 	}
+	r, err := query.Watch()
+	if err != nil {
+		return err
+	}
+	w := &watch{kind: c.kind, sel: query.Selection(), told: sync.NewCond(&s.mu.Mutex), bookmarks: r.Bookmarks}
 	if spoil := s.spoilage(c); spoil == OtherPage {
 		spoilBody(answer, c.encoder, spoil, nil)
 		return nil
 	}
-	if r.timeout >= 0 {
+	if r.Timeout >= 0 {
 		// Who has the header may count on what happens from then on.
 		s.open(c, w, r)
 		defer s.close(w)
@@ -111,8 +89,8 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 	answer.Header().Set("Content-Type", c.encoder.StreamType())
 	answer.WriteHeader(http.StatusOK)
 	flush(answer)
-	if r.timeout >= 0 {
-		s.feed(answer, c, w, r.timeout)
+	if r.Timeout >= 0 {
+		s.feed(answer, c, w, r.Timeout)
 	}
 	return nil
 }
@@ -120,15 +98,15 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
 
 // open registers w with what it has to be told first.
-func (s *Server) open(c *call, w *watch, r watchRequest) {
+func (s *Server) open(c *call, w *watch, r queries.Watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.compactLocked()
-	at := r.revision
-	if !r.given {
+	at := r.Revision
+	if !r.Given {
 		at = s.mu.log.Revision // consistent
 	}
-	if r.initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.Held()) >= at }) {
+	if r.Initial && !s.waitLocked(c.Context(), freshWithin, func() bool { return s.shownOfLocked(c.kind.Held()) >= at }) {
 		w.fail(refusal.TooLarge(at, s.shownOfLocked(c.kind.Held())).ErrStatus)
 		return
 	}
@@ -139,19 +117,19 @@ func (s *Server) open(c *call, w *watch, r watchRequest) {
 	}
 	shown := s.shownOfLocked(w.kind.Held())
 	switch {
-	case r.initial:
+	case r.Initial:
 		w.from = shown
 		s.initialLocked(w)
 		return
-	case r.revision == 0:
+	case r.Revision == 0:
 		w.from = at
 		return
 	}
-	w.from = r.revision
+	w.from = r.Revision
 	oldest := max(s.mu.oldest, s.mu.log.Compacted, w.kind.Oldest)
-	changes, ok := s.mu.log.Since(r.revision, shown)
-	if !ok || r.revision < oldest {
-		w.fail(refusal.TooOld(r.revision, oldest).ErrStatus)
+	changes, ok := s.mu.log.Since(r.Revision, shown)
+	if !ok || r.Revision < oldest {
+		w.fail(refusal.TooOld(r.Revision, oldest).ErrStatus)
 		return
 	}
 	for _, change := range changes {
@@ -171,9 +149,9 @@ func (s *Server) initialLocked(w *watch) {
 		w.fail(refusal.TooOld(w.from, s.mu.log.Compacted).ErrStatus)
 		return
 	}
-	in := revisions.SpanOf(w.sel.namespace, "")
+	in := revisions.SpanOf(w.sel.Namespace, "")
 	for _, obj := range then.Take(in, then.Count(in)) {
-		if w.sel.has(obj) {
+		if w.sel.Has(obj) {
 			w.queue = append(w.queue, encode.Frame{Type: encode.FrameAdded, Object: obj})
 		}
 	}

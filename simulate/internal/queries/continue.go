@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package queries
 
 import (
 	"encoding/base64"
@@ -17,26 +17,26 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// tokenVersion is the only form of continue tokens.
+// tokenVersion is the only version of continue tokens.
 const tokenVersion = "meta.k8s.io/v1"
 
-// continueToken is what a client gives back to get the next page.
+// continueToken is the content of the token that leads to the next page.
 type continueToken struct {
 	Version string `json:"v"`
-	// Revision of the list; negative: the newest there is.
+	// Revision of the list; negative: the newest.
 	Revision int64 `json:"rv"`
-	// Start is the path that the next page begins with, below the list's.
+	// Start is where the next page begins, as a path below that of the list.
 	Start string `json:"start"`
 }
 
 func (t continueToken) encode() string {
-	text, _ := json.Marshal(t) // of a string and two plain values
+	text, _ := json.Marshal(t) // cannot fail for strings and a number
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// continueAfter leads to what follows a key in a list of a namespace, or
-// without one of all.
-func continueAfter(namespace string, key types.NamespacedName, revision int64) string {
+// ContinueAfter returns a token that continues a list after a key. The list is of one
+// namespace, or of all if it is empty.
+func ContinueAfter(namespace string, key types.NamespacedName, revision int64) string {
 	return continueFrom(namespace, types.NamespacedName{Namespace: key.Namespace, Name: key.Name + "\x00"}, revision)
 }
 
@@ -50,7 +50,7 @@ func continueFrom(namespace string, key types.NamespacedName, revision int64) st
 
 var errBadToken = errors.New("continue key is not valid")
 
-// parseContinue reads a token. start is without the slash in front.
+// parseContinue reads a token. start has no leading slash.
 func parseContinue(token string) (revision int64, start string, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -75,9 +75,9 @@ func parseContinue(token string) (revision int64, start string, err error) {
 	return t.Revision, key[1:], nil
 }
 
-// errContinueTooOld is said of a page whose version is forgotten. With it comes
-// a token for the rest as it is now.
-func errContinueTooOld(namespace string, from types.NamespacedName) *apierrors.StatusError {
+// ContinueTooOld refuses a page whose revision is compacted. It includes a token that
+// continues with the present objects.
+func ContinueTooOld(namespace string, from types.NamespacedName) *apierrors.StatusError {
 	err := apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
 	err.ErrStatus.ListMeta.Continue = continueFrom(namespace, from, -1)
 	return err
