@@ -117,7 +117,7 @@ func (f *sharedInformers) make(t reflect.Type, k kind, flyball bool, newFunc int
 // kindOf returns the kind of a type, if flyball knows it.
 func (f *sharedInformers) kindOf(t reflect.Type) (k kind, known bool) {
 	for _, k := range kinds {
-		if k.object == t {
+		if k.object() == t {
 			return k, k.known(f.flyball)
 		}
 	}
@@ -140,9 +140,9 @@ func (f *sharedInformers) ForResource(resource schema.GroupVersionResource) (inf
 		if k.resource != resource {
 			continue
 		}
-		i := f.informerFor(reflect.New(k.object.Elem()).Interface().(runtime.Object), nil, true)
+		i := f.informerFor(k.like, nil, true)
 		if i == nil {
-			return nil, fmt.Errorf("informer for %s: %s is not in the scheme of the flyball factory; call its package's AddToScheme first", resource, k.object)
+			return nil, fmt.Errorf("informer for %s: %s is not in the scheme of the flyball factory; call its package's AddToScheme first", resource, k.object())
 		}
 		return generic{i, resource.GroupResource()}, nil
 	}
