@@ -36,6 +36,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -123,29 +125,52 @@ func applicable(t *tree, mutants []mutant) error {
 	return errors.Join(errs...)
 }
 
-// passUnchanged runs each test that the mutants name once, on the unchanged tree.
+// passUnchanged runs the tests that the mutants name once, on the unchanged tree: those of
+// the same packages with the same flags by one command.
 func passUnchanged(ctx context.Context, out io.Writer, t *tree, limit time.Duration, mutants []mutant) error {
-	done := map[string]bool{}
+	groups, order := map[string][]mutant{}, []string{}
 	for _, m := range mutants {
-		args, err := m.command(t)
+		group := strings.Join(append(t.holders(m.tests), m.flags...), " ")
+		if groups[group] == nil {
+			order = append(order, group)
+		}
+		groups[group] = append(groups[group], m)
+	}
+	tests := 0
+	for _, group := range order {
+		all, n, err := union(groups[group])
 		if err != nil {
-			return fmt.Errorf("%s: %w", m.file, err)
+			return err
 		}
-		line := strings.Join(args, " ")
-		if done[line] {
-			continue
+		args, err := all.command(t)
+		if err != nil {
+			return err
 		}
-		done[line] = true
-		text, err := test(ctx, t.root, limit, args)
+		text, err := test(ctx, t.root, time.Duration(n)*limit, args)
 		if err == nil && strings.Contains(text, "no tests to run") {
 			err = errors.New("there is no such test")
 		}
 		if err != nil {
-			return fmt.Errorf("%s names a test that does not pass without it: go %s: %w\n%s", m.file, line, err, text)
+			return fmt.Errorf("a test does not pass without its mutant: go %s: %w\n%s", strings.Join(args, " "), err, text)
 		}
+		tests += n
 	}
-	fmt.Fprintf(out, "%d tests pass without a mutant\n", len(done))
+	fmt.Fprintf(out, "%d tests pass without a mutant\n", tests)
 	return ctx.Err()
+}
+
+// union returns a mutant with the tests of all of them, and their number.
+func union(mutants []mutant) (mutant, int, error) {
+	var patterns []string
+	for _, m := range mutants {
+		patterns = append(patterns, m.tests.String())
+	}
+	slices.Sort(patterns)
+	patterns = slices.Compact(patterns)
+	all := mutants[0]
+	var err error
+	all.tests, err = regexp.Compile(strings.Join(patterns, "|"))
+	return all, len(patterns), err
 }
 
 // copyTree copies the tracked and untracked files of the working tree, without ignored
