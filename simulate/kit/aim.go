@@ -36,7 +36,7 @@ type moment struct {
 // aimable reports whether the operation can be aimed at a write.
 func (o Op) aimable() bool {
 	switch o.Verb {
-	case crash, timeTravel, stop, pause, cut, partition, lag, slow, loseResponse, reject:
+	case crash, timeTravel, stop, pause, cut, partition, lag, slow, loseResponse, reject, foreignWrite:
 		return true
 	}
 	return false
@@ -85,7 +85,8 @@ func (o *Op) aim(seed uint64, found probed) bool {
 
 func (p probed) fit(o Op) []moment {
 	return slices.DeleteFunc(slices.Clone(p.moments), func(m moment) bool {
-		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind)
+		return m.user && !o.stretches() && o.Verb != timeTravel && o.Verb != slow || o.Kind != "" && o.Verb != slow && !ofKind(kindIn(m.write), o.Kind) ||
+			o.Verb == foreignWrite && strings.HasPrefix(m.write, "create ") // there is no object yet
 	})
 }
 

@@ -4,10 +4,19 @@
 package kit_test
 
 import (
+	"context"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager"
+	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/simulate/kit"
 )
 
@@ -79,6 +88,71 @@ func TestKit_FaultsHappenAtTheWriteThatTheyAreAimedAt_K8(t *testing.T) {
 			sound(t, h)
 			if s := look(h); s.fault == 0 || !c.want(s) {
 				t.Errorf("%#v: %+v, want that %s", c.op, s, name)
+			}
+		})
+	}
+}
+
+// A foreign write changes the object of the write that it is aimed at, after that was
+// read for it: an update with the version is answered with 409, and repeated; a patch
+// changes only its own fields; and an update without the version erases the foreign
+// one, which is found.
+func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
+	for name, c := range map[string]struct {
+		update func(ctx context.Context, c copier, copied *corev1.ConfigMap) error
+		write  string
+		codes  []int
+		erases bool
+	}{
+		"an update with the version": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
+			return c.client.Update(ctx, copied)
+		}, "update", []int{409, 200}, false},
+		"a patch": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
+			return c.client.Patch(ctx, copied, client.MergePatch(map[string]any{"data": copied.Data}))
+		}, "patch", []int{200}, false},
+		"an update without the version": {func(ctx context.Context, c copier, copied *corev1.ConfigMap) error {
+			copied.ResourceVersion = ""
+			return c.client.Update(ctx, copied)
+		}, "update", []int{200}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			update := c.update
+			setup := func(mgr *manager.Manager) error {
+				return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
+					return func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+						want, err := c.configMaps.Get(key)
+						copied, copyErr := c.configMaps.Get(copyOf(key))
+						if err != nil || copyErr != nil || maps.Equal(copied.Data, want.Data) {
+							return c.reconcile(ctx, key)
+						}
+						copied = informer.Copy(copied)
+						copied.Data = want.Data
+						return reconcile.Result{}, update(ctx, c, copied)
+					}
+				})
+			}
+			faults := kit.Plan{kit.ForeignWrite().BeforeWrite(c.write+" ConfigMap", 1)}
+			h := kit.Run(t, kit.Config{Faults: faults}, 5, func(w *kit.World) {
+				w.Run(setup)
+				w.Settled(copied(w))
+				m := configMap("m", map[string]string{"v": "0"})
+				w.Create(m)
+				w.Sleep(time.Second)
+				w.Edit(m, func() { m.Data["v"] = "1" })
+			})
+			var codes []int
+			for _, e := range h.Events {
+				if e.What == kit.Answered && e.Name == c.write && e.Who == "manager-1" {
+					codes = append(codes, e.Code)
+				}
+			}
+			if !slices.Equal(codes, c.codes) {
+				t.Errorf("the answers are %v, want %v", codes, c.codes)
+			}
+			if c.erases {
+				finds(t, h, "V23", "update of ConfigMap default/copy-of-m removes")
+			} else {
+				sound(t, h)
 			}
 		})
 	}

@@ -143,6 +143,9 @@ func TestKit_EachFaultHasItsEffect(t *testing.T) {
 			follows: []string{`3s fault fault ConfigMap huge default/`, `changed ConfigMap updated default/.* @4`, `stored .* @4`}},
 		"nasty": {faults: kit.Plan{kit.Nasty().At(three)}, scenario: annotated("nasty", func(string) bool { return true }),
 			follows: []string{`3s fault fault ConfigMap nasty default/`, `changed ConfigMap updated default/.* @4`, `stored .* @4`}},
+		"foreign write": {faults: kit.Plan{kit.ForeignWrite().BeforeWrite("update ConfigMap", 1)},
+			follows: []string{`3.5s asked manager-1 ConfigMap update default/copy-of-m`, `3.5s fault fault ConfigMap foreign write default/copy-of-m`, `changed ConfigMap updated default/copy-of-m`,
+				`answered manager-1 ConfigMap update default/copy-of-m 409`, `ended manager-1 copier conflict`, `answered manager-1 ConfigMap update default/copy-of-m 200`}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

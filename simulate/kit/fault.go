@@ -20,6 +20,7 @@ const (
 	timeTravel                                                          Verb = "time travel"
 	jump, clockStep                                                     Verb = "jump", "clock step"
 	poison, huge, nasty                                                 Verb = "poison", "huge", "nasty"
+	foreignWrite                                                        Verb = "foreign write"
 )
 
 // Cut breaks the connections of the process.
@@ -173,6 +174,12 @@ func Huge() Op { return Op{Verb: huge, Amount: 200 << 10} }
 // Nasty adds an annotation with text that is hard to handle to an object of a kind.
 func Nasty() Op { return Op{Verb: nasty} }
 
+// ForeignWrite annotates an object as another client would. Before a write of a process
+// it changes the object that the process is about to write, after the process has read
+// it: a write with the version that was read is answered with 409, and one that removes
+// the annotation violates V23. At other times the seed chooses an object of a kind.
+func ForeignWrite() Op { return Op{Verb: foreignWrite} }
+
 // bearable returns the faults that every controller must survive. The others must be
 // named.
 func bearable() []Op {
@@ -182,7 +189,7 @@ func bearable() []Op {
 		Overload(3, 429), Overload(2, 503), Deny(2 * time.Second), ExpireTokens(2 * time.Second), SpoilList(), SpoilEvent(), ExpireContinue(),
 		Reject(2, 409), Reject(2, 422), Reject(2, 500), Reject(2, 503),
 		Crash(time.Second), TimeTravel(6, time.Second), Stop(time.Second), Pause(3 * time.Second), Panic(), Hang(5 * time.Second), Stall(5 * time.Second), Jump(time.Minute), ClockStep(time.Hour), ClockStep(-time.Hour),
-		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(),
+		DropEvent(), Rewind(5), Poison(), Huge(), Nasty(), ForeignWrite(),
 	}
 }
 
@@ -236,4 +243,5 @@ var subjects = map[Verb]about{
 	poison:         anObject,
 	huge:           anObject,
 	nasty:          anObject,
+	foreignWrite:   anObject,
 }

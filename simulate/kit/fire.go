@@ -83,6 +83,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 	restartCache: func(w *World, t target) func() { w.server.RestartCache(); return nil },
 	rewind: func(w *World, t target) func() {
 		w.server.Rewind(w.undoable(t.op.Amount))
+		w.record.forgetForeign() // the annotations may be undone
 		w.mislead()
 		return nil
 	},
@@ -141,6 +142,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 		w.annotate(t, nastyTexts[w.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
 	},
+	foreignWrite: func(w *World, t target) func() { t.writeForeign(w); return nil },
 }
 
 func nop() {}
@@ -221,6 +223,10 @@ func (w *World) aim(t *target) bool {
 	if t.op.Kind != "" {
 		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), t.op.Kind) })
 	}
+	if t.op.Verb == foreignWrite && t.request != nil && t.op.When.Event == "" {
+		t.kind, t.key = t.request.Resource, t.request.Key
+		return storedAt(w.server, t.kind, t.key) != nil
+	}
 	if len(kinds) == 0 {
 		return false
 	}
@@ -294,9 +300,65 @@ func (w *World) annotate(t target, text string) {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
-		annotations["kit.flyball.dev/"+strings.ReplaceAll(string(t.op.Verb), " ", "-")] = text
+		annotations[annotationOf(t.op.Verb)] = text
 		m.SetAnnotations(annotations)
 	})
+}
+
+func annotationOf(v Verb) string {
+	return "kit.flyball.dev/" + strings.ReplaceAll(string(v), " ", "-")
+}
+
+// foreign is an annotation that was added to an object before a request for it was
+// carried out.
+type foreign struct {
+	uid     types.UID
+	text    string
+	request int // the server's number of the request
+}
+
+type storedKey struct {
+	kind schema.GroupResource
+	key  types.NamespacedName
+}
+
+// writeForeign annotates the object, and remembers the annotation until the request
+// that it precedes has been carried out.
+func (t target) writeForeign(w *World) {
+	text := fmt.Sprint(w.server.Revision()) // no two are equal
+	w.annotate(t, text)
+	if is := storedAt(w.server, t.kind, t.key); t.request != nil && t.op.When.Before != "" && is != nil {
+		w.record.expectForeign(storedKey{t.kind, t.key}, foreign{is.GetUID(), text, t.request.Number})
+	}
+}
+
+// erased records that the request has removed a foreign annotation that its sender
+// cannot have seen: the request arrived before the annotation was written.
+func (t tracer) erased(r simulate.Request) {
+	at := storedKey{r.Resource, r.Key}
+	wrote, known := t.w.record.foreignAt(at)
+	if !known {
+		return
+	}
+	is := storedAt(t.w.server, r.Resource, r.Key)
+	gone := is == nil || is.GetUID() != wrote.uid
+	kept := !gone && is.GetAnnotations()[annotationOf(foreignWrite)] == wrote.text
+	if !gone && !kept && r.Number <= wrote.request && programOf(r.Client) != "" {
+		t.w.note(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.numbered(r)})
+	}
+	if !kept || r.Number == wrote.request {
+		t.w.record.forgetForeign(at)
+	}
+}
+
+// storedAt returns a stored object; nil: there is none.
+func storedAt(s *simulate.Server, of schema.GroupResource, key types.NamespacedName) metav1.Object {
+	for _, m := range s.Objects(of) {
+		if m.GetNamespace() == key.Namespace && m.GetName() == key.Name {
+			return m
+		}
+	}
+	return nil
 }
 
 // met counts a request for each operation that waits for it, fires those whose count is

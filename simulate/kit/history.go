@@ -46,6 +46,7 @@ const (
 	Stopping = "stopping" // the run ends, and everything is stopped at once
 	Check    = "check"    // the result of a check of the scenario
 	Mutated  = "mutated"  // a shared object was modified
+	Erased   = "erased"   // a write has removed what another client had written since the writer's read
 	Counted  = "counted"  // what a process holds
 	Leftover = "leftover" // what a process has left behind
 	Logged   = "logged"   // a log line

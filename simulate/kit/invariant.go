@@ -29,6 +29,7 @@ var invariants = []struct {
 	{"V15", harmStaysAtItsKey},
 	{"V17", whatIsWantedLasts},
 	{"V22", sharedObjectsStayAsTheyAre},
+	{"V23", nothingUnseenIsErased},
 }
 
 // perInvariant is how many violations are kept; the first ones explain the failure.

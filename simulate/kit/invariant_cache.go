@@ -208,6 +208,18 @@ func sharedObjectsStayAsTheyAre(h *History) (out []Violation) {
 	return out
 }
 
+// nothingUnseenIsErased (V23): no write removes what another client has written after
+// the object was read for it. The version that was read prevents that for an update, and
+// a patch changes only what it names.
+func nothingUnseenIsErased(h *History) (out []Violation) {
+	for i, e := range h.Events {
+		if e.What == Erased {
+			out = append(out, violated(i, "%s's %s of %s %s removes what another client has written since the object was read: give the resourceVersion that was read, or a patch or an apply of nothing but the fields that are meant", e.Who, e.Name, e.Kind, e.Key))
+		}
+	}
+	return out
+}
+
 func sortedStores(c caches) []store {
 	out := make([]store, 0, len(c))
 	for s := range c {

@@ -215,6 +215,8 @@ func TestInvariants_FindWhatIsPlanted(t *testing.T) {
 			sound: []Event{{What: Check, Name: "settled 1"}}, planted: []Event{{What: Check, Name: "settled 1", Text: "no page"}}},
 		"V22 a shared object is changed": {invariant: "V22", says: "in place",
 			sound: []Event{started}, planted: []Event{started, {What: Mutated, Who: "p", Text: "data"}}},
+		"V23 a write without a version": {invariant: "V23", says: "p's update of ConfigMap k removes",
+			sound: []Event{started}, planted: []Event{started, {What: Erased, Who: "p", Name: "update", Kind: "ConfigMap", Key: "k"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			holds := func(*History) []Violation { return nil }

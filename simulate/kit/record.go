@@ -27,6 +27,7 @@ type record struct {
 		ofUser     map[string]bool // UIDs of objects that the user has written
 		kept       uint64          // the lowest version that Rewind may restore
 		misled     bool            // something was hidden that no process detects by itself
+		foreign    map[storedKey]foreign
 	}
 }
 
@@ -35,7 +36,7 @@ func (r *record) begin() {
 	defer r.mu.Unlock()
 	r.mu.met = map[string]int{}
 	r.mu.numbers.open = map[int]int{}
-	r.mu.mirror, r.mu.ofUser = newMirror(), map[string]bool{}
+	r.mu.mirror, r.mu.ofUser, r.mu.foreign = newMirror(), map[string]bool{}, map[storedKey]foreign{}
 }
 
 func (w *World) note(e Event) {
@@ -163,6 +164,32 @@ func (w *World) misled() bool {
 	return w.record.mu.misled
 }
 
+func (r *record) expectForeign(at storedKey, wrote foreign) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.foreign[at] = wrote
+}
+
+func (r *record) foreignAt(at storedKey) (wrote foreign, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wrote, known = r.mu.foreign[at]
+	return wrote, known
+}
+
+// forgetForeign forgets the foreign annotations of the objects, or of all if there are
+// none.
+func (r *record) forgetForeign(of ...storedKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(of) == 0 {
+		clear(r.mu.foreign)
+	}
+	for _, at := range of {
+		delete(r.mu.foreign, at)
+	}
+}
+
 func (w *World) close() {
 	r := &w.record
 	r.mu.Lock()
@@ -210,6 +237,7 @@ func (t tracer) Stored(c simulate.Change) {
 // Answering attributes what was stored, and fires faults before the answer.
 func (t tracer) Answering(r simulate.Request) {
 	t.w.claim(r.Client)
+	t.erased(r)
 	t.w.met(r, answering)
 }
 
