@@ -25,7 +25,8 @@
 //	    set; one of each hundred seeds runs twice to check that
 //	K2  a draw depends only on the seed and its purpose, not on other operations
 //	K3  after the fault phase there are no more faults; what was lost stays lost
-//	K4  a run that does not come to rest within its bound fails
+//	K4  a run that does not come to rest within its bound fails, and one with more events
+//	    than Config.MaxEvents ends and fails
 //	K5  each violation comes with one line that runs its seed again, and with the history
 //	    as JSON and as one page
 //	K6  misuse fails the test and says what to write instead

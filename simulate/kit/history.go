@@ -42,6 +42,7 @@ const (
 
 	Rest     = "rest"     // nothing moves any more
 	Restless = "restless" // something still moves at the end of the bound
+	Endless  = "endless"  // there are too many events, and the run ends
 	Finished = "finished" // only time has passed
 	Stopping = "stopping" // the run ends, and everything is stopped at once
 	Check    = "check"    // the result of a check of the scenario

@@ -15,12 +15,16 @@ func sorted(out []Violation) []Violation {
 	return out
 }
 
-// restIsRest (V7): the run comes to rest within its bound, and from then on no process
+// restIsRest (V7): the run comes to rest within its bounds, and from then on no process
 // writes or reconciles, except because of timers, tickers and resyncs, for the Lease of
 // the election, and for the last count of an Event that was repeated before.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
+	}
+	if i := h.last(Endless); i >= 0 {
+		e := h.Events[i]
+		return []Violation{violated(i, "no end of events: the run has %d after %v, which is Config.MaxEvents. Most often:\n%s", e.Count, e.At.Round(time.Millisecond), e.Text)}
 	}
 	rest, alive := h.atRest(), h.alive()
 	if rest < 0 {

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -67,6 +68,10 @@ type Config struct {
 	Quiesce time.Duration
 	// Stay is how long the result must then last while only time passes. 0: 5 minutes.
 	Stay time.Duration
+	// MaxEvents bounds the history of a run: one with more events ends at once, and
+	// fails with the requests and keys that repeat. 0: 30,000; a scenario with a dozen
+	// objects makes a thousand.
+	MaxEvents int
 	// Inexact is why another run of a seed may differ, such as "client-go's elector
 	// draws its own jitter". No run is then repeated, and a failure and its page say
 	// that the line may have to be run more than once. Empty: each seed has one
@@ -99,6 +104,8 @@ func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error
 		return 0, 0, fmt.Errorf("Config.Seeds is %d; say how many runs there are to be, such as Seeds: 200", cfg.Seeds)
 	case cfg.FaultPhase < 0 || cfg.Quiesce < 0 || cfg.Stay < 0:
 		return 0, 0, errors.New("Config has a negative time; give FaultPhase, Quiesce and Stay in virtual time, or 0 for the usual")
+	case cfg.MaxEvents < 0:
+		return 0, 0, fmt.Errorf("Config.MaxEvents is %d; give the number of events after which a run fails, or 0 for the usual", cfg.MaxEvents)
 	}
 	if err := cfg.Faults.misuse(); err != nil {
 		return 0, 0, err
@@ -112,6 +119,7 @@ func (cfg *Config) complete(noScenario bool) (first uint64, count int, err error
 	cfg.FaultPhase = or(cfg.FaultPhase, 20*time.Second)
 	cfg.Quiesce = or(cfg.Quiesce, 30*time.Minute)
 	cfg.Stay = or(cfg.Stay, 5*time.Minute)
+	cfg.MaxEvents = cmp.Or(cfg.MaxEvents, 30_000)
 	if err := cfg.read(); err != nil {
 		return 0, 0, err
 	}

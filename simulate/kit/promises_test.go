@@ -6,6 +6,7 @@ package kit_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -159,6 +160,64 @@ func TestKit_ComingToRestIsDemanded_K4(t *testing.T) {
 		w.Create(configMap("m", nil))
 	})
 	finds(t, h, "V7", "no rest within 1m0s")
+}
+
+// A run with too many events ends soon after the bound, with what repeats, whether a
+// program or the scenario makes them.
+func TestKit_RunWithoutEndIsEnded_K4(t *testing.T) {
+	const most = 3000
+	restless := func(w *kit.World) {
+		w.Run(func(mgr *manager.Manager) error {
+			return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
+				return func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
+					m, err := c.configMaps.Get(key)
+					if err != nil || key.Name != "m" {
+						return reconcile.Result{}, reconcile.IgnoreNotFound(err)
+					}
+					m = informer.Copy(m)
+					m.Data = map[string]string{"v": m.ResourceVersion} // the event of this write leads to the next one
+					return reconcile.Result{}, c.client.Update(ctx, m)
+				}
+			})
+		})
+		w.Create(configMap("other", nil))
+		w.Create(configMap("m", nil))
+	}
+	flood := func(w *kit.World) {
+		w.Run(setUpCopier)
+		for i := 0; ; i++ {
+			w.Create(configMap(fmt.Sprint("m", i), nil))
+		}
+	}
+	for name, c := range map[string]struct {
+		faults   kit.Plan
+		scenario func(*kit.World)
+		says     []string
+	}{
+		"a program": {kit.Plan{}, restless, []string{
+			"the run has 3000 after", "Config.MaxEvents",
+			"times manager-1 asks to update ConfigMap default/m, the last time answered with 200\n",
+			"times manager-1 reconciles copier default/m, the last time ended with done",
+		}},
+		"a program under faults": {nil, restless, []string{"Config.MaxEvents", "asks to update ConfigMap default/m, the last time"}},
+		"the scenario":           {kit.Plan{}, flood, []string{"Config.MaxEvents", "times manager-1 reconciles copier default/m"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := kit.Config{Faults: c.faults, MaxEvents: most}
+			h := kit.Run(t, cfg, 3, c.scenario)
+			for _, say := range c.says {
+				finds(t, h, "V7", say)
+			}
+			if len(h.Events) > most+most/5 {
+				t.Errorf("the run has %d events, want few more than %d", len(h.Events), most)
+			}
+			if how, _ := h.Differs(kit.Run(t, cfg, 3, c.scenario)); how != "" {
+				t.Errorf("the seed has two histories: %s", how)
+			}
+		})
+	}
+	h := kit.Run(t, kit.Config{MaxEvents: -1}, 1, changes)
+	finds(t, h, "misuse", "Config.MaxEvents is -1")
 }
 
 func TestKit_Misuse_K6(t *testing.T) {

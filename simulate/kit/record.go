@@ -14,7 +14,8 @@ import (
 )
 
 type record struct {
-	mu struct {
+	full chan struct{} // closed when there are as many events as a run may have
+	mu   struct {
 		sync.Mutex
 		events     []Event
 		violations []Violation
@@ -34,7 +35,7 @@ type record struct {
 func (r *record) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.met = map[string]int{}
+	r.full, r.mu.met = make(chan struct{}), map[string]int{}
 	r.mu.numbers.open = map[int]int{}
 	r.mu.mirror, r.mu.ofUser, r.mu.foreign = newMirror(), map[string]bool{}, map[storedKey]foreign{}
 }
@@ -47,6 +48,9 @@ func (w *World) note(e Event) {
 	defer r.mu.Unlock()
 	r.mu.mirror.take(e, len(r.mu.events))
 	r.mu.events = append(r.mu.events, e)
+	if len(r.mu.events) == w.cfg.MaxEvents {
+		close(r.full)
+	}
 	if e.What == Changed && e.Name == "deleted" && r.mu.ofUser[e.UID] {
 		r.mu.kept = max(r.mu.kept, e.Version)
 	}
@@ -79,10 +83,21 @@ func (w *World) neverFailed() bool {
 	return w.mu.neverWas
 }
 
-func (w *World) happened() int {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	return len(w.record.mu.events)
+func (r *record) isFull() bool {
+	select {
+	case <-r.full:
+		return true
+	default:
+		return false
+	}
+}
+
+// repeated describes what most of the events are: the requests, and the reconciles with
+// their last outcomes.
+func (r *record) repeated() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return repeated(r.mu.events)
 }
 
 func (w *World) failed() bool {

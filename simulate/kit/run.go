@@ -111,8 +111,22 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 		w.stop()
 		return
 	}
+	w.group.Go(w.watchBound)
 	life(w)
 	w.stop()
+}
+
+// watchBound ends what goes on when the run has too many events. The scenario ends with
+// its next action.
+func (w *World) watchBound() {
+	select {
+	case <-w.record.full:
+	case <-w.ctx.Done():
+		return
+	}
+	w.pause()
+	w.note(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
+	w.giveUp()
 }
 
 // play runs a world: the scenario during the fault phase, then healing, coming to rest,
@@ -157,7 +171,7 @@ func (w *World) play(scenario func(*World)) {
 // comeToRest waits until nothing moves any more and all checks of the scenario hold,
 // within the bound.
 func (w *World) comeToRest() bool {
-	deadline, most := time.Now().Add(w.cfg.Quiesce), w.happened()+mostEvents
+	deadline := time.Now().Add(w.cfg.Quiesce)
 	last := w.start
 	for wait := polling; ; wait = min(2*wait, rarely) {
 		if w.neverFailed() {
@@ -171,7 +185,7 @@ func (w *World) comeToRest() bool {
 				return true
 			}
 		}
-		if time.Now().After(deadline) || w.happened() > most {
+		if time.Now().After(deadline) {
 			if !settled { // else the failing checks report it
 				w.note(Event{What: Restless, Text: why + w.unrest()})
 			}
@@ -189,8 +203,6 @@ const (
 	polling = 500 * time.Millisecond
 	// still is how long nothing must have moved at rest.
 	still = 3 * time.Second
-	// mostEvents while coming to rest; a run with more never ends.
-	mostEvents = 100_000
 )
 
 // restless describes what moves; empty: nothing.

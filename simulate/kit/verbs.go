@@ -83,6 +83,9 @@ func (w *World) verb(name string, obj Object, do func() error) {
 	if w.ended() {
 		return
 	}
+	if w.record.isFull() {
+		runtime.Goexit()
+	}
 	key := informer.KeyOf(obj)
 	what := fmt.Sprintf("user %s %T %s", name, obj, key)
 	w.instants.Rest(w.ctx, what, w.draws.UpTo(what, time.Millisecond))
@@ -229,8 +232,8 @@ func (w *World) watchNever() {
 	}
 }
 
-// giveUp ends all processes for good after a check of Never failed: the rest of the run
-// adds nothing and may be long.
+// giveUp ends all processes and actors for good after a check of Never has failed, or
+// when there are too many events: the rest of the run adds nothing and may be long.
 func (w *World) giveUp() {
 	w.mu.Lock()
 	again := w.mu.neverWas
@@ -239,6 +242,7 @@ func (w *World) giveUp() {
 	if again {
 		return
 	}
+	w.endActors()
 	w.pause()
 	for _, p := range w.running() {
 		p.crash()

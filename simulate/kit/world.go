@@ -36,10 +36,10 @@ type World struct {
 	server   *simulate.Server
 	client   *client.Client // the user's
 
-	ctx, serving, faulty       context.Context // of the run, of the server, of the faults
-	end, endServing, endFaults context.CancelFunc
-	group                      sync.WaitGroup
-	changed                    chan struct{} // holds one token: the server has changed
+	ctx, serving, faulty, acting          context.Context // of the run, of the server, of the faults, of the actors
+	end, endServing, endFaults, endActors context.CancelFunc
+	group                                 sync.WaitGroup
+	changed                               chan struct{} // holds one token: the server has changed
 
 	mu struct {
 		sync.Mutex
@@ -51,7 +51,7 @@ type World struct {
 		stood    time.Time // end of the last hold
 		settled  []check
 		never    []check
-		neverWas bool // a check of Never has failed
+		neverWas bool // a check of Never has failed, or there are too many events
 		slow     map[string]*slowness
 	}
 	history *History
@@ -69,6 +69,7 @@ func newWorld(t *testing.T, cfg Config, h *History) *World {
 	w.ctx, w.end = context.WithCancel(t.Context())
 	w.serving, w.endServing = context.WithCancel(t.Context())
 	w.faulty, w.endFaults = context.WithCancel(w.ctx)
+	w.acting, w.endActors = context.WithCancel(w.ctx)
 	return w
 }
 
@@ -108,7 +109,7 @@ func (w *World) open(t *testing.T) error {
 	if w.cfg.Actors != (simulate.Actors{}) {
 		w.group.Go(func() {
 			cluster := &process{w: w, name: "cluster"}
-			if err := w.server.RunActors(simhook.With(w.ctx, cluster), w.cfg.Actors); err != nil {
+			if err := w.server.RunActors(simhook.With(w.acting, cluster), w.cfg.Actors); err != nil {
 				w.fail("misuse", err.Error())
 			}
 		})
