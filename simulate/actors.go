@@ -6,8 +6,12 @@ package simulate
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/actors"
@@ -15,10 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // Actors are what lives in a cluster besides the API server and does its part
@@ -108,71 +109,67 @@ func (c actorCluster) Wait(ctx context.Context, until time.Time, done func() boo
 	}
 }
 
-// writing is a write of an actor as a request for it would be.
-func (c actorCluster) writing(ctx context.Context, manager, verb string, about actors.Reference, subresource string) (*writing, error) {
-	c.server.mu.Lock()
+// request returns a write of an actor as a client would ask for it.
+func (c actorCluster) request(manager, verb string, about actors.Reference, subresource string) (*write.Request, error) {
 	kind := c.server.kinds.Stored(about.GroupResource)
-	c.server.mu.Unlock()
 	if kind == nil {
 		return nil, apierrors.NewNotFound(about.GroupResource, about.Name)
 	}
-	r := &http.Request{Method: http.MethodPost, Header: http.Header{}}
-	return &writing{manager: manager, call: &call{
-		Request: r.WithContext(ctx), verb: verb, user: access.User{Name: "system:" + manager, Groups: []string{access.GroupMasters, access.GroupAuthenticated}},
-		kind: kind, namespace: about.Namespace, name: about.Name, subresource: subresource,
-	}}, nil
+	return &write.Request{
+		Verb: verb, User: access.User{Name: "system:" + manager, Groups: []string{access.GroupMasters, access.GroupAuthenticated}},
+		Kind: kind, Namespace: about.Namespace, Name: about.Name, Subresource: subresource, Manager: manager,
+	}, nil
 }
 
 func (c actorCluster) Create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error) {
-	q, err := c.writing(ctx, manager, "create", actors.Reference{GroupResource: r}, "")
+	q, err := c.request(manager, "create", actors.Reference{GroupResource: r}, "")
 	if err != nil {
 		return nil, err
 	}
-	q.namespace = typed.GetNamespace()
+	q.Namespace = typed.GetNamespace()
 	made, ok := typed.(runtime.Object)
 	if !ok {
 		return nil, fmt.Errorf("create a %T", typed)
 	}
 	defaults.Set(made)
-	obj, err := kinds.ObjectOfTyped(q.kind, made)
+	obj, err := kinds.ObjectOfTyped(q.Kind, made)
 	if err != nil {
 		return nil, err
 	}
 	if metadata, _ := obj.Fields["metadata"].(map[string]any); metadata["creationTimestamp"] == nil {
 		delete(metadata, "creationTimestamp")
 	}
-	return c.server.createObject(q, obj)
+	return c.server.writes.Create(ctx, q, obj)
 }
 
 func (c actorCluster) Update(ctx context.Context, manager string, about actors.Reference, subresource string, edit func(old *object.Object) (*object.Object, error)) (*object.Object, error) {
-	q, err := c.writing(ctx, manager, "update", about, subresource)
+	q, err := c.request(manager, "update", about, subresource)
 	if err != nil {
 		return nil, err
 	}
-	obj, _, err := c.server.change(q, false, func(old *object.Object) (*object.Object, error) {
+	obj, _, err := c.server.writes.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) {
 		obj, err := edit(old)
 		if err != nil || object.Same(old, obj) {
 			return obj, err
 		}
-		return obj, q.own(old, obj)
+		return obj, q.Own(old, obj)
 	})
 	return obj, err
 }
 
 func (c actorCluster) Bind(ctx context.Context, manager string, about actors.Reference, node string) error {
-	q, err := c.writing(ctx, manager, "create", about, "binding")
+	q, err := c.request(manager, "create", about, "binding")
 	if err != nil {
 		return err
 	}
-	_, _, err = c.server.change(q, false, func(old *object.Object) (*object.Object, error) { return assigned(old, node, nil) })
-	return err
+	return c.server.writes.Assign(ctx, q, node, nil)
 }
 
 func (c actorCluster) Delete(ctx context.Context, manager string, about actors.Reference, opts *metav1.DeleteOptions) error {
-	q, err := c.writing(ctx, manager, "delete", about, "")
+	q, err := c.request(manager, "delete", about, "")
 	if err != nil {
 		return err
 	}
-	_, _, err = c.server.deleteObject(q, opts)
+	_, _, err = c.server.writes.Delete(ctx, q, opts)
 	return err
 }

@@ -54,10 +54,10 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	m.SetUID("")
 	old := s.mu.log.Get(kind.Held(), next.Key())
 	if old == nil {
-		next, err = s.createLocked(kind, next)
+		next, err = s.storeLocked().direct().Create(kind, next)
 	} else {
 		m.SetResourceVersion(old.Meta().GetResourceVersion())
-		next, err = s.updateLocked(kind, old, next)
+		next, err = s.storeLocked().direct().Update(kind, old, next)
 	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)

@@ -342,7 +342,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 	}
 	s.mu.faults.drop[r]++
 	s.takeLocked(r, key)
-	_, err := s.createLocked(kind, old.Copy())
+	_, err := s.storeLocked().direct().Create(kind, old.Copy())
 	return err
 }
 

@@ -51,6 +51,6 @@ func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	if s.mu.log.Get(kinds.Definitions, key) != old {
 		return apierrors.NewConflict(kinds.Definitions, key.Name, nil)
 	}
-	_, err := s.updateLocked(s.kinds.Stored(kinds.Definitions), old, obj)
+	_, err := s.storeLocked().direct().Update(s.kinds.Stored(kinds.Definitions), old, obj)
 	return err
 }

@@ -14,20 +14,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // reviewed reads the object of a review, and answers with what fill makes of
 // it.
-func reviewed[T any](s *Server, w http.ResponseWriter, c *call, fill func(q *writing, review *T) error) error {
-	q, err := c.writing()
-	if err != nil {
-		return err
-	}
-	review, err := decodeOwn[T](q, c.kind.GroupVersionKind)
+func reviewed[T any](s *Server, w http.ResponseWriter, c *call, fill func(review *T) error) error {
+	q, review, err := typedWrite[T](c, c.kind.GroupVersionKind)
 	if err != nil {
 		return err
 	}
@@ -35,29 +33,30 @@ func reviewed[T any](s *Server, w http.ResponseWriter, c *call, fill func(q *wri
 	if !ok {
 		return refusal.Method()
 	}
-	if err := q.ownReview(typed); err != nil {
+	if err := ownReview(q, typed); err != nil {
 		return err
 	}
-	if err := fill(q, review); err != nil {
+	if err := fill(review); err != nil {
 		return err
 	}
-	return s.respondTyped(w, q, http.StatusCreated, c.kind.GroupVersionKind, typed)
+	return s.answerTyped(w, c, q, http.StatusCreated, c.kind.GroupVersionKind, typed)
 }
 
 // ownReview notes in a review whose fields are whose, as a real server does in
 // all but those about who asks.
-func (q *writing) ownReview(typed runtime.Object) error {
+func ownReview(q *write.Request, typed runtime.Object) error {
 	m, ok := typed.(metav1.Object)
-	if !ok || q.kind.Resource == "selfsubjectreviews" || q.kind.Resource == "selfsubjectrulesreviews" {
+	if !ok || q.Kind.Resource == "selfsubjectreviews" || q.Kind.Resource == "selfsubjectrulesreviews" {
 		return nil
 	}
-	obj, err := kinds.ObjectOfTyped(q.kind, typed)
+	obj, err := kinds.ObjectOfTyped(q.Kind, typed)
 	if err != nil {
 		return err
 	}
-	kind := *q.kind
+	kind := *q.Kind
 	kind.Schema, kind.Managers = kinds.Deduced(&kind), ownership.NewFieldManagers()
-	if err := (&writing{call: &call{Request: q.Request, kind: &kind}, manager: q.manager}).own(nil, obj); err != nil {
+	writer := fieldmanager.Writer{Kind: &kind, Manager: q.Manager}
+	if err := writer.Own(nil, obj); err != nil {
 		return err
 	}
 	m.SetManagedFields(obj.Meta().GetManagedFields())
@@ -66,7 +65,7 @@ func (q *writing) ownReview(typed runtime.Object) error {
 
 // reviewAccess answers who may do what.
 func (s *Server) reviewAccess(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SubjectAccessReview) error {
+	return reviewed(s, w, c, func(r *authorizationv1.SubjectAccessReview) error {
 		var err error
 		r.Status, err = s.access.ReviewSubject(&r.Spec, nil)
 		return err
@@ -75,7 +74,7 @@ func (s *Server) reviewAccess(w http.ResponseWriter, c *call) error {
 
 // reviewLocalAccess answers who may do what in a namespace.
 func (s *Server) reviewLocalAccess(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.LocalSubjectAccessReview) error {
+	return reviewed(s, w, c, func(r *authorizationv1.LocalSubjectAccessReview) error {
 		if r.Namespace != "" && r.Namespace != c.namespace {
 			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 		}
@@ -95,7 +94,7 @@ func (s *Server) reviewLocalAccess(w http.ResponseWriter, c *call) error {
 
 // reviewOwnAccess answers what who asks may do.
 func (s *Server) reviewOwnAccess(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SelfSubjectAccessReview) error {
+	return reviewed(s, w, c, func(r *authorizationv1.SelfSubjectAccessReview) error {
 		if errs := access.CheckSubject(r.Spec.ResourceAttributes, r.Spec.NonResourceAttributes); len(errs) > 0 {
 			return access.InvalidReview(errs)
 		}
@@ -106,7 +105,7 @@ func (s *Server) reviewOwnAccess(w http.ResponseWriter, c *call) error {
 
 // reviewSelf answers who asks.
 func (s *Server) reviewSelf(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authenticationv1.SelfSubjectReview) error {
+	return reviewed(s, w, c, func(r *authenticationv1.SelfSubjectReview) error {
 		r.CreationTimestamp = jsonvalue.Now()
 		r.Status.UserInfo = c.user.Info()
 		return nil
@@ -115,7 +114,7 @@ func (s *Server) reviewSelf(w http.ResponseWriter, c *call) error {
 
 // reviewToken answers who a token is of.
 func (s *Server) reviewToken(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authenticationv1.TokenReview) error {
+	return reviewed(s, w, c, func(r *authenticationv1.TokenReview) error {
 		if r.Spec.Token == "" {
 			return apierrors.NewBadRequest("token is required for TokenReview in authentication")
 		}
@@ -134,7 +133,7 @@ func (s *Server) reviewToken(w http.ResponseWriter, c *call) error {
 
 // reviewRules answers what rules there are for who asks, in a namespace.
 func (s *Server) reviewRules(w http.ResponseWriter, c *call) error {
-	return reviewed(s, w, c, func(_ *writing, r *authorizationv1.SelfSubjectRulesReview) error {
+	return reviewed(s, w, c, func(r *authorizationv1.SelfSubjectRulesReview) error {
 		if r.Spec.Namespace == "" {
 			return apierrors.NewBadRequest("no namespace on request")
 		}

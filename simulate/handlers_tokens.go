@@ -20,18 +20,14 @@ import (
 // issueToken answers the creation of a ServiceAccount's token. Nothing is
 // stored.
 func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
-	q, err := c.writing()
-	if err != nil {
-		return err
-	}
-	asked, err := decodeOwn[authenticationv1.TokenRequest](q, access.TokenRequestKind)
+	q, asked, err := typedWrite[authenticationv1.TokenRequest](c, access.TokenRequestKind)
 	if err != nil {
 		return err
 	}
 	if asked.Namespace != "" && asked.Namespace != c.namespace {
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
-	if err := s.housed(q, c.name); err != nil {
+	if err := s.writes.CheckNamespace(q, c.name); err != nil {
 		return err
 	}
 	account := s.access.Held("serviceaccounts", c.namespace, c.name)
@@ -65,5 +61,5 @@ func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
 	}
 	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = c.name, c.namespace, m.GetUID(), at
 	asked.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(until)}
-	return s.respondTyped(w, q, http.StatusCreated, access.TokenRequestKind, asked)
+	return s.answerTyped(w, c, q, http.StatusCreated, access.TokenRequestKind, asked)
 }

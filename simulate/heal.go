@@ -66,10 +66,18 @@ func mended(o, before *object.Object) *object.Object {
 
 // seenLocked is obj as c is to see it: no fault harms who plays the user.
 func (s *Server) seenLocked(c *call, obj *object.Object) *object.Object {
-	if obj == nil || !obj.Poison || !c.sound() {
+	if !c.sound() {
 		return obj
 	}
-	before := s.mu.faults.poisoned[objectID{c.kind.GroupResource(), obj.Key()}]
+	return s.unpoisonedLocked(c.kind, obj)
+}
+
+// unpoisonedLocked returns an object of a kind as it was before Poison.
+func (s *Server) unpoisonedLocked(kind *kinds.Kind, obj *object.Object) *object.Object {
+	if obj == nil || !obj.Poison {
+		return obj
+	}
+	before := s.mu.faults.poisoned[objectID{kind.GroupResource(), obj.Key()}]
 	if before == nil || before.Meta().GetUID() != obj.Meta().GetUID() {
 		return obj
 	}
@@ -139,6 +147,6 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	if kind == nil || s.mu.log.Get(s.kinds.Held(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
-	_, err := s.updateLocked(kind, old, obj)
+	_, err := s.storeLocked().direct().Update(kind, old, obj)
 	return err
 }

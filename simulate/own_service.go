@@ -55,7 +55,7 @@ func (s *Server) installRoles() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, obj := range access.DefaultRoles() {
-		_, err := s.createLocked(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
+		_, err := s.storeLocked().direct().Create(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

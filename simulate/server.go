@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/internal/deque"
-
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
@@ -27,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // Options of a Server. The zero value serves the built-in kinds.
@@ -72,6 +72,7 @@ type Server struct {
 	namespaces  []string // the first ones
 	admission   *webhooks.Admission
 	allotter    *allot.Allotter
+	writes      *write.Path
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
 	definitions *definitions.Controller
@@ -108,6 +109,7 @@ func New(opts Options) *Server {
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.admission = &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: storedObjects{s}}
+	s.writes = &write.Path{Store: storedObjects{s}, Kinds: s.kinds, Rights: s.access, Admission: s.admission, Allotter: s.allotter, Seen: s.unpoisonedLocked}
 	s.definitions = &definitions.Controller{
 		Kinds: s.kinds, Road: road, EndWatches: s.endLocked,
 		PublishAfter: func() time.Duration { return s.mu.faults.publishAfter },

@@ -6,10 +6,12 @@ package simulate
 import (
 	"cmp"
 
-	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // newAccess returns what decides about the requests to s.
@@ -32,6 +34,12 @@ func (o storedObjects) Get(r schema.GroupResource, key types.NamespacedName) *ob
 	o.server.mu.Lock()
 	defer o.server.mu.Unlock()
 	return o.server.mu.log.Get(r, key)
+}
+
+// Begin locks what is stored.
+func (o storedObjects) Begin() write.Tx {
+	o.server.mu.Lock()
+	return o.server.storeLocked()
 }
 
 // Lists are the objects of some resources, all at one revision.

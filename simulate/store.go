@@ -4,20 +4,15 @@
 package simulate
 
 import (
-	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/deletion"
-	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
-	"github.com/flyball-dev/flyball/simulate/internal/strategy"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // putLocked stores obj at the next revision, and tells of it.
@@ -89,6 +84,12 @@ func (o lockedStore) Remove(r schema.GroupResource, key types.NamespacedName) *o
 	return o.server.takeLocked(r, key)
 }
 
+// End unlocks the store.
+func (o lockedStore) End() { o.server.mu.Unlock() }
+
+// direct writes for the verbs of tests.
+func (o lockedStore) direct() write.Direct { return write.Direct{Tx: o, Allotter: o.server.allotter} }
+
 // Revision returns the current revision.
 func (o lockedStore) Revision() int64 { return o.log.Revision }
 
@@ -110,61 +111,4 @@ func (s *Server) observeLocked(observe func(revisions.Change)) (forgetLocked fun
 	}
 	s.mu.observers[i] = observe
 	return func() { s.mu.observers[i] = nil }
-}
-
-// What is stored by the verbs of tests and actors, without the hops of a
-// request: nothing is filled in, and nobody is said to own it.
-
-// createLocked stores a new object.
-func (s *Server) createLocked(kind *kinds.Kind, obj *object.Object) (*object.Object, error) {
-	m, r := obj.Meta(), kind.Held()
-	if m.GetName() == "" && m.GetGenerateName() != "" {
-		m.SetName(s.allotter.Name(m.GetGenerateName()))
-	}
-	switch {
-	case m.GetName() == "":
-		return nil, refusal.Invalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
-	case s.mu.log.Get(r, obj.Key()) != nil:
-		return nil, apierrors.NewAlreadyExists(r, m.GetName())
-	case kind.Namespaced && s.homeLocked(m.GetNamespace()) == nil:
-		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(object.Namespaces, m.GetNamespace()))
-	}
-	m.SetUID(s.allotter.UID())
-	m.SetCreationTimestamp(jsonvalue.Now())
-	m.SetDeletionTimestamp(nil)
-	m.SetDeletionGracePeriodSeconds(nil)
-	if kind.CountsFromCreation(obj) {
-		m.SetGeneration(1)
-	}
-	return s.putLocked(r, obj), nil
-}
-
-// updateLocked replaces old by obj.
-func (s *Server) updateLocked(kind *kinds.Kind, old, obj *object.Object) (*object.Object, error) {
-	r, m := kind.Held(), obj.Meta()
-	managed := old.Meta().GetManagedFields()
-	q := &writing{call: &call{kind: kind, namespace: m.GetNamespace(), name: m.GetName()}}
-	if err := q.checkVersion(old, obj); err != nil {
-		return nil, err
-	}
-	m.SetUID(old.Meta().GetUID())
-	m.SetCreationTimestamp(old.Meta().GetCreationTimestamp())
-	m.SetDeletionTimestamp(old.Meta().GetDeletionTimestamp())
-	m.SetDeletionGracePeriodSeconds(old.Meta().GetDeletionGracePeriodSeconds())
-	m.SetGeneration(old.Meta().GetGeneration())
-	m.SetResourceVersion(old.Meta().GetResourceVersion())
-	if len(managed) > 0 && len(m.GetManagedFields()) == 0 {
-		m.SetManagedFields(managed)
-	}
-	if strategy.Counts(kind, old, obj) {
-		m.SetGeneration(m.GetGeneration() + 1)
-	}
-	if object.Same(old, obj) {
-		return old, nil // not even a new version
-	}
-	if deletion.Completes(old, obj) {
-		s.takeLocked(r, obj.Key())
-		return obj, nil
-	}
-	return s.putLocked(r, obj), nil
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
 // shownOfBody is how many bytes of an unrecognized body an error shows.
@@ -245,4 +246,24 @@ func coerce(k *kinds.Kind, fields map[string]any) (unknown []error, err error) {
 		unknown = append(unknown, fmt.Errorf(`unknown field "%s"`, path))
 	}
 	return unknown, nil
+}
+
+// Typed reads a body of a kind that is not stored, such as a Scale, as its Go type.
+func Typed[T any](gvk schema.GroupVersionKind, media string, body []byte) (*T, error) {
+	if Nesting(body) > Deepest && media != runtime.ContentTypeProtobuf {
+		return nil, apierrors.NewBadRequest("exceeded max depth")
+	}
+	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
+	if !ok {
+		return nil, refusal.Media(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
+	}
+	decoded, given, err := info.Serializer.Decode(body, &gvk, nil)
+	if err != nil {
+		return nil, Unrecognized((&kinds.Kind{GroupVersionKind: gvk}), body, err)
+	}
+	typed, ok := decoded.(any).(*T)
+	if !ok {
+		return nil, UnreadableAs(*given, gvk.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(*given), kinds.GoInternalType(gvk)))
+	}
+	return typed, nil
 }

@@ -1,22 +1,21 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package write
 
 import (
-	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
-	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/decode"
 )
 
-// A body of JSON that is read as such is what a reader of YAML reads.
+// A body that is read as JSON has the fields that a reader of YAML finds in it.
 func FuzzPlainFields_S7(f *testing.F) {
 	for _, text := range []string{
 		`{"a":{"b":[1,-2,true,null,"x"],"c":""}}`, `{"a":"\u003cb\u003e\\u\/\n\u0000\u0085"}`, `{"a":1.0}`, `{"a":-0}`, `{"a":12345678901234567890}`, `{"a":1e3}`,
@@ -38,7 +37,7 @@ func FuzzPlainFields_S7(f *testing.F) {
 	})
 }
 
-// mergePatches are done in turns, each to what the ones before have left.
+// mergePatches are applied one after the other, the first five each to the result of the last.
 var mergePatches = []string{
 	`{"data":{"b":"2","c":null}}`, `{"data":null}`, `{"data":{"d":"4"},"metadata":{"labels":{"x":"y"},"annotations":{"n":null}}}`, `{"metadata":{"labels":null},"immutable":false}`,
 	`{"binaryData":{"e":"AQI="}}`, `{"data":{"n":1}}`, `{"data":["x"]}`, `{"data":"x"}`, `{"odd":1}`, `{"metadata":null}`, `{"metadata":{"name":"other"}}`, `{"kind":"Secret"}`, `{"apiVersion":"v2"}`,
@@ -47,45 +46,38 @@ var mergePatches = []string{
 	`{"metadata":{"resourceVersion":"1"}}`, `{"metadata":{"Name":"x"},"Data":{}}`, `{}`,
 }
 
-// A merge patch that is done without a text in between leads to what it leads
-// to with one.
-func TestServer_MergePatchesAreDoneAlike_S8(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := New(Options{})
-		stored(t, s, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a","annotations":{"n":"m"}},"data":{"a":"1","c":"3"}}`)
-		for n, patch := range mergePatches {
-			req := httptest.NewRequest(http.MethodPatch, "/api/v1/namespaces/default/configmaps/a?fieldManager=m", strings.NewReader(patch))
-			req.Header.Set("Content-Type", "application/merge-patch+json")
-			c := s.route(req)
-			q, err := c.writing()
-			if err != nil {
-				t.Fatal(err)
-			}
-			tried, err := q.readPatch()
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, old, err := s.current(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := q.patched(tried, old)
-			said := fmt.Sprint(err, q.warnings)
-			tried.Merging, q.warnings = nil, nil
-			want, err := q.patched(tried, old)
-			if wrong := fmt.Sprint(err, q.warnings); said != wrong {
-				t.Errorf("%s:\ngot  %s\nwant %s", patch, said, wrong)
-			}
-			if err == nil && !reflect.DeepEqual(got.Fields, want.Fields) {
-				t.Errorf("%s:\ngot  %v\nwant %v", patch, got.Fields, want.Fields)
-			}
-			if n < 5 { // the next one is of what this one makes
-				text, err := json.Marshal(want.Fields)
-				if err != nil {
-					t.Fatal(err)
-				}
-				stored(t, s, string(text))
-			}
+// A merge patch that is applied without text in between has the result and the warnings of
+// one that is applied to text.
+func TestRequest_MergePatchesAreAlike_S8(t *testing.T) {
+	q := about("update", runtime.ContentTypeJSON, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7","annotations":{"n":"m"}},"data":{"a":"1","c":"3"}}`)
+	old, err := q.decode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Own(nil, old); err != nil {
+		t.Fatal(err)
+	}
+	for n, body := range mergePatches {
+		q := about("patch", string(types.MergePatchType), body)
+		patch, err := q.readPatch()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		got, err := q.patched(patch, old)
+		said := fmt.Sprint(err, q.Warnings)
+		patch.Merging, q.Warnings = nil, nil
+		want, err := q.patched(patch, old)
+		if wrong := fmt.Sprint(err, q.Warnings); said != wrong {
+			t.Errorf("%s:\ngot  %s\nwant %s", body, said, wrong)
+		}
+		if err == nil && !reflect.DeepEqual(got.Fields, want.Fields) {
+			t.Errorf("%s:\ngot  %v\nwant %v", body, got.Fields, want.Fields)
+		}
+		if n < 5 { // later patches apply to the result
+			if err != nil {
+				t.Fatal(err)
+			}
+			old = want
+		}
+	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package write
 
 import (
 	"slices"
@@ -12,15 +12,14 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// A CertificateSigningRequest says who asks, which the server knows, and what
-// has been decided, which has a subresource of its own.
+// A CertificateSigningRequest has the user who asks, which the server sets, and a decision,
+// which has a subresource of its own.
 
 const signingRequests = "certificatesigningrequests.certificates.k8s.io"
 
-// fillSigned leaves of a request that is written again what the subresource can
-// change: nothing without one, the conditions with approval, and with status all
-// of the status but whether the request is approved or denied. Conditions get
-// the times that they lack.
+// fillSigned keeps of an updated request only what the subresource can change: nothing
+// without one, the conditions with approval, and with status all of the status except
+// whether the request is approved or denied. Conditions get the times that they lack.
 func fillSigned(subresource string, old, obj *object.Object) error {
 	before, err := object.TypedOf[certificatesv1.CertificateSigningRequest](old)
 	if err != nil {
@@ -48,8 +47,7 @@ func fillSigned(subresource string, old, obj *object.Object) error {
 	return object.Retype(obj, request)
 }
 
-// keepConditions takes back changes to the conditions of a type, unless there
-// are more or fewer of them than before.
+// keepConditions restores the conditions of a type, unless their number has changed.
 func keepConditions(conditions, before []certificatesv1.CertificateSigningRequestCondition, of certificatesv1.RequestConditionType) {
 	at := func(list []certificatesv1.CertificateSigningRequestCondition) (out []int) {
 		for i, c := range list {
@@ -68,8 +66,7 @@ func keepConditions(conditions, before []certificatesv1.CertificateSigningReques
 	}
 }
 
-// dateConditions says when conditions were written, and since when they have
-// held, where their writer has not.
+// dateConditions sets the times of conditions that their writer has not set.
 func dateConditions(conditions, before []certificatesv1.CertificateSigningRequestCondition) {
 	for i := range conditions {
 		c := &conditions[i]

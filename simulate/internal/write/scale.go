@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package write
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,15 +18,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/flyball-dev/flyball/simulate/internal/decode"
+	"github.com/flyball-dev/flyball/simulate/internal/fieldmanager"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
 )
 
-var scaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+// ScaleKind is the kind of the subresource scale.
+var ScaleKind = autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 
-// scaleOf is the Scale of an object.
-func scaleOf(k *kinds.Kind, obj *object.Object) *autoscalingv1.Scale {
+// ScaleOf returns the Scale of an object.
+func ScaleOf(k *kinds.Kind, obj *object.Object) *autoscalingv1.Scale {
 	m, p := obj.Meta(), k.Scale
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
 		Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
@@ -55,81 +57,60 @@ func numberAt(fields map[string]any, path []string) int32 {
 	return int32(n)
 }
 
-// getScale answers a GET of an object's scale.
-func (s *Server) getScale(w http.ResponseWriter, c *call) error {
-	obj, err := s.find(c, 0)
-	if err != nil {
-		return err
+// UpdateScale sets the number of replicas of the object that q addresses to that of a Scale.
+func (p *Path) UpdateScale(ctx context.Context, q *Request, given *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	if given.Name != "" && given.Name != q.Name {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", given.Name, q.Name))
 	}
-	return s.respondTyped(w, &writing{call: c}, http.StatusOK, scaleKind, scaleOf(c.kind, obj))
-}
-
-// putScale answers a PUT of an object's scale.
-func (s *Server) putScale(w http.ResponseWriter, c *call) error {
-	q, err := c.writing()
-	if err != nil {
-		return err
-	}
-	given, err := decodeOwn[autoscalingv1.Scale](q, scaleKind)
-	if err != nil {
-		return err
-	}
-	if given.Name != "" && given.Name != c.name {
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", given.Name, c.name))
-	}
-	only := &writing{call: &call{Request: c.Request, kind: scaleOnly(c.kind), namespace: c.namespace, name: c.name, subresource: "scale"}, manager: q.manager}
-	return s.rescale(w, q, func(live *object.Object) (*object.Object, error) {
-		obj, err := kinds.ObjectOfTyped(only.kind, given)
+	writer := fieldmanager.Writer{Kind: KindOfScale(q.Kind), Subresource: "scale", Manager: q.Manager}
+	return p.rescale(ctx, q, func(live *object.Object) (*object.Object, error) {
+		obj, err := kinds.ObjectOfTyped(writer.Kind, given)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		return obj, only.own(live, obj)
+		return obj, writer.Own(live, obj)
 	})
 }
 
-// patchScale answers a PATCH of an object's scale.
-func (s *Server) patchScale(w http.ResponseWriter, c *call) error {
-	of := *c
-	of.kind = scaleOnly(c.kind)
-	q, err := of.writing()
-	if err != nil {
-		return err
-	}
-	whole := &writing{call: c, media: q.media, body: q.body, dryRun: q.dryRun, manager: q.manager, force: q.force, validation: q.validation}
+// PatchScale patches the Scale of an object of a kind. The kind of q is that of the Scale.
+func (p *Path) PatchScale(ctx context.Context, q *Request, kind *kinds.Kind) (*autoscalingv1.Scale, error) {
+	whole := *q
+	whole.Kind = kind
 	if q.applies() {
 		given := map[string]any{}
-		if err := unmarshalYAML(q.body, &given, false); err != nil || decode.Nesting(q.body) > decode.Deepest {
-			return apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
+		if err := unmarshalYAML(q.Body, &given, false); err != nil || decode.Nesting(q.Body) > decode.Deepest {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 		}
-		return s.rescale(w, whole, func(live *object.Object) (*object.Object, error) { return q.writer().Applied(given, live) })
+		return p.rescale(ctx, &whole, func(live *object.Object) (*object.Object, error) { return q.writer().Applied(given, live) })
 	}
 	patch, err := q.readPatch()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.rescale(w, whole, func(live *object.Object) (*object.Object, error) {
+	return p.rescale(ctx, &whole, func(live *object.Object) (*object.Object, error) {
 		obj, err := q.patched(patch, live)
 		if err != nil {
 			return nil, err
 		}
-		return obj, q.own(live, obj)
+		return obj, q.Own(live, obj)
 	})
 }
 
-// scaleOnly is the kind Scale, as the subresource of k.
-func scaleOnly(k *kinds.Kind) *kinds.Kind {
-	typed := kinds.Kind{GroupVersionKind: scaleKind, Resource: k.Resource, Namespaced: k.Namespaced}.Completed()
+// KindOfScale returns the kind Scale as the subresource of k.
+func KindOfScale(k *kinds.Kind) *kinds.Kind {
+	typed := kinds.Kind{GroupVersionKind: ScaleKind, Resource: k.Resource, Namespaced: k.Namespaced}.Completed()
 	typed.Managers = k.ScaleManagers
 	typed.Schema = kinds.Deduced(typed)
 	return typed
 }
 
-// rescale gives the object the number of replicas that next makes of its Scale.
-func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *object.Object) (*object.Object, error)) error {
-	only := scaleOnly(q.kind)
-	obj, _, err := s.change(q, false, func(old *object.Object) (*object.Object, error) {
-		was := scaleOf(q.kind, old)
-		owners, err := scaleOwners(q.kind, old)
+// rescale sets the number of replicas of an object to that of the Scale that next returns for
+// the present one.
+func (p *Path) rescale(ctx context.Context, q *Request, next func(live *object.Object) (*object.Object, error)) (*autoscalingv1.Scale, error) {
+	only := KindOfScale(q.Kind)
+	obj, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) {
+		was := ScaleOf(q.Kind, old)
+		owners, err := scaleOwners(q.Kind, old)
 		if err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
@@ -150,15 +131,15 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 		}
 		switch {
 		case scale.UID != "" && scale.UID != was.UID:
-			return nil, errOtherUID(q.kind, q.key(), scale.UID, was.UID)
+			return nil, errUID(q, scale.UID, was.UID)
 		case scale.ResourceVersion != "" && scale.ResourceVersion != was.ResourceVersion:
-			return nil, refusal.Conflict(q.kind.GroupResource(), q.name)
-		case scale.Spec.Replicas < 0 && q.kind.Builtin:
-			return nil, apierrors.NewInvalid(scaleKind.GroupKind(), q.name, field.ErrorList{
+			return nil, refusal.Conflict(q.Kind.GroupResource(), q.Name)
+		case scale.Spec.Replicas < 0 && q.Kind.Builtin:
+			return nil, apierrors.NewInvalid(ScaleKind.GroupKind(), q.Name, field.ErrorList{
 				field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0")})
 		}
 		obj := old.Copy()
-		if err := unstructured.SetNestedField(obj.Fields, int64(scale.Spec.Replicas), q.kind.Scale.Spec...); err != nil {
+		if err := unstructured.SetNestedField(obj.Fields, int64(scale.Spec.Replicas), q.Kind.Scale.Spec...); err != nil {
 			return nil, apierrors.NewInternalError(err)
 		}
 		entries, err := owners.ToParent(scale.ManagedFields)
@@ -169,16 +150,15 @@ func (s *Server) rescale(w http.ResponseWriter, q *writing, next func(live *obje
 		return obj, nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return s.respondTyped(w, q, http.StatusOK, scaleKind, scaleOf(q.kind, obj))
+	return ScaleOf(q.Kind, obj), nil
 }
 
-// scaleOwners translates between who owns fields of an object and who owns
-// those of its Scale.
+// scaleOwners translates between the managed fields of an object and those of its Scale.
 func scaleOwners(k *kinds.Kind, obj *object.Object) (*managedfields.ScaleHandler, error) {
 	if len(k.Scale.Spec) == 0 {
-		return nil, errors.New("the kind says nowhere how many replicas it has")
+		return nil, errors.New("the kind has no path to its number of replicas")
 	}
 	var path fieldpath.Path
 	for _, name := range k.Scale.Spec {

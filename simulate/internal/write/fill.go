@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package write
 
 import (
 	"reflect"
@@ -20,22 +20,22 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// fill gives a new object what the server allots: addresses, ports, and
-// what is made of its identity.
-func (s *Server) fill(q *writing, obj *object.Object) error {
+// fill sets what the server decides about a new object: addresses, ports, and what follows
+// from its identity.
+func (p *Path) fill(q *Request, obj *object.Object) error {
 	m := obj.Meta()
-	switch q.kind.GroupResource().String() {
+	switch q.Kind.GroupResource().String() {
 	case "services":
-		return s.fillService(obj, nil)
+		return p.fillService(obj, nil)
 	case "namespaces":
 		jsonvalue.SetIn(obj.Fields, []any{"kubernetes"}, "spec", "finalizers")
 		jsonvalue.SetIn(obj.Fields, m.GetName(), "metadata", "labels", corev1.LabelMetadataName)
 	case "jobs.batch":
 		return fillJob(obj)
 	case "pods":
-		return s.fillPod(q, obj)
+		return p.fillPod(q, obj)
 	case "persistentvolumeclaims", "persistentvolumes":
-		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.kind.Kind])
+		protect(m, map[string]string{"PersistentVolumeClaim": "kubernetes.io/pvc-protection", "PersistentVolume": "kubernetes.io/pv-protection"}[q.Kind.Kind])
 	case "volumeattributesclasses.storage.k8s.io":
 		protect(m, "kubernetes.io/vac-protection")
 	case signingRequests:
@@ -45,7 +45,7 @@ func (s *Server) fill(q *writing, obj *object.Object) error {
 	case "nodes":
 		return fillNode(obj)
 	case "leases.coordination.k8s.io":
-		uncoordinated(obj)
+		clearCoordination(obj)
 	case "daemonsets.apps":
 		if count, err := strconv.ParseInt(m.GetAnnotations()[appsv1.DeprecatedTemplateGeneration], 10, 64); err != nil || count < 1 {
 			jsonvalue.SetIn(obj.Fields, "1", "metadata", "annotations", appsv1.DeprecatedTemplateGeneration)
@@ -54,22 +54,22 @@ func (s *Server) fill(q *writing, obj *object.Object) error {
 		endpoints, _ := obj.Fields["endpoints"].([]any)
 		for _, e := range endpoints {
 			if e, ok := e.(map[string]any); ok {
-				delete(e, "deprecatedTopology") // which a create cannot set
+				delete(e, "deprecatedTopology") // a create cannot set it
 			}
 		}
 	}
 	return nil
 }
 
-// protect adds a finalizer, which a controller takes away when the object is not used.
+// protect adds a finalizer, which a controller removes when the object is not in use.
 func protect(m *unstructured.Unstructured, finalizer string) {
 	if !slices.Contains(m.GetFinalizers(), finalizer) {
 		m.SetFinalizers(append(m.GetFinalizers(), finalizer))
 	}
 }
 
-// fillSigningRequest notes who asks for the certificate.
-func fillSigningRequest(q *writing, obj *object.Object) {
+// fillSigningRequest records the user who asks for the certificate.
+func fillSigningRequest(q *Request, obj *object.Object) {
 	spec, ok := obj.Fields["spec"].(map[string]any)
 	if !ok {
 		return
@@ -77,19 +77,19 @@ func fillSigningRequest(q *writing, obj *object.Object) {
 	for _, name := range []string{"username", "uid", "groups", "extra"} {
 		delete(spec, name)
 	}
-	spec["username"] = q.user.Name
-	if q.user.UID != "" {
-		spec["uid"] = q.user.UID
+	spec["username"] = q.User.Name
+	if q.User.UID != "" {
+		spec["uid"] = q.User.UID
 	}
 	var groups []any
-	for _, g := range q.user.Groups {
+	for _, g := range q.User.Groups {
 		groups = append(groups, g)
 	}
 	if groups != nil {
 		spec["groups"] = groups
 	}
 	extra := map[string]any{}
-	for name, values := range q.user.Extra {
+	for name, values := range q.User.Extra {
 		var list []any
 		for _, v := range values {
 			list = append(list, v)
@@ -101,8 +101,7 @@ func fillSigningRequest(q *writing, obj *object.Object) {
 	}
 }
 
-// fillAPIService gives an APIService its default port, and the status that it
-// begins with.
+// fillAPIService gives an APIService its default port and its first status.
 func fillAPIService(obj *object.Object) {
 	obj.Fields["status"] = map[string]any{}
 	spec, _ := obj.Fields["spec"].(map[string]any)
@@ -111,27 +110,28 @@ func fillAPIService(obj *object.Object) {
 	}
 }
 
-// uncoordinated takes from a Lease what only a server with the feature gate CoordinatedLeaderElection stores.
-func uncoordinated(obj *object.Object) {
+// clearCoordination removes from a Lease what only a server with the feature gate
+// CoordinatedLeaderElection stores.
+func clearCoordination(obj *object.Object) {
 	spec, _ := obj.Fields["spec"].(map[string]any)
 	delete(spec, "strategy")
 	delete(spec, "preferredHolder")
 }
 
-// fillUpdate gives an object that is written again what the server allots.
-func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
-	if q.kind.GroupResource().String() == signingRequests {
-		return fillSigned(q.subresource, old, obj)
+// fillUpdate sets what the server decides about an object that is updated.
+func (p *Path) fillUpdate(q *Request, old, obj *object.Object) error {
+	if q.Kind.GroupResource().String() == signingRequests {
+		return fillSigned(q.Subresource, old, obj)
 	}
-	if q.subresource != "" {
+	if q.Subresource != "" {
 		return nil
 	}
 	spec, _ := old.Fields["spec"].(map[string]any)
-	switch q.kind.GroupResource().String() {
+	switch q.Kind.GroupResource().String() {
 	case "services":
-		return s.fillService(obj, old)
+		return p.fillService(obj, old)
 	case "leases.coordination.k8s.io":
-		uncoordinated(obj)
+		clearCoordination(obj)
 	case "namespaces":
 		if finalizers, ok := spec["finalizers"]; ok {
 			jsonvalue.SetIn(obj.Fields, finalizers, "spec", "finalizers")
@@ -148,8 +148,8 @@ func (s *Server) fillUpdate(q *writing, old, obj *object.Object) error {
 	return nil
 }
 
-// fillService allots an address and ports, or carries over those of old.
-func (s *Server) fillService(obj, old *object.Object) error {
+// fillService allots an address and ports, or keeps those of old.
+func (p *Path) fillService(obj, old *object.Object) error {
 	service, err := object.TypedOf[corev1.Service](obj)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *Server) fillService(obj, old *object.Object) error {
 	}
 	if spec.ClusterIP == "" {
 		if spec.ClusterIP = before.Spec.ClusterIP; spec.ClusterIP == "" {
-			spec.ClusterIP = s.allotter.ServiceAddress()
+			spec.ClusterIP = p.Allotter.ServiceAddress()
 		}
 	}
 	spec.ClusterIPs = []string{spec.ClusterIP}
@@ -181,31 +181,31 @@ func (s *Server) fillService(obj, old *object.Object) error {
 	if spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal {
 		defaults.ZeroElse(&spec.HealthCheckNodePort, before.Spec.HealthCheckNodePort)
 		if spec.HealthCheckNodePort == 0 {
-			spec.HealthCheckNodePort = s.allotter.NodePort()
+			spec.HealthCheckNodePort = p.Allotter.NodePort()
 		}
 	}
 	external := spec.Type == corev1.ServiceTypeNodePort || spec.Type == corev1.ServiceTypeLoadBalancer && (spec.AllocateLoadBalancerNodePorts == nil || *spec.AllocateLoadBalancerNodePorts)
 	for i := range spec.Ports {
-		p := &spec.Ports[i]
+		port := &spec.Ports[i]
 		if !external {
 			if before.Spec.Type != spec.Type && old != nil {
-				p.NodePort = 0
+				port.NodePort = 0
 			}
 			continue
 		}
 		for _, was := range before.Spec.Ports {
-			if was.Port == p.Port && was.Protocol == p.Protocol && p.NodePort == 0 {
-				p.NodePort = was.NodePort
+			if was.Port == port.Port && was.Protocol == port.Protocol && port.NodePort == 0 {
+				port.NodePort = was.NodePort
 			}
 		}
-		if p.NodePort == 0 {
-			p.NodePort = s.allotter.NodePort()
+		if port.NodePort == 0 {
+			port.NodePort = p.Allotter.NodePort()
 		}
 	}
 	return object.Retype(obj, service)
 }
 
-// fillJob gives a Job the selector and the labels by which it knows its Pods.
+// fillJob gives a Job the selector and the labels of its Pods.
 func fillJob(obj *object.Object) error {
 	job, err := object.TypedOf[batchv1.Job](obj)
 	if err != nil {
@@ -226,24 +226,24 @@ func fillJob(obj *object.Object) error {
 		job.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"batch.kubernetes.io/controller-uid": uid}}
 	}
 	if obj.Labelled || len(job.Labels) == 0 {
-		job.Labels = job.Spec.Template.Labels // with those that it has just got
+		job.Labels = job.Spec.Template.Labels // with the new ones
 	}
 	return object.Retype(obj, job)
 }
 
-// leaveSeconds is how long a Pod stays on a node that is away.
+// leaveSeconds is how long a Pod stays on a node that is not reachable.
 const leaveSeconds = 300
 
-// fillPod gives a Pod the priority and the tolerations that all have.
-func (s *Server) fillPod(q *writing, obj *object.Object) error {
+// fillPod gives a Pod its priority and the tolerations of all Pods.
+func (p *Path) fillPod(q *Request, obj *object.Object) error {
 	pod, err := object.TypedOf[corev1.Pod](obj)
 	if err != nil {
 		return err
 	}
-	if err := s.runnable(q, pod); err != nil {
+	if err := p.checkRuntime(q, pod); err != nil {
 		return err
 	}
-	if err := s.prioritize(q, pod); err != nil {
+	if err := p.setPriority(q, pod); err != nil {
 		return err
 	}
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
@@ -258,7 +258,7 @@ func (s *Server) fillPod(q *writing, obj *object.Object) error {
 	return object.Retype(obj, pod)
 }
 
-// fillNode keeps Pods off a new node until somebody says that it is ready.
+// fillNode keeps Pods off a new node until it is ready.
 func fillNode(obj *object.Object) error {
 	node, err := object.TypedOf[corev1.Node](obj)
 	if err != nil {

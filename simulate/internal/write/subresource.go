@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package write
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+)
+
+// Bind says on which node a Pod runs. A binding that is created without a Pod in its path
+// names the Pod itself.
+func (p *Path) Bind(ctx context.Context, q *Request, binding *corev1.Binding) error {
+	if err := p.CheckNamespace(q, q.Name); err != nil {
+		return err
+	}
+	bound := q.as(q.Verb, "binding")
+	bound.Manager, bound.DryRun = q.Manager, q.DryRun
+	switch {
+	case q.Name == "":
+		bound.Name = binding.Name
+	case q.Name != binding.Name:
+		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+	}
+	if binding.Target.Name == "" {
+		return refusal.Plain(errors.New("target.name: Required value"))
+	}
+	return p.Assign(ctx, bound, binding.Target.Name, binding.Annotations)
+}
+
+// Assign assigns the Pod that q addresses to a node.
+func (p *Path) Assign(ctx context.Context, q *Request, node string, annotations map[string]string) error {
+	_, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) { return assigned(old, node, annotations) })
+	return err
+}
+
+// assigned returns a Pod on its node.
+func assigned(old *object.Object, node string, annotations map[string]string) (*object.Object, error) {
+	obj := old.Copy()
+	spec, _ := obj.Fields["spec"].(map[string]any)
+	if has, _ := spec["nodeName"].(string); has != "" {
+		name := obj.Meta().GetName()
+		return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, fmt.Errorf("pod %s is already assigned to node %q", name, has))
+	}
+	jsonvalue.SetIn(obj.Fields, node, "spec", "nodeName")
+	for name, value := range annotations {
+		jsonvalue.SetIn(obj.Fields, value, "metadata", "annotations", name)
+	}
+	scheduled := map[string]any{"type": "PodScheduled", "status": "True", "lastProbeTime": nil, "lastTransitionTime": jsonvalue.Now().UTC().Format(time.RFC3339)}
+	jsonvalue.SetIn(obj.Fields, []any{scheduled}, "status", "conditions")
+	return obj, nil
+}
+
+// Evict deletes a Pod, unless a disruption budget forbids it.
+func (p *Path) Evict(ctx context.Context, q *Request, eviction *policyv1.Eviction) error {
+	if err := p.CheckNamespace(q, q.Name); err != nil {
+		return err
+	}
+	if eviction.Name != q.Name {
+		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	opts := eviction.DeleteOptions
+	if opts == nil {
+		opts = &metav1.DeleteOptions{}
+	}
+	if q.DryRun && len(opts.DryRun) == 0 {
+		opts.DryRun = []string{metav1.DryRunAll}
+	}
+	if err := p.checkDisruption(q); err != nil {
+		return err
+	}
+	deleted := q.as(q.Verb, "")
+	deleted.DryRun = len(opts.DryRun) > 0
+	_, _, err := p.Delete(ctx, deleted, opts)
+	return err
+}
+
+var disruptionBudgets = schema.GroupResource{Group: "policy", Resource: "poddisruptionbudgets"}
+
+// checkDisruption refuses the eviction of a Pod that a disruption budget forbids.
+func (p *Path) checkDisruption(q *Request) error {
+	pod := p.Store.Get(q.Kind.GroupResource(), q.key())
+	if pod == nil {
+		return apierrors.NewNotFound(q.Kind.GroupResource(), q.Name)
+	}
+	phase, _, _ := unstructured.NestedString(pod.Fields, "status", "phase")
+	if phase != string(corev1.PodRunning) && phase != string(corev1.PodUnknown) || pod.Meta().GetDeletionTimestamp() != nil {
+		return nil // it serves no one
+	}
+	for _, held := range p.Store.Lists(disruptionBudgets)[0] {
+		budget, err := object.TypedOf[policyv1.PodDisruptionBudget](held)
+		if err != nil || budget.Namespace != q.Namespace {
+			continue
+		}
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil || selector.Empty() || !selector.Matches(object.LabelSet(pod)) {
+			continue
+		}
+		if budget.Status.ObservedGeneration < budget.Generation {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 10)
+			refusal.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s is still being processed by the server.", budget.Name)}}
+			return refusal
+		}
+		if budget.Status.DisruptionsAllowed <= 0 {
+			refusal := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
+			refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{
+				Type:    policyv1.DisruptionBudgetCause,
+				Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", budget.Name, budget.Status.DesiredHealthy, budget.Status.CurrentHealthy),
+			})
+			return refusal
+		}
+	}
+	return nil
+}
+
+// Finalize updates the finalizers in the spec of a namespace: one that is being deleted goes
+// with the last of them.
+func (p *Path) Finalize(ctx context.Context, q *Request) (*object.Object, error) {
+	given, err := q.decode()
+	if err != nil {
+		return nil, err
+	}
+	obj, _, err := p.Change(ctx, q, false, func(old *object.Object) (*object.Object, error) {
+		obj := given.Copy()
+		jsonvalue.KeepField(old.Fields, obj.Fields, "status")
+		return obj, q.Own(old, obj)
+	})
+	return obj, err
+}
