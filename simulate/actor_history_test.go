@@ -33,8 +33,7 @@ func lived(t *testing.T, seed uint64, names ...string) (hash string, of map[stri
 	sum := sha256.New()
 	synctest.Test(t, func(t *testing.T) {
 		s, start := New(Options{Seed: seed, Namespaces: []string{"ns"}}), time.Now()
-		s.mu.Lock()
-		s.observeLocked(func(c revisions.Change) {
+		s.store.ObserveChanges(func(c revisions.Change) {
 			text, err := json.Marshal([]any{c.Revision, time.Since(start), c.Resource, c.Key, c.After})
 			if err == nil && c.After != nil {
 				text, err = json.Marshal([]any{string(text), c.After.Fields})
@@ -46,7 +45,6 @@ func lived(t *testing.T, seed uint64, names ...string) (hash string, of map[stri
 			name, _, _ := strings.Cut(c.Key.Name, "-")
 			of[name] = append(of[name], entry{time.Since(start), fmt.Sprintf("%s %s %v", c.Resource, c.Key, c.After == nil)})
 		})
-		s.mu.Unlock()
 		ctx, stop := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer group.Wait()

@@ -54,14 +54,10 @@ func (s *Server) RunActors(ctx context.Context, opts Actors) error {
 type actorCluster struct{ server *Server }
 
 func (c actorCluster) Get(about actors.Reference) *object.Object {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	return c.server.mu.log.Get(about.GroupResource, about.NamespacedName)
+	return c.server.store.Get(about.GroupResource, about.NamespacedName)
 }
 
 func (c actorCluster) Kind(gvk schema.GroupVersionKind) (r schema.GroupResource, namespaced, served bool) {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
 	kind := c.server.kinds.Kind(gvk)
 	if kind == nil {
 		return r, false, false
@@ -70,8 +66,6 @@ func (c actorCluster) Kind(gvk schema.GroupVersionKind) (r schema.GroupResource,
 }
 
 func (c actorCluster) Stored(r schema.GroupResource) (gv schema.GroupVersion, served bool) {
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
 	kind := c.server.kinds.Stored(r)
 	if kind == nil {
 		return gv, false
@@ -80,33 +74,11 @@ func (c actorCluster) Stored(r schema.GroupResource) (gv schema.GroupVersion, se
 }
 
 func (c actorCluster) Observe(see func(revisions.Change)) (leave func()) {
-	s := c.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, change := range s.mu.log.All() {
-		see(change)
-	}
-	forgetLocked := s.observeLocked(see)
-	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		forgetLocked()
-	}
+	return c.server.store.Observe(see)
 }
 
 func (c actorCluster) Wait(ctx context.Context, until time.Time, done func() bool) {
-	s := c.server
-	stop := context.AfterFunc(ctx, func() { s.wake(s.changed) })
-	defer stop()
-	if !until.IsZero() {
-		timer := time.AfterFunc(time.Until(until), func() { s.wake(s.changed) })
-		defer timer.Stop()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !done() && ctx.Err() == nil && (until.IsZero() || time.Now().Before(until)) {
-		s.changed.Wait()
-	}
+	c.server.store.Wait(ctx, until, done)
 }
 
 // request returns a write of an actor as a client would ask for it.

@@ -37,8 +37,8 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	kind := s.kinds.Kind(gvk)
 	if kind == nil {
 		return "", fmt.Errorf("put %s: the server does not serve the kind; Install it", gvk)
@@ -52,12 +52,12 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	m := next.Meta()
 	m.SetResourceVersion("")
 	m.SetUID("")
-	old := s.mu.log.Get(kind.Held(), next.Key())
+	old := tx.Get(kind.Held(), next.Key())
 	if old == nil {
-		next, err = s.storeLocked().direct().Create(kind, next)
+		next, err = s.direct(tx).Create(kind, next)
 	} else {
 		m.SetResourceVersion(old.Meta().GetResourceVersion())
-		next, err = s.storeLocked().direct().Update(kind, old, next)
+		next, err = s.direct(tx).Update(kind, old, next)
 	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
@@ -68,24 +68,21 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 // Remove deletes an object, as somebody else would: while it has finalizers it
 // stays, marked.
 func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	kind := s.kinds.Stored(r)
-	old := s.mu.log.Get(s.kinds.Held(r), key)
+	old := tx.Get(s.kinds.Held(r), key)
 	if kind == nil || old == nil {
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
-	_, _, err := deletion.Delete(s.storeLocked(), kind, old, &metav1.DeleteOptions{})
+	_, _, err := deletion.Delete(tx, kind, old, &metav1.DeleteOptions{})
 	return err
 }
 
 // Objects is everything of a kind as it is now, in the order of keys.
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	objects, _ := s.mu.log.List(s.kinds.Held(r), s.mu.log.Revision)
 	var out []metav1.Object
-	for _, o := range objects {
+	for _, o := range s.store.List(s.kinds.Held(r)) {
 		out = append(out, o.Copy().Meta())
 	}
 	return out
@@ -94,15 +91,15 @@ func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 // ChangeSchema gives a kind other defaults and ends its watches, as a change
 // of its CRD does. Objects change with it, their resourceVersions do not.
 func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	kind := s.kinds.Stored(r)
 	if kind == nil {
 		return fmt.Errorf("change schema of %s: the server does not serve it", r)
 	}
 	changed := *kind
 	changed.Defaults = defaults
-	s.definitions.Replace(kind.Family.With(&changed), s.mu.log.Revision)
+	s.definitions.Replace(tx, kind.Family.With(&changed))
 	return nil
 }
 
@@ -110,35 +107,28 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 // each is told of, the watches end, and from then on it is not there. Events go in
 // both of their groups.
 func (s *Server) Uninstall(r schema.GroupResource) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	held, gone := s.kinds.Held(r), s.kinds.Family(r)
-	objects, _ := s.mu.log.List(held, s.mu.log.Revision)
-	for _, o := range objects {
-		s.takeLocked(held, o.Key())
+	for _, o := range tx.List(held) {
+		tx.Remove(held, o.Key())
 	}
 	for _, alias := range s.kinds.Resources() {
 		if s.kinds.Family(alias) == gone {
 			s.kinds.Remove(alias)
-			s.endLocked(alias)
+			tx.EndWatches(alias)
 		}
 	}
-}
-
-func (s *Server) endLocked(r schema.GroupResource) {
-	s.eachWatchLocked(func(w *watch) {
-		if w.kind.GroupResource() == r {
-			w.over = true
-		}
-	})
 }
 
 // Upgrade makes the server one of another version, with other defaults of some
 // kinds, and ends all watches.
 func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[string]any) error {
+	tx := s.store.Begin()
+	defer tx.End()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.mu.version = version
+	s.mu.Unlock()
 	for r, values := range defaults {
 		kind := s.kinds.Stored(r)
 		if kind == nil {
@@ -149,16 +139,16 @@ func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[s
 		changed.Changes++
 		s.kinds.Install(kind.Family.With(&changed))
 	}
-	s.eachWatchLocked(func(w *watch) { w.over = true })
+	tx.EndAllWatches()
 	return nil
 }
 
 // ForgetHistory forgets what watches of one kind are served from, as a real
 // server does when the schema of a custom kind changes.
 func (s *Server) ForgetHistory(r schema.GroupResource) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	if kind := s.kinds.Stored(r); kind != nil {
-		kind.Oldest = s.mu.log.Revision
+		kind.Oldest = tx.Revision()
 	}
 }

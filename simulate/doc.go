@@ -15,7 +15,7 @@
 //	   └──▶ create, update, patch, apply, delete
 //	              decode, internal/fieldmanager, admission, defaults, validation
 //	              ▼  change
-//	        internal/revisions: one counter for all kinds, with history; a journal
+//	        internal/store: revisions of all kinds, with history; a journal
 //	              ▼  change, dropped, doubled or late
 //	        every open watch; internal/actors, which do the work of controllers and kubelets
 //

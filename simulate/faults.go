@@ -5,7 +5,6 @@ package simulate
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,7 +19,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
-// faults are what is wrong with the server. Its lock guards them. Each verb of
+// faults are what is wrong with the server. Server.mu guards them. Each verb of
 // the Server sets one, from plain values alone, so that a list of them is a
 // plan.
 type faults struct {
@@ -155,12 +154,12 @@ func reasonOf(code int) metav1.StatusReason {
 	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
 }
 
-// fault runs f with the lock, and has open watches look again.
+// fault runs f with the lock of the faults, and shows open watches what they may see now.
 func (s *Server) fault(f func(*faults)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	f(&s.mu.faults)
-	s.tellLocked()
+	s.mu.Unlock()
+	s.store.Deliver()
 }
 
 // Deny refuses a verb on a kind with 403, from the next request on. An open
@@ -266,83 +265,51 @@ func (s *Server) PublishSchemasAfter(d time.Duration) {
 
 // Mute has the present watches of a kind say nothing more. They stay open.
 func (s *Server) Mute(r schema.GroupResource) {
-	s.eachWatch(func(w *watch) {
-		if w.kind.GroupResource() == r {
-			w.muted = true
-		}
-	})
+	tx := s.store.Begin()
+	defer tx.End()
+	tx.MuteWatches(r)
 }
 
 // CloseWatches ends the present watches of a kind, cleanly.
 func (s *Server) CloseWatches(r schema.GroupResource) {
-	s.eachWatch(func(w *watch) {
-		if w.kind.GroupResource() == r {
-			w.over = true
-		}
-	})
-}
-
-func (s *Server) eachWatch(f func(*watch)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.eachWatchLocked(f)
-}
-
-func (s *Server) eachWatchLocked(f func(*watch)) {
-	for w := range s.mu.watches {
-		f(w)
-		w.told.Signal()
-	}
-	s.changed.Broadcast()
+	tx := s.store.Begin()
+	defer tx.End()
+	tx.EndWatches(r)
 }
 
 // Compact forgets the history of the store: older versions can no longer be
 // listed or watched from.
-func (s *Server) Compact() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.log.Compact(s.mu.log.Revision)
-}
+func (s *Server) Compact() { s.store.Compact() }
 
 // RestartCache ends all watches and forgets the history that watches are
 // served from, as a restart of the API server does. The store keeps its own.
-func (s *Server) RestartCache() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.oldest = s.mu.log.Revision
-	s.eachWatchLocked(func(w *watch) { w.over = true })
-}
+func (s *Server) RestartCache() { s.store.DropCache() }
 
 // Rewind undoes the last n revisions that are not compacted and ends all
 // watches: a restore of the store from a backup.
 func (s *Server) Rewind(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, c := range s.mu.log.Rewind(n) {
-		s.observedLocked(c)
-	}
-	s.definitions.Restore(s.storeLocked())
-	s.mu.told = min(s.mu.told, s.mu.log.Revision)
-	s.mu.faults.late = slices.DeleteFunc(s.mu.faults.late, func(c revisions.Change) bool { return c.Revision > s.mu.log.Revision })
-	s.mu.oldest = min(s.mu.oldest, s.mu.log.Revision)
-	s.mu.compaction.revision = min(s.mu.compaction.revision, s.mu.log.Revision)
-	s.eachWatchLocked(func(w *watch) { w.over = true })
+	tx := s.store.Begin()
+	defer tx.End()
+	tx.Rewind(n)
+	s.definitions.Restore(tx)
 }
 
 // RecreateBehindWatch deletes an object and creates it again under its name
 // with another UID, and keeps the deletion from open watches.
 func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.NamespacedName) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	kind := s.kinds.Stored(r)
 	r = s.kinds.Held(r)
-	old := s.mu.log.Get(r, key)
+	old := tx.Get(r, key)
 	if kind == nil || old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
+	s.mu.Lock()
 	s.mu.faults.drop[r]++
-	s.takeLocked(r, key)
-	_, err := s.storeLocked().direct().Create(kind, old.Copy())
+	s.mu.Unlock()
+	tx.Remove(r, key)
+	_, err := s.direct(tx).Create(kind, old.Copy())
 	return err
 }
 
@@ -350,15 +317,17 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 // decoded into the kind's type. Its metadata stays readable. The next Put
 // heals it.
 func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	r = s.kinds.Held(r)
-	old := s.mu.log.Get(r, key)
+	old := tx.Get(r, key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
 	if !old.Poison { // else what it was before is known
+		s.mu.Lock()
 		s.mu.faults.poisoned[objectID{r, key}] = old
+		s.mu.Unlock()
 	}
 	obj := old.Copy()
 	obj.Poison = true
@@ -367,6 +336,6 @@ func (s *Server) Poison(r schema.GroupResource, key types.NamespacedName) error 
 			obj.Fields[name] = int64(5) // where a message or a map belongs
 		}
 	}
-	s.putLocked(r, obj)
+	tx.Put(r, obj)
 	return nil
 }

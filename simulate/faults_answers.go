@@ -10,7 +10,7 @@ import (
 )
 
 // losses are the answers that are to be lost, in the order they were asked for.
-// The server's lock guards them.
+// Server.mu guards them.
 type losses struct {
 	next int // writes of any kind
 	list []loss

@@ -22,9 +22,7 @@ const rewritten = " (written anew)"
 // is published of its schemas changes. The second time all is as it was. No object changes.
 func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	key := types.NamespacedName{Name: r.String()}
-	s.mu.Lock()
-	old := s.mu.log.Get(kinds.Definitions, key)
-	s.mu.Unlock()
+	old := s.store.Get(kinds.Definitions, key)
 	if old == nil {
 		return apierrors.NewNotFound(kinds.Definitions, key.Name)
 	}
@@ -46,11 +44,11 @@ func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	if err := kinds.CompleteDefinition(obj); err != nil {
 		return fmt.Errorf("rewrite the CRD %s: %w", key.Name, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.log.Get(kinds.Definitions, key) != old {
+	tx := s.store.Begin()
+	defer tx.End()
+	if tx.Get(kinds.Definitions, key) != old {
 		return apierrors.NewConflict(kinds.Definitions, key.Name, nil)
 	}
-	_, err := s.storeLocked().direct().Update(s.kinds.Stored(kinds.Definitions), old, obj)
+	_, err := s.direct(tx).Update(s.kinds.Stored(kinds.Definitions), old, obj)
 	return err
 }

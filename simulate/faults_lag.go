@@ -5,11 +5,73 @@ package simulate
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
+
+// watchCache is the watch cache of a server, as its faults have it.
+type watchCache struct{ server *Server }
+
+func (w watchCache) Shown(revision int64) int64 {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	if lag := w.server.mu.faults.lag; lag > 0 {
+		return min(lag, revision)
+	}
+	return revision
+}
+
+func (w watchCache) ShownOf(r schema.GroupResource, shown int64) int64 {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return w.server.mu.faults.known(r, shown)
+}
+
+func (w watchCache) Deliver(changes []revisions.Change) (out []revisions.Change) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	f := &w.server.mu.faults
+	for _, c := range append(f.due(), changes...) {
+		if !f.keep(c) {
+			out = append(out, f.distort(c)...)
+		}
+	}
+	return out
+}
+
+func (w watchCache) EndBookmark(r schema.GroupResource) bool {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	return !w.server.mu.faults.noEndBookmark[r]
+}
+
+func (w watchCache) Rewound(revision int64) {
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	f := &w.server.mu.faults
+	f.late = slices.DeleteFunc(f.late, func(c revisions.Change) bool { return c.Revision > revision })
+}
+
+// expiresContinue takes one of the continue tokens that ExpireContinue refuses.
+func (s *Server) expiresContinue() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	expires := s.mu.faults.expireContinue > 0
+	if expires {
+		s.mu.faults.expireContinue--
+	}
+	return expires
+}
+
+// publishAfter is how much later changed schemas are published.
+func (s *Server) publishAfter() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.faults.publishAfter
+}
 
 // Each kind of a real server has a cache of its own, which can lag behind the others.
 

@@ -16,40 +16,41 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // Heal ends all faults of the server: what was held back is told, what was
 // poisoned can be read again, and from now on nothing goes wrong. What has
 // happened has happened: watches that were muted stay so.
 func (s *Server) Heal() {
+	tx := s.store.Begin()
+	defer tx.End()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	old := s.mu.faults
 	s.mu.faults = newFaults()
+	s.mu.Unlock()
 	maps.Copy(old.held, old.first)
 	late := slices.AppendSeq(old.late, maps.Values(old.held))
 	slices.SortFunc(late, func(a, b revisions.Change) int { return cmp.Compare(a.Revision, b.Revision) })
-	for _, c := range late {
-		s.eachWatchLocked(func(w *watch) { w.tell(c) })
-	}
+	tx.Show(late)
 	for _, id := range slices.SortedFunc(maps.Keys(old.poisoned), objectID.compare) {
-		s.mendLocked(id, old.poisoned[id])
+		mendIn(tx, id, old.poisoned[id])
 	}
-	s.tellLocked()
+	tx.Deliver()
 }
 
 func (id objectID) compare(other objectID) int {
 	return cmp.Or(cmp.Compare(id.Group, other.Group), cmp.Compare(id.Resource, other.Resource), revisions.CompareKeys(id.NamespacedName, other.NamespacedName))
 }
 
-// mendLocked gives a poisoned object back what it had before, as far as nobody
+// mendIn gives a poisoned object back what it had before, as far as nobody
 // has written it since.
-func (s *Server) mendLocked(id objectID, before *object.Object) {
-	now := s.mu.log.Get(id.GroupResource, id.NamespacedName)
+func mendIn(tx *store.Tx, id objectID, before *object.Object) {
+	now := tx.Get(id.GroupResource, id.NamespacedName)
 	if now == nil || now.Meta().GetUID() != before.Meta().GetUID() {
 		return
 	}
-	s.putLocked(id.GroupResource, mended(now, before))
+	tx.Put(id.GroupResource, mended(now, before))
 }
 
 // mended is a copy of a poisoned object with what it had before.
@@ -64,20 +65,24 @@ func mended(o, before *object.Object) *object.Object {
 	return out
 }
 
-// seenLocked is obj as c is to see it: no fault harms who plays the user.
-func (s *Server) seenLocked(c *call, obj *object.Object) *object.Object {
+// seen is obj as c is to see it: no fault harms who plays the user. It is called in the
+// transaction that obj was read in.
+func (s *Server) seen(c *call, obj *object.Object) *object.Object {
 	if !c.sound() {
 		return obj
 	}
-	return s.unpoisonedLocked(c.kind, obj)
+	return s.unpoisoned(c.kind, obj)
 }
 
-// unpoisonedLocked returns an object of a kind as it was before Poison.
-func (s *Server) unpoisonedLocked(kind *kinds.Kind, obj *object.Object) *object.Object {
+// unpoisoned returns an object of a kind as it was before Poison, in the transaction that it
+// was read in.
+func (s *Server) unpoisoned(kind *kinds.Kind, obj *object.Object) *object.Object {
 	if obj == nil || !obj.Poison {
 		return obj
 	}
+	s.mu.Lock()
 	before := s.mu.faults.poisoned[objectID{kind.GroupResource(), obj.Key()}]
+	s.mu.Unlock()
 	if before == nil || before.Meta().GetUID() != obj.Meta().GetUID() {
 		return obj
 	}
@@ -88,22 +93,10 @@ func (s *Server) unpoisonedLocked(kind *kinds.Kind, obj *object.Object) *object.
 func (s *Server) AcceptAll() { s.fault(func(f *faults) { f.tokens = nil }) }
 
 // Watched is what the open watches are of, in order.
-func (s *Server) Watched() []schema.GroupResource {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := map[schema.GroupResource]bool{}
-	for w := range s.mu.watches {
-		all[w.kind.GroupResource()] = true
-	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b schema.GroupResource) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
-	})
-}
+func (s *Server) Watched() []schema.GroupResource { return s.store.Watched() }
 
 // Kinds are those that the server serves, in the order of their names.
 func (s *Server) Kinds() []schema.GroupKind {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	all := map[schema.GroupKind]bool{}
 	for _, k := range s.kinds.Served(func(*kinds.Kind) bool { return true }) {
 		all[k.GroupVersionKind.GroupKind()] = true
@@ -115,8 +108,6 @@ func (s *Server) Kinds() []schema.GroupKind {
 
 // KindOf is the kind of a resource; empty: the server does not serve it.
 func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if kind := s.kinds.Stored(r); kind != nil {
 		return kind.GroupKind()
 	}
@@ -125,28 +116,24 @@ func (s *Server) KindOf(r schema.GroupResource) schema.GroupKind {
 
 // IsCustom reports whether a CRD defines a kind.
 func (s *Server) IsCustom(r schema.GroupResource) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	f := s.kinds.Family(r)
 	return f != nil && f.Definition != nil
 }
 
 // Change writes an object as somebody else would: f changes its metadata.
 func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
-	s.mu.Lock()
-	old := s.mu.log.Get(s.kinds.Held(r), key)
-	s.mu.Unlock()
+	old := s.store.Get(s.kinds.Held(r), key)
 	if old == nil {
 		return apierrors.NewNotFound(r, key.String())
 	}
 	obj := old.Copy()
 	f(obj.Meta())
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	kind := s.kinds.Stored(r)
-	if kind == nil || s.mu.log.Get(s.kinds.Held(r), key) != old {
+	if kind == nil || tx.Get(s.kinds.Held(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
-	_, err := s.storeLocked().direct().Update(kind, old, obj)
+	_, err := s.direct(tx).Update(kind, old, obj)
 	return err
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/simulate/internal/journal"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // slowFile is a journal's file whose writes wait until they are let through,
@@ -71,20 +72,33 @@ func (a underway) answered() bool {
 	}
 }
 
+// keptOf is the content of a journal that has what s has stored.
+func keptOf(s *Server) *journal.Content {
+	tx := s.store.Begin()
+	defer tx.End()
+	l := revisions.NewLog()
+	l.Revision, l.Compacted = tx.Revision(), tx.Revision()
+	for _, r := range s.kinds.Resources() {
+		for _, obj := range tx.List(r) {
+			l.Set(r, obj.Key(), obj)
+		}
+	}
+	return &journal.Content{Log: l}
+}
+
 // keptServer runs test in a bubble with a server whose journal is file.
 func keptServer(t *testing.T, test func(t *testing.T, s *Server, file *slowFile, ask func(method, path, body string) underway)) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &slowFile{through: make(chan struct{}, 1000)}
 		s := New(Options{Namespaces: []string{"ns"}})
-		s.mu.keeping.to = journal.New("journal", file)
-		if err := s.keepIn(s.mu.keeping.to, &journal.Content{Log: s.mu.log}); err != nil {
+		if err := s.keepIn(journal.New("journal", file), keptOf(s)); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		defer group.Wait()
 		defer cancel()
-		group.Go(func() { _ = s.keep(ctx) })
+		group.Go(func() { _ = s.store.Keep(ctx) })
 		test(t, s, file, func(method, path, body string) underway {
 			a := underway{httptest.NewRecorder(), make(chan struct{})}
 			req := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
@@ -164,7 +178,7 @@ func TestKeep_FullDisk_S23(t *testing.T) {
 func TestKeep_GivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(Options{Namespaces: []string{"ns"}})
-		if err := s.keepIn(journal.New("journal", &slowFile{}), &journal.Content{Log: s.mu.log}); err != nil {
+		if err := s.keepIn(journal.New("journal", &slowFile{}), keptOf(s)); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -39,7 +39,5 @@ func (s *Server) Install(kind Kind) {
 
 func (s *Server) install(kind kinds.Kind) {
 	k := kind.Completed()
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.kinds.Install(kinds.FamilyOf(k))
 }

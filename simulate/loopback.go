@@ -204,7 +204,7 @@ func (l *Loopback) Run(ctx context.Context) error {
 	var keeping sync.WaitGroup
 	var lost error
 	keeping.Go(func() {
-		if lost = l.server.keep(stored); lost != nil {
+		if lost = l.server.store.Keep(stored); lost != nil {
 			short, cancel := context.WithTimeout(stored, lastWords)
 			defer cancel()
 			_ = server.Shutdown(short)

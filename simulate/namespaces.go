@@ -14,17 +14,18 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // firstNamespaces are the namespaces of each cluster, there from the start.
 var firstNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 
-// installNamespacesLocked makes those of the first namespaces that are not
-// there. They belong to the revision that there is, and nobody is told.
-func (s *Server) installNamespacesLocked() {
-	for _, name := range s.namespaces {
-		if s.mu.log.Get(object.Namespaces, types.NamespacedName{Name: name}) == nil {
-			s.mu.log.Set(object.Namespaces, types.NamespacedName{Name: name}, firstNamespace(name).At(s.mu.log.Revision))
+// installNamespaces makes those of the namespaces that are not there. They belong to the
+// revision that there is, and nobody is told.
+func installNamespaces(tx *store.Tx, namespaces []string) {
+	for _, name := range namespaces {
+		if tx.Get(object.Namespaces, types.NamespacedName{Name: name}) == nil {
+			tx.Install(object.Namespaces, firstNamespace(name))
 		}
 	}
 }

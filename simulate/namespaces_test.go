@@ -58,11 +58,11 @@ func TestKeep_HasTheFirstNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {
-		log  *revisions.Log
+		kept *journal.Content
 		want string
-	}{"none": {revisions.NewLog(), ""}, "another": {earlier.mu.log, "yes"}} {
+	}{"none": {&journal.Content{Log: revisions.NewLog()}, ""}, "another": {keptOf(earlier), "yes"}} {
 		s := New(Options{})
-		if err := s.keepIn(journal.New("journal", &slowFile{}), &journal.Content{Log: c.log}); err != nil {
+		if err := s.keepIn(journal.New("journal", &slowFile{}), c.kept); err != nil {
 			t.Fatal(err)
 		}
 		objects := s.Objects(object.Namespaces)

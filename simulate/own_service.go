@@ -16,18 +16,19 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
 // ownService is the Service by which Pods reach the API server. A server makes
 // its own, and makes it again after a start.
 var ownService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
 
-// installServiceLocked makes it if it is not there. It belongs to the revision
-// that there is, and nobody is told.
-func (s *Server) installServiceLocked() {
+// installService makes it if it is not there. It belongs to the revision that
+// there is, and nobody is told.
+func installService(tx *store.Tx) {
 	services := schema.GroupResource{Resource: "services"}
-	if s.mu.log.Get(services, ownService) == nil {
-		s.mu.log.Set(services, ownService, serviceOfServer().At(s.mu.log.Revision))
+	if tx.Get(services, ownService) == nil {
+		tx.Install(services, serviceOfServer())
 	}
 }
 
@@ -52,10 +53,10 @@ func serviceOfServer() *object.Object {
 
 // installRoles puts the default roles into the store.
 func (s *Server) installRoles() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	tx := s.store.Begin()
+	defer tx.End()
 	for _, obj := range access.DefaultRoles() {
-		_, err := s.storeLocked().direct().Create(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
+		_, err := s.direct(tx).Create(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

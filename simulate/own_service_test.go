@@ -31,7 +31,7 @@ func TestServer_HasItsOwnService_S30(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := New(Options{})
-	if err := again.keepIn(journal.New("journal", &slowFile{}), &journal.Content{Log: s.mu.log}); err != nil {
+	if err := again.keepIn(journal.New("journal", &slowFile{}), keptOf(s)); err != nil {
 		t.Fatal(err)
 	}
 	if got := held(again); len(got) != 2 || got[0] != "default/kubernetes" {

@@ -6,7 +6,6 @@ package simulate
 import (
 	"net/http"
 	"strconv"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,10 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
-
-// freshWithin is how long a request for a version that is not reached waits.
-const freshWithin = 3 * time.Second
 
 // query reads the query of a list, a watch or a deletion of a collection.
 func (c *call) query() (*queries.Query, error) {
@@ -39,7 +36,7 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := s.kept(c.Context()); err != nil {
+	if err := s.store.Kept(c.Context()); err != nil {
 		return err
 	}
 	if spoil := s.spoilage(c); spoil != "" {
@@ -88,31 +85,30 @@ func (s *Server) selected(c *call, p queries.Page, sel queries.Selection) ([]*ob
 // state is the objects of the kind that p asks for, at most so many if not 0;
 // how many there are, and at which revision they were so.
 func (s *Server) state(c *call, p queries.Page, most int) (objects []*object.Object, count int, revision int64, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.compactLocked()
-	if p.Follows && s.mu.faults.expireContinue > 0 && !c.sound() {
-		s.mu.faults.expireContinue--
+	tx := s.store.Begin()
+	defer tx.End()
+	tx.CompactIfDue()
+	if p.Follows && !c.sound() && s.expiresContinue() {
 		return nil, 0, 0, queries.ContinueTooOld(c.namespace, p.From)
 	}
-	known := func() int64 { return s.shownOfLocked(c.kind.Held()) }
+	known := func() int64 { return tx.Shown(c.kind.Held()) }
 	if p.Newest || p.Follows {
-		known = func() int64 { return s.mu.log.Revision }
+		known = tx.Revision
 	}
-	if !s.waitLocked(c.Context(), freshWithin, func() bool { return known() >= p.Revision }) {
+	if !tx.Wait(c.Context(), store.FreshWithin, func() bool { return known() >= p.Revision }) {
 		return nil, 0, 0, refusal.TooLarge(p.Revision, known())
 	}
 	if revision = known(); p.Exact {
 		revision = p.Revision
 	}
-	then, ok := s.mu.log.At(c.kind.Held(), revision)
+	then, ok := tx.At(c.kind.Held(), revision)
 	switch {
 	case !ok && p.Follows:
 		return nil, 0, 0, queries.ContinueTooOld(c.namespace, p.From)
 	case !ok && p.Exact:
 		return nil, 0, 0, refusal.ListTooOld()
 	case !ok:
-		return nil, 0, 0, refusal.TooOld(revision, s.mu.log.Compacted)
+		return nil, 0, 0, refusal.TooOld(revision, tx.Compacted())
 	}
 	count = then.Count(p.Span)
 	if most == 0 {
@@ -121,7 +117,7 @@ func (s *Server) state(c *call, p queries.Page, most int) (objects []*object.Obj
 	objects = then.Take(p.Span, min(most, count))
 	if c.sound() {
 		for i, obj := range objects {
-			objects[i] = s.seenLocked(c, obj)
+			objects[i] = s.seen(c, obj)
 		}
 	}
 	return objects, count, revision, nil
@@ -134,7 +130,7 @@ func (s *Server) get(w http.ResponseWriter, c *call) error {
 	}
 	obj, err := s.find(c, revision)
 	if err == nil {
-		err = s.kept(c.Context())
+		err = s.store.Kept(c.Context())
 	}
 	if err != nil {
 		return err
@@ -148,14 +144,14 @@ func (s *Server) get(w http.ResponseWriter, c *call) error {
 }
 
 func (s *Server) find(c *call, revision int64) (*object.Object, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.waitLocked(c.Context(), freshWithin, func() bool { return s.mu.log.Revision >= revision }) {
-		return nil, refusal.TooLarge(revision, s.mu.log.Revision)
+	tx := s.store.Begin()
+	defer tx.End()
+	if !tx.Wait(c.Context(), store.FreshWithin, func() bool { return tx.Revision() >= revision }) {
+		return nil, refusal.TooLarge(revision, tx.Revision())
 	}
-	obj := s.mu.log.Get(c.kind.Held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
+	obj := tx.Get(c.kind.Held(), types.NamespacedName{Namespace: c.namespace, Name: c.name})
 	if obj == nil {
 		return nil, apierrors.NewNotFound(c.kind.GroupResource(), c.name)
 	}
-	return s.seenLocked(c, obj), nil
+	return s.seen(c, obj), nil
 }

@@ -4,7 +4,6 @@
 package simulate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +21,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
-	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/models"
+	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
@@ -70,34 +72,20 @@ type Server struct {
 	access      *access.Control
 	seed        uint64
 	namespaces  []string // the first ones
-	admission   *webhooks.Admission
 	allotter    *allot.Allotter
 	writes      *write.Path
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
 	definitions *definitions.Controller
 	kinds       *kinds.Registry
-	changed     *sync.Cond // on mu; something happened that a request may wait for
-	mu          struct {
+	store       *store.Store
+	// mu guards what is not part of the store. Its holder does not call the store.
+	mu struct {
 		sync.Mutex
-		log        *revisions.Log
-		watches    map[*watch]struct{}
-		compaction compaction
-		// observers are called for each change, in the order of revisions, and
-		// for each that a Rewind undoes, in reverse. They must neither block nor
-		// ask the server for anything. nil: one that has left.
-		observers []func(revisions.Change)
-		keeping   keeping
-		// told is the last revision that open watches were given. Lists from the
-		// cache and watches know no more either.
-		told int64
-		// oldest is where the history for watches begins, if after the log's.
-		oldest int64
 		// version that the server says it has.
 		version string
 		faults  faults
 		served  deque.Deque[Served]
-		traced  int64 // the last revision that the tracer was told of
 	}
 }
 
@@ -105,34 +93,31 @@ type Server struct {
 // default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
 	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
-	s.access, s.allotter = newAccess(s, opts), allot.New(opts.Seed)
+	s.allotter = allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
-	s.admission = &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: storedObjects{s}}
-	s.writes = &write.Path{Store: storedObjects{s}, Kinds: s.kinds, Rights: s.access, Admission: s.admission, Allotter: s.allotter, Seen: s.unpoisonedLocked}
-	s.definitions = &definitions.Controller{
-		Kinds: s.kinds, Road: road, EndWatches: s.endLocked,
-		PublishAfter: func() time.Duration { return s.mu.faults.publishAfter },
-	}
-	s.changed = sync.NewCond(&s.mu.Mutex)
-	s.mu.log = revisions.NewLog()
-	s.mu.told = s.mu.log.Revision
-	s.mu.watches = map[*watch]struct{}{}
-	s.mu.compaction = compaction{every: cmp.Or(opts.CompactEvery, compactUsually), last: time.Now(), revision: s.mu.log.Revision}
+	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.publishAfter}
+	s.store = store.New(store.Options{
+		CompactEvery: opts.CompactEvery, Cache: watchCache{s}, After: s.after,
+		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
+	})
+	s.access = newAccess(s, opts)
+	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
+	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.unpoisoned}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
 	if s.tracer != nil {
-		s.mu.observers = append(s.mu.observers, s.traceLocked)
+		s.store.ObserveChanges((&tracing{server: s}).changed)
 	}
 	for _, kind := range opts.Kinds {
 		s.Install(kind)
 	}
-	s.mu.Lock()
-	s.installNamespacesLocked()
-	s.installServiceLocked()
-	s.mu.Unlock()
+	tx := s.store.Begin()
+	installNamespaces(tx, s.namespaces)
+	installService(tx)
+	tx.End()
 	if opts.Authorization {
-		s.mu.observers = append(s.mu.observers, s.access.Changed)
+		s.store.ObserveChanges(s.access.Changed)
 		s.installRoles()
 	}
 	return s
@@ -190,90 +175,54 @@ func (s *Server) Served() []Served {
 }
 
 // Revision is the counter of the store.
-func (s *Server) Revision() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.log.Revision
-}
+func (s *Server) Revision() int64 { return s.store.Revision() }
 
 // Watches counts the open watches of a kind that the server still serves.
-func (s *Server) Watches(r schema.GroupResource) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for w := range s.mu.watches {
-		if w.kind.GroupResource() == r && !w.over {
-			n++
+func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r) }
+
+// after does what follows a change: CRDs come into force, and go with their last object.
+func (s *Server) after(tx *store.Tx, c revisions.Change) {
+	if c.Resource == kinds.Definitions {
+		s.definitions.Changed(tx, c)
+	} else if c.After == nil {
+		s.definitions.Removed(tx, c.Resource)
+	}
+}
+
+// keepIn has the server continue from the content of a journal, or begin an empty one. Nothing
+// else uses the server yet.
+func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error) {
+	var defined []*object.Object
+	if content != nil {
+		if defined, err = definitionsIn(content.Log); err != nil {
+			return err
+		}
+		// Each object that has drawn its name has a revision.
+		s.allotter.Resume(allot.Counters(content.Given), int(content.Log.Revision))
+	}
+	tx := s.store.Begin()
+	defer tx.End()
+	if err := tx.Resume(j, content); err != nil {
+		return err
+	}
+	for _, crd := range defined {
+		s.definitions.Changed(tx, revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
+	}
+	if tx.Count(object.Namespaces) == 0 {
+		installNamespaces(tx, s.namespaces) // an older journal has none; in others some may have been deleted
+	}
+	installService(tx)
+	return nil
+}
+
+// definitionsIn returns the CRDs of a log that was read, with what they define.
+func definitionsIn(l *revisions.Log) ([]*object.Object, error) {
+	crds, _ := l.List(kinds.Definitions, l.Revision)
+	kind := &kinds.Kind{GroupVersionKind: models.DefinitionKind, Resource: kinds.Definitions.Resource}
+	for _, crd := range crds {
+		if err := kind.Define(crd); err != nil {
+			return nil, fmt.Errorf("read the CRD %s: %w", crd.Key().Name, err)
 		}
 	}
-	return n
-}
-
-// wake has who waits for a condition look again. The lock keeps one that is
-// about to wait from missing it.
-func (s *Server) wake(told *sync.Cond) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	told.Broadcast()
-}
-
-// waitLocked waits until done, until ctx ends, or for at most d. It gives the
-// lock back while it waits, and reports whether done is true.
-func (s *Server) waitLocked(ctx context.Context, d time.Duration, done func() bool) bool {
-	return s.waitOnLocked(ctx, s.changed, d, done)
-}
-
-// waitOnLocked waits for what is told of by a condition of its own, on the
-// server's lock.
-func (s *Server) waitOnLocked(ctx context.Context, told *sync.Cond, d time.Duration, done func() bool) bool {
-	if done() || ctx.Err() != nil || d <= 0 {
-		return done()
-	}
-	deadline := time.Now().Add(d)
-	timer := time.AfterFunc(d, func() { s.wake(told) })
-	defer timer.Stop()
-	stop := context.AfterFunc(ctx, func() { s.wake(told) })
-	defer stop()
-	for !done() && ctx.Err() == nil && time.Now().Before(deadline) {
-		told.Wait()
-	}
-	return done()
-}
-
-// shownOfLocked is the revision that lists from the cache and watches of a resource know.
-func (s *Server) shownOfLocked(r schema.GroupResource) int64 {
-	return s.mu.faults.known(r, s.shownLocked())
-}
-
-// shownLocked is the revision that lists from the cache and watches know, but for
-// resources that lag behind the others.
-func (s *Server) shownLocked() int64 {
-	shown := s.mu.log.Revision
-	if lag := s.mu.faults.lag; lag > 0 {
-		shown = min(lag, shown)
-	}
-	if s.mu.keeping.to != nil {
-		shown = min(s.mu.keeping.reached, shown)
-	}
-	return shown
-}
-
-// tellLocked gives open watches what they have not been given.
-func (s *Server) tellLocked() {
-	shown := s.shownLocked()
-	changes, ok := s.mu.log.Since(s.mu.told, shown)
-	if !ok && shown > s.mu.told { // compacted while the server lagged behind
-		s.eachWatchLocked(func(w *watch) { w.fail(refusal.TooOld(s.mu.told, s.mu.log.Compacted).ErrStatus) })
-	}
-	for _, c := range append(s.mu.faults.due(), changes...) {
-		if s.mu.faults.keep(c) {
-			continue
-		}
-		for _, c := range s.mu.faults.distort(c) {
-			for w := range s.mu.watches {
-				w.tell(c)
-			}
-		}
-	}
-	s.mu.told = max(s.mu.told, shown)
-	s.changed.Broadcast()
+	return crds, nil
 }

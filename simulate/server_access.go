@@ -6,11 +6,8 @@ package simulate
 import (
 	"cmp"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/store"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
@@ -22,33 +19,15 @@ func newAccess(s *Server, opts Options) *access.Control {
 	}
 	return &access.Control{
 		Authorization: opts.Authorization, User: cmp.Or(opts.User, "simulated"), Tokens: tokens, Seed: opts.Seed,
-		Objects: storedObjects{s}, Gate: s.accepts,
+		Objects: s.store, Gate: s.accepts,
 	}
 }
 
-// storedObjects are what a server has stored.
-type storedObjects struct{ server *Server }
+// writeStore is the store as writes see it.
+type writeStore struct{ *store.Store }
 
-// Get is one object; nil: there is none.
-func (o storedObjects) Get(r schema.GroupResource, key types.NamespacedName) *object.Object {
-	o.server.mu.Lock()
-	defer o.server.mu.Unlock()
-	return o.server.mu.log.Get(r, key)
-}
+// Begin locks the store.
+func (w writeStore) Begin() write.Tx { return w.Store.Begin() }
 
-// Begin locks what is stored.
-func (o storedObjects) Begin() write.Tx {
-	o.server.mu.Lock()
-	return o.server.storeLocked()
-}
-
-// Lists are the objects of some resources, all at one revision.
-func (o storedObjects) Lists(of ...schema.GroupResource) [][]*object.Object {
-	o.server.mu.Lock()
-	defer o.server.mu.Unlock()
-	out := make([][]*object.Object, len(of))
-	for i, r := range of {
-		out[i], _ = o.server.mu.log.List(r, o.server.mu.log.Revision)
-	}
-	return out
-}
+// direct writes in a transaction without the steps of a request.
+func (s *Server) direct(tx *store.Tx) write.Direct { return write.Direct{Tx: tx, Allotter: s.allotter} }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 // Spoilage is how an answer is damaged on its way.
@@ -58,10 +59,10 @@ func (s *Server) spoilage(c *call) Spoilage {
 }
 
 // frameSpoilage takes what is to be done to f.
-func (s *Server) frameSpoilage(r schema.GroupResource, f encode.Frame) Spoilage {
+func (s *Server) frameSpoilage(r schema.GroupResource, f revisions.Event) Spoilage {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f.Type == encode.FrameBookmark || f.Type == encode.FrameError {
+	if f.Type == revisions.Bookmark || f.Type == revisions.Failed {
 		return ""
 	}
 	how := s.mu.faults.spoilFrame[r]

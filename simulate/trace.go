@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
-	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
@@ -27,7 +26,7 @@ type Tracer interface {
 	// Asked: a request has arrived, and nothing has been done for it yet.
 	Asked(Request)
 	// Stored: a revision was made or, by Rewind, undone. It is called with the
-	// server's lock, in the order of revisions.
+	// store's lock, in the order of revisions.
 	Stored(Change)
 	// Answering: a write was carried out, and is not answered yet.
 	Answering(Request)
@@ -133,28 +132,34 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 	}
 }
 
-// traceLocked tells of a change.
-func (s *Server) traceLocked(c revisions.Change) {
+// tracing tells a Tracer of changes. The store's lock guards it.
+type tracing struct {
+	server *Server
+	last   int64 // the revision of the change before
+}
+
+// changed tells of a change.
+func (t *tracing) changed(c revisions.Change) {
 	traced := Change{Revision: c.Revision, Resource: c.Resource, Key: c.Key, Created: c.Before == nil, Deleted: c.After == nil}
 	obj := c.Before
 	if c.After != nil {
 		obj = c.After
 		traced.Version, _ = strconv.ParseInt(obj.Meta().GetResourceVersion(), 10, 64) // the server's own
 	}
-	if stored := s.kinds.Stored(c.Resource); stored != nil {
+	if stored := t.server.kinds.Stored(c.Resource); stored != nil {
 		traced.Kind = stored.GroupKind()
 	}
 	traced.UID, traced.Generation = obj.Meta().GetUID(), obj.Meta().GetGeneration()
 	if c.After != nil && traced.Kind == leaseKind {
 		traced.Holder, _, _ = unstructured.NestedString(c.After.Fields, "spec", "holderIdentity")
 	}
-	traced.Undone = c.Revision < s.mu.traced
-	s.mu.traced = c.Revision
-	s.tracer.Stored(traced)
+	traced.Undone = c.Revision < t.last
+	t.last = c.Revision
+	t.server.tracer.Stored(traced)
 }
 
-// tracedFrame is f as a Tracer sees it.
-func tracedFrame(f encode.Frame) Event {
+// tracedEvent is f as a Tracer sees it.
+func tracedEvent(f revisions.Event) Event {
 	e := Event{Type: f.Type}
 	if f.Object != nil {
 		e.Key, e.ResourceVersion = f.Object.Key(), f.Object.Meta().GetResourceVersion()

@@ -133,7 +133,7 @@ func (s *Server) answerDone(w http.ResponseWriter, c *call, q *write.Request) er
 
 // answer sends the answer to a write once the journal has it, unless a fault loses it.
 func (s *Server) answer(w http.ResponseWriter, c *call, q *write.Request, code int, body []byte) error {
-	if err := s.kept(c.Context()); err != nil {
+	if err := s.store.Kept(c.Context()); err != nil {
 		return err
 	}
 	if s.tracer != nil {

@@ -45,14 +45,14 @@ type Store interface {
 	Remove(r schema.GroupResource, key types.NamespacedName) *object.Object
 	// Revision returns the current revision.
 	Revision() int64
+	// EndWatches ends the watches of a resource: its objects may look different from now on.
+	EndWatches(r schema.GroupResource)
 }
 
 // Controller serves what CRDs define. Its methods are called with the lock of the store.
 type Controller struct {
 	Kinds *kinds.Registry
 	Road  webhooks.Road // to conversion webhooks
-	// EndWatches ends the watches of a resource: its objects may look different from now on.
-	EndWatches func(r schema.GroupResource)
 	// PublishAfter returns how long after a change a schema is published.
 	PublishAfter func() time.Duration
 }
@@ -66,7 +66,7 @@ const manager = "kube-apiserver"
 func (c *Controller) Changed(store Store, change revisions.Change) {
 	if change.After == nil {
 		if crd, err := kinds.DefinitionOf(change.Before); err == nil {
-			c.remove(kinds.ResourceOf(crd))
+			c.remove(store, kinds.ResourceOf(crd))
 			c.rename(store, crd)
 		}
 		return
@@ -271,15 +271,15 @@ func (c *Controller) serve(store Store, obj *object.Object, crd *apiextensionsv1
 	next.Convert = webhooks.Conversion(kinds.DefinedBy(obj).Spec.Conversion, c.Road)
 	next.Asked = next.Convert != nil
 	next.Fill(r)
-	c.Replace(next, store.Revision())
+	c.Replace(store, next)
 }
 
-// Replace serves kinds in place of those of the same resource as of a revision, and ends
-// the watches of those.
-func (c *Controller) Replace(f *kinds.Family, revision int64) {
+// Replace serves kinds in place of those of the same resource from now on, and ends the
+// watches of those.
+func (c *Controller) Replace(store Store, f *kinds.Family) {
 	old := c.Kinds.Family(f.Resource)
 	for _, k := range f.Versions {
-		k.SchemaLife = kinds.SchemaLife{Oldest: max(k.Oldest, revision)}
+		k.SchemaLife = kinds.SchemaLife{Oldest: max(k.Oldest, store.Revision())}
 		if old != nil {
 			k.SchemaLife = old.Storage.SchemaLife
 			k.Changes++
@@ -288,17 +288,17 @@ func (c *Controller) Replace(f *kinds.Family, revision int64) {
 	}
 	c.Kinds.Install(f)
 	if old != nil {
-		c.EndWatches(f.Resource)
+		store.EndWatches(f.Resource)
 	}
 }
 
 // remove stops serving a kind whose CRD is gone.
-func (c *Controller) remove(r schema.GroupResource) {
+func (c *Controller) remove(store Store, r schema.GroupResource) {
 	if f := c.Kinds.Family(r); f == nil || f.Definition == nil {
 		return
 	}
 	c.Kinds.Remove(r)
-	c.EndWatches(r)
+	store.EndWatches(r)
 }
 
 // Restore serves what the stored CRDs define, and nothing else that a CRD has defined. It
@@ -318,7 +318,7 @@ func (c *Controller) Restore(store Store) {
 	}
 	for _, r := range c.Kinds.Resources() {
 		if !kept[r] {
-			c.remove(r)
+			c.remove(store, r)
 		}
 	}
 }

@@ -20,24 +20,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/gotypes"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/wire"
 )
-
-// The types of frames.
-const (
-	FrameAdded    = "ADDED"
-	FrameModified = "MODIFIED"
-	FrameDeleted  = "DELETED"
-	FrameBookmark = "BOOKMARK"
-	FrameError    = "ERROR"
-)
-
-// Frame is one event of a watch.
-type Frame struct {
-	Type   string
-	Object *object.Object
-	Status *metav1.Status // of an error
-}
 
 // Encoder writes answers about one kind in the requested form.
 type Encoder struct {
@@ -221,8 +206,8 @@ func (e Encoder) Status(status metav1.Status) ([]byte, error) {
 	return e.spelled(json.Marshal(status))
 }
 
-// Event appends one frame of a watch: length-prefixed, or as a line.
-func (e Encoder) Event(to []byte, f Frame, first bool) ([]byte, error) {
+// Event appends one event of a watch: length-prefixed, or as a line.
+func (e Encoder) Event(to []byte, f revisions.Event, first bool) ([]byte, error) {
 	if e.Protobuf {
 		content, err := e.eventObject(nil, f, first)
 		if err != nil {
@@ -243,16 +228,16 @@ func (e Encoder) Event(to []byte, f Frame, first bool) ([]byte, error) {
 	return append(bytes.TrimRight(to, "\n"), '}', '\n'), err
 }
 
-func (e Encoder) eventObject(to []byte, f Frame, first bool) ([]byte, error) {
+func (e Encoder) eventObject(to []byte, f revisions.Event, first bool) ([]byte, error) {
 	e.Pretty = false // a frame is a line
 	switch {
-	case f.Type == FrameError:
+	case f.Type == revisions.Failed:
 		body, err := e.Status(*f.Status)
 		return append(to, body...), err
 	case e.as == AsTable:
 		body, err := e.table([]*object.Object{f.Object}, metav1.ListMeta{ResourceVersion: f.Object.Meta().GetResourceVersion()}, first)
 		return append(to, body...), err
-	case f.Type == FrameBookmark:
+	case f.Type == revisions.Bookmark:
 		e.Cache, e.passing = nil, false
 	}
 	return e.appendSingle(to, f.Object)

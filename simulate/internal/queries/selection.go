@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -55,6 +54,9 @@ func (s Selection) read(obj *object.Object) *object.Object {
 	return read
 }
 
+// Span returns the keys that the selection is within.
+func (s Selection) Span() revisions.Span { return revisions.SpanOf(s.Namespace, "") }
+
 // First returns the first selected objects, at most that many if not 0, and how many
 // objects it examined.
 func (s Selection) First(objects []*object.Object, most int) (selected []*object.Object, looked int) {
@@ -88,17 +90,17 @@ func (s selectable) Get(label string) string {
 // Event returns the event of a change for a watch with this selection, and whether there
 // is one. An object that leaves the selection is deleted: the event has the old object at
 // the new version.
-func (s Selection) Event(c revisions.Change) (encode.Frame, bool) {
+func (s Selection) Event(c revisions.Change) (revisions.Event, bool) {
 	was, is := s.Has(c.Before), s.Has(c.After)
 	switch {
 	case was && is:
-		return encode.Frame{Type: encode.FrameModified, Object: c.After}, true
+		return revisions.Event{Type: revisions.Modified, Object: c.After}, true
 	case is:
-		return encode.Frame{Type: encode.FrameAdded, Object: c.After}, true
+		return revisions.Event{Type: revisions.Added, Object: c.After}, true
 	case was && c.After == nil:
-		return encode.Frame{Type: encode.FrameDeleted, Object: c.Gone}, true
+		return revisions.Event{Type: revisions.Deleted, Object: c.Gone}, true
 	case was:
-		return encode.Frame{Type: encode.FrameDeleted, Object: c.Before.At(c.Revision)}, true
+		return revisions.Event{Type: revisions.Deleted, Object: c.Before.At(c.Revision)}, true
 	}
-	return encode.Frame{}, false
+	return revisions.Event{}, false
 }

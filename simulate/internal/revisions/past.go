@@ -60,9 +60,9 @@ func PathOf(key types.NamespacedName) string {
 	return key.Namespace + "/" + key.Name
 }
 
-// past has the objects of one kind as of a revision: the current ones, except for those
+// Past has the objects of one kind as of a revision: the current ones, except for those
 // that have changed since.
-type past struct {
+type Past struct {
 	now     *objectMap
 	changed map[types.NamespacedName]*object.Object // as of the revision; nil: absent
 	keys    []types.NamespacedName                  // of changed, in order
@@ -70,11 +70,11 @@ type past struct {
 
 // At returns the objects of r as of a revision. It returns false if the revision is
 // compacted or in the future. The result is valid until the next write.
-func (l *Log) At(r schema.GroupResource, revision int64) (past, bool) {
+func (l *Log) At(r schema.GroupResource, revision int64) (Past, bool) {
 	if revision < l.Compacted || revision > l.Revision {
-		return past{}, false
+		return Past{}, false
 	}
-	p := past{now: l.of(r)}
+	p := Past{now: l.of(r)}
 	for _, c := range slices.Backward(l.Changes) {
 		if c.Revision <= revision {
 			break
@@ -92,7 +92,7 @@ func (l *Log) At(r schema.GroupResource, revision int64) (past, bool) {
 }
 
 // Count returns the number of objects in a span.
-func (p past) Count(in Span) int {
+func (p Past) Count(in Span) int {
 	n := p.now.Rank(in.To) - p.now.Rank(in.From)
 	for _, key := range p.within(in) {
 		if _, is := p.now.Get(key); is {
@@ -106,14 +106,14 @@ func (p past) Count(in Span) int {
 }
 
 // within returns the keys in a span whose objects have changed.
-func (p past) within(in Span) []types.NamespacedName {
+func (p Past) within(in Span) []types.NamespacedName {
 	from, _ := slices.BinarySearchFunc(p.keys, in.From, CompareKeys)
 	to, _ := slices.BinarySearchFunc(p.keys, in.To, CompareKeys)
 	return p.keys[from:max(from, to)]
 }
 
 // Take returns the first objects in a span, at most this many.
-func (p past) Take(in Span, most int) []*object.Object {
+func (p Past) Take(in Span, most int) []*object.Object {
 	out := make([]*object.Object, 0, most)
 	add := func(obj *object.Object) {
 		if obj != nil && len(out) < most {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package revisions
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
-	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
 var (
@@ -34,7 +33,7 @@ func state(objects []*object.Object) (out string) {
 }
 
 func TestRevisionLog_OneCounterForAllKinds_S1(t *testing.T) {
-	l := revisions.NewLog()
+	l := NewLog()
 	for n, r := range []schema.GroupResource{things, others, things} {
 		key, obj := thing(fmt.Sprint(n), "1")
 		if stored := l.Put(r, key, obj); stored.Meta().GetResourceVersion() != fmt.Sprint(n+2) {
@@ -51,7 +50,7 @@ func TestRevisionLog_OneCounterForAllKinds_S1(t *testing.T) {
 }
 
 func TestRevisionLog_RewindGoesBackWithTheCounter(t *testing.T) {
-	l := revisions.NewLog()
+	l := NewLog()
 	key, obj := thing("a", "1")
 	l.Put(things, key, obj)
 	_, obj = thing("a", "2")
@@ -89,7 +88,7 @@ func FuzzRevisionLog(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 0, 40, 1, 80, 2, 120, 0, 160, 3, 200, 1})
 	f.Add([]byte{0, 5, 0, 6, 0, 11, 0, 16, 40, 6, 0, 7, 80, 5, 0, 12, 80, 11, 160, 0, 0, 17, 200, 1})
 	f.Fuzz(func(t *testing.T, program []byte) {
-		l := revisions.NewLog()
+		l := NewLog()
 		d := &dullLog{states: []map[types.NamespacedName]string{{}, {}}, compacted: 1}
 		for n := 0; n+1 < len(program); n += 2 {
 			key, obj := thing(string('a'+rune(program[n+1]%5)), fmt.Sprint(n))
@@ -125,14 +124,14 @@ func FuzzRevisionLog(f *testing.F) {
 
 // comparePages holds what is asked for in parts against the whole, in the order
 // of paths.
-func comparePages(t *testing.T, l *revisions.Log, d *dullLog) {
+func comparePages(t *testing.T, l *Log, d *dullLog) {
 	t.Helper()
 	for revision := d.compacted; revision < len(d.states); revision++ {
 		then, _ := l.At(things, int64(revision))
-		for _, in := range []revisions.Span{revisions.Everything, revisions.SpanOf("n", ""), revisions.SpanOf("n", "c"), revisions.SpanOf("", "n-1/b"), revisions.SpanOf("", "n/"), revisions.SpanOf("other", ""), revisions.SpanOfOne(types.NamespacedName{Namespace: "n", Name: "b"})} {
+		for _, in := range []Span{Everything, SpanOf("n", ""), SpanOf("n", "c"), SpanOf("", "n-1/b"), SpanOf("", "n/"), SpanOf("other", ""), SpanOfOne(types.NamespacedName{Namespace: "n", Name: "b"})} {
 			var want []string
 			for key := range d.states[revision] {
-				if path := revisions.PathOf(key); revisions.PathOf(in.From) <= path && path < revisions.PathOf(in.To) {
+				if path := PathOf(key); PathOf(in.From) <= path && path < PathOf(in.To) {
 					want = append(want, path)
 				}
 			}
@@ -143,7 +142,7 @@ func comparePages(t *testing.T, l *revisions.Log, d *dullLog) {
 			for _, most := range []int{1, 2, 99} {
 				var got []string
 				for _, o := range then.Take(in, most) {
-					got = append(got, revisions.PathOf(o.Key()))
+					got = append(got, PathOf(o.Key()))
 				}
 				if want := want[:min(most, len(want))]; !slices.Equal(got, want) {
 					t.Fatalf("the first %d of %v at %d are %q, want %q", most, in, revision, got, want)
@@ -153,7 +152,7 @@ func comparePages(t *testing.T, l *revisions.Log, d *dullLog) {
 	}
 }
 
-func compareLogs(t *testing.T, l *revisions.Log, d *dullLog) {
+func compareLogs(t *testing.T, l *Log, d *dullLog) {
 	t.Helper()
 	if int(l.Revision) != len(d.states)-1 || int(l.Compacted) != d.compacted {
 		t.Fatalf("revision %d, compacted %d; want %d, %d", l.Revision, l.Compacted, len(d.states)-1, d.compacted)

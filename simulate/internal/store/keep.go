@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-dev/flyball/simulate/internal/journal"
+)
+
+// With a journal, a change is in the file before a watch or an answer shows it. Changes are
+// queued in the order of revisions. Keep writes all that is queued at once, and only then
+// watches are told and requests answered.
+
+// keeping is what goes into the journal.
+type keeping struct {
+	to      *journal.Journal // nil: there is none
+	queue   []journal.Change
+	reached int64 // the last revision in the file
+	failed  error // why the file cannot be written any more
+}
+
+// Resume continues from the content of a journal, or begins an empty one if content is nil, and
+// keeps all later changes in it. Nothing else uses the store yet.
+func (tx *Tx) Resume(j *journal.Journal, content *journal.Content) error {
+	s := (*Store)(tx)
+	if content == nil {
+		if err := j.Rewrite(journal.SnapshotOf(s.mu.log, s.given())); err != nil {
+			return err
+		}
+	} else {
+		s.mu.log = content.Log
+		s.mu.told, s.mu.compaction.revision = content.Log.Revision, content.Log.Revision
+	}
+	s.mu.keeping = keeping{to: j, reached: s.mu.log.Revision}
+	return nil
+}
+
+// Keep writes changes into the journal until ctx ends and none is queued. After an error no
+// later change is kept or shown.
+func (s *Store) Keep(ctx context.Context) error {
+	for {
+		to, records := s.queued(ctx)
+		if len(records) == 0 {
+			return nil
+		}
+		if err := to.Append(records); err != nil {
+			return s.keepNoMore(err)
+		}
+		s.reached(records[len(records)-1].Revision)
+	}
+}
+
+// queued waits for changes to write. It returns none when ctx has ended.
+func (s *Store) queued(ctx context.Context) (to *journal.Journal, records []journal.Change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.mu.keeping.queue) == 0 && ctx.Err() == nil {
+		s.waitLocked(ctx, s.changed, time.Hour, func() bool { return len(s.mu.keeping.queue) > 0 })
+	}
+	records, s.mu.keeping.queue = s.mu.keeping.queue, nil
+	return s.mu.keeping.to, records
+}
+
+// reached tells watches and requests what is in the file.
+func (s *Store) reached(revision int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.keeping.reached = revision
+	s.deliverLocked()
+}
+
+// keepNoMore fails everything that waits for the journal.
+func (s *Store) keepNoMore(err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.keeping.failed = fmt.Errorf("write %s: %w; what was acknowledged is in it, so make it writable and start again", s.mu.keeping.to.Path(), err)
+	s.eachWatchLocked((*Watch).endLocked)
+	return s.mu.keeping.failed
+}
+
+// Kept waits until all that is stored now is in the journal. A request must not show any of it
+// before.
+func (s *Store) Kept(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, at := &s.mu.keeping, s.mu.log.Revision
+	if k.to == nil {
+		return nil
+	}
+	for k.failed == nil && k.reached < at {
+		if err := ctx.Err(); err != nil {
+			return apierrors.NewTimeoutError("the request was given up", 0)
+		}
+		s.waitLocked(ctx, s.changed, time.Hour, func() bool { return k.failed != nil || k.reached >= at })
+	}
+	if k.failed != nil {
+		return apierrors.NewInternalError(k.failed)
+	}
+	return nil
+}
