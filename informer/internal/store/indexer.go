@@ -404,7 +404,7 @@ func (x *Indexer) Holds(obj base.Object) bool {
 	return ok && any(x.mu.rows.At(int(at)).Object) == any(obj)
 }
 
-// Mend replaces changed by truth, if key still holds changed.
+// Restore replaces changed by truth, if key still holds changed.
 func (x *Indexer) Restore(key base.Key, changed, truth base.Object) bool {
 	x.turn.Lock()
 	defer x.turn.Unlock()
