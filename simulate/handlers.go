@@ -37,18 +37,10 @@ func handlerOf(c *call) handler {
 		return (*Server).finalizeNamespace
 	case handlerKey{core("serviceaccounts"), "token", "create"}:
 		return (*Server).issueToken
-	case handlerKey{of("authentication.k8s.io", "tokenreviews"), "", "create"}:
-		return (*Server).reviewToken
-	case handlerKey{of("authentication.k8s.io", "selfsubjectreviews"), "", "create"}:
-		return (*Server).reviewSelf
-	case handlerKey{of("authorization.k8s.io", "subjectaccessreviews"), "", "create"}:
-		return (*Server).reviewAccess
-	case handlerKey{of("authorization.k8s.io", "localsubjectaccessreviews"), "", "create"}:
-		return (*Server).reviewLocalAccess
-	case handlerKey{of("authorization.k8s.io", "selfsubjectaccessreviews"), "", "create"}:
-		return (*Server).reviewOwnAccess
-	case handlerKey{of("authorization.k8s.io", "selfsubjectrulesreviews"), "", "create"}:
-		return (*Server).reviewRules
+	case handlerKey{of("authentication.k8s.io", "tokenreviews"), "", "create"}, handlerKey{of("authentication.k8s.io", "selfsubjectreviews"), "", "create"},
+		handlerKey{of("authorization.k8s.io", "subjectaccessreviews"), "", "create"}, handlerKey{of("authorization.k8s.io", "localsubjectaccessreviews"), "", "create"},
+		handlerKey{of("authorization.k8s.io", "selfsubjectaccessreviews"), "", "create"}, handlerKey{of("authorization.k8s.io", "selfsubjectrulesreviews"), "", "create"}:
+		return (*Server).review
 	}
 	switch {
 	case c.subresource == "scale" && c.kind.Scale != nil:

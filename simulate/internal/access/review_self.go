@@ -22,8 +22,8 @@ func (u User) Info() authenticationv1.UserInfo {
 	return out
 }
 
-// RulesOf are the rules that there are for a user in a namespace.
-func (x *Control) RulesOf(user User, namespace string) (status authorizationv1.SubjectRulesReviewStatus) {
+// rulesOf are the rules that there are for a user in a namespace.
+func (x *Control) rulesOf(user User, namespace string) (status authorizationv1.SubjectRulesReviewStatus) {
 	status = authorizationv1.SubjectRulesReviewStatus{ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}}
 	add := func(rule *rbacv1.PolicyRule, _ string) bool {
 		if len(rule.Resources) > 0 {

@@ -5,24 +5,28 @@ package access
 
 import (
 	"fmt"
+	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 const (
-	UsualTokenSeconds    = 3600
+	usualTokenSeconds    = 3600
 	shortestTokenSeconds = 600
 	longestTokenSeconds  = 1 << 32
 )
 
 var TokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 
-func CheckTokenSeconds(n int64) field.ErrorList {
+func checkTokenSeconds(n int64) field.ErrorList {
 	path := field.NewPath("spec", "expirationSeconds")
 	switch {
 	case n < shortestTokenSeconds:
@@ -33,8 +37,8 @@ func CheckTokenSeconds(n int64) field.ErrorList {
 	return nil
 }
 
-// BindToken has a token count only as long as another object is there.
-func (x *Control) BindToken(of *AccountClaims, ref *authenticationv1.BoundObjectReference) error {
+// bindToken has a token count only as long as another object is there.
+func (x *Control) bindToken(of *AccountClaims, ref *authenticationv1.BoundObjectReference) error {
 	if ref == nil {
 		return nil
 	}
@@ -48,7 +52,7 @@ func (x *Control) BindToken(of *AccountClaims, ref *authenticationv1.BoundObject
 	if resource == "nodes" {
 		namespace = ""
 	}
-	obj := x.Held(resource, namespace, ref.Name)
+	obj := x.held(resource, namespace, ref.Name)
 	if obj == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: resource}, ref.Name)
 	}
@@ -70,10 +74,49 @@ func (x *Control) BindToken(of *AccountClaims, ref *authenticationv1.BoundObject
 		of.Pod = bound
 		if node := object.NodeOf(obj); node != "" {
 			of.Node = &BoundTo{Name: node}
-			if held := x.Held("nodes", "", node); held != nil {
+			if held := x.held("nodes", "", node); held != nil {
 				of.Node.UID = held.Meta().GetUID()
 			}
 		}
 	}
+	return nil
+}
+
+// IssueToken fills in the status of a request for a token of a ServiceAccount. The token has
+// an id of its own.
+func (x *Control) IssueToken(namespace, name string, asked *authenticationv1.TokenRequest, id func() types.UID) error {
+	account := x.held("serviceaccounts", namespace, name)
+	if account == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, name)
+	}
+	if asked.Name != "" && asked.Name != name {
+		return apierrors.NewInvalid(TokenRequestKind.GroupKind(), name, field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "name"), asked.Name, "must match the service account name if specified")})
+	}
+	if asked.Spec.ExpirationSeconds == nil {
+		asked.Spec.ExpirationSeconds = new(int64(usualTokenSeconds))
+	}
+	if errs := checkTokenSeconds(*asked.Spec.ExpirationSeconds); len(errs) > 0 {
+		return apierrors.NewInvalid(TokenRequestKind.GroupKind(), "", errs)
+	}
+	if len(asked.Spec.Audiences) == 0 {
+		asked.Spec.Audiences = []string{TokenIssuer}
+	}
+	uid := account.Meta().GetUID()
+	of := AccountClaims{Namespace: namespace, Account: BoundTo{Name: name, UID: uid}}
+	if err := x.bindToken(&of, asked.Spec.BoundObjectRef); err != nil {
+		return err
+	}
+	at := jsonvalue.Now()
+	until := at.Add(time.Duration(*asked.Spec.ExpirationSeconds) * time.Second)
+	token, err := x.Sign(Claims{
+		Audience: asked.Spec.Audiences, Issuer: TokenIssuer, ID: string(id()), Subject: AccountUser(namespace, name),
+		IssuedAt: at.Unix(), NotBefore: at.Unix(), Expiry: until.Unix(), Kubernetes: of,
+	})
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp = name, namespace, uid, at
+	asked.Status = authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(until)}
 	return nil
 }

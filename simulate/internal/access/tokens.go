@@ -138,7 +138,7 @@ func (x *Control) verify(token string, audiences []string) (User, []string, erro
 
 // stands reports what is gone of what a token is bound to.
 func (x *Control) stands(k AccountClaims) error {
-	account := x.Held("serviceaccounts", k.Namespace, k.Account.Name)
+	account := x.held("serviceaccounts", k.Namespace, k.Account.Name)
 	switch {
 	case account == nil:
 		return fmt.Errorf("serviceaccounts %q not found", k.Account.Name)
@@ -157,7 +157,7 @@ func (x *Control) stands(k AccountClaims) error {
 		if resource == "nodes" {
 			namespace = ""
 		}
-		obj := x.Held(resource, namespace, bound.Name)
+		obj := x.held(resource, namespace, bound.Name)
 		if obj == nil || obj.Meta().GetUID() != bound.UID || endedBefore(obj, time.Now().Add(-tokenLeeway)) {
 			return errors.New("service account token has been invalidated")
 		}
@@ -171,7 +171,7 @@ func endedBefore(obj *object.Object, at time.Time) bool {
 	return !object.Unset(deleted) && deleted.Time.Before(at)
 }
 
-// Held is an object of the core group; nil: there is none.
-func (x *Control) Held(resource, namespace, name string) *object.Object {
+// held is an object of the core group; nil: there is none.
+func (x *Control) held(resource, namespace, name string) *object.Object {
 	return x.Objects.Get(schema.GroupResource{Resource: resource}, types.NamespacedName{Namespace: namespace, Name: name})
 }

@@ -9,6 +9,7 @@ package decode
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
@@ -250,20 +251,45 @@ func coerce(k *kinds.Kind, fields map[string]any) (unknown []error, err error) {
 
 // Typed reads a body of a kind that is not stored, such as a Scale, as its Go type.
 func Typed[T any](gvk schema.GroupVersionKind, media string, body []byte) (*T, error) {
+	obj, given, err := ofKind(gvk, media, body)
+	if err != nil {
+		return nil, err
+	}
+	typed, ok := obj.(any).(*T)
+	if !ok {
+		return nil, errOtherKind(given, gvk)
+	}
+	return typed, nil
+}
+
+// TypedObject is Typed for a kind that is not known at compile time.
+func TypedObject(gvk schema.GroupVersionKind, media string, body []byte) (runtime.Object, error) {
+	obj, given, err := ofKind(gvk, media, body)
+	if err != nil {
+		return nil, err
+	}
+	if want, err := gotypes.Scheme().New(gvk); err != nil || reflect.TypeOf(obj) != reflect.TypeOf(want) {
+		return nil, errOtherKind(given, gvk)
+	}
+	return obj, nil
+}
+
+// ofKind reads a body that is of gvk if it does not name another kind.
+func ofKind(gvk schema.GroupVersionKind, media string, body []byte) (obj runtime.Object, given schema.GroupVersionKind, err error) {
 	if Nesting(body) > Deepest && media != runtime.ContentTypeProtobuf {
-		return nil, apierrors.NewBadRequest("exceeded max depth")
+		return nil, given, apierrors.NewBadRequest("exceeded max depth")
 	}
 	info, ok := runtime.SerializerInfoForMediaType(gotypes.Codecs().SupportedMediaTypes(), media)
 	if !ok {
-		return nil, refusal.Media(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
+		return nil, given, refusal.Media(runtime.ContentTypeJSON, runtime.ContentTypeYAML, runtime.ContentTypeProtobuf)
 	}
-	decoded, given, err := info.Serializer.Decode(body, &gvk, nil)
+	obj, as, err := info.Serializer.Decode(body, &gvk, nil)
 	if err != nil {
-		return nil, Unrecognized((&kinds.Kind{GroupVersionKind: gvk}), body, err)
+		return nil, given, Unrecognized((&kinds.Kind{GroupVersionKind: gvk}), body, err)
 	}
-	typed, ok := decoded.(any).(*T)
-	if !ok {
-		return nil, UnreadableAs(*given, gvk.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(*given), kinds.GoInternalType(gvk)))
-	}
-	return typed, nil
+	return obj, *as, nil
+}
+
+func errOtherKind(given, want schema.GroupVersionKind) error {
+	return UnreadableAs(given, want.Kind, fmt.Errorf("converting (%s) to (%s): unknown conversion", kinds.GoType(given), kinds.GoInternalType(want)))
 }
