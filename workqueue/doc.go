@@ -24,11 +24,10 @@
 // # Order
 //
 // Ready keys are handed out in the order in which they became ready. Keys may have a priority ([Queue.AddWith]) and a flow
-// ([Options.FairBy]). Then higher priorities go first, and the flows of a priority take turns; a priority that has been passed
-// over eight times goes before higher ones, once. Adding a ready or delayed key with a higher priority raises it to that
-// priority, at the end of its flow's line; a lower priority changes nothing. A held key that is added returns with the
-// priority of that Add, and with the priority that it was handed out with after AddAfter and AddRateLimited. A turn is one
-// hand-out: how long workers hold the keys of a flow does not count.
+// ([Options.FairBy]). Higher priorities go first, and the flows of a priority take turns, one hand-out each. A
+// priority that has been passed over eight times goes before higher ones, once. Adding a ready or delayed key with a higher
+// priority moves it to that priority, at the end of its flow's line; a lower priority changes nothing. A held key returns with
+// the priority of an Add, or after AddAfter and AddRateLimited with the one that it was handed out with.
 //
 // # Promises
 //
@@ -36,28 +35,24 @@
 //   - W2: at most one worker holds a key.
 //   - W3: a key added while held is handed out again after Done.
 //   - W4: no wake-up is lost: while a key is ready no worker stays parked, unless another is awake and about to look.
-//   - W5: after ShutDown the queue takes nothing new and still hands out ready keys, and keys that were added while held;
+//   - W5: after ShutDown the queue accepts nothing new and still hands out ready keys, and keys that were added while held;
 //     ShutDownWithDrain returns when every key that was ready or held is done.
 //   - W6: AddAfter never fires early; of two deadlines for a key the earlier wins.
 //   - W7: a key's backoff grows with each failure, and Forget resets it.
-//   - W8: whatever the priorities, no ready key is overtaken for ever. Let a key become ready as the p-th ready key of its
-//     flow and priority, and until it is handed out let there be at most F flows with ready keys of its priority, and at most L
-//     priorities with ready keys. Then at most B = p*F*(8+L) - 1 hand-outs pass before its own, and p*F - 1 while L is 1. Later
-//     keys of its flow, and floods of other flows, do not enter B. A raise starts the count again, and a key can be raised as
-//     often as there are higher priorities. Without flows F is 1; without priorities too, B is the number of keys before it.
+//   - W8: no ready key starves. The p-th ready key of its flow and priority is handed out after at most p*F*(8+L) - 1
+//     others, where F flows of its priority and L priorities have ready keys meanwhile; after p*F - 1 if L is 1. Later
+//     keys of its flow and floods of other flows do not change that bound. Raising the key starts the count again, at most once
+//     per higher priority. Without flows F is 1; without priorities too, the bound is the number of keys before it.
 //   - W9: no goroutine stays, and memory is released after a burst.
-//   - W11: a worker that asks for a key moves due keys itself, with Get and with Keys, with an Observer and without: a
-//     machine that has no processor for the timer's callback does not delay them.
+//   - W11: a worker that asks for a key moves due keys itself, with Get and with Keys, with an Observer and without, so
+//     that a late timer does not delay them.
 //   - W12: of a million keys of 32 bytes a ready one takes at most 90 bytes of heap, a delayed one at most 106, key included.
 //
 // # Memory
 //
-// The queue keeps one entry per key, numbered by 32 bits. Entries lie in slabs; the index is an open-addressing
-// table of entry numbers; ready and held keys are linked through their entries; what only a held key needs lies in a slice
-// as long as there are held keys; the heap holds a deadline and a number, 12 bytes. A queue is therefore limited to four
-// billion keys, and a key costs its own size and 40 bytes, about 57 with the index, about 70 with a deadline.
-// Priorities and flows cost a key nothing. A flow costs its name and about 130 bytes while the queue has keys of it; the memory
-// is released when no flow has any.
+// A key costs its own size and 40 bytes, about 57 with the index, about 70 with a deadline: entries are in slabs and numbered by
+// 32 bits, so a queue is limited to four billion keys. Priorities cost nothing. A flow costs its name and about 130 bytes
+// while the queue has keys of it.
 //
 // A key that is not equal to itself (a NaN, or a struct with one) cannot be found again. Each Add of such a key counts as a
 // new key, it is handed out without being held, and its Done has no effect.
@@ -65,8 +60,7 @@
 // # Concurrency
 //
 // Every method may be called from any goroutine. One lock guards the state; limiters, the Observer and the function of FairBy
-// are called without it. The queue has no goroutine: workers that ask for a key move due keys, and so does a timer's
-// callback, which returns.
+// are called without it. The queue has no goroutine: workers and a timer's callback move due keys.
 //
 // # Testing
 //
