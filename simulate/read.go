@@ -15,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/serve"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
@@ -154,4 +155,37 @@ func (s *Server) find(c *call, revision int64) (*object.Object, error) {
 		return nil, apierrors.NewNotFound(c.kind.GroupResource(), c.name)
 	}
 	return s.seen(c, obj), nil
+}
+
+// callOf returns a Call of package serve as a call.
+func callOf(c *serve.Call) *call {
+	traced, _ := c.Traced.(Request)
+	return &call{
+		Request: c.Request, verb: c.Verb, user: c.User, kind: c.Kind, namespace: c.Namespace, name: c.Name, subresource: c.Subresource,
+		encoder: c.Encoder, traced: traced,
+	}
+}
+
+// selectedBy returns the objects that the query of a deletion selects.
+func (s *Server) selectedBy(asked *serve.Call) ([]*object.Object, metav1.ListMeta, error) {
+	c := callOf(asked)
+	query, err := c.query()
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	p, err := query.Page()
+	if err != nil {
+		return nil, metav1.ListMeta{}, err
+	}
+	return s.selected(c, p, query.Selection())
+}
+
+// losesAnswer tells the tracer that a write is about to be answered, and reports whether a
+// fault loses the answer.
+func (s *Server) losesAnswer(asked *serve.Call) bool {
+	c := callOf(asked)
+	if s.tracer != nil {
+		s.tracer.Answering(c.traced)
+	}
+	return !asked.Sound && s.losesResponse(c.request(c.traced.Number))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+	"github.com/flyball-dev/flyball/simulate/internal/serve"
 )
 
 // call is one request to a resource.
@@ -112,10 +113,14 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 		return err
 	}
 	if text := kinds.Outdated[c.kind.GroupResource().String()]; text != "" {
-		warn(answer, text)
+		serve.Warn(answer, text)
 	}
-	if handle := handlerOf(c); handle != nil {
-		return handle(s, answer, c)
+	asked := &serve.Call{
+		Request: c.Request, Verb: c.verb, User: c.user, Kind: c.kind, Namespace: c.namespace, Name: c.name, Subresource: c.subresource,
+		Encoder: c.encoder, Sound: c.sound(), Traced: c.traced,
+	}
+	if asked.Special() {
+		return s.handlers.Serve(answer, asked)
 	}
 	switch c.verb {
 	case "list":
@@ -124,14 +129,8 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 		err = s.watch(answer, c)
 	case "get":
 		err = s.get(answer, c)
-	case "create", "update", "patch":
-		err = s.write(answer, c)
-	case "delete":
-		err = s.deleteOne(answer, c)
-	case "deletecollection":
-		err = s.deleteCollection(answer, c)
 	default:
-		err = apierrors.NewMethodNotSupported(c.kind.GroupResource(), c.verb)
+		err = s.handlers.Serve(answer, asked)
 	}
 	return err
 }
@@ -256,3 +255,17 @@ func (r *recorder) WriteHeader(code int) {
 
 // Unwrap lets an http.ResponseController flush.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// addressed reports whether c's path names as much as its verb needs: an object
+// or all of a kind, and a namespace to write in.
+func (c *call) addressed() bool {
+	switch c.verb {
+	case "create":
+		return (c.name != "") == (c.subresource != "") && (c.namespace != "" || !c.kind.Namespaced || len(c.kind.Verbs) == 1)
+	case "update", "patch", "delete":
+		return c.name != "" && (c.namespace != "" || !c.kind.Namespaced)
+	case "deletecollection":
+		return c.namespace != "" || !c.kind.Namespaced
+	}
+	return true
+}

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/serve"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
@@ -74,6 +75,7 @@ type Server struct {
 	namespaces  []string // the first ones
 	allotter    *allot.Allotter
 	writes      *write.Path
+	handlers    *serve.Handler
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
 	definitions *definitions.Controller
@@ -104,6 +106,11 @@ func New(opts Options) *Server {
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
 	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.unpoisoned}
+	s.handlers = &serve.Handler{
+		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.losesAnswer,
+		Find:   func(c *serve.Call) (*object.Object, error) { return s.find(callOf(c), 0) },
+		Select: s.selectedBy,
+	}
 	s.mu.version = "v1.37.0+simulated"
 	s.mu.faults = newFaults()
 	if s.tracer != nil {

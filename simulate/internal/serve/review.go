@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package serve
 
 import (
 	"net/http"
@@ -20,22 +20,22 @@ import (
 )
 
 // review answers a review of rights, a user or a token. Nothing is stored.
-func (s *Server) review(w http.ResponseWriter, c *call) error {
-	q, err := c.write(c.kind)
+func (h *Handler) review(w http.ResponseWriter, c *Call) error {
+	q, err := c.write(c.Kind)
 	if err != nil {
 		return err
 	}
-	review, err := decode.TypedObject(c.kind.GroupVersionKind, q.Media, q.Body)
+	review, err := decode.TypedObject(c.Kind.GroupVersionKind, q.Media, q.Body)
 	if err != nil {
 		return err
 	}
 	if err := ownReview(q, review); err != nil {
 		return err
 	}
-	if err := s.access.Review(c.user, c.namespace, review); err != nil {
+	if err := h.Access.Review(c.User, c.Namespace, review); err != nil {
 		return err
 	}
-	return s.answerTyped(w, c, q, http.StatusCreated, c.kind.GroupVersionKind, review)
+	return h.answerTyped(w, c, q, http.StatusCreated, c.Kind.GroupVersionKind, review)
 }
 
 // ownReview sets the managed fields of a review, as a real server does in all except those
@@ -60,19 +60,19 @@ func ownReview(q *write.Request, review runtime.Object) error {
 }
 
 // issueToken answers the creation of a ServiceAccount's token. Nothing is stored.
-func (s *Server) issueToken(w http.ResponseWriter, c *call) error {
+func (h *Handler) issueToken(w http.ResponseWriter, c *Call) error {
 	q, asked, err := typedWrite[authenticationv1.TokenRequest](c, access.TokenRequestKind)
 	if err != nil {
 		return err
 	}
-	if asked.Namespace != "" && asked.Namespace != c.namespace {
+	if asked.Namespace != "" && asked.Namespace != c.Namespace {
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
-	if err := s.writes.CheckNamespace(q, c.name); err != nil {
+	if err := h.Writes.CheckNamespace(q, c.Name); err != nil {
 		return err
 	}
-	if err := s.access.IssueToken(c.namespace, c.name, asked, s.allotter.UID); err != nil {
+	if err := h.Access.IssueToken(c.Namespace, c.Name, asked, h.Writes.Allotter.UID); err != nil {
 		return err
 	}
-	return s.answerTyped(w, c, q, http.StatusCreated, access.TokenRequestKind, asked)
+	return h.answerTyped(w, c, q, http.StatusCreated, access.TokenRequestKind, asked)
 }
