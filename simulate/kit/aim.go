@@ -65,9 +65,14 @@ const (
 // aimed is the fraction of the aimable operations that are aimed.
 const aimed = 0.85
 
+// isAimed reports whether a seed aims the operation.
+func (o Op) isAimed(seed uint64) bool {
+	return o.aimable() && chance.Unit(chance.Drawn(seed, o.id, ofAiming)) < aimed
+}
+
 // aim schedules the operation at one of the moments, and reports whether it did.
 func (o *Op) aim(seed uint64, found probed) bool {
-	if !o.aimable() || chance.Unit(chance.Drawn(seed, o.id, ofAiming)) >= aimed {
+	if !o.isAimed(seed) {
 		return false
 	}
 	if o.Verb == slow {

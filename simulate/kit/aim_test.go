@@ -5,6 +5,7 @@ package kit_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -135,6 +136,9 @@ func TestKit_ForeignWriteComesBetweenReadAndWrite_K8(t *testing.T) {
 			h := kit.Run(t, kit.Config{Faults: faults}, 5, func(w *kit.World) {
 				w.Run(setup)
 				w.Settled(copied(w))
+				for i := range 10 { // which a fault that is not aimed would more likely change
+					w.Create(configMap(fmt.Sprint("other", i), nil))
+				}
 				m := configMap("m", map[string]string{"v": "0"})
 				w.Create(m)
 				w.Sleep(time.Second)

@@ -52,6 +52,23 @@ func TestDraws_AreByWhatTheyAreFor_K2(t *testing.T) {
 	}
 }
 
+// A seed that aims nothing needs no probe: its plan is the same without one.
+func TestPlan_ProbeIsLeftOutWhereNothingIsAimed_K2(t *testing.T) {
+	whole, without := Swarm(), 0
+	for seed := range uint64(300) {
+		if whole.aimsWith(seed) {
+			continue
+		}
+		without++
+		if a, b := whole.drawn(seed, probed{}), whole.drawn(seed, somewhere); !reflect.DeepEqual(a, b) {
+			t.Errorf("seed %d: without a probe the plan is\n%v, with one\n%v", seed, a, b)
+		}
+	}
+	if without < 5 || without > 150 {
+		t.Errorf("%d of 300 seeds aim nothing, want a few", without)
+	}
+}
+
 type complaints struct{ texts []string }
 
 func (c *complaints) Error(args ...any) { c.texts = append(c.texts, fmt.Sprint(args...)) }

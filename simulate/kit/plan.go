@@ -169,7 +169,7 @@ func (p Plan) drawn(seed uint64, found probed) Plan {
 	for i, op := range p {
 		op.id, op.free = p.nameOf(i), false
 		if op.When == (Trigger{}) {
-			if chance.Unit(spread(seed, op.id, 0)) >= cmp.Or(op.share, taken) {
+			if !op.isTaken(seed) {
 				continue
 			}
 			op.free = true
@@ -190,6 +190,23 @@ func (p Plan) nameOf(i int) string {
 // aims reports whether an operation of the plan can be aimed.
 func (p Plan) aims() bool {
 	return slices.ContainsFunc(p, func(op Op) bool { return op.When == (Trigger{}) && op.aimable() })
+}
+
+// aimsWith reports whether the seed takes and aims an operation, if there are writes to
+// aim at.
+func (p Plan) aimsWith(seed uint64) bool {
+	for i, op := range p {
+		op.id = p.nameOf(i)
+		if op.When == (Trigger{}) && op.isTaken(seed) && op.isAimed(seed) {
+			return true
+		}
+	}
+	return false
+}
+
+// isTaken reports whether a seed takes an operation of a swarm.
+func (o Op) isTaken(seed uint64) bool {
+	return chance.Unit(spread(seed, o.id, ofTaking)) < cmp.Or(o.share, taken)
 }
 
 const (

@@ -22,7 +22,7 @@ func run(t *testing.T, cfg Config, seed uint64, scenario func(*World)) *History 
 	t.Helper()
 	seed, nth := ofVariation(seed)
 	var found probed
-	if cfg.Faults.aims() {
+	if nth != 0 || cfg.Faults.aimsWith(seed) {
 		var stuck *History
 		if found, stuck = probe(t, cfg, seed, scenario); stuck != nil {
 			return stuck
