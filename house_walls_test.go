@@ -65,7 +65,7 @@ var broad = map[string]int{
 	"informer.core":                   91, // one erased core behind all typed informers
 	"manager.Manager":                 49, // what is added, and the stages that run it
 	"reconcile.Controller":            50, // the loop and its options
-	"simulate.Server":                 90, // the verbs of tests, and the handlers of all requests
+	"simulate.Server":                 88, // the verbs of tests, and the handlers of all requests
 	"simulate/kit.World":              87, // the verbs of scenarios
 	"simulate/kit.process":            45, // one replica of a program
 }

@@ -157,14 +157,8 @@ func (s *Server) find(c *call, revision int64) (*object.Object, error) {
 	return s.seen(c, obj), nil
 }
 
-// callOf returns a Call of package serve as a call.
-func callOf(c *serve.Call) *call {
-	traced, _ := c.Traced.(Request)
-	return &call{
-		Request: c.Request, verb: c.Verb, user: c.User, kind: c.Kind, namespace: c.Namespace, name: c.Name, subresource: c.Subresource,
-		encoder: c.Encoder, traced: traced,
-	}
-}
+// callOf returns the call that a Call of package serve was made from.
+func callOf(c *serve.Call) *call { return c.Origin.(*call) }
 
 // selectedBy returns the objects that the query of a deletion selects.
 func (s *Server) selectedBy(asked *serve.Call) ([]*object.Object, metav1.ListMeta, error) {

@@ -37,7 +37,7 @@ type call struct {
 // ServeHTTP answers one request, as a Kubernetes API server does.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := s.route(r)
-	answer := &recorder{ResponseWriter: w, server: s, number: s.begin(c)}
+	answer := s.served.record(w, Served{At: time.Now(), Verb: c.verb, Path: c.URL.Path, Query: c.URL.RawQuery})
 	defer s.trace(c, answer)()
 	if err := s.letIn(c); err != nil {
 		encode.Refuse(answer, c.encoder, err)
@@ -117,7 +117,7 @@ func (s *Server) serve(answer http.ResponseWriter, c *call) (err error) {
 	}
 	asked := &serve.Call{
 		Request: c.Request, Verb: c.verb, User: c.user, Kind: c.kind, Namespace: c.namespace, Name: c.name, Subresource: c.subresource,
-		Encoder: c.encoder, Sound: c.sound(), Traced: c.traced,
+		Encoder: c.encoder, Sound: c.sound(), Origin: c,
 	}
 	if asked.Special() {
 		return s.handlers.Serve(answer, asked)
@@ -220,41 +220,6 @@ func (c *call) watches() bool {
 func ofNamespace(gv schema.GroupVersion, word string) bool {
 	return gv == schema.GroupVersion{Version: "v1"} && (word == "status" || word == "finalize")
 }
-
-// begin notes a request, and returns its number among all.
-func (s *Server) begin(c *call) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.served.Len() == servedAtMost {
-		s.mu.served.Pop()
-	}
-	return s.mu.served.Push(Served{At: time.Now(), Verb: c.verb, Path: c.URL.Path, Query: c.URL.RawQuery})
-}
-
-func (s *Server) answered(number uint64, code int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if number >= s.mu.served.Front() {
-		s.mu.served.At(number).Status = code
-	}
-}
-
-// recorder notes the status of an answer.
-type recorder struct {
-	http.ResponseWriter
-	server *Server
-	number uint64
-	code   int
-}
-
-func (r *recorder) WriteHeader(code int) {
-	r.code = code
-	r.server.answered(r.number, code)
-	r.ResponseWriter.WriteHeader(code)
-}
-
-// Unwrap lets an http.ResponseController flush.
-func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // addressed reports whether c's path names as much as its verb needs: an object
 // or all of a kind, and a namespace to write in.

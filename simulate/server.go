@@ -16,7 +16,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/flyball-dev/flyball/internal/deque"
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
@@ -81,13 +80,13 @@ type Server struct {
 	definitions *definitions.Controller
 	kinds       *kinds.Registry
 	store       *store.Store
+	served      served
 	// mu guards what is not part of the store. Its holder does not call the store.
 	mu struct {
 		sync.Mutex
 		// version that the server says it has.
 		version string
 		faults  faults
-		served  deque.Deque[Served]
 	}
 }
 
@@ -156,30 +155,8 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 	return nil
 }
 
-// Served is a request that was answered, or is being answered.
-type Served struct {
-	At   time.Time
-	Verb string // list, watch, get, create, update, patch, delete; else the method
-	Path string
-	// Query as it was sent.
-	Query string
-	// Status of the answer; 0 while there is none.
-	Status int
-}
-
-// servedAtMost is how many requests are remembered.
-const servedAtMost = 100_000
-
-// Served returns the requests so far in their order, of more than 100,000 the last.
-func (s *Server) Served() []Served {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out := make([]Served, 0, s.mu.served.Len())
-	for n := s.mu.served.Front(); n < s.mu.served.Back(); n++ {
-		out = append(out, *s.mu.served.At(n))
-	}
-	return out
-}
+// Served returns the requests so far in their order: the last 100,000.
+func (s *Server) Served() []Served { return s.served.all() }
 
 // Revision is the counter of the store.
 func (s *Server) Revision() int64 { return s.store.Revision() }

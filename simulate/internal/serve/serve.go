@@ -33,8 +33,8 @@ type Call struct {
 	Encoder         encode.Encoder // of the answer
 	// Sound: no fault harms the request.
 	Sound bool
-	// Traced is the request as its caller knows it.
-	Traced any
+	// Origin is the request as the caller of Serve knows it.
+	Origin any
 }
 
 // Handler answers requests. It is safe for concurrent use.
