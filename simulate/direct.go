@@ -6,6 +6,7 @@ package simulate
 import (
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -76,6 +77,24 @@ func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error 
 		return fmt.Errorf("remove %s %s: there is none", r, key)
 	}
 	_, _, err := deletion.Delete(tx, kind, old, &metav1.DeleteOptions{})
+	return err
+}
+
+// Change writes an object as another client would: f changes its metadata.
+func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func(metav1.Object)) error {
+	old := s.store.Get(s.kinds.Held(r), key)
+	if old == nil {
+		return apierrors.NewNotFound(r, key.String())
+	}
+	obj := old.Copy()
+	f(obj.Meta())
+	tx := s.store.Begin()
+	defer tx.End()
+	kind := s.kinds.Stored(r)
+	if kind == nil || tx.Get(s.kinds.Held(r), key) != old {
+		return apierrors.NewConflict(r, key.String(), nil)
+	}
+	_, err := s.direct(tx).Update(kind, old, obj)
 	return err
 }
 

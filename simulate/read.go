@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/queries"
 	"github.com/flyball-dev/flyball/simulate/internal/refusal"
@@ -40,10 +41,10 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	if err := s.store.Kept(c.Context()); err != nil {
 		return err
 	}
-	if spoil := s.spoilage(c); spoil != "" {
+	if damage := s.listDamage(c); damage != "" {
 		body, err := c.encoder.List(meta, objects)
 		if err == nil {
-			spoilBody(w, c.encoder, spoil, body)
+			damage.Answer(w, c.encoder, body)
 		}
 		return err
 	}
@@ -56,6 +57,14 @@ func (s *Server) list(w http.ResponseWriter, c *call) error {
 	}
 	out.End()
 	return nil
+}
+
+// listDamage returns how the answer to a list or a watch is damaged; empty if it is not.
+func (s *Server) listDamage(c *call) faults.Damage {
+	if c.sound() {
+		return ""
+	}
+	return s.requests.ListDamage(c.kind.GroupResource())
 }
 
 // selected are the objects of one page, and where the next begins.
@@ -89,7 +98,7 @@ func (s *Server) state(c *call, p queries.Page, most int) (objects []*object.Obj
 	tx := s.store.Begin()
 	defer tx.End()
 	tx.CompactIfDue()
-	if p.Follows && !c.sound() && s.expiresContinue() {
+	if p.Follows && !c.sound() && s.requests.ContinueExpired() {
 		return nil, 0, 0, queries.ContinueTooOld(c.namespace, p.From)
 	}
 	known := func() int64 { return tx.Shown(c.kind.Held()) }
@@ -181,5 +190,5 @@ func (s *Server) losesAnswer(asked *serve.Call) bool {
 	if s.tracer != nil {
 		s.tracer.Answering(c.traced)
 	}
-	return !asked.Sound && s.losesResponse(c.request(c.traced.Number))
+	return !asked.Sound && s.requests.LosesResponse(c.traced.Number, c.kind.GroupKind())
 }

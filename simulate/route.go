@@ -75,9 +75,7 @@ func (s *Server) version() string {
 
 // schemasForbidden refuses the documents of schemas while ForbidSchemas says so.
 func (s *Server) schemasForbidden(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.mu.faults.noSchemas {
+	if !s.requests.SchemasForbidden() {
 		return nil
 	}
 	return access.Forbidden(access.Attributes{User: access.User{Name: s.access.User}, Verb: "get", Path: path}, "")
@@ -89,7 +87,7 @@ func (s *Server) letIn(c *call) (err error) {
 		c.user = user
 		return nil
 	}
-	if err = s.overloaded(); err != nil {
+	if err = s.requests.Overloaded(); err != nil {
 		return err
 	}
 	if c.user, err = s.access.Authenticate(c.Request); err != nil {
@@ -98,7 +96,13 @@ func (s *Server) letIn(c *call) (err error) {
 	if err = s.access.Authorize(c.Request, c.user); err != nil {
 		return err
 	}
-	return s.denied(c)
+	if c.kind == nil {
+		return nil
+	}
+	r := c.kind.GroupResource()
+	return s.requests.Refused(access.Attributes{
+		User: c.user, Verb: c.verb, Group: r.Group, Resource: r.Resource, Subresource: c.subresource, Namespace: c.namespace, Name: c.name,
+	}, c.kind.GroupVersionKind, writes(c.verb))
 }
 
 // serve answers a request that is let in.

@@ -20,6 +20,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
 	"github.com/flyball-dev/flyball/simulate/internal/definitions"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
@@ -69,6 +70,10 @@ type Options struct {
 // Server is a Kubernetes API server: its store, and the requests it answers.
 // It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
+	Faults
+	requests    *faults.Requests
+	delivery    *faults.Delivery
+	poisoned    faults.Objects
 	access      *access.Control
 	seed        uint64
 	namespaces  []string // the first ones
@@ -86,32 +91,31 @@ type Server struct {
 		sync.Mutex
 		// version that the server says it has.
 		version string
-		faults  faults
 	}
 }
 
 // New returns a server whose store has the first namespaces and its own Service,
 // default/kubernetes. It starts nothing.
 func New(opts Options) *Server {
-	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
+	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry(), requests: new(faults.Requests), delivery: new(faults.Delivery)}
 	s.allotter = allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
-	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.publishAfter}
+	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
-		CompactEvery: opts.CompactEvery, Cache: watchCache{s}, After: s.after,
+		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: s.after,
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
+	s.Faults = Faults{s.requests, s.delivery, s.kinds, s.store.Deliver}
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
-	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.unpoisoned}
+	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}
 	s.handlers = &serve.Handler{
 		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.losesAnswer,
 		Find:   func(c *serve.Call) (*object.Object, error) { return s.find(callOf(c), 0) },
 		Select: s.selectedBy,
 	}
 	s.mu.version = "v1.37.0+simulated"
-	s.mu.faults = newFaults()
 	if s.tracer != nil {
 		s.store.ObserveChanges((&tracing{server: s}).changed)
 	}

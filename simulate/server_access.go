@@ -19,7 +19,7 @@ func newAccess(s *Server, opts Options) *access.Control {
 	}
 	return &access.Control{
 		Authorization: opts.Authorization, User: cmp.Or(opts.User, "simulated"), Tokens: tokens, Seed: opts.Seed,
-		Objects: s.store, Gate: s.accepts,
+		Objects: s.store, Gate: s.requests.Accepts,
 	}
 }
 

@@ -12,86 +12,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
-
-// Tracer is told what happens in a Server while it happens. It may call the
-// server's fault verbs, save from Stored, which does not block. Its methods are
-// safe for concurrent use; what they wait, the request waits.
-type Tracer interface {
-	// Asked: a request has arrived, and nothing has been done for it yet.
-	Asked(Request)
-	// Stored: a revision was made or, by Rewind, undone. It is called with the
-	// store's lock, in the order of revisions.
-	Stored(Change)
-	// Answering: a write was carried out, and is not answered yet.
-	Answering(Request)
-	// Answered: the request is over. 0: the connection broke instead.
-	Answered(r Request, code int)
-	// Panicked: the server has a fault of its own. The connection breaks.
-	Panicked(r Request, value any, stack []byte)
-	// Sending: an event is about to be sent on a watch.
-	Sending(Request, Event)
-}
-
-// Request is what a Server is asked for.
-type Request struct {
-	// Number of the request, from 0.
-	Number int
-	// Client as Network.Pace names it.
-	Client string
-	// Verb as in Served.
-	Verb string
-	// Kind is empty where no resource is asked for.
-	Kind schema.GroupKind
-	// Resource and Subresource, as in the path.
-	Resource    schema.GroupResource
-	Subresource string
-	// Key of the object; without a name where there is none.
-	Key types.NamespacedName
-	// Path and Query as they were sent.
-	Path, Query string
-}
-
-// Writes reports whether the request can change something.
-func (r Request) Writes() bool {
-	switch r.Verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
-}
-
-// Change is one revision.
-type Change struct {
-	Revision int64
-	// Version of the object that is stored now; 0: it is not there. Only of what is
-	// undone it is another than Revision.
-	Version  int64
-	Kind     schema.GroupKind
-	Resource schema.GroupResource
-	Key      types.NamespacedName
-	// UID and Generation of the object, or of the last one that was there.
-	UID        types.UID
-	Generation int64
-	// Holder that a Lease names; empty: it is free, or no Lease.
-	Holder string
-	// Created and Deleted: there was none before, there is none after.
-	Created, Deleted bool
-	// Undone: the revision is one that a Rewind went back to.
-	Undone bool
-}
-
-// Event is what a watch is told.
-type Event struct {
-	Type            string // ADDED, MODIFIED, DELETED, BOOKMARK or ERROR
-	Key             types.NamespacedName
-	ResourceVersion string
-}
 
 var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind()
 
@@ -124,7 +49,7 @@ func (s *Server) trace(c *call, answer *recorder) (over func()) {
 		if v != nil && v != http.ErrAbortHandler {
 			s.tracer.Panicked(c.traced, v, debug.Stack())
 		}
-		s.missed(c.traced.Number)
+		s.requests.Over(c.traced.Number)
 		s.tracer.Answered(c.traced, answer.code)
 		if v != nil {
 			panic(v)

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
@@ -32,8 +33,8 @@ func (s *Server) watch(answer http.ResponseWriter, c *call) error {
 	if err != nil {
 		return err
 	}
-	if spoil := s.spoilage(c); spoil == OtherPage {
-		spoilBody(answer, c.encoder, spoil, nil)
+	if damage := s.listDamage(c); damage == faults.OtherPage {
+		damage.Answer(answer, c.encoder, nil)
 		return nil
 	}
 	var w *store.Watch
@@ -114,8 +115,10 @@ func (s *Server) send(answer http.ResponseWriter, c *call, as encode.Encoder, li
 	if s.tracer != nil {
 		s.tracer.Sending(c.traced, tracedEvent(e))
 	}
-	if spoil := s.frameSpoilage(c.kind.GroupResource(), e); spoil != "" {
-		return raw, spoilFrame(answer, as, spoil, raw)
+	if e.Type != revisions.Bookmark && e.Type != revisions.Failed {
+		if damage := s.requests.EventDamage(c.kind.GroupResource()); damage != "" {
+			return raw, damage.Event(answer, as, raw)
+		}
 	}
 	if _, err := answer.Write(raw); err != nil {
 		return raw, false
