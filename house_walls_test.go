@@ -65,8 +65,7 @@ var broad = map[string]int{
 	"manager.Manager":                 49, // what is added, and the stages that run it
 	"reconcile.Controller":            50, // the loop and its options
 	"simulate.Server":                 54, // the verbs of tests, and the handlers of all requests
-	"simulate/kit.World":              87, // the verbs of scenarios
-	"simulate/kit.process":            45, // one replica of a program
+	"simulate/kit.World":              77, // the verbs of scenarios
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {
