@@ -64,7 +64,7 @@ var broad = map[string]int{
 	"informer.core":                   91, // one erased core behind all typed informers
 	"manager.Manager":                 49, // what is added, and the stages that run it
 	"reconcile.Controller":            50, // the loop and its options
-	"simulate.Server":                 54, // the verbs of tests, and the handlers of all requests
+	"simulate.Server":                 50, // the verbs of tests, and the handlers of all requests
 	"simulate/kit.World":              77, // the verbs of scenarios
 }
 

@@ -103,7 +103,7 @@ func New(opts Options) *Server {
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
-		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: s.after,
+		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
 	s.Faults = Faults{s.requests, s.delivery, s.kinds, s.store.Deliver}
@@ -128,7 +128,9 @@ func New(opts Options) *Server {
 	tx.End()
 	if opts.Authorization {
 		s.store.ObserveChanges(s.access.Changed)
-		s.installRoles()
+		tx := s.store.Begin()
+		defer tx.End()
+		installRoles(tx, s.kinds, s.writes)
 	}
 	return s
 }
@@ -167,15 +169,6 @@ func (s *Server) Revision() int64 { return s.store.Revision() }
 
 // Watches counts the open watches of a kind that the server still serves.
 func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r) }
-
-// after does what follows a change: CRDs come into force, and go with their last object.
-func (s *Server) after(tx *store.Tx, c revisions.Change) {
-	if c.Resource == kinds.Definitions {
-		s.definitions.Changed(tx, c)
-	} else if c.After == nil {
-		s.definitions.Removed(tx, c.Resource)
-	}
-}
 
 // keepIn has the server continue from the content of a journal, or begin an empty one. Nothing
 // else uses the server yet.
