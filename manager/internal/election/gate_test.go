@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -137,6 +138,58 @@ func TestGate_WithoutTheLeaseNothingButReadsIsSent_M3(t *testing.T) {
 			if err := send(http.MethodGet); err != nil {
 				t.Errorf("%s: GET: %v, want reads to pass always", state.name, err)
 			}
+		}
+	})
+}
+
+func TestGate_CommandsByGetAreWrites_M3(t *testing.T) {
+	for path, want := range map[string]struct{ writes, stream bool }{
+		"/api/v1/namespaces/ns/pods/a":                                          {},
+		"/api/v1/namespaces/ns/pods/a/log":                                      {},
+		"/api/v1/namespaces/ns/pods/a/status":                                   {},
+		"/api/v1/namespaces/ns/pods/a/exec":                                     {true, true},
+		"/api/v1/namespaces/ns/pods/a/attach":                                   {true, true},
+		"/api/v1/namespaces/ns/pods/a/portforward":                              {true, true},
+		"/api/v1/namespaces/ns/pods/a/proxy":                                    {true, false},
+		"/api/v1/namespaces/ns/pods/a:80/proxy/cache/clear":                     {true, false},
+		"/api/v1/namespaces/ns/services/https:a:web/proxy/":                     {true, false},
+		"/api/v1/nodes/n/proxy/run/ns/a/main":                                   {true, false},
+		"/api/v1/nodes/proxy":                                                   {},
+		"/k8s/clusters/c/api/v1/namespaces/ns/pods/exec/exec":                   {true, true},
+		"/api/v1/namespaces/ns/pods/exec":                                       {},
+		"/api/v1/namespaces/pods/configmaps/exec":                               {},
+		"/apis/example.com/v1/namespaces/ns/widgets/a/exec":                     {},
+		"/apis/example.com/v1/namespaces/ns/pods/a/proxy":                       {true, false},
+		"/apis/example.com/v1/namespaces/nodes/widgets/proxy":                   {},
+		"/apis/authorization.k8s.io/v1/namespaces/ns/localsubjectaccessreviews": {},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			writes, stream := kindOf(httptest.NewRequest(method, "https://host"+path, nil))
+			if writes != want.writes || stream != want.stream {
+				t.Errorf("%s %s: a write %v, a stream %v; want %v", method, path, writes, stream, want)
+			}
+		}
+	}
+	upgraded := httptest.NewRequest(http.MethodGet, "https://host/apis/subresources.example.com/v1/namespaces/ns/machines/a/console", nil)
+	upgraded.Header.Set("Upgrade", "websocket")
+	if writes, stream := kindOf(upgraded); !writes || !stream {
+		t.Error("a GET that asks for an upgrade is a read")
+	}
+	gated(t, func(t *testing.T, g *gate, w *wire, _ func(string) error) {
+		transport := g.wrap(w)
+		run := func() error {
+			resp, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "https://host/api/v1/namespaces/ns/pods/a/exec?command=rm", nil))
+			if err == nil {
+				_ = resp.Body.Close()
+			}
+			return err
+		}
+		if err := run(); !errors.Is(err, reconcile.ErrNotLeading) || len(w.sent) > 0 {
+			t.Errorf("a standby's command: %v, sent %q", err, w.sent)
+		}
+		g.open(g.now())
+		if err := run(); err != nil || len(w.sent) != 1 {
+			t.Errorf("a leader's command: %v, sent %q", err, w.sent)
 		}
 	})
 }

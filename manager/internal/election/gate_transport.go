@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -145,8 +146,8 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	if f.marks {
 		req = req.WithContext(context.WithValue(req.Context(), passedKey{}, f.gate))
 	}
-	switch req.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
+	writes, stream := kindOf(req)
+	if !writes {
 		return f.next.RoundTrip(req)
 	}
 	ctx, w := f.gate.begin(req.Context())
@@ -160,10 +161,10 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	if req.Header.Get("Upgrade") != "" {
+	if stream {
 		w.left(true)
 		w.end()
-		return f.next.RoundTrip(req) // an upgraded connection, such as exec, which cannot be bounded
+		return f.next.RoundTrip(req) // it cannot be bounded
 	}
 	w.bound(left)
 	resp, err := f.next.RoundTrip(f.held(req.WithContext(ctx)))
@@ -178,6 +179,37 @@ func (f fenced) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = answerBody{resp.Body, w.end}
 	return resp, nil
+}
+
+// kindOf reports whether a request may change something, and whether it becomes a stream
+// in both directions. Commands in a container, and requests that the server proxies, may
+// change something by GET too.
+func kindOf(req *http.Request) (writes, stream bool) {
+	stream = req.Header.Get("Upgrade") != ""
+	switch subresourceIn(req.URL.Path) {
+	case "exec", "attach", "portforward":
+		return true, true // a websocket's dialer adds the headers later
+	case "proxy":
+		return true, stream
+	}
+	switch req.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return stream, stream
+	}
+	return true, stream
+}
+
+// subresourceIn returns the subresource of a Pod, Service or Node that a path names, also
+// under a prefix; empty if there is none.
+func subresourceIn(path string) string {
+	parts := strings.Split(path, "/")
+	for i := 1; i+2 < len(parts); i++ {
+		namespaced := (parts[i] == "pods" || parts[i] == "services") && i > 1 && parts[i-2] == "namespaces"
+		if namespaced || parts[i] == "nodes" && parts[i-1] == "v1" {
+			return parts[i+2]
+		}
+	}
+	return ""
 }
 
 // WrappedRoundTripper returns the wrapped transport, for client-go.
