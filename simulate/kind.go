@@ -34,6 +34,10 @@ type Kind struct {
 
 // Install serves another kind, as when its CRD is created.
 func (s *Server) Install(kind Kind) {
-	k := kinds.Kind{GroupVersionKind: kind.GroupVersionKind, Resource: kind.Resource, Namespaced: kind.Namespaced, Defaults: kind.Defaults}
-	s.kinds.Install(kinds.FamilyOf(k.Completed()))
+	s.install(kinds.Kind{GroupVersionKind: kind.GroupVersionKind, Resource: kind.Resource, Namespaced: kind.Namespaced, Defaults: kind.Defaults})
+}
+
+func (s *Server) install(kind kinds.Kind) {
+	k := kind.Completed()
+	s.kinds.Install(kinds.FamilyOf(k))
 }

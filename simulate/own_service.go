@@ -17,9 +17,6 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
-
-	"github.com/flyball-dev/flyball/simulate/internal/kinds"
-	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // ownService is the Service by which Pods reach the API server. A server makes
@@ -55,9 +52,11 @@ func serviceOfServer() *object.Object {
 }
 
 // installRoles puts the default roles into the store.
-func installRoles(tx *store.Tx, served *kinds.Registry, writes *write.Path) {
+func (s *Server) installRoles() {
+	tx := s.store.Begin()
+	defer tx.End()
 	for _, obj := range access.DefaultRoles() {
-		_, err := writes.Direct(tx).Create(served.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
+		_, err := s.direct(tx).Create(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/models"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/read"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 	"github.com/flyball-dev/flyball/simulate/internal/serve"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
@@ -80,6 +81,7 @@ type Server struct {
 	allotter    *allot.Allotter
 	writes      *write.Path
 	handlers    *serve.Handler
+	answers     answers
 	encodings   encode.Cache
 	tracer      Tracer // nil: nobody is told
 	definitions *definitions.Controller
@@ -103,17 +105,18 @@ func New(opts Options) *Server {
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
-		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
+		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: s.after,
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
 	s.Faults = Faults{s.requests, s.delivery, s.kinds, s.store.Deliver}
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
 	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}
+	s.answers = answers{s.tracer, s.requests}
 	s.handlers = &serve.Handler{
-		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.losesAnswer,
-		Find:   func(c *serve.Call) (*object.Object, error) { return s.find(callOf(c), 0) },
-		Select: s.selectedBy,
+		Writes: s.writes, Access: s.access, Kept: s.store.Kept, Lost: s.answers.lost,
+		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.poisoned.Sound, ExpiresContinue: s.requests.ContinueExpired},
+		Damage: s.answers.damage, Sending: s.answers.sending,
 	}
 	s.mu.version = "v1.37.0+simulated"
 	if s.tracer != nil {
@@ -128,9 +131,7 @@ func New(opts Options) *Server {
 	tx.End()
 	if opts.Authorization {
 		s.store.ObserveChanges(s.access.Changed)
-		tx := s.store.Begin()
-		defer tx.End()
-		installRoles(tx, s.kinds, s.writes)
+		s.installRoles()
 	}
 	return s
 }
@@ -169,6 +170,15 @@ func (s *Server) Revision() int64 { return s.store.Revision() }
 
 // Watches counts the open watches of a kind that the server still serves.
 func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r) }
+
+// after does what follows a change: CRDs come into force, and go with their last object.
+func (s *Server) after(tx *store.Tx, c revisions.Change) {
+	if c.Resource == kinds.Definitions {
+		s.definitions.Changed(tx, c)
+	} else if c.After == nil {
+		s.definitions.Removed(tx, c.Resource)
+	}
+}
 
 // keepIn has the server continue from the content of a journal, or begin an empty one. Nothing
 // else uses the server yet.

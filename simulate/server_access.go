@@ -28,3 +28,6 @@ type writeStore struct{ *store.Store }
 
 // Begin locks the store.
 func (w writeStore) Begin() write.Tx { return w.Store.Begin() }
+
+// direct writes in a transaction without the steps of a request.
+func (s *Server) direct(tx *store.Tx) write.Direct { return write.Direct{Tx: tx, Allotter: s.allotter} }

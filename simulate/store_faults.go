@@ -7,8 +7,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
 // The faults of what is stored, and of the watches that are open.
@@ -26,14 +24,6 @@ func (s *Server) Heal() {
 		}
 	}
 	tx.Deliver()
-}
-
-// seen returns obj as c reads it: Direct reads what was there before Poison.
-func (s *Server) seen(c *call, obj *object.Object) *object.Object {
-	if !c.sound() {
-		return obj
-	}
-	return s.poisoned.Sound(c.kind, obj)
 }
 
 // Mute silences the present watches of a kind. They stay open.
@@ -80,7 +70,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 	}
 	s.delivery.DropOneMore(r)
 	tx.Remove(r, key)
-	_, err := s.writes.Direct(tx).Create(kind, old.Copy())
+	_, err := s.direct(tx).Create(kind, old.Copy())
 	return err
 }
 

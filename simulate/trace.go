@@ -15,7 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/serve"
 )
 
 var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind()
@@ -23,12 +25,12 @@ var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind()
 // request is c as a Tracer sees it.
 func (c *call) request(number int) Request {
 	r := Request{
-		Number: number, Client: c.RemoteAddr, Verb: c.verb,
-		Key:  types.NamespacedName{Namespace: c.namespace, Name: c.name},
+		Number: number, Client: c.RemoteAddr, Verb: c.Verb,
+		Key:  types.NamespacedName{Namespace: c.Namespace, Name: c.Name},
 		Path: c.URL.Path, Query: c.URL.RawQuery,
 	}
-	if c.kind != nil {
-		r.Kind, r.Resource, r.Subresource = c.kind.GroupKind(), c.kind.GroupResource(), c.subresource
+	if c.Kind != nil {
+		r.Kind, r.Resource, r.Subresource = c.Kind.GroupKind(), c.Kind.GroupResource(), c.Subresource
 	}
 	return r
 }
@@ -37,24 +39,58 @@ func (c *call) request(number int) Request {
 // arrives.
 func (s *Server) Reads(r *http.Request) Request { return s.route(r).request(-1) }
 
+// answers tells a Tracer of requests and their answers, and lets faults lose and damage answers.
+type answers struct {
+	tracer   Tracer // nil: there is none
+	requests *faults.Requests
+}
+
 // trace tells of the request that answer is for, now and at its end.
-func (s *Server) trace(c *call, answer *recorder) (over func()) {
-	if s.tracer == nil {
+func (a answers) trace(c *call, answer *recorder) (over func()) {
+	if a.tracer == nil {
 		return func() {}
 	}
 	c.traced = c.request(int(answer.number))
-	s.tracer.Asked(c.traced)
+	a.tracer.Asked(c.traced)
 	return func() {
 		v := recover()
 		if v != nil && v != http.ErrAbortHandler {
-			s.tracer.Panicked(c.traced, v, debug.Stack())
+			a.tracer.Panicked(c.traced, v, debug.Stack())
 		}
-		s.requests.Over(c.traced.Number)
-		s.tracer.Answered(c.traced, answer.code)
+		a.requests.Over(c.traced.Number)
+		a.tracer.Answered(c.traced, answer.code)
 		if v != nil {
 			panic(v)
 		}
 	}
+}
+
+// lost tells of a write that is about to be answered, and reports whether its answer is lost.
+func (a answers) lost(c *serve.Call) bool {
+	traced := callOf(c).traced
+	if a.tracer != nil {
+		a.tracer.Answering(traced)
+	}
+	return !c.Sound && a.requests.LosesResponse(traced.Number, c.Kind.GroupKind())
+}
+
+// damage returns how the answer to a list or a watch is damaged.
+func (a answers) damage(c *serve.Call) faults.Damage {
+	if c.Sound {
+		return ""
+	}
+	return a.requests.ListDamage(c.Kind.GroupResource())
+}
+
+// sending tells of an event that is about to be sent, and returns how it is damaged.
+func (a answers) sending(c *serve.Call, e revisions.Event) faults.Damage {
+	if a.tracer != nil {
+		a.tracer.Sending(callOf(c).traced, tracedEvent(e))
+	}
+	if e.Type == revisions.Bookmark || e.Type == revisions.Failed {
+		return ""
+	}
+	return a.requests.EventDamage(c.Kind.GroupResource())
 }
 
 // tracing tells a Tracer of changes. The store's lock guards it.
@@ -94,9 +130,6 @@ func tracedEvent(f revisions.Event) Event {
 
 // soundKey marks requests that no fault harms, with their User.
 type soundKey struct{}
-
-// sound reports whether c is asked by who plays the user.
-func (c *call) sound() bool { return c.Context().Value(soundKey{}) != nil }
 
 // Direct is a way to the server for who plays the user, as user, who may do
 // everything: no network lies between, the request is answered before RoundTrip

@@ -3,19 +3,17 @@
 
 package kit
 
-import "github.com/flyball-dev/flyball/manager"
-
-func controllersSynced(s manager.Snapshot) bool {
+func (p *process) controllersSynced() bool {
+	s, ok := p.snapshot()
 	for _, c := range s.Controllers {
-		if !c.Synced {
-			return false
-		}
+		ok = ok && c.Synced
 	}
-	return true
+	return ok
 }
 
-// heldBack counts the keys that debounced sources of a process hold back.
-func heldBack(s manager.Snapshot) (keys int) {
+// heldBack counts the keys that debounced sources of the process hold back.
+func (p *process) heldBack() (keys int) {
+	s, _ := p.snapshot()
 	for _, c := range s.Controllers {
 		for _, source := range c.Sources {
 			keys += source.Waiting

@@ -13,10 +13,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// The actors keep nothing about objects that are gone.
+// What is gone leaves nothing with the actors.
 func TestActors_ForgetWhatIsGone(t *testing.T) {
-	c := newCompany(emptyCluster{}, 0, 0)
-	c.add(chosen(c, Options{GarbageCollector: true, Workloads: true})...)
+	c := newCompany(emptyCluster{}, 0, Options{GarbageCollector: true, Workloads: true})
 	pod := object.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "n", "name": "p"}}}
 	at := revisions.Change{Resource: object.Pods, Key: types.NamespacedName{Namespace: "n", Name: "p"}, Before: &pod}
 	for _, a := range c.order {
@@ -25,7 +24,7 @@ func TestActors_ForgetWhatIsGone(t *testing.T) {
 	c.heed(news{time.Now(), at})
 	for e := range c.steps {
 		if !c.timeline.has(e) {
-			t.Errorf("%v is still counted, and has no step planned", e)
+			t.Errorf("%v is still counted, and nothing is to be done about it", e)
 		}
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// collector is the garbage collector. It deletes objects whose owners are gone. It removes
-// owners that are deleted in the foreground, once no dependent blocks them, and those that
-// orphan their dependents.
+// collector is the garbage collector: it deletes what depends on objects that
+// are gone, and lets go owners that are deleted in the foreground, when nothing
+// that blocks them is left, or as orphanages.
 type collector struct{ *company }
 
 func (collector) name() string { return "garbage collector" }
@@ -50,7 +50,7 @@ func (a collector) heed(c revisions.Change, look func(Reference)) {
 	}
 }
 
-// heedOwners looks at owners that may have waited for a change.
+// heedOwners has a look at owners who may have waited for what has changed.
 func (a collector) heedOwners(owners []metav1.OwnerReference, look func(Reference)) {
 	for _, owner := range owners {
 		if held := a.owner(owner.UID); held != nil && waitsForDependents(held.Meta()) {
@@ -59,7 +59,7 @@ func (a collector) heedOwners(owners []metav1.OwnerReference, look func(Referenc
 	}
 }
 
-// owner returns the object with a UID, or nil.
+// owner is the object of an identity; nil: there is none.
 func (a collector) owner(uid types.UID) *object.Object {
 	about, known := a.index.identities[uid]
 	if !known {
@@ -72,7 +72,8 @@ func (a collector) owner(uid types.UID) *object.Object {
 	return obj
 }
 
-// outside reports whether an owner cannot own obj because it is in another namespace.
+// outside reports whether an owner cannot be one of obj: it lives in another
+// namespace.
 func outside(owner, obj *object.Object) bool {
 	namespace := owner.Meta().GetNamespace()
 	return namespace != "" && namespace != obj.Meta().GetNamespace()
@@ -103,7 +104,7 @@ func (a collector) act(ctx context.Context, about Reference) (time.Duration, err
 	return 0, a.collect(ctx, about, obj)
 }
 
-// orphan removes an owner's references from its dependents, and then the owner.
+// orphan takes its dependents from an owner, and then lets the owner go.
 func (a collector) orphan(ctx context.Context, about Reference, owner types.UID) error {
 	for _, dependent := range a.index.of(owner) {
 		if err := a.disown(ctx, dependent, []types.UID{owner}); err != nil {
@@ -113,7 +114,7 @@ func (a collector) orphan(ctx context.Context, about Reference, owner types.UID)
 	return a.release(ctx, about, metav1.FinalizerOrphanDependents)
 }
 
-// disown removes references to owners from a dependent.
+// disown takes references to owners from a dependent.
 func (a collector) disown(ctx context.Context, dependent Reference, owners []types.UID) error {
 	if a.get(dependent) == nil {
 		return nil
@@ -123,14 +124,14 @@ func (a collector) disown(ctx context.Context, dependent Reference, owners []typ
 	})
 }
 
-// release removes a finalizer from an object.
+// release takes a finalizer from an object.
 func (a collector) release(ctx context.Context, about Reference, finalizer string) error {
 	return a.edit(ctx, about, "", func(obj *object.Object) {
 		obj.Meta().SetFinalizers(without(obj.Meta().GetFinalizers(), func(f string) bool { return f == finalizer }))
 	})
 }
 
-// without returns list without the items that drop selects; nil if none is left.
+// without is list without what drop names; nil when nothing is left.
 func without[T any](list []T, drop func(T) bool) []T {
 	if list = slices.DeleteFunc(slices.Clone(list), drop); len(list) == 0 {
 		return nil
@@ -138,8 +139,8 @@ func without[T any](list []T, drop func(T) bool) []T {
 	return list
 }
 
-// deleteDependents deletes the dependents of an owner, and removes the owner when none of
-// them blocks it any more.
+// deleteDependents has dependents of an owner deleted, and lets the owner go
+// when none is left that blocks it.
 func (a collector) deleteDependents(ctx context.Context, about Reference, owner types.UID) error {
 	blocked := false
 	for _, dependent := range a.index.of(owner) {
@@ -161,16 +162,16 @@ func (a collector) deleteDependents(ctx context.Context, about Reference, owner 
 	return a.release(ctx, about, metav1.FinalizerDeleteDependents)
 }
 
-// owners are the owners of an object, by their state.
+// owners are those of an object by how they stand.
 type owners struct {
 	solid            int
 	dangling, ending []types.UID
-	// foreign: the object is cluster-scoped and names an owner of a namespaced kind. It is
-	// not collected.
+	// foreign: an object without a namespace names one that has one. It is
+	// left alone.
 	foreign bool
 }
 
-// classify looks up each owner by its kind and name.
+// classify looks up each owner by kind and name, where the reference says.
 func (a collector) classify(obj *object.Object) (out owners, err error) {
 	m := obj.Meta()
 	for _, ref := range m.GetOwnerReferences() {
@@ -205,8 +206,8 @@ func (a collector) kindOf(ref metav1.OwnerReference) (r schema.GroupResource, na
 	return a.cluster.Kind(gv.WithKind(ref.Kind))
 }
 
-// collect deletes an object if each of its owners is gone or being deleted. Otherwise it
-// removes the references to those owners.
+// collect deletes an object that has owners and none that stays, and takes from
+// it references to those that do not.
 func (a collector) collect(ctx context.Context, about Reference, obj *object.Object) error {
 	if len(obj.Meta().GetOwnerReferences()) == 0 {
 		return nil
@@ -242,8 +243,8 @@ func (a collector) seen(about Reference, before *object.Object) *object.Object {
 	return before
 }
 
-// breakCircle unblocks the owners of an object whose dependents wait for their own
-// dependents. Otherwise they could wait for each other forever.
+// breakCircle keeps an object from blocking its owners when what depends on it
+// waits for its own dependents: they could wait for each other for ever.
 func (a collector) breakCircle(ctx context.Context, about Reference, obj *object.Object) error {
 	for _, dependent := range a.index.of(obj.Meta().GetUID()) {
 		if held := a.get(dependent); held == nil || !waitsForDependents(held.Meta()) {

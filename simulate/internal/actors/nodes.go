@@ -14,8 +14,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// nodeKeeper makes Nodes ready that have no Ready condition, unless StageAnnotation is
-// StageNotReady.
+// nodeKeeper has Nodes become ready of which nobody has said that they are not.
 type nodeKeeper struct{ *company }
 
 func (nodeKeeper) name() string { return "nodes" }

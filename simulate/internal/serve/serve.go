@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serve answers the requests of HTTP that write objects, and those to subresources and
-// reviews. It reads what a request asks for into a write.Request, has the packages that know
-// carry it out, and sends the answer once it is kept. Reads of objects are its caller's.
+// Package serve answers the requests of HTTP to resources. It reads what a request asks for,
+// has packages read and write carry it out, or access for reviews, and sends the answer once
+// what it shows is kept.
 package serve
 
 import (
@@ -11,26 +11,24 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/encode"
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
-	"github.com/flyball-dev/flyball/simulate/internal/object"
+	"github.com/flyball-dev/flyball/simulate/internal/read"
+	"github.com/flyball-dev/flyball/simulate/internal/revisions"
+	"github.com/flyball-dev/flyball/simulate/internal/routing"
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
-// Call is a request to a resource, with what its method and path ask for.
+// Call is a request to a resource.
 type Call struct {
-	*http.Request
-	Verb            string
-	User            access.User
-	Kind            *kinds.Kind
-	Namespace, Name string
-	Subresource     string
-	Encoder         encode.Encoder // of the answer
+	*routing.Call
+	User    access.User
+	Encoder encode.Encoder // of the answer
 	// Sound: no fault harms the request.
 	Sound bool
 	// Origin is the request as the caller of Serve knows it.
@@ -39,24 +37,43 @@ type Call struct {
 
 // Handler answers requests. It is safe for concurrent use.
 type Handler struct {
+	Reads  *read.Reader
 	Writes *write.Path
 	Access *access.Control
-	// Find returns the object that a Call addresses.
-	Find func(c *Call) (*object.Object, error)
-	// Select returns the objects that the query of a Call selects.
-	Select func(c *Call) ([]*object.Object, metav1.ListMeta, error)
 	// Kept waits until all that is stored is in the journal.
 	Kept func(ctx context.Context) error
 	// Lost reports whether the answer to a Call is lost, which was carried out.
 	Lost func(c *Call) bool
+	// Damage returns how the answer to a list or a watch is damaged; empty: it is not.
+	Damage func(c *Call) faults.Damage
+	// Sending is told each event of a watch before it is sent, and returns how it is damaged.
+	Sending func(c *Call, e revisions.Event) faults.Damage
 }
 
 // Serve answers a Call, or returns why it is refused.
 func (h *Handler) Serve(w http.ResponseWriter, c *Call) error {
+	if c.Kind.Warning != "" {
+		warn(w, c.Kind.Warning)
+	}
+	if err := c.Check(); err != nil {
+		return err
+	}
+	if err := c.Encoder.Acceptable(c.Request, c.Verb); err != nil {
+		return err
+	}
+	if text := kinds.Outdated[c.Kind.GroupResource().String()]; text != "" {
+		warn(w, text)
+	}
 	if handle := handlerOf(c); handle != nil {
 		return handle(h, w, c)
 	}
 	switch c.Verb {
+	case "get":
+		return h.get(w, c)
+	case "list":
+		return h.list(w, c)
+	case "watch":
+		return h.watch(w, c)
 	case "create", "update", "patch":
 		return h.write(w, c)
 	case "delete":
@@ -67,11 +84,8 @@ func (h *Handler) Serve(w http.ResponseWriter, c *Call) error {
 	return apierrors.NewMethodNotSupported(c.Kind.GroupResource(), c.Verb)
 }
 
-// Special reports whether c is not answered like other Calls of its verb.
-func (c *Call) Special() bool { return handlerOf(c) != nil }
-
-// Warn adds a warning to the header of an answer.
-func Warn(w http.ResponseWriter, text string) {
+// warn adds a warning to the header of an answer.
+func warn(w http.ResponseWriter, text string) {
 	if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 		w.Header().Add("Warning", header)
 	}

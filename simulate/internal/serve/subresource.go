@@ -55,7 +55,7 @@ func (h *Handler) finalizeNamespace(w http.ResponseWriter, c *Call) error {
 
 // podLog answers with the log of a Pod: nothing while it runs nowhere. No node keeps logs.
 func (h *Handler) podLog(w http.ResponseWriter, c *Call) error {
-	pod, err := h.Find(c)
+	pod, err := h.find(c)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (h *Handler) podLog(w http.ResponseWriter, c *Call) error {
 
 // getScale answers a GET of an object's scale.
 func (h *Handler) getScale(w http.ResponseWriter, c *Call) error {
-	obj, err := h.Find(c)
+	obj, err := h.find(c)
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func (h *Handler) patchScale(w http.ResponseWriter, c *Call) error {
 // unserved answers what only a node could answer: a Pod that does not exist or has no node
 // is refused as by a real server.
 func (h *Handler) unserved(w http.ResponseWriter, c *Call) error {
-	obj, err := h.Find(c)
+	obj, err := h.find(c)
 	if err != nil {
 		return err
 	}

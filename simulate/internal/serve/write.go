@@ -148,7 +148,7 @@ func (h *Handler) answer(w http.ResponseWriter, c *Call, q *write.Request, code 
 // sendWarnings puts the warnings of a write into the header of its answer.
 func sendWarnings(w http.ResponseWriter, q *write.Request) {
 	for _, text := range q.Warnings {
-		Warn(w, text)
+		warn(w, text)
 	}
 }
 
@@ -201,7 +201,7 @@ func (h *Handler) deleteCollection(w http.ResponseWriter, c *Call) error {
 	if err != nil {
 		return err
 	}
-	objects, meta, err := h.Select(c)
+	objects, meta, err := h.selected(c)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package routing finds out what a request to a Kubernetes API server is about: the verb, and
+// the kind, object and subresource that its path names. It sees the registry of kinds and holds
+// nothing.
+package routing
+
+import (
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
+	"github.com/flyball-dev/flyball/simulate/internal/refusal"
+)
+
+// Call is a request with what it is about.
+type Call struct {
+	*http.Request
+	Verb            string      // get, list, watch, create, update, patch, delete, deletecollection; else the method
+	Kind            *kinds.Kind // nil: the path names none that is served
+	Namespace, Name string
+	Subresource     string
+	// Form is Kind, or the kind of which the path names something that there is not.
+	Form *kinds.Kind
+	// Absent refuses a path that names something that there is not. nil: Kind is served, or the
+	// path is not one of resources.
+	Absent error
+	// prefixed means that the path asks for a watch.
+	prefixed bool
+}
+
+// Route finds out what a request is about.
+func Route(r *http.Request, served *kinds.Registry) *Call {
+	c := &Call{Request: r, Verb: strings.ToLower(r.Method)}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	var gv schema.GroupVersion
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		gv, parts = schema.GroupVersion{Version: parts[1]}, parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		gv, parts = schema.GroupVersion{Group: parts[1], Version: parts[2]}, parts[3:]
+	default:
+		return c
+	}
+	if parts[0] == "watch" && len(parts) > 1 {
+		c.prefixed, parts = true, parts[1:]
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && !ofNamespace(gv, parts[2]) {
+		c.Namespace, parts = parts[1], parts[2:]
+	}
+	if len(parts) > 3 {
+		return c
+	}
+	kind := served.Lookup(gv, parts[0])
+	if kind == nil || c.Namespace != "" && !kind.Namespaced {
+		if served.AnswersFor(gv) {
+			c.Absent = refusal.Absent()
+		}
+		return c
+	}
+	c.Kind, c.Form = kind, kind
+	if len(parts) > 1 {
+		c.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		if c.Subresource = parts[2]; !kind.HasSubresource(c.Subresource) {
+			c.Absent, c.Kind = refusal.Absent(), nil
+			if kind.Custom() {
+				c.Absent = apierrors.NewNotFound(kind.GroupResource(), c.Name)
+			}
+			return c
+		}
+	}
+	c.Verb = c.verb()
+	if c.prefixed && (c.Subresource != "" || !kind.Allows("", "watch") || c.Name != "" && c.Namespace == "" && kind.Namespaced) {
+		c.Absent, c.Kind = refusal.Absent(), nil
+	}
+	return c
+}
+
+func (c *Call) verb() string {
+	switch c.Method {
+	case http.MethodGet:
+		switch {
+		case c.prefixed:
+			return "watch"
+		case c.Name != "":
+			return "get"
+		case c.watches():
+			return "watch"
+		}
+		return "list"
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodDelete:
+		if c.Name == "" {
+			return "deletecollection"
+		}
+	}
+	return strings.ToLower(c.Method)
+}
+
+// watches reports whether the query asks for a watch.
+func (c *Call) watches() bool {
+	given, ok := c.URL.Query()["watch"]
+	return ok && given[0] != "0" && !strings.EqualFold(given[0], "false")
+}
+
+// ofNamespace reports whether a word after the name of a namespace is a subresource of
+// namespaces and not a resource in it.
+func ofNamespace(gv schema.GroupVersion, word string) bool {
+	return gv == schema.GroupVersion{Version: "v1"} && (word == "status" || word == "finalize")
+}
+
+// Check refuses a Call with a Kind that does not support the verb, or whose path names too
+// little or too much for it.
+func (c *Call) Check() error {
+	if c.Name != "" && c.Namespace == "" && c.Kind.Namespaced {
+		return refusal.Absent()
+	}
+	if !c.Kind.Allows(c.Subresource, c.Verb) || !c.addressed() || c.prefixed && c.Verb != "watch" {
+		return refusal.Method()
+	}
+	return nil
+}
+
+// addressed reports whether the path names as much as the verb needs: an object or all objects
+// of a kind, and a namespace to write in.
+func (c *Call) addressed() bool {
+	switch c.Verb {
+	case "create":
+		return (c.Name != "") == (c.Subresource != "") && (c.Namespace != "" || !c.Kind.Namespaced || len(c.Kind.Verbs) == 1)
+	case "update", "patch", "delete":
+		return c.Name != "" && (c.Namespace != "" || !c.Kind.Namespaced)
+	case "deletecollection":
+		return c.Namespace != "" || !c.Kind.Namespaced
+	}
+	return true
+}
