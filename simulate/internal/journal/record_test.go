@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// written is a journal that began with two objects and has five changes since,
-// and where each of its records ends.
+// written returns a journal that began with two objects and has five changes since, and the
+// offsets at which its records end.
 func written(t *testing.T) (text []byte, ends []int) {
 	t.Helper()
 	l := revisions.NewLog()
@@ -62,7 +62,7 @@ func written(t *testing.T) (text []byte, ends []int) {
 	return text, ends
 }
 
-// look is all that a journal says, to be compared.
+// look returns all that a journal holds, for comparison.
 func look(c Content) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, c.Log.Revision, c.Log.Compacted, c.Given)
@@ -100,11 +100,11 @@ func TestJournal_SaysWhatWasWritten_S23(t *testing.T) {
 		t.Fatal(err)
 	}
 	if shorter := readAll(t, again.Bytes()); look(shorter) != look(c) || shorter.changes != 0 {
-		t.Errorf("written anew it says %s, want %s", look(shorter), look(c))
+		t.Errorf("rewritten it holds %s, want %s", look(shorter), look(c))
 	}
 }
 
-// However a crash cuts the file, each record that is whole counts, and no other.
+// However a crash truncates the file, all complete records count, and no other.
 func TestJournal_TornAtEachByte_S23(t *testing.T) {
 	text, ends := written(t)
 	whole := 0
@@ -115,7 +115,7 @@ func TestJournal_TornAtEachByte_S23(t *testing.T) {
 		c, err := Read(bytes.NewReader(text[:n]))
 		if whole < 3 {
 			if at := (*damage)(nil); !errors.As(err, &at) {
-				t.Fatalf("cut after %d bytes, within what it began with: %v, want damage", n, err)
+				t.Fatalf("cut after %d bytes, within its snapshot: %v, want damage", n, err)
 			}
 			continue
 		}
@@ -123,13 +123,13 @@ func TestJournal_TornAtEachByte_S23(t *testing.T) {
 			t.Fatalf("cut after %d bytes: %d changes, torn: %v, whole up to %d, %v; want %d changes", n, c.changes, c.torn, c.whole, err, whole-3)
 		}
 		if want := readAll(t, text[:ends[whole-1]]); look(c) != look(want) {
-			t.Fatalf("cut after %d bytes it says %s, want %s", n, look(c), look(want))
+			t.Fatalf("cut after %d bytes it holds %s, want %s", n, look(c), look(want))
 		}
 	}
 }
 
-// A bit that is another is found, and where it is said. Only the last line's end
-// looks as if the record had never been written whole.
+// Each flipped bit is found, and the error names its record. Only without its newline the last
+// record looks like one that was not written whole.
 func TestJournal_FlippedBits_S23(t *testing.T) {
 	text, ends := written(t)
 	record := 0
@@ -149,9 +149,9 @@ func TestJournal_FlippedBits_S23(t *testing.T) {
 			switch {
 			case i == len(text)-1 && err == nil && c.torn && c.changes == 4:
 			case !errors.As(err, &at):
-				t.Fatalf("bit %d of byte %d is another: %v and %d changes, want damage", bit, i, err, c.changes)
+				t.Fatalf("bit %d of byte %d is flipped: %v and %d changes, want damage", bit, i, err, c.changes)
 			case at.offset != int64(begin):
-				t.Fatalf("bit %d of byte %d is another: %v, want the record at %d named", bit, i, err, begin)
+				t.Fatalf("bit %d of byte %d is flipped: %v, want the record at %d named", bit, i, err, begin)
 			}
 		}
 	}
@@ -170,8 +170,7 @@ func lineOf(text string) string {
 	return fmt.Sprintf("%08x %s\n", checksum(body), body)
 }
 
-// FuzzJournal: no file makes the reader panic, and what it takes of one can be
-// written and read again.
+// No file makes the reader panic, and what it reads can be written and read again.
 func FuzzJournal_S23(f *testing.F) {
 	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":3,"objects":1,"uids":2}`) + lineOf(`{"revision":2,"resource":"pods","namespace":"a","name":"b","object":{"metadata":{"name":"b","namespace":"a","resourceVersion":"2"}}}`)))
 	f.Add([]byte(lineOf(`{"format":"flyball-simulate-1","revision":-3,"objects":-1}`) + lineOf(`{"revision":0,"resource":"","name":"","object":{"metadata":5}}`) + "torn"))
@@ -186,7 +185,7 @@ func FuzzJournal_S23(f *testing.F) {
 			t.Fatalf("what was read cannot be written: %v", err)
 		}
 		if second, err := Read(&again); err != nil || second.torn {
-			t.Errorf("written anew it cannot be read: %v", err)
+			t.Errorf("rewritten it cannot be read: %v", err)
 		}
 	})
 }

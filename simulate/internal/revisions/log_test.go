@@ -24,7 +24,7 @@ func thing(name, value string) (types.NamespacedName, *object.Object) {
 	return types.NamespacedName{Name: name}, &object.Object{Fields: map[string]any{"metadata": map[string]any{"name": name}, "v": value}}
 }
 
-// state is a list in one line: "a=1@2 b=1@3".
+// state returns a list in one line: "a=1@2 b=1@3".
 func state(objects []*object.Object) (out string) {
 	for _, o := range objects {
 		out += fmt.Sprintf(" %s=%v@%s", o.Meta().GetName(), o.Fields["v"], o.Meta().GetResourceVersion())
@@ -68,7 +68,7 @@ func TestRevisionLog_RewindGoesBackWithTheCounter(t *testing.T) {
 	}
 }
 
-// dullLog keeps a copy of all for each revision.
+// dullLog is a model that keeps a copy of everything for each revision.
 type dullLog struct {
 	states    []map[types.NamespacedName]string // by revision
 	compacted int
@@ -104,7 +104,7 @@ func FuzzRevisionLog(f *testing.F) {
 				if l.Remove(things, key) != nil {
 					d.write(key, "")
 				}
-			case 3: // another kind counts, and shows nowhere
+			case 3: // another kind raises the revision and is not listed
 				l.Put(others, key, obj)
 				d.states = append(d.states, d.last())
 			case 4:
@@ -122,8 +122,7 @@ func FuzzRevisionLog(f *testing.F) {
 	})
 }
 
-// comparePages holds what is asked for in parts against the whole, in the order
-// of paths.
+// comparePages compares parts of a list with the whole, in the order of paths.
 func comparePages(t *testing.T, l *Log, d *dullLog) {
 	t.Helper()
 	for revision := d.compacted; revision < len(d.states); revision++ {
@@ -172,7 +171,7 @@ func compareLogs(t *testing.T, l *Log, d *dullLog) {
 		if want := d.states[revision]; !maps.Equal(got, want) {
 			t.Fatalf("list at %d: got %v, want %v", revision, got, want)
 		}
-		// What has changed since leads from that state to the present one.
+		// The changes since that revision lead from its state to the present one.
 		changes, _ := l.Since(int64(revision), l.Revision)
 		for _, c := range changes {
 			if c.Resource != things {

@@ -187,7 +187,11 @@ func (s *Store) observeLocked(see func(revisions.Change)) (leave func()) {
 	}
 }
 
+// observedLocked queues a change for the journal and calls the observers.
 func (s *Store) observedLocked(c revisions.Change) {
+	if s.mu.keeping.to != nil {
+		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.given()))
+	}
 	for _, see := range s.mu.observers {
 		if see != nil {
 			see(c)

@@ -335,3 +335,46 @@ func TestStore_FirstInTheFile_S23(t *testing.T) {
 		stop()
 	})
 }
+
+// What a Rewind undoes is undone in the file too.
+func TestStore_RewindIsKept_S23(t *testing.T) {
+	dir := t.TempDir()
+	into, content, _, err := journal.Open(dir)
+	if err != nil || content != nil {
+		t.Fatalf("a new directory has %v, %v", content, err)
+	}
+	s := New(Options{})
+	tx := s.Begin()
+	if err := tx.Resume(into, content); err != nil {
+		t.Fatal(err)
+	}
+	tx.End()
+	put(s, things, "a", "1")
+	put(s, things, "a", "2")
+	put(s, things, "b", "1")
+	remove(s, things, "a")
+	tx = s.Begin()
+	tx.Rewind(3)
+	tx.End()
+	put(s, things, "c", "1")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // Keep writes what is queued
+	if err := s.Keep(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := into.Close(); err != nil {
+		t.Fatal(err)
+	}
+	into, content, _, err = journal.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer into.Close()
+	var got []string
+	for _, c := range content.Log.All() {
+		got = append(got, fmt.Sprintf("%s=%v@%d", c.Key.Name, c.After.Fields["v"], c.Revision))
+	}
+	if fmt.Sprint(got) != "[a=1@2 c=1@3]" || content.Log.Revision != s.Revision() {
+		t.Errorf("the file has %v at revision %d, want a as it was and c, at %d", got, content.Log.Revision, s.Revision())
+	}
+}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
@@ -90,9 +89,6 @@ func (tx *Tx) Remove(r schema.GroupResource, key types.NamespacedName) *object.O
 func (tx *Tx) wrote() {
 	s := (*Store)(tx)
 	c := s.mu.log.Changes[len(s.mu.log.Changes)-1]
-	if s.mu.keeping.to != nil {
-		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.given()))
-	}
 	s.deliverLocked()
 	s.observedLocked(c)
 	if s.after != nil {
