@@ -69,6 +69,10 @@ type Manager struct {
 		fail        context.CancelCauseFunc
 		faults      []error // the first ended Run
 	}
+	unled struct {
+		once sync.Once
+		c    chan struct{} // closed when leadership is lost
+	}
 }
 
 // New returns a manager for the cluster in opts, or else for the one that kubectl would
@@ -89,6 +93,7 @@ func New(opts Options) (*Manager, error) {
 		readyWhenSaturated: opts.ReadyWhenSaturated,
 		probesForKubelet:   opts.probesForKubelet,
 	}
+	m.unled.c = make(chan struct{})
 	m.pulse = health.NewPulse(opts.StuckAfter, m.subjects())
 	if !isNil(opts.TracerProvider) {
 		m.traces = opts.TracerProvider
@@ -290,6 +295,9 @@ func (m *Manager) fault(err error) {
 	m.mu.faults = append(m.mu.faults, err)
 	fail := m.mu.fail
 	m.mu.Unlock()
+	if errors.Is(err, ErrLeadershipLost) {
+		m.unled.once.Do(func() { close(m.unled.c) })
+	}
 	fail(err)
 }
 

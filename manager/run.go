@@ -91,7 +91,7 @@ func (m *Manager) Run(ctx context.Context) error {
 
 // instruments returns what controllers get from the context of their Run.
 func (m *Manager) instruments() instruments.Instruments {
-	given := instruments.Instruments{TracerProvider: m.traces}
+	given := instruments.Instruments{TracerProvider: m.traces, CutOff: m.unled.c}
 	if detector := m.informers.MutationDetector(); detector != nil {
 		given.Witness = detector
 	}

@@ -112,8 +112,9 @@ type Controller[K comparable] struct {
 	soft, hard   time.Duration
 	hardChosen   bool
 	drain        time.Duration
-	log          logr.Logger // of Options, until Run; then that of contexts
-	own          logr.Logger // set by Run; for the controller's own lines
+	cutOff       <-chan struct{} // closed when reconciles in flight must end; nil: never
+	log          logr.Logger     // of Options, until Run; then that of contexts
+	own          logr.Logger     // set by Run; for the controller's own lines
 	crashOnPanic bool
 	prepared     sync.Once // when the first of Run and Standby begins
 	witness      Witness   // of Options, or then that of the context; nil: none
@@ -249,7 +250,7 @@ func isNil(s any) bool {
 // starts the sources, unless Standby has, and when all have synced, the workers. At the
 // end it first stops sources and queue; reconciles in flight may continue for
 // Options.DrainTimeout, then their contexts are cancelled, or at once if the cause of
-// ctx's end is ErrCutOff. It returns when everything that it started has ended, with
+// ctx's end is ErrCutOff, or when a manager loses its leadership. It returns when everything that it started has ended, with
 // nil if ctx ended it. Keys that wait at the end are not reconciled; after the next
 // start they come again with the first list. Run runs once.
 func (c *Controller[K]) Run(ctx context.Context) error {

@@ -32,11 +32,11 @@ func (d *watchdog) expect() {
 
 // watch reports the reconciles that pass the soft deadline and cancels those that pass
 // the hard one. After the end of ctx it cuts off those that still run after the drain
-// timeout. It returns when idle is closed.
+// timeout, or at once when the manager asks for it. It returns when idle is closed.
 func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFunc, idle <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	ended, late := ctx.Done(), (<-chan time.Time)(nil)
+	ended, late, cut := ctx.Done(), (<-chan time.Time)(nil), c.cutOff
 	for {
 		select {
 		case <-timer.C:
@@ -46,6 +46,10 @@ func (c *Controller[K]) watch(ctx context.Context, cutOff context.CancelCauseFun
 			continue
 		case <-late:
 			c.reportLate(ctx)
+			cutOff(ErrStopped)
+			continue
+		case <-cut:
+			cut = nil
 			cutOff(ErrStopped)
 			continue
 		case <-idle:

@@ -77,6 +77,7 @@ func (c *Controller[K]) prepare(ctx context.Context) {
 	if c.provider == nil {
 		c.provider = given.TracerProvider
 	}
+	c.cutOff = given.CutOff
 	if c.provider != nil {
 		c.traces = newTraces[K](c.name, c.provider)
 	}

@@ -473,6 +473,33 @@ func TestManager_StolenLeaseEndsTheLeaderAtOnce_M3(t *testing.T) {
 	})
 }
 
+// A stop drains; a reconcile that is still under way when the lease is lost is ended at
+// once nevertheless.
+func TestManager_LeaseLostWhileDrainingEndsTheReconciles_M3(t *testing.T) {
+	elected(t, func(t *testing.T, e *election) {
+		first := e.replica("first", func(r *replica, _ *manager.Options) { r.slow = time.Minute })
+		pass(time.Second)
+		first.end()
+		pass(2 * time.Second)
+		if err := first.cut(); err != nil {
+			t.Fatalf("the reconcile in flight was cut off by %v, want it drained", err)
+		}
+		l, err := e.lease.Get(t.Context(), "website", metav1.GetOptions{})
+		e.must(err)
+		thief := "thief"
+		l.Spec.HolderIdentity = &thief
+		_, err = e.lease.Update(t.Context(), l, metav1.UpdateOptions{})
+		e.must(err)
+		stolen := time.Now()
+		if err := <-first.ended; !errors.Is(err, manager.ErrLeadershipLost) {
+			t.Errorf("Run = %v, want ErrLeadershipLost", err)
+		}
+		if took := time.Since(stolen); took > time.Second || !errors.Is(first.cut(), reconcile.ErrStopped) {
+			t.Errorf("it ended after %v, the reconcile cut off by %v; want at once", took, first.cut())
+		}
+	})
+}
+
 func TestManager_DeletedLeaseIsNoReleasedOne_M3(t *testing.T) {
 	elected(t, func(t *testing.T, e *election) {
 		first := e.replica("first")

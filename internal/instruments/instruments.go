@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package instruments carries what observes reconciles from a manager to its
+// Package instruments carries what observes and bounds reconciles from a manager to its
 // controllers, in the context of their Run, as the logger is carried.
 //
 //	manager.Run ──With(ctx)──▶ Run(ctx) of whatever it runs ──Of(ctx)──▶ controller
@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Instruments are what observes reconciles. Each may be nil.
+// Instruments are what observes and bounds reconciles. Each may be nil.
 type Instruments struct {
 	// Witness hears of the begin and the end of each; see reconcile.Witness.
 	Witness interface {
@@ -24,6 +24,8 @@ type Instruments struct {
 	}
 	// TracerProvider of their spans.
 	TracerProvider trace.TracerProvider
+	// CutOff is closed when reconciles in flight must end, even during a drain.
+	CutOff <-chan struct{}
 }
 
 type key struct{}
