@@ -145,9 +145,7 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[string]any) error {
 	tx := s.store.Begin()
 	defer tx.End()
-	s.mu.Lock()
-	s.mu.version = version
-	s.mu.Unlock()
+	s.version.Store(version)
 	for r, values := range defaults {
 		kind := s.kinds.Stored(r)
 		if kind == nil {

@@ -44,14 +44,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // index tells of what the server serves.
 func (s *Server) index() *discovery.Index {
-	return &discovery.Index{Kinds: s.kinds, Version: s.version, Forbidden: s.schemasForbidden}
-}
-
-// version is the one that the server says it has.
-func (s *Server) version() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.version
+	return &discovery.Index{Kinds: s.kinds, Version: func() string { return s.version.Load().(string) }, Forbidden: s.schemasForbidden}
 }
 
 // schemasForbidden refuses the documents of schemas while ForbidSchemas says so.

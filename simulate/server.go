@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,12 +89,7 @@ type Server struct {
 	kinds       *kinds.Registry
 	store       *store.Store
 	served      served
-	// mu guards what is not part of the store. Its holder does not call the store.
-	mu struct {
-		sync.Mutex
-		// version that the server says it has.
-		version string
-	}
+	version     atomic.Value // string; what the server says it is
 }
 
 // New returns a server whose store has the first namespaces and its own Service,
@@ -118,7 +114,7 @@ func New(opts Options) *Server {
 		Reads:  &read.Reader{Store: s.store, Kinds: s.kinds, Seen: s.poisoned.Sound, ExpiresContinue: s.requests.ContinueExpired},
 		Damage: s.answers.damage, Sending: s.answers.sending,
 	}
-	s.mu.version = "v1.37.0+simulated"
+	s.version.Store("v1.37.0+simulated")
 	if s.tracer != nil {
 		s.store.ObserveChanges((&tracing{server: s}).changed)
 	}
