@@ -113,6 +113,7 @@ var arrows = map[string][]string{
 		"simulate/internal/refusal", "simulate/internal/revisions"},
 	"simulate/internal/faults": {"simulate/internal/access", "simulate/internal/encode", "simulate/internal/kinds", "simulate/internal/object",
 		"simulate/internal/refusal", "simulate/internal/revisions", "simulate/internal/webhooks"},
+	"simulate/internal/pipe": {},
 	"simulate/internal/discovery": {"simulate/internal/encode", "simulate/internal/gotypes", "simulate/internal/kinds",
 		"simulate/internal/models", "simulate/internal/refusal", "simulate/internal/wire"},
 	"simulate/internal/deletion": {"simulate/internal/defaults", "simulate/internal/jsonvalue", "simulate/internal/kinds",

@@ -11,24 +11,26 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/flyball-dev/flyball/simulate/internal/pipe"
 )
 
-// Network joins clients to one listener inside the process. Its faults are
-// those of a network: what is sent may come late, never, or not be taken. It
-// starts no goroutine, and its waiting is such that the clock of a
-// testing/synctest bubble goes on. Safe for concurrent use.
+// Network connects clients to one listener inside the process. It has the faults of a
+// network: what is sent arrives late or never, and connections are refused or break. It
+// starts no goroutine. Waiting lets the clock of a testing/synctest bubble advance. Safe for
+// concurrent use.
 type Network struct {
 	changed *sync.Cond // on mu; a connection waits, or the listener is closed
 	mu      struct {
 		sync.Mutex
-		waiting []*conn         // dialled, not accepted
-		open    map[*conn]*conn // client's end to server's end
-		closed  bool            // the listener
-		refuse  bool            // dialling fails
-		black   bool            // what new connections carry is lost
-		delay   time.Duration   // of all that is sent from now on
-		client  string          // who dials, as the server sees it
-		pace    Pacing          // nil: what is sent arrives at once
+		waiting []*pipe.Conn              // dialed, not accepted
+		open    map[*pipe.Conn]*pipe.Conn // client's end to server's end
+		closed  bool                      // the listener
+		refuse  bool                      // dialing fails
+		black   bool                      // new connections lose what is sent
+		delay   time.Duration             // of all that is sent from now on
+		client  string                    // the address of new clients, as the server sees it
+		pace    Pacing                    // nil: what is sent arrives at once
 		dialled int
 	}
 }
@@ -37,37 +39,35 @@ type Network struct {
 func NewNetwork() *Network {
 	n := &Network{}
 	n.changed = sync.NewCond(&n.mu.Mutex)
-	n.mu.open = map[*conn]*conn{}
+	n.mu.open = map[*pipe.Conn]*pipe.Conn{}
 	n.mu.client = "client"
 	return n
 }
 
-// Pacing says when what is sent arrives: at the given time or later. line names
-// one direction of one connection of the network, and nth counts what was sent on
-// it from 0, its end included. Each line keeps its order whatever Pacing says.
+// Pacing returns when something that is sent arrives: at the earliest time or later. line
+// names one direction of one connection of the network. nth counts what was sent on it, from
+// 0 and including its end. A line keeps its order whatever Pacing returns.
 type Pacing func(line string, nth int, earliest time.Time) time.Time
 
-// Pace has what connections carry that are made from now on arrive as p says;
-// nil: at once. client is who makes them, as the server sees it in the address of
-// a request.
+// Pace sets when data arrives on connections that are made from now on; nil: at once. client
+// is the remote address that the server sees in their requests.
 func (n *Network) Pace(client string, p Pacing) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.client, n.mu.pace = client, p
 }
 
-// Listener is where connections arrive. Closing it refuses those that come
-// later.
+// Listener accepts the connections. After it is closed, new connections are refused.
 func (n *Network) Listener() net.Listener { return listener{n} }
 
-// Transport is an HTTP transport over the network, for one client:
+// Transport returns an HTTP transport over the network, for one client:
 // rest.Config{Host: "http://simulated", Transport: n.Transport()}.
 func (n *Network) Transport() *http.Transport {
 	return &http.Transport{DialContext: n.DialContext}
 }
 
-// DialContext connects to the listener, whatever the address. It does not
-// wait, save for the network's delay.
+// DialContext connects to the listener, whatever the address. It waits only for the delay of
+// the network.
 func (n *Network) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	if d := n.delay(); d > 0 {
 		select {
@@ -79,27 +79,28 @@ func (n *Network) DialContext(ctx context.Context, network, address string) (net
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.refuse || n.mu.closed {
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr(address), Err: syscall.ECONNREFUSED}
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: pipe.Addr(address), Err: syscall.ECONNREFUSED}
 	}
 	n.mu.dialled++
-	client, server := pair(n, address, n.mu.client, n.mu.dialled)
-	for _, l := range []*line{client.in, client.out} {
-		l.begin(n.mu.delay, n.mu.black, n.mu.pace)
-	}
+	var client, server *pipe.Conn
+	client, server = pipe.New(pipe.Options{
+		Name: fmt.Sprintf("%s %d", n.mu.client, n.mu.dialled), Client: pipe.Addr(n.mu.client), Server: pipe.Addr(address),
+		Delay: n.mu.delay, Black: n.mu.black, Pace: n.mu.pace, Closed: func() { n.closed(client) },
+	})
 	n.mu.open[client] = server
 	n.mu.waiting = append(n.mu.waiting, server)
 	n.changed.Signal()
 	return client, nil
 }
 
-// Open counts the connections that no client has closed.
+// Open returns the number of open connections.
 func (n *Network) Open() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(n.mu.open)
 }
 
-// Dialled counts the connections that were made.
+// Dialled returns the number of connections that were made.
 func (n *Network) Dialled() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -112,57 +113,57 @@ func (n *Network) delay() time.Duration {
 	return n.mu.delay
 }
 
-// Refuse has dialling fail, or ends that. Open connections go on.
+// Refuse refuses new connections, or ends that. Open connections stay open.
 func (n *Network) Refuse(refuse bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.refuse = refuse
 }
 
-// BlackHole loses, without a word, all that open connections carry from now
-// on: for ever, however long they stay open. New connections are sound.
+// BlackHole loses, without an error, all that is sent on open connections from now on, for as
+// long as they are open. New connections are not affected.
 func (n *Network) BlackHole() {
 	for _, c := range n.ends() {
-		c.in.setBlack()
+		c.BlackHole()
 	}
 }
 
-// BlackHoleNew does the same to connections made from now on, or ends that.
+// BlackHoleNew is BlackHole for connections that are made from now on, or ends that.
 func (n *Network) BlackHoleNew(black bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.black = black
 }
 
-// Cut breaks all open connections: both ends see a reset.
+// Cut resets all open connections, for both ends.
 func (n *Network) Cut() {
 	for _, c := range n.ends() {
-		c.in.cut(syscall.ECONNRESET)
+		c.Reset()
 	}
 }
 
-// Delay has all that is sent from now on arrive so much later.
+// Delay delays all that is sent from now on.
 func (n *Network) Delay(d time.Duration) {
 	n.mu.Lock()
 	n.mu.delay = d
 	n.mu.Unlock()
 	for _, c := range n.ends() {
-		c.in.setDelay(d)
+		c.Delay(d)
 	}
 }
 
-// ends are both ends of all open connections.
-func (n *Network) ends() []*conn {
+// ends returns both ends of all open connections.
+func (n *Network) ends() []*pipe.Conn {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	var out []*conn
+	var out []*pipe.Conn
 	for client, server := range n.mu.open {
 		out = append(out, client, server)
 	}
 	return out
 }
 
-func (n *Network) closed(client *conn) {
+func (n *Network) closed(client *pipe.Conn) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.mu.open, client)
@@ -170,7 +171,7 @@ func (n *Network) closed(client *conn) {
 
 type listener struct{ n *Network }
 
-// Accept blocks for the next connection.
+// Accept blocks until the next connection.
 func (l listener) Accept() (net.Conn, error) {
 	n := l.n
 	n.mu.Lock()
@@ -195,10 +196,4 @@ func (l listener) Close() error {
 	return nil
 }
 
-func (l listener) Addr() net.Addr { return addr("simulated") }
-
-// addr is a name in the network.
-type addr string
-
-func (a addr) Network() string { return "memory" }
-func (a addr) String() string  { return string(a) }
+func (l listener) Addr() net.Addr { return pipe.Addr("simulated") }

@@ -1,65 +1,16 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package pipe
 
 import (
-	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
 )
 
-// conn is one end of a connection: it reads what has arrived on in, and what
-// it writes arrives on out.
-type conn struct {
-	network *Network
-	client  *conn // the end that dialled
-	remote  addr
-	in, out *line
-	over    *sync.Once
-}
-
-// pair is the two ends of the nth connection that from makes.
-func pair(n *Network, address, from string, nth int) (client, server *conn) {
-	name := fmt.Sprintf("%s %d", from, nth)
-	there, back := newLine(name+" there"), newLine(name+" back")
-	client = &conn{network: n, remote: addr(address), in: back, out: there, over: new(sync.Once)}
-	server = &conn{network: n, remote: addr(from), in: there, out: back, over: new(sync.Once)}
-	client.client, server.client = client, client
-	return client, server
-}
-
-func (c *conn) Read(p []byte) (int, error)  { return c.in.read(p) }
-func (c *conn) Write(p []byte) (int, error) { return c.out.write(p) }
-
-// Close ends both directions. The other end reads what is under way, then EOF.
-func (c *conn) Close() error {
-	c.over.Do(func() {
-		c.in.end(net.ErrClosed)
-		c.out.finish()
-		c.network.closed(c.client)
-	})
-	return nil
-}
-
-func (c *conn) LocalAddr() net.Addr  { return addr("local") }
-func (c *conn) RemoteAddr() net.Addr { return c.remote }
-
-func (c *conn) SetDeadline(t time.Time) error { return c.SetReadDeadline(t) }
-
-// SetReadDeadline bounds reading, in the time of the bubble.
-func (c *conn) SetReadDeadline(t time.Time) error {
-	c.in.setDeadline(t)
-	return nil
-}
-
-// SetWriteDeadline does nothing: writing never waits.
-func (c *conn) SetWriteDeadline(time.Time) error { return nil }
-
-// line is one direction of a connection: what was sent and not read.
+// line is one direction of a connection: what was sent and not read yet.
 type line struct {
 	name    string
 	changed *sync.Cond
@@ -67,34 +18,31 @@ type line struct {
 		sync.Mutex
 		sent     []parcel
 		err      error     // of reading and writing
-		broken   time.Time // from when err holds
-		finished bool      // nothing is sent any more
+		broken   time.Time // when err begins
+		finished bool      // the sender has closed
 		black    bool      // what is sent is lost
 		delay    time.Duration
-		pace     Pacing    // nil: what is sent arrives at once
-		nth      int       // sent so far
-		last     time.Time // when the last of it arrives
+		pace     func(direction string, nth int, earliest time.Time) time.Time // nil: at the earliest
+		nth      int                                                           // sent so far
+		last     time.Time                                                     // when the last parcel arrives
 		deadline time.Time
-		alarm    *time.Timer // wakes the reader; nil: never needed yet
+		alarm    *time.Timer // wakes the reader; nil until it is needed
 	}
 }
 
-// parcel is what one write sent. One without bytes is the end.
+// parcel is the bytes of one write. A parcel without bytes is the end.
 type parcel struct {
 	bytes []byte
-	due   time.Time // when it has arrived
+	due   time.Time // when it arrives
 }
 
-func newLine(name string) *line {
-	l := &line{name: name}
+func newLine(opts Options, direction string) *line {
+	l := &line{name: opts.Name + direction}
 	l.changed = sync.NewCond(&l.mu.Mutex)
-	return l
-}
-
-func (l *line) begin(delay time.Duration, black bool, pace Pacing) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.mu.delay, l.mu.black, l.mu.pace = delay, black, pace
+	l.mu.delay, l.mu.black, l.mu.pace = opts.Delay, opts.Black, opts.Pace
+	return l
 }
 
 func (l *line) wake() {
@@ -120,7 +68,7 @@ func (l *line) write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sendLocked has bytes on their way.
+// sendLocked sends bytes, which arrive later.
 func (l *line) sendLocked(bytes []byte) {
 	due := time.Now().Add(l.mu.delay)
 	if !due.After(l.mu.last) {
@@ -159,8 +107,8 @@ func (l *line) read(p []byte) (int, error) {
 	}
 }
 
-// rearmLocked has the reader woken when something arrives that is under way, or
-// at the deadline.
+// rearmLocked sets the alarm that wakes the reader when the next parcel arrives, when the
+// line breaks, or at the deadline.
 func (l *line) rearmLocked(now time.Time) {
 	at := l.mu.deadline
 	if l.mu.err != nil && (at.IsZero() || l.mu.broken.Before(at)) {
@@ -194,12 +142,12 @@ func (l *line) setDeadline(t time.Time) {
 	if l.mu.alarm != nil {
 		l.mu.alarm.Stop()
 	}
-	l.changed.Broadcast() // the reader sets the alarm
+	l.changed.Broadcast() // the reader sets the alarm again
 }
 
 func (l *line) brokenLocked(now time.Time) bool { return l.mu.err != nil && !now.Before(l.mu.broken) }
 
-// cut fails reading and writing as soon as that could be known here.
+// cut fails reads and writes as soon as that could be known here.
 func (l *line) cut(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +162,7 @@ func (l *line) cut(err error) {
 	l.changed.Broadcast()
 }
 
-// end fails reading and writing from now on.
+// end fails reads and writes from now on.
 func (l *line) end(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,8 +175,7 @@ func (l *line) end(err error) {
 	l.changed.Broadcast()
 }
 
-// finish has the reader get EOF after what was sent. In a black hole it waits
-// on: the news of the end is lost too.
+// finish sends EOF. In a black hole the reader keeps waiting, as EOF is lost too.
 func (l *line) finish() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
