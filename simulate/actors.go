@@ -22,30 +22,27 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
-// Actors are what lives in a cluster besides the API server and does its part
-// of the work. The zero value is none of them.
+// Actors are the programs of a cluster besides the API server. The zero value runs none.
 type Actors struct {
-	// GarbageCollector deletes what has lost all its owners, and lets go what
-	// is deleted with its dependents or without them.
+	// GarbageCollector deletes objects that have lost all their owners, and completes
+	// foreground and orphaning deletions.
 	GarbageCollector bool
-	// Namespaces empties a namespace that is deleted and lets it go. It gives
-	// each other one its ServiceAccount "default" and its ConfigMap
-	// "kube-root-ca.crt".
+	// Namespaces empties and removes deleted namespaces. It creates the ServiceAccount
+	// "default" and the ConfigMap "kube-root-ca.crt" in the others.
 	Namespaces bool
-	// Workloads makes Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs
-	// run Pods, has Pods become ready, complete and end, and gives Services their
-	// EndpointSlices.
+	// Workloads lets Deployments, ReplicaSets, StatefulSets, DaemonSets and Jobs run Pods,
+	// lets Pods become ready, complete and end, and gives Services their EndpointSlices.
 	Workloads bool
-	// Delay is the longest time that one step takes. How long each takes is
-	// drawn from the server's seed. 0: 50 ms.
+	// Delay is the longest delay of one step. Each delay is drawn from the server's seed.
+	// 0: 50 ms.
 	Delay time.Duration
 }
 
-// RunActors has actors work on the server's objects, until ctx ends. What they
-// write goes through admission as the writes of others do, but not through the
-// network: no fault of requests meets them. When a step is taken depends on
-// what it is about, how many were taken for it and the server's seed. It
-// returns an error only for options that cannot be.
+// RunActors runs actors on the server's objects until ctx ends. Their writes pass admission
+// like those of other clients, but not the network, and faults of requests do not affect
+// them. The time of a step depends on its object, on the number of steps before it for the
+// same object, and on the server's seed. RunActors returns an error only for invalid
+// options.
 func (s *Server) RunActors(ctx context.Context, opts Actors) error {
 	return actors.Run(ctx, actorCluster{s}, s.seed, actors.Options(opts))
 }

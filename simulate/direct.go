@@ -19,9 +19,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Put creates obj or replaces what is stored under its name, whatever its
-// version, as somebody else would. It returns the new resourceVersion. A typed
-// object needs no apiVersion and kind when it is built in.
+// Put creates an object, or replaces the one of its name whatever its version, as another
+// client would. It returns the new resourceVersion. A typed object of a built-in kind needs
+// no apiVersion and kind.
 func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if gvk.Empty() {
@@ -66,8 +66,8 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	return next.Meta().GetResourceVersion(), nil
 }
 
-// Remove deletes an object, as somebody else would: while it has finalizers it
-// stays, marked.
+// Remove deletes an object, as another client would. An object with finalizers stays,
+// marked as deleted.
 func (s *Server) Remove(r schema.GroupResource, key types.NamespacedName) error {
 	tx := s.store.Begin()
 	defer tx.End()
@@ -98,7 +98,7 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	return err
 }
 
-// Objects is everything of a kind as it is now, in the order of keys.
+// Objects returns the present objects of a resource, in the order of keys.
 func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	var out []metav1.Object
 	for _, o := range s.store.List(s.kinds.Held(r)) {
@@ -107,8 +107,8 @@ func (s *Server) Objects(r schema.GroupResource) []metav1.Object {
 	return out
 }
 
-// ChangeSchema gives a kind other defaults and ends its watches, as a change
-// of its CRD does. Objects change with it, their resourceVersions do not.
+// ChangeSchema replaces the defaults of a kind and ends its watches, as a change of its CRD
+// does. Objects are read with the new defaults; their resourceVersions stay.
 func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) error {
 	tx := s.store.Begin()
 	defer tx.End()
@@ -122,9 +122,8 @@ func (s *Server) ChangeSchema(r schema.GroupResource, defaults map[string]any) e
 	return nil
 }
 
-// Uninstall deletes a kind with its objects, as the deletion of its CRD does:
-// each is told of, the watches end, and from then on it is not there. Events go in
-// both of their groups.
+// Uninstall removes a kind with its objects, as the deletion of its CRD does: watches
+// receive each deletion and then end. Events are removed from both of their groups.
 func (s *Server) Uninstall(r schema.GroupResource) {
 	tx := s.store.Begin()
 	defer tx.End()
@@ -140,8 +139,8 @@ func (s *Server) Uninstall(r schema.GroupResource) {
 	}
 }
 
-// Upgrade makes the server one of another version, with other defaults of some
-// kinds, and ends all watches.
+// Upgrade changes the version that the server reports and the defaults of some kinds, and
+// ends all watches.
 func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[string]any) error {
 	tx := s.store.Begin()
 	defer tx.End()
@@ -160,7 +159,7 @@ func (s *Server) Upgrade(version string, defaults map[schema.GroupResource]map[s
 	return nil
 }
 
-// ForgetHistory forgets what watches of one kind are served from, as a real
+// ForgetHistory removes the history that watches of one kind are served from, as a real
 // server does when the schema of a custom kind changes.
 func (s *Server) ForgetHistory(r schema.GroupResource) {
 	tx := s.store.Begin()

@@ -14,12 +14,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
-// rewritten ends the description of a schema that RewriteDefinition has changed.
+// rewritten is appended to the descriptions of schemas by RewriteDefinition.
 const rewritten = " (written anew)"
 
-// RewriteDefinition stores the CRD of a kind with another description of each of its
-// schemas, as who applies the next version of it: the watches of the kind end, and what
-// is published of its schemas changes. The second time all is as it was. No object changes.
+// RewriteDefinition stores the CRD of a kind with other descriptions in its schemas, like a
+// client that applies its next version: the watches of the kind end, and the published
+// schemas change. A second call restores the descriptions. No object changes.
 func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	key := types.NamespacedName{Name: r.String()}
 	old := s.store.Get(kinds.Definitions, key)

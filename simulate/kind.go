@@ -9,26 +9,25 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 )
 
-// User is who a request is of.
+// User is the user of a request.
 type User struct {
 	Name string
 	UID  string
-	// Groups it is in, besides those that the server puts it into.
+	// Groups of the user, besides those that the server adds.
 	Groups []string
-	// Extra is what else is known of it.
+	// Extra is further information about the user.
 	Extra map[string][]string
 }
 
-// Kind is one that the server serves, in one version.
+// Kind is a kind that the server serves, in one version.
 type Kind struct {
 	schema.GroupVersionKind
-	// Resource is its plural in paths. Empty: the kind in lower case with an s.
+	// Resource is the plural in paths. Empty: the kind in lower case with an s.
 	Resource string
 	// Namespaced: its objects live in namespaces.
 	Namespaced bool
-	// Defaults are filled in where an object that is read lacks them at its top
-	// level, as the defaults of a CRD's schema are: without a new
-	// resourceVersion. nil: none.
+	// Defaults for top-level fields that an object lacks when it is read, like the defaults
+	// in the schema of a CRD: they do not change the resourceVersion. nil: none.
 	Defaults map[string]any
 }
 

@@ -32,40 +32,38 @@ import (
 )
 
 const (
-	// adminUser is who the kubeconfig logs in as.
+	// adminUser is the user of the kubeconfig.
 	adminUser = "simulated-admin"
 
-	// What a client may take its time for, as with a real server. A watch lives
-	// as long as it likes.
+	// How long clients may take, as with a real server. A watch has no limit.
 	headerWithin = 32 * time.Second
 	bodyWithin   = time.Minute
 	idleFor      = 90 * time.Second
 
-	// lastWords is how long those who wait for a journal that fails are told so.
+	// lastWords is how long requests that wait for a failed journal may take to be
+	// answered.
 	lastWords = time.Second
 )
 
-// ListenOptions of a Loopback. The zero value listens on any free port.
+// ListenOptions are the options of a Loopback. The zero value listens on any free port.
 type ListenOptions struct {
-	// Options of the server. A Seed of 0 is drawn anew each time: who knows it
-	// can make the tokens of ServiceAccounts, and the whole machine reaches the
-	// port.
+	// Options of the server. A Seed of 0 is replaced by a random one: with the seed, anyone
+	// on this machine could forge tokens of ServiceAccounts.
 	Options
-	// Address to listen on. Only this machine can be: 127.0.0.1:6443, [::1]:0,
+	// Address to listen on. It must be a loopback address: 127.0.0.1:6443, [::1]:0,
 	// localhost:0. Empty: 127.0.0.1 and any free port.
 	Address string
-	// Data is a directory to keep the objects in, from one start to the next. It
-	// is made if need be, and one process at a time can have it. Empty: what is
-	// stored goes with the server.
+	// Data is a directory in which objects are kept between starts. It is created if it
+	// does not exist. One process at a time can use it. Empty: objects are lost when the
+	// server stops.
 	Data string
-	// Logger of what the person who runs the server should know. Zero: lines of
-	// text on stderr.
+	// Logger for the person who runs the server. Zero: lines of text on stderr.
 	Logger logr.Logger
 }
 
-// Loopback is a Server that programs of this machine reach, kubectl among them:
-// over TLS, with a certificate of its own making. It lets in who has that of its
-// kubeconfig, and nobody else. Safe for concurrent use.
+// Loopback is a Server for other programs on this machine, such as kubectl. It serves TLS
+// with its own certificate. It accepts only clients with the certificate of its kubeconfig,
+// or with a token that the server knows. Safe for concurrent use.
 type Loopback struct {
 	server     *Server
 	kept       *journal.Journal // nil: nothing is kept
@@ -75,10 +73,10 @@ type Loopback struct {
 	kubeconfig []byte
 }
 
-// Listen makes a server and takes its port. It answers when it is Run, which
-// also gives port and Data back. The error says what to do when the address is
-// not of this machine alone, when it or Data is taken, and when what is in Data
-// is damaged.
+// Listen creates a server and opens its port. The server answers once Run is called, which
+// also releases the port and Data. Listen fails if the address is not a loopback address,
+// if the address or Data is in use, or if the files in Data are damaged; the error says
+// what to do.
 func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	address, err := loopbackAddress(opts.Address)
 	if err != nil {
@@ -119,7 +117,7 @@ func Listen(opts ListenOptions) (_ *Loopback, err error) {
 	return l, nil
 }
 
-// keepIn goes on from what is in a directory, and keeps what comes there.
+// keepIn loads the objects of a directory, and keeps later changes there.
 func (l *Loopback) keepIn(dir string) error {
 	j, content, warning, err := journal.Open(dir)
 	if err != nil {
@@ -132,7 +130,7 @@ func (l *Loopback) keepIn(dir string) error {
 	return l.server.keepIn(j, content)
 }
 
-// close gives back what Listen took.
+// close releases what Listen has acquired.
 func (l *Loopback) close() (err error) {
 	if l.listener != nil {
 		_ = l.listener.Close() // a second time, after serving
@@ -143,7 +141,7 @@ func (l *Loopback) close() (err error) {
 	return err
 }
 
-// identities makes the certificates: of the server, and of who may log in.
+// identities creates the certificates of the server and of its administrator.
 func (l *Loopback) identities(now time.Time) (*tls.Config, error) {
 	by, err := authority.New(now, "simulated")
 	if err != nil {
@@ -171,18 +169,18 @@ func (l *Loopback) identities(now time.Time) (*tls.Config, error) {
 	}, nil
 }
 
-// Server is what is listened for: to put objects into it, and to look at it.
+// Server returns the server, to put objects into it and to inspect it.
 func (l *Loopback) Server() *Server { return l.server }
 
-// Config is how the server is reached by clients in Go, as its administrator.
+// Config returns the configuration for clients in Go, as the administrator.
 func (l *Loopback) Config() *rest.Config { return rest.CopyConfig(l.config) }
 
-// Kubeconfig is the content of a file that tells kubectl how to reach the
-// server, as its administrator. Who has it may do everything.
+// Kubeconfig returns the content of a kubeconfig file for the administrator, who may do
+// everything.
 func (l *Loopback) Kubeconfig() []byte { return append([]byte(nil), l.kubeconfig...) }
 
-// WriteKubeconfig writes it to a file that only this user can read, in place of
-// what was there. Nobody ever sees a part of it.
+// WriteKubeconfig writes the kubeconfig to a file that only this user can read. It replaces
+// an existing file at once; no reader sees a part of it.
 func (l *Loopback) WriteKubeconfig(path string) error {
 	write := func(to io.Writer) error {
 		_, err := to.Write(l.kubeconfig)
@@ -194,10 +192,9 @@ func (l *Loopback) WriteKubeconfig(path string) error {
 	return nil
 }
 
-// Run serves until ctx ends, and returns when every request has ended, and what
-// they have stored is in Data; open watches do not delay that. When Data cannot
-// be written any more, those who wait for it are told, and Run returns why. A
-// Loopback runs once.
+// Run serves until ctx ends. It returns when every request has ended and all that they have
+// stored is in Data; open watches do not delay it. If Data can no longer be written, the
+// requests that wait for it fail, and Run returns the cause. A Loopback runs once.
 func (l *Loopback) Run(ctx context.Context) error {
 	server := l.patient()
 	stored, end := context.WithCancel(context.WithoutCancel(ctx))
@@ -217,7 +214,7 @@ func (l *Loopback) Run(ctx context.Context) error {
 	return errors.Join(err, lost, l.close())
 }
 
-// patient is an HTTP server that waits for slow clients as long as a real one.
+// patient returns an HTTP server that waits for slow clients as long as a real API server.
 func (l *Loopback) patient() *http.Server {
 	return &http.Server{
 		Handler:           guarded(l.server),
@@ -227,9 +224,9 @@ func (l *Loopback) patient() *http.Server {
 	}
 }
 
-// guarded lets in who shows a certificate of the server's own, or a token, which
-// the server then knows or refuses, so that a port that every user of the
-// machine reaches is no door for them.
+// guarded accepts requests with a client certificate of the server, or with a token, which
+// the server then checks. It refuses all others, because every user of the machine can
+// reach the port.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (r.TLS == nil || len(r.TLS.PeerCertificates) == 0) && access.BearerToken(r.Header) == "" {

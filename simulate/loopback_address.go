@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// loopbackAddress is an address to listen on, if nobody outside the machine
-// reaches it.
+// loopbackAddress returns the address to listen on. It refuses addresses that other
+// machines can reach.
 func loopbackAddress(address string) (string, error) {
 	address = cmp.Or(address, "127.0.0.1:0")
 	host, port, err := net.SplitHostPort(address)
@@ -29,7 +29,7 @@ func loopbackAddress(address string) (string, error) {
 	return net.JoinHostPort(host, port), nil
 }
 
-// addressError says why an address could not be taken, and what to do.
+// addressError says why listening on an address failed, and what to do.
 func addressError(address string, err error) error {
 	advice := ""
 	switch {

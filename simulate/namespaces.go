@@ -17,11 +17,11 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
-// firstNamespaces are the namespaces of each cluster, there from the start.
+// firstNamespaces are the namespaces that each cluster has from the start.
 var firstNamespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
 
-// installNamespaces makes those of the namespaces that are not there. They belong to the
-// revision that there is, and nobody is told.
+// installNamespaces creates the missing ones of some namespaces. They are part of the
+// present revision, so watches do not receive them.
 func installNamespaces(tx *store.Tx, namespaces []string) {
 	for _, name := range namespaces {
 		if tx.Get(object.Namespaces, types.NamespacedName{Name: name}) == nil {
@@ -30,14 +30,15 @@ func installNamespaces(tx *store.Tx, namespaces []string) {
 	}
 }
 
-// firstUID is the UID of an object that is there from the start, by its name.
+// firstUID returns the UID of an object that exists from the start. It follows from the
+// name.
 func firstUID(name string) string {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(name))
 	return fmt.Sprintf("00000000-0000-4000-8001-%012x", hash.Sum64()>>16)
 }
 
-// firstNamespace is a namespace whose UID follows from its name.
+// firstNamespace returns a namespace whose UID follows from its name.
 func firstNamespace(name string) *object.Object {
 	return &object.Object{Fields: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace",

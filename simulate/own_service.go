@@ -19,12 +19,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/store"
 )
 
-// ownService is the Service by which Pods reach the API server. A server makes
-// its own, and makes it again after a start.
+// ownService is the Service by which Pods reach the API server. The server creates it at
+// each start if it is missing.
 var ownService = types.NamespacedName{Namespace: metav1.NamespaceDefault, Name: "kubernetes"}
 
-// installService makes it if it is not there. It belongs to the revision that
-// there is, and nobody is told.
+// installService creates it if it is missing. It is part of the present revision, so
+// watches do not receive it.
 func installService(tx *store.Tx) {
 	services := schema.GroupResource{Resource: "services"}
 	if tx.Get(services, ownService) == nil {
@@ -51,7 +51,7 @@ func serviceOfServer() *object.Object {
 	}}
 }
 
-// installRoles puts the default roles into the store.
+// installRoles stores the default roles.
 func (s *Server) installRoles() {
 	tx := s.store.Begin()
 	defer tx.End()
