@@ -16,10 +16,10 @@ import (
 // ends one, from plain values alone, so that a list of calls is a plan. Heal ends all of
 // them. Safe for concurrent use.
 type Faults struct {
-	requests *faults.Requests
-	delivery *faults.Delivery
-	kinds    *kinds.Registry
-	deliver  func() // delivers what watches have not received
+	requests  *faults.Requests
+	delivery  *faults.Delivery
+	resources *kinds.Registry
+	deliver   func() // delivers what watches have not received
 }
 
 // Deny refuses a verb on a resource with 403, from the next request on. Open watches stay
@@ -75,13 +75,13 @@ func (f Faults) CatchUp() { f.LagTo(0) }
 // LagKindTo is LagTo for one resource; the caches of the others continue. CatchUpKind ends
 // it.
 func (f Faults) LagKindTo(r schema.GroupResource, revision int64) {
-	f.delivery.LagKindTo(f.kinds.Held(r), revision)
+	f.delivery.LagKindTo(f.resources.Held(r), revision)
 	f.deliver()
 }
 
 // CatchUpKind ends LagKindTo.
 func (f Faults) CatchUpKind(r schema.GroupResource) {
-	f.delivery.CatchUpKind(f.kinds.Held(r))
+	f.delivery.CatchUpKind(f.resources.Held(r))
 	f.deliver()
 }
 

@@ -42,12 +42,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// index tells of what the server serves.
+// index returns the handler of discovery, OpenAPI and health.
 func (s *Server) index() *discovery.Index {
 	return &discovery.Index{Kinds: s.kinds, Version: func() string { return s.version.Load().(string) }, Forbidden: s.schemasForbidden}
 }
 
-// schemasForbidden refuses the documents of schemas while ForbidSchemas says so.
+// schemasForbidden refuses a request for schemas while ForbidSchemas is in effect.
 func (s *Server) schemasForbidden(path string) error {
 	if !s.requests.SchemasForbidden() {
 		return nil
@@ -55,7 +55,7 @@ func (s *Server) schemasForbidden(path string) error {
 	return access.Forbidden(access.Attributes{User: access.User{Name: s.access.User}, Verb: "get", Path: path}, "")
 }
 
-// letIn says how c is refused before anybody looks at what it asks for.
+// letIn authenticates and authorizes a request. Faults may refuse it.
 func (s *Server) letIn(c *call) (err error) {
 	if user, ok := c.Context().Value(soundKey{}).(access.User); ok {
 		c.User = user
@@ -79,7 +79,7 @@ func (s *Server) letIn(c *call) (err error) {
 	}, c.Kind.GroupVersionKind, writes(c.Verb))
 }
 
-// route finds out what r asks for.
+// route returns the call of a request.
 func (s *Server) route(r *http.Request) *call {
 	of, accept := routing.Route(r, s.kinds), r.Header.Get("Accept")
 	c := &call{Call: serve.Call{Call: of, Encoder: encode.For(of.Form, accept), Sound: r.Context().Value(soundKey{}) != nil}}

@@ -38,64 +38,60 @@ import (
 type Options struct {
 	// Kinds besides the built-in ones, as if their CRDs were installed.
 	Kinds []Kind
-	// Namespaces that are there from the start, besides default, kube-system,
-	// kube-public and kube-node-lease. Nothing can be created in one that is not.
-	// With a journal they are those of a new one: what was deleted stays deleted.
+	// Namespaces that exist from the start, besides default, kube-system, kube-public and
+	// kube-node-lease. Objects can be created only in namespaces that exist. With a journal
+	// these are the namespaces of a new one; those deleted later stay deleted.
 	Namespaces []string
-	// User is who clients are, in refusals. Empty: "simulated".
+	// User is the name of unauthenticated clients. Empty: "simulated".
 	User string
-	// Authorization has roles decide who may do what. Else everybody may do
-	// everything, and who shows nothing is User.
+	// Authorization lets roles decide who may do what. Without it everyone may do
+	// everything, and requests without credentials are those of User.
 	Authorization bool
-	// Tokens are the bearer tokens that are known, besides those of
-	// ServiceAccounts.
+	// Tokens are the known bearer tokens, besides those of ServiceAccounts.
 	Tokens map[string]User
-	// Seed decides what the server draws, as the ends of generated names.
+	// Seed determines all random values, such as the suffixes of generated names.
 	Seed uint64
-	// CompactEvery is how often the history of what is stored is forgotten, but for
-	// that of the last such time: who asks for an older version gets 410. 0: five
-	// minutes, as real servers. Negative: never, save by Compact.
+	// CompactEvery is how often history is compacted, except that since the last
+	// compaction: older versions are then 410. 0: five minutes, as for real servers.
+	// Negative: never, except by Compact.
 	CompactEvery time.Duration
-	// Tracer is told what happens. nil: nobody is.
+	// Tracer observes requests and changes; may be nil.
 	Tracer Tracer
-	// WebhookTransport carries the questions to admission and conversion
-	// webhooks; a Service is called https://name.namespace.svc:port. nil: the
-	// network, trusting the caBundle that is configured, where Services have no
-	// address.
+	// WebhookTransport carries the requests to admission and conversion webhooks. A Service
+	// has the URL https://name.namespace.svc:port. nil: the network, with the configured
+	// caBundle; Services then have no address.
 	WebhookTransport http.RoundTripper
-	// DialWebhook connects to a webhook by its URL, and the caBundle that is
-	// configured decides about the certificate that it shows. It is not called
-	// with a WebhookTransport. nil: the network.
+	// DialWebhook connects to a webhook by its URL; the configured caBundle verifies its
+	// certificate. It is not called with a WebhookTransport. nil: the network.
 	DialWebhook func(ctx context.Context, webhook *url.URL) (net.Conn, error)
 }
 
-// Server is a Kubernetes API server: its store, and the requests it answers.
-// It is an http.Handler; Run serves it on a listener. Safe for concurrent use.
+// Server is a Kubernetes API server: a store, and the requests that it answers. It is an
+// http.Handler; Run serves it on a listener. Safe for concurrent use.
 type Server struct {
 	Faults
-	requests    *faults.Requests
-	delivery    *faults.Delivery
 	poisoned    faults.Objects
 	access      *access.Control
 	seed        uint64
-	namespaces  []string // the first ones
+	namespaces  []string // those that exist from the start
 	allotter    *allot.Allotter
 	writes      *write.Path
 	handlers    *serve.Handler
 	answers     answers
 	encodings   encode.Cache
-	tracer      Tracer // nil: nobody is told
+	tracer      Tracer // may be nil
 	definitions *definitions.Controller
 	kinds       *kinds.Registry
 	store       *store.Store
 	served      served
-	version     atomic.Value // string; what the server says it is
+	version     atomic.Value // string; reported by the server
 }
 
-// New returns a server whose store has the first namespaces and its own Service,
-// default/kubernetes. It starts nothing.
+// New returns a server with the first namespaces and its own Service, default/kubernetes. It
+// starts nothing.
 func New(opts Options) *Server {
-	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry(), requests: new(faults.Requests), delivery: new(faults.Delivery)}
+	s := &Server{seed: opts.Seed, tracer: opts.Tracer, kinds: kinds.NewRegistry()}
+	s.requests, s.delivery = new(faults.Requests), new(faults.Delivery)
 	s.allotter = allot.New(opts.Seed)
 	s.namespaces = slices.Concat(firstNamespaces, opts.Namespaces)
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
@@ -104,7 +100,7 @@ func New(opts Options) *Server {
 		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: s.after,
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
-	s.Faults = Faults{s.requests, s.delivery, s.kinds, s.store.Deliver}
+	s.resources, s.deliver = s.kinds, s.store.Deliver
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
 	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}
@@ -132,14 +128,12 @@ func New(opts Options) *Server {
 	return s
 }
 
-// Run serves on ln until ctx ends, and returns when every request has ended.
-// It closes ln.
+// Run serves on ln until ctx ends. It returns when every request has ended, and closes ln.
 func (s *Server) Run(ctx context.Context, ln net.Listener) error {
 	return serveOn(ctx, ln, &http.Server{Handler: s})
 }
 
-// serveOn has server serve on ln until ctx ends, and returns when every request
-// has ended.
+// serveOn serves on ln until ctx ends, and returns when every request has ended.
 func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 	var requests sync.WaitGroup
 	defer requests.Wait()
@@ -158,16 +152,18 @@ func serveOn(ctx context.Context, ln net.Listener, server *http.Server) error {
 	return nil
 }
 
-// Served returns the requests so far in their order: the last 100,000.
+// Served returns the requests so far in their order, at most the last 100,000.
 func (s *Server) Served() []Served { return s.served.all() }
 
-// Revision is the counter of the store.
+// Revision returns the present revision of the store.
 func (s *Server) Revision() int64 { return s.store.Revision() }
 
-// Watches counts the open watches of a kind that the server still serves.
+// Watches returns the number of open watches of a resource, without those that are about to
+// end.
 func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r) }
 
-// after does what follows a change: CRDs come into force, and go with their last object.
+// after handles the effects of a change on CRDs: a new CRD is established, and a deleted one
+// is removed with its last object.
 func (s *Server) after(tx *store.Tx, c revisions.Change) {
 	if c.Resource == kinds.Definitions {
 		s.definitions.Changed(tx, c)
@@ -176,15 +172,15 @@ func (s *Server) after(tx *store.Tx, c revisions.Change) {
 	}
 }
 
-// keepIn has the server continue from the content of a journal, or begin an empty one. Nothing
-// else uses the server yet.
+// keepIn continues from the content of a journal, or starts an empty one. Nothing else uses
+// the server yet.
 func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error) {
 	var defined []*object.Object
 	if content != nil {
 		if defined, err = definitionsIn(content.Log); err != nil {
 			return err
 		}
-		// Each object that has drawn its name has a revision.
+		// Each object with a generated name has a revision.
 		s.allotter.Resume(allot.Counters(content.Given), int(content.Log.Revision))
 	}
 	tx := s.store.Begin()
@@ -196,7 +192,7 @@ func (s *Server) keepIn(j *journal.Journal, content *journal.Content) (err error
 		s.definitions.Changed(tx, revisions.Change{Resource: kinds.Definitions, Key: crd.Key(), After: crd})
 	}
 	if tx.Count(object.Namespaces) == 0 {
-		installNamespaces(tx, s.namespaces) // an older journal has none; in others some may have been deleted
+		installNamespaces(tx, s.namespaces) // only older journals have none
 	}
 	installService(tx)
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
-// newAccess returns what decides about the requests to s.
+// newAccess returns the authentication and authorization of s.
 func newAccess(s *Server, opts Options) *access.Control {
 	tokens := map[string]access.User{}
 	for token, user := range opts.Tokens {
@@ -29,5 +29,5 @@ type writeStore struct{ *store.Store }
 // Begin locks the store.
 func (w writeStore) Begin() write.Tx { return w.Store.Begin() }
 
-// direct writes in a transaction without the steps of a request.
+// direct returns writes in a transaction that skip the steps of a request.
 func (s *Server) direct(tx *store.Tx) write.Direct { return write.Direct{Tx: tx, Allotter: s.allotter} }

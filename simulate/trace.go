@@ -22,7 +22,7 @@ import (
 
 var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease").GroupKind()
 
-// request is c as a Tracer sees it.
+// request returns c for a Tracer.
 func (c *call) request(number int) Request {
 	r := Request{
 		Number: number, Client: c.RemoteAddr, Verb: c.Verb,
@@ -35,17 +35,16 @@ func (c *call) request(number int) Request {
 	return r
 }
 
-// Reads is what the server would be asked for by r, whose number is not known before it
-// arrives.
+// Reads returns how a Tracer would see r. Its number is not known before it arrives.
 func (s *Server) Reads(r *http.Request) Request { return s.route(r).request(-1) }
 
-// answers tells a Tracer of requests and their answers, and lets faults lose and damage answers.
+// answers reports requests and their answers to a Tracer, and loses or damages answers.
 type answers struct {
-	tracer   Tracer // nil: there is none
+	tracer   Tracer // may be nil
 	requests *faults.Requests
 }
 
-// trace tells of the request that answer is for, now and at its end.
+// trace reports a request now, and at its end when over is called.
 func (a answers) trace(c *call, answer *recorder) (over func()) {
 	if a.tracer == nil {
 		return func() {}
@@ -65,7 +64,8 @@ func (a answers) trace(c *call, answer *recorder) (over func()) {
 	}
 }
 
-// lost tells of a write that is about to be answered, and reports whether its answer is lost.
+// lost reports a write to the Tracer before it is answered. It returns whether the answer is
+// lost.
 func (a answers) lost(c *serve.Call) bool {
 	traced := callOf(c).traced
 	if a.tracer != nil {
@@ -82,7 +82,7 @@ func (a answers) damage(c *serve.Call) faults.Damage {
 	return a.requests.ListDamage(c.Kind.GroupResource())
 }
 
-// sending tells of an event that is about to be sent, and returns how it is damaged.
+// sending reports an event to the Tracer before it is sent, and returns how it is damaged.
 func (a answers) sending(c *serve.Call, e revisions.Event) faults.Damage {
 	if a.tracer != nil {
 		a.tracer.Sending(callOf(c).traced, tracedEvent(e))
@@ -93,19 +93,19 @@ func (a answers) sending(c *serve.Call, e revisions.Event) faults.Damage {
 	return a.requests.EventDamage(c.Kind.GroupResource())
 }
 
-// tracing tells a Tracer of changes. The store's lock guards it.
+// tracing reports changes to a Tracer. The store's lock guards it.
 type tracing struct {
 	server *Server
-	last   int64 // the revision of the change before
+	last   int64 // the revision of the previous change
 }
 
-// changed tells of a change.
+// changed reports a change.
 func (t *tracing) changed(c revisions.Change) {
 	traced := Change{Revision: c.Revision, Resource: c.Resource, Key: c.Key, Created: c.Before == nil, Deleted: c.After == nil}
 	obj := c.Before
 	if c.After != nil {
 		obj = c.After
-		traced.Version, _ = strconv.ParseInt(obj.Meta().GetResourceVersion(), 10, 64) // the server's own
+		traced.Version, _ = strconv.ParseInt(obj.Meta().GetResourceVersion(), 10, 64) // the server has set it
 	}
 	if stored := t.server.kinds.Stored(c.Resource); stored != nil {
 		traced.Kind = stored.GroupKind()
@@ -119,7 +119,7 @@ func (t *tracing) changed(c revisions.Change) {
 	t.server.tracer.Stored(traced)
 }
 
-// tracedEvent is f as a Tracer sees it.
+// tracedEvent returns f for a Tracer.
 func tracedEvent(f revisions.Event) Event {
 	e := Event{Type: f.Type}
 	if f.Object != nil {
@@ -128,13 +128,12 @@ func tracedEvent(f revisions.Event) Event {
 	return e
 }
 
-// soundKey marks requests that no fault harms, with their User.
+// soundKey marks requests that no fault affects, with their User.
 type soundKey struct{}
 
-// Direct is a way to the server for who plays the user, as user, who may do
-// everything: no network lies between, the request is answered before RoundTrip
-// returns, and no fault of the server harms it: what is poisoned it sees as it
-// was. It is not for watches.
+// Direct returns a transport for test code that acts as a user, who may do everything. There
+// is no network, and RoundTrip returns with the complete answer. No fault affects these
+// requests: they read poisoned objects as they were before. Watches are not supported.
 func (s *Server) Direct(user string) http.RoundTripper { return direct{s, user} }
 
 type direct struct {
