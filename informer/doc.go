@@ -35,6 +35,8 @@
 //	    itself, and reads of its key say so
 //	I9  a sync completes, or the state says why it has not; no server can hang it silently
 //	I10 the end, or the last release, frees every goroutine, connection and object
+//	I11 an object whose end a write of this process was answered with does not come back
+//	    while watches and lists still deliver the states before its end
 //
 // docs/informers.md describes handles and scopes, undecodable objects, own writes, audits,
 // changed schemas, and the load on the server.

@@ -41,7 +41,8 @@ type dull struct {
 	answers []store.Observed
 	fifo    *store.DeltaFIFO
 	store   *store.Indexer
-	told    map[Key]Version // newest version that the store received
+	told    map[Key]Version    // newest version that the store received
+	gone    map[types.UID]bool // whose end an own write was answered with
 	readers []*slowReader
 	waits   []*wait
 	schema  int    // number of changes
@@ -89,7 +90,7 @@ var worlds = [][]scopeModel{
 }
 
 func newDull(t *testing.T, scopes []scopeModel) *dull {
-	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}}
+	d := &dull{t: t, kind: scopes, cursors: make([]int, len(scopes)), behind: make([]bool, len(scopes)), told: map[Key]Version{}, gone: map[types.UID]bool{}}
 	d.store = store.NewIndexer(fixture.ThingKind)
 	if err := d.store.AddIndex("label", func(o Object) []string { return []string{o.GetLabels()["label"]} }); err != nil {
 		t.Fatal(err)
@@ -166,7 +167,14 @@ func (d *dull) dress(o Object) {
 	}
 }
 
-func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool) {
+// How a server answers a deletion.
+const (
+	withEnd  = iota // with the version of the deletion
+	withLast        // with the last state
+	withNone        // without a version
+)
+
+func (d *dull) write(key Key, label string, remove, own bool, removal int, spoil bool) {
 	now := d.at(key, len(d.log))
 	own = own && !spoil // the writer could decode the answer
 	v := Version(len(d.log) + 1)
@@ -198,7 +206,10 @@ func (d *dull) write(key Key, label string, remove, own, versionless, spoil bool
 	w := store.Observed{Key: key, Version: v}
 	if remove {
 		w.Effect, w.UID = Removed, now.GetUID()
-		if versionless {
+		switch removal {
+		case withLast:
+			w.Version = fixture.VersionOf(now)
+		case withNone:
 			w.Version = 0
 		}
 	} else {
@@ -224,7 +235,10 @@ func (d *dull) answer(n int) {
 	d.answers = slices.Delete(d.answers, n, n+1)
 	d.note("answer %s %d: effect %d %s", w.Key, w.Version, w.Effect, fixture.Sketch(w.Object))
 	d.told[w.Key] = max(d.told[w.Key], w.Version)
-	if w.Version == 0 { // the model knows what the answer omits
+	if w.Effect == Removed { // the model knows what the answer omits
+		if w.Version != 0 {
+			d.gone[w.UID] = true
+		}
 		for i, s := range d.log {
 			if s.last != nil && s.last.GetUID() == w.UID {
 				d.told[w.Key] = max(d.told[w.Key], Version(i+1))
@@ -233,6 +247,16 @@ func (d *dull) answer(n int) {
 	}
 	changes, err := d.store.Observe(w)
 	d.tell(changes, err)
+	d.checkGone()
+}
+
+// checkGone checks that no object is there whose end this process was answered.
+func (d *dull) checkGone() {
+	for key := range d.keys() {
+		if obj := d.stored(key, nil); obj != nil && d.gone[obj.GetUID()] {
+			d.failf("I11: %s is %s again, after a write of this process was answered with its end", key, fixture.Sketch(obj))
+		}
+	}
 }
 
 // watch delivers one more write to a scope.
@@ -330,6 +354,7 @@ func (d *dull) dispatch() bool {
 	}
 	changes, err := d.store.Apply(b)
 	d.tell(changes, err)
+	d.checkGone()
 	for id, scope := range d.kind {
 		n := d.store.Reached(base.ScopeID(id))
 		if n == 0 {
@@ -473,7 +498,7 @@ func (d *dull) step(op, arg byte) {
 	id := base.ScopeID(int(arg) % len(d.kind))
 	switch op % 16 {
 	case 0, 1, 2, 3:
-		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, arg&0x20 != 0, arg&0x88 == 0x88)
+		d.write(key, string("ab"[arg>>4&1]), op%4 == 3, arg&0x40 != 0, int(arg>>4&3)%3, arg&0x88 == 0x88)
 	case 4, 5, 6:
 		d.watch(id)
 	case 7:
@@ -609,10 +634,10 @@ func (d *dull) compareIndex(r *slowReader, l Lister[Object]) {
 	}
 }
 
-// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6 compares log, store and
+// FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11 compares log, store and
 // backlogs together with the model.
-func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6(f *testing.F) {
-	for seed := range uint64(60) {
+func FuzzIndexer_AgreesWithTheServer_I1_I3_I4_I5_I6_I11(f *testing.F) {
+	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		ops := make([]byte, 2*(20+r.IntN(400)))
 		for i := range ops {

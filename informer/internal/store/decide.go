@@ -242,26 +242,31 @@ func decideStored(h holding, n news, w world) fate {
 	return v
 }
 
+// decideRemoved ends the UID, in whatever version it is known. A server may answer with the
+// version of the object's last state, which watches are still to deliver.
 func decideRemoved(h holding, n news, w world) fate {
 	v := fate{next: h}
 	present := !h.scopes.Empty()
 	uid := cmp.Or(n.uid, h.uid)
+	last := n.version
 	switch {
 	case present && h.version == 0:
 		v.refuse = true
 		return v
-	case n.version != 0 && n.version < h.version:
-		return v
 	case present && uid == h.uid:
-		v.next = holding{}
+		v.next, last = holding{}, max(n.version, h.version)
 	}
-	// Most servers do not report the version of a deletion.
 	switch {
-	case n.version != 0 && w.behind(n.version):
-		v.floor = n.version
 	case n.version == 0 && uid != "":
 		v.buried, v.bury = uid, tombstone{after: max(h.version, 1)}
 		v.floor = h.version
+	case n.version != 0:
+		if uid != "" {
+			v.buried, v.bury = uid, tombstone{after: last, last: true}
+		}
+		if w.behind(last) {
+			v.floor = last
+		}
 	}
 	return v
 }

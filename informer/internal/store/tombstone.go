@@ -11,23 +11,29 @@ import (
 // tombstoneLimit is how many deletions are remembered; the oldest goes first.
 const tombstoneLimit = 10_000
 
-// tombstone hides an object, by UID, that this process deleted at a version
-// unknown to it, while a watch may still deliver the object.
+// tombstone hides an object, by UID, that this process has seen go, while a list or watch
+// may still deliver the object.
 type tombstone struct {
 	after base.Version // the deletion is later; 0: no tombstone
-	lists uint8        // lists that had the object nevertheless
+	last  bool         // after is the version of the object's last known state
+	lists uint8        // lists that had a later state nevertheless
+	list  base.Version // the newest of them
 }
 
 // shown returns the tombstone after a list or watch shows the object; zero: the
 // object becomes visible again.
 func (t tombstone) shown(n news) tombstone {
-	if n.version == 0 {
+	switch {
+	case n.version == 0:
 		return tombstone{}
+	case t.last && n.version <= t.after:
+		return t // from before the deletion, however new the list is
 	}
-	// One list cannot be ordered relative to the deletion. But a second list
+	// One list cannot be ordered relative to the deletion. But a second, newer list
 	// began after the first, and so after the deletion.
-	if n.list > t.after {
+	if n.list > t.after && n.list > t.list {
 		t.lists++
+		t.list = n.list
 	}
 	if t.lists > 1 {
 		return tombstone{}

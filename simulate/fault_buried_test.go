@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// An object that an own write ended stays gone while the watch, or lists from a cache that
+// lags, catch up with the states before its end.
+func TestInformer_OwnEndIsNotUndoneByLateStates_A31(t *testing.T) {
+	for name, dying := range map[string]bool{"deleted and released": false, "dying, patched and released": true} {
+		for mode, lists := range map[string]bool{"watches": false, "lists": true} {
+			t.Run(name+", "+mode, func(t *testing.T) {
+				simulated(t, informer.Options{}, func(t *testing.T, w *world) {
+					c, err := client.New(w.cfg, w.scheme, client.Options{Observer: w.factory, FieldOwner: "test"})
+					w.must(err)
+					maps := informer.For[cmap](w.factory)
+					start(w)
+					obj := configMap("a", "1")
+					obj.Finalizers = []string{"test.example.com/held"}
+					w.must(c.Create(w.ctx, obj))
+					remove := func() {
+						w.must(c.Delete(w.ctx, obj))
+						w.must(c.Get(w.ctx, informer.KeyOf(obj), obj))
+					}
+					if dying {
+						remove()
+					}
+					pass(time.Second)
+					from := w.Revision()
+					w.LagKindTo(configMaps, from)
+					if dying {
+						obj.Annotations = map[string]string{"cleaned": "up"}
+						w.must(c.Update(w.ctx, obj))
+					} else {
+						remove()
+					}
+					w.must(c.SetFinalizers(w.ctx, obj, nil))
+					for at := from; at <= w.Revision(); at++ {
+						w.LagKindTo(configMaps, at)
+						if lists {
+							w.CloseWatches(configMaps)
+						}
+						pass(time.Minute)
+						holds(t, maps, "", "A31: an object that an own write ended is there again")
+					}
+				})
+			})
+		}
+	}
+}
