@@ -3,17 +3,19 @@
 
 package kit
 
-func (p *process) controllersSynced() bool {
-	s, ok := p.snapshot()
+import "github.com/flyball-dev/flyball/manager"
+
+func controllersSynced(s manager.Snapshot) bool {
 	for _, c := range s.Controllers {
-		ok = ok && c.Synced
+		if !c.Synced {
+			return false
+		}
 	}
-	return ok
+	return true
 }
 
-// heldBack counts the keys that debounced sources of the process hold back.
-func (p *process) heldBack() (keys int) {
-	s, _ := p.snapshot()
+// heldBack counts the keys that debounced sources of a process hold back.
+func heldBack(s manager.Snapshot) (keys int) {
 	for _, c := range s.Controllers {
 		for _, source := range c.Sources {
 			keys += source.Waiting

@@ -66,7 +66,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 	dropEvent: func(w *World, t target) func() {
 		w.server.DropEvent(t.kind, int(t.op.Amount))
 		if w.cfg.Manager.Informers.Audit == 0 {
-			w.mislead()
+			w.record.mislead()
 		}
 		return nil
 	},
@@ -84,7 +84,7 @@ var deeds = map[Verb]func(*World, target) (over func()){
 	rewind: func(w *World, t target) func() {
 		w.server.Rewind(w.undoable(t.op.Amount))
 		w.record.forgetForeign() // the annotations may be undone
-		w.mislead()
+		w.record.mislead()
 		return nil
 	},
 	overload: func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil },
@@ -129,9 +129,9 @@ var deeds = map[Verb]func(*World, target) (over func()){
 	},
 	stop:   func(w *World, t target) func() { t.process.stop(t.op.For); return nil },
 	pause:  func(w *World, t target) func() { t.process.hold(t.op.For); return nop },
-	panics: func(w *World, t target) func() { t.process.misbehave(mishap{panics: true}); return nil },
-	hang:   func(w *World, t target) func() { t.process.misbehave(mishap{hangs: t.op.For}); return nil },
-	stall:  func(w *World, t target) func() { t.process.stall(t.op.For); return nil },
+	panics: func(w *World, t target) func() { t.process.next.misbehave(mishap{panics: true}); return nil },
+	hang:   func(w *World, t target) func() { t.process.next.misbehave(mishap{hangs: t.op.For}); return nil },
+	stall:  func(w *World, t target) func() { t.process.next.stall(t.op.For); return nil },
 	jump:   func(w *World, t target) func() { w.hold(t.op.For); return nop },
 
 	clockStep: func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
@@ -160,7 +160,7 @@ var nastyTexts = []string{
 // happens before; nil: none. It does not block.
 func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), request: before}
-	if w.healed() || !w.aim(&t) {
+	if w.record.healed() || !w.aim(&t) {
 		return false
 	}
 	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
@@ -344,7 +344,7 @@ func (t tracer) erased(r simulate.Request) {
 	gone := is == nil || is.GetUID() != wrote.uid
 	kept := !gone && is.GetAnnotations()[annotationOf(foreignWrite)] == wrote.text
 	if !gone && !kept && r.Number <= wrote.request && programOf(r.Client) != "" {
-		t.w.note(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.numbered(r)})
+		t.w.note(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r)})
 	}
 	if !kept || r.Number == wrote.request {
 		t.w.record.forgetForeign(at)

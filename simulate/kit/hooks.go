@@ -24,7 +24,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 	if point != simhook.Tell || ctx.Err() != nil {
 		return
 	}
-	if d := p.nextStall(); d > 0 {
+	if d := p.next.stalled(); d > 0 {
 		p.w.instants.Rest(ctx, name, time.Until(p.w.within(d)))
 		p.step(ctx, name)
 	}
@@ -73,7 +73,7 @@ func (p *process) Random(what string) float64 { return p.w.draws.Float(p.name + 
 
 // Reconcile makes the reconcile panic or hang if a fault says so.
 func (p *process) Reconcile(ctx context.Context, controller, key string) {
-	m := p.nextMishap()
+	m := p.next.mishap()
 	switch {
 	case m.panics:
 		panic("simulated panic of a reconcile")

@@ -33,17 +33,16 @@ type process struct {
 	end     context.CancelFunc
 	ended   chan struct{} // closed when its manager has returned
 	manager *manager.Manager
+	next    pending
 	mu      struct {
 		sync.Mutex
-		dead     bool            // crashed: what it does is not recorded
-		stopping bool            // it was asked to end
-		gone     bool            // it has ended
-		down     time.Duration   // time until the next life
-		until    time.Time       // it is held until then
-		stood    time.Time       // end of the last hold
-		wrong    time.Duration   // error of its wall clock
-		mishaps  []mishap        // of the next reconciles
-		stalls   []time.Duration // of the next handler calls
+		dead     bool          // crashed: what it does is not recorded
+		stopping bool          // it was asked to end
+		gone     bool          // it has ended
+		down     time.Duration // time until the next life
+		until    time.Time     // it is held until then
+		stood    time.Time     // end of the last hold
+		wrong    time.Duration // error of its wall clock
 		busy     map[keyed]*attempt
 		works    map[string]bool // controllers whose workers have begun
 		listens  bool            // its webhooks can be called
@@ -84,7 +83,7 @@ func (p *program) begin() {
 	w.note(Event{What: Started, Who: life.name})
 	w.group.Go(func() {
 		if err := w.server.Run(w.serving, life.network.Listener()); err != nil {
-			w.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
+			w.record.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
 		}
 	})
 	w.group.Go(func() {
@@ -143,7 +142,7 @@ func (p *process) exited(err error) (next func()) {
 		if stopped {
 			how = "was asked to stop, and did not do so cleanly"
 		}
-		p.w.fail("V11", fmt.Sprintf("%s %s: %v", p.name, how, err))
+		p.w.record.fail("V11", fmt.Sprintf("%s %s: %v", p.name, how, err))
 	}
 	switch {
 	case dead:
@@ -232,8 +231,9 @@ func (p *process) stood() bool {
 
 func (p *process) heal() {
 	p.mu.Lock()
-	p.mu.until, p.mu.mishaps, p.mu.stalls, p.mu.wrong = time.Time{}, nil, nil, 0
+	p.mu.until, p.mu.wrong = time.Time{}, 0
 	p.mu.Unlock()
+	p.next.clear()
 	p.eachNetwork(func(n *simulate.Network) {
 		n.BlackHoleNew(false)
 		n.Delay(0)
@@ -260,35 +260,50 @@ func (p *process) heldUntil() time.Time {
 	return p.mu.until
 }
 
-func (p *process) misbehave(m mishap) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.mishaps = append(p.mu.mishaps, m)
+// pending are the faults of the next reconciles and handler calls, in order.
+type pending struct {
+	mu struct {
+		sync.Mutex
+		mishaps []mishap
+		stalls  []time.Duration
+	}
 }
 
-func (p *process) nextMishap() (m mishap) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.mu.mishaps) > 0 {
-		m, p.mu.mishaps = p.mu.mishaps[0], p.mu.mishaps[1:]
+func (n *pending) misbehave(m mishap) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.mishaps = append(n.mu.mishaps, m)
+}
+
+func (n *pending) mishap() (m mishap) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.mu.mishaps) > 0 {
+		m, n.mu.mishaps = n.mu.mishaps[0], n.mu.mishaps[1:]
 	}
 	return m
 }
 
-func (p *process) stall(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.stalls = append(p.mu.stalls, d)
+func (n *pending) stall(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.stalls = append(n.mu.stalls, d)
 }
 
-// nextStall returns how long the current handler call waits.
-func (p *process) nextStall() (d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.mu.stalls) > 0 {
-		d, p.mu.stalls = p.mu.stalls[0], p.mu.stalls[1:]
+// stalled returns how long the current handler call waits.
+func (n *pending) stalled() (d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.mu.stalls) > 0 {
+		d, n.mu.stalls = n.mu.stalls[0], n.mu.stalls[1:]
 	}
 	return d
+}
+
+func (n *pending) clear() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.mishaps, n.mu.stalls = nil, nil
 }
 
 func (p *process) logger() logr.Logger {

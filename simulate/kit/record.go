@@ -70,8 +70,7 @@ func (e Event) moves() bool {
 	return false
 }
 
-func (w *World) fail(invariant, text string) {
-	r := &w.record
+func (r *record) fail(invariant, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.violations = append(r.mu.violations, Violation{invariant, text, len(r.mu.events) - 1})
@@ -100,10 +99,10 @@ func (r *record) repeated() string {
 	return repeated(r.mu.events)
 }
 
-func (w *World) failed() bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	return len(w.record.mu.violations) > 0
+func (r *record) failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.mu.violations) > 0
 }
 
 // heal reports whether this is the first call.
@@ -115,15 +114,14 @@ func (r *record) heal() bool {
 	return first
 }
 
-func (w *World) healed() bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	return w.record.mu.healed
+func (r *record) healed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.healed
 }
 
 // sinceMove returns how long nothing has moved; 0: a request is in flight.
-func (w *World) sinceMove() time.Duration {
-	r := &w.record
+func (r *record) sinceMove() time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mu.asked > 0 {
@@ -132,10 +130,10 @@ func (w *World) sinceMove() time.Duration {
 	return time.Since(r.mu.moved)
 }
 
-func (w *World) lastMove() time.Time {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	return w.record.mu.moved
+func (r *record) lastMove() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.moved
 }
 
 // claim attributes the changes of this instant to who.
@@ -167,16 +165,16 @@ func (w *World) undoable(n int64) int {
 
 // mislead records that from now on a process may hold stale state that it cannot
 // detect.
-func (w *World) mislead() {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.mu.misled = true
+func (r *record) mislead() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.misled = true
 }
 
-func (w *World) misled() bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	return w.record.mu.misled
+func (r *record) misled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.misled
 }
 
 func (r *record) expectForeign(at storedKey, wrote foreign) {
@@ -222,10 +220,10 @@ func (t tracer) Asked(r simulate.Request) {
 	}
 	t.w.note(Event{
 		What: Asked, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name),
-		Request: t.w.numbered(r), Text: pathText(r),
+		Request: t.w.record.numbered(r), Text: pathText(r),
 	})
 	if r.Verb != "watch" {
-		t.w.under(1)
+		t.w.record.under(1)
 	}
 	if r.Writes() {
 		t.w.met(r, arriving)
@@ -267,16 +265,16 @@ func (t tracer) Answered(r simulate.Request, code int) {
 	if r.Verb == "watch" {
 		t.w.alone(r)
 	}
-	t.w.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.numbered(r), Code: code})
-	t.w.forget(r)
+	t.w.note(Event{What: Answered, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r), Code: code})
+	t.w.record.forget(r)
 	if r.Verb != "watch" {
-		t.w.under(-1)
+		t.w.record.under(-1)
 	}
 }
 
 // Panicked fails the run: to a client it would only be a broken connection.
 func (t tracer) Panicked(r simulate.Request, value any, stack []byte) {
-	t.w.fail("server", fmt.Sprintf("the simulated server panicked at the %s of %s for %s, which is a fault of package simulate: %v\n%s", r.Verb, r.Path, r.Client, value, stack))
+	t.w.record.fail("server", fmt.Sprintf("the simulated server panicked at the %s of %s for %s, which is a fault of package simulate: %v\n%s", r.Verb, r.Path, r.Client, value, stack))
 }
 
 // Sending fires faults before an event, and records it.
@@ -286,7 +284,7 @@ func (t tracer) Sending(r simulate.Request, e simulate.Event) {
 		t.w.met(r, sending)
 	}
 	version, _ := strconv.ParseUint(e.ResourceVersion, 10, 64) // an error has none
-	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.numbered(r)})
+	t.w.note(Event{What: Sent, Who: r.Client, Name: e.Type, Kind: kindText(r), Key: keyText(e.Key.Namespace, e.Key.Name), Version: version, Request: t.w.record.numbered(r)})
 }
 
 // numbers are the numbers of recorded requests, from 1 in the order of arrival. The
@@ -296,33 +294,33 @@ type numbers struct {
 	last int
 }
 
-func (w *World) numbered(r simulate.Request) int {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	n := &w.record.mu.numbers
-	if _, ok := n.open[r.Number]; !ok {
+func (r *record) numbered(asked simulate.Request) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := &r.mu.numbers
+	if _, ok := n.open[asked.Number]; !ok {
 		n.last++
-		n.open[r.Number] = n.last
+		n.open[asked.Number] = n.last
 	}
-	return n.open[r.Number]
+	return n.open[asked.Number]
 }
 
-func (w *World) forget(r simulate.Request) {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	delete(w.record.mu.numbers.open, r.Number)
+func (r *record) forget(asked simulate.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.mu.numbers.open, asked.Number)
 }
 
 // under adds n to the requests in flight.
-func (w *World) under(n int) {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.mu.asked += n
+func (r *record) under(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.asked += n
 }
 
 // alone waits for an instant at which nothing else happens. Watches need it: one change
 // is sent to several, and one fault ends several.
 func (w *World) alone(r simulate.Request) {
-	name := fmt.Sprintf("watch %d", w.numbered(r))
+	name := fmt.Sprintf("watch %d", w.record.numbered(r))
 	w.instants.Rest(w.serving, name, w.draws.UpTo(name, stepping))
 }

@@ -34,7 +34,7 @@ func TestKit_OnlyTheLeaseOfTheElectionIsNoUnrest(t *testing.T) {
 	for key, moves := range map[string]bool{"ns/l": false, "ns/other": true} {
 		w.record.mu.moved = time.Time{}
 		w.note(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
-		if got := !w.lastMove().IsZero(); got != moves {
+		if got := !w.record.lastMove().IsZero(); got != moves {
 			t.Errorf("a change of Lease %s moves: %v, want %v", key, got, moves)
 		}
 	}

@@ -62,7 +62,7 @@ func (w *World) probe(scenario func(*World)) {
 		scenario(w)
 	})
 	<-done
-	for end := w.start.Add(w.cfg.FaultPhase); !w.failed() && time.Now().Before(end) && w.restless() != ""; {
+	for end := w.start.Add(w.cfg.FaultPhase); !w.record.failed() && time.Now().Before(end) && w.restless() != ""; {
 		w.instants.Rest(w.ctx, "poll", polling)
 	}
 }
@@ -107,7 +107,7 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 	w.instants.Count = moved
 	defer w.leave()
 	if err := w.open(t); err != nil {
-		w.fail("kit", err.Error())
+		w.record.fail("kit", err.Error())
 		w.stop()
 		return
 	}
@@ -146,15 +146,15 @@ func (w *World) play(scenario func(*World)) {
 	w.instants.SleepAs(w.ctx, healing)
 	w.heal()
 	<-done
-	if w.failed() {
+	if w.record.failed() {
 		return
 	}
 	if len(w.programs()) == 0 {
-		w.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
+		w.record.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
 		return
 	}
 	if text := w.strayed(known); text != "" {
-		w.fail("misuse", text)
+		w.record.fail("misuse", text)
 		return
 	}
 	if w.neverFailed() {
@@ -192,7 +192,7 @@ func (w *World) comeToRest() bool {
 			w.check(true)
 			return false
 		}
-		if moved := w.lastMove(); moved.After(last) {
+		if moved := w.record.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
 		w.instants.Rest(w.ctx, "poll", wait)
@@ -207,7 +207,7 @@ const (
 
 // restless describes what moves; empty: nothing.
 func (w *World) restless() string {
-	if since := w.sinceMove(); since < still {
+	if since := w.record.sinceMove(); since < still {
 		return fmt.Sprintf("something happened %v ago", since)
 	}
 	for _, program := range w.programs() {
@@ -229,10 +229,11 @@ func (p *program) restless() string {
 	if busy, one := life.standing(); busy > 0 {
 		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
 	}
-	if waiting := life.heldBack(); waiting > 0 {
+	s, ok := life.snapshot()
+	if waiting := heldBack(s); waiting > 0 {
 		return fmt.Sprintf("%d keys of %s are held back by sources that debounce", waiting, life.name)
 	}
-	if life.controllersSynced() {
+	if ok && controllersSynced(s) {
 		return p.w.behind(life.name)
 	}
 	return "a controller's sources are not synced in " + life.name

@@ -116,7 +116,7 @@ func (w *World) Do(op Op) {
 	op.When = Trigger{At: time.Since(w.start)}
 	w.instants.Rest(w.ctx, op.id, w.draws.UpTo(op.id+" at", time.Millisecond))
 	switch {
-	case w.healed():
+	case w.record.healed():
 		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
 	case !w.fire(op, nth, nil):
 		w.Fatalf("misuse: Do: there is nothing that %s could happen to now; the processes are %s", op, strings.Join(w.names(), ", "))
@@ -254,7 +254,9 @@ func (w *World) giveUp() {
 func (w *World) Helper() {}
 
 // Errorf fails the run. The scenario continues.
-func (w *World) Errorf(format string, args ...any) { w.fail("scenario", fmt.Sprintf(format, args...)) }
+func (w *World) Errorf(format string, args ...any) {
+	w.record.fail("scenario", fmt.Sprintf(format, args...))
+}
 
 // FailNow ends the scenario. Call it in the scenario's own goroutine.
 func (w *World) FailNow() { runtime.Goexit() }

@@ -110,7 +110,7 @@ func (w *World) open(t *testing.T) error {
 		w.group.Go(func() {
 			cluster := &process{w: w, name: "cluster"}
 			if err := w.server.RunActors(simhook.With(w.acting, cluster), w.cfg.Actors); err != nil {
-				w.fail("misuse", err.Error())
+				w.record.fail("misuse", err.Error())
 			}
 		})
 	}
@@ -131,7 +131,7 @@ func (w *World) heal() {
 	w.server.Heal()
 	for _, p := range w.programs() {
 		life := p.alive()
-		if life != nil && w.misled() {
+		if life != nil && w.record.misled() {
 			w.pause()
 			life.crash()
 			w.pause() // gives its end an instant before the next one starts
