@@ -34,7 +34,7 @@ const maxManager = 128
 // Request is a write of one object as a client asks for it. Its methods add to its
 // Warnings, so it must not be used by several goroutines.
 type Request struct {
-	Verb            string // create, update, patch or delete
+	Verb            string // create, update, patch, delete or deletecollection
 	User            access.User
 	Kind            *kinds.Kind
 	Namespace, Name string
@@ -57,8 +57,8 @@ type Request struct {
 }
 
 // as returns a Request for another subresource of the same object, without body and options.
-func (q *Request) as(verb, subresource string) *Request {
-	return &Request{Verb: verb, User: q.User, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name, Subresource: subresource, URL: q.URL, Sound: q.Sound}
+func (q *Request) as(subresource string) *Request {
+	return &Request{Verb: q.Verb, User: q.User, Kind: q.Kind, Namespace: q.Namespace, Name: q.Name, Subresource: subresource, URL: q.URL, Sound: q.Sound}
 }
 
 // writer returns the writer of what q asks for.

@@ -27,7 +27,7 @@ func (p *Path) Bind(ctx context.Context, q *Request, binding *corev1.Binding) er
 	if err := p.CheckNamespace(q, q.Name); err != nil {
 		return err
 	}
-	bound := q.as(q.Verb, "binding")
+	bound := q.as("binding")
 	bound.Manager, bound.DryRun = q.Manager, q.DryRun
 	switch {
 	case q.Name == "":
@@ -82,7 +82,7 @@ func (p *Path) Evict(ctx context.Context, q *Request, eviction *policyv1.Evictio
 	if err := p.checkDisruption(q); err != nil {
 		return err
 	}
-	deleted := q.as(q.Verb, "")
+	deleted := q.as("")
 	deleted.DryRun = len(opts.DryRun) > 0
 	_, _, err := p.Delete(ctx, deleted, opts)
 	return err

@@ -121,7 +121,7 @@ func (p *Path) current(q *Request) (held, old *object.Object, err error) {
 	return held, old, nil
 }
 
-// finish takes an object through the hops between its making and its storing.
+// finish carries out the steps between the managed fields and the commit of an update.
 func (p *Path) finish(ctx context.Context, q *Request, old, obj *object.Object) (*object.Object, error) {
 	if err := q.check(obj); err != nil {
 		return nil, err
