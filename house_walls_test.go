@@ -26,25 +26,13 @@ import (
 // file of a knot, a reader must keep all of them in mind.
 const maxKnot = 12
 
-// knots are the packages with larger knots, each with its size and its reason. They only
-// shrink: a smaller knot fails the test until its line is updated.
-var knots = map[string]int{
-	"simulate/internal/actors": 23, // each controller embeds the company that lists it
-}
-
 func TestHouse_NoPackageIsOneKnot(t *testing.T) {
 	seen := 0
 	for _, module := range []string{".", "simulate"} {
 		for _, p := range checkedPackages(t, module) {
 			seen++
-			knot := largestKnot(p.references())
-			size, excepted := knots[p.path]
-			switch {
-			case excepted && len(knot) < size:
-				t.Errorf("%s: the largest knot has %d files; lower its exception of %d in house_walls_test.go", p.path, len(knot), size)
-			case excepted && len(knot) == size && size > maxKnot:
-			case len(knot) > max(maxKnot, size):
-				t.Errorf("%s: %d files refer to each other in a circle, more than %d: %s", p.path, len(knot), max(maxKnot, size), strings.Join(knot, " "))
+			if knot := largestKnot(p.references()); len(knot) > maxKnot {
+				t.Errorf("%s: %d files refer to each other in a circle, more than %d: %s", p.path, len(knot), maxKnot, strings.Join(knot, " "))
 			}
 		}
 	}

@@ -9,10 +9,22 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
+
+// Reference names an object in the store.
+type Reference struct {
+	schema.GroupResource
+	types.NamespacedName
+}
+
+// String returns a text that is unique for each reference.
+func (r Reference) String() string {
+	return r.GroupResource.String() + " " + r.NamespacedName.String()
+}
 
 // Cluster is the API server as actors see it: what it stores, what changes, and
 // the writes that it takes. A write names its field manager.

@@ -13,9 +13,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// What is gone leaves nothing with the actors.
+// The actors keep nothing about objects that are gone.
 func TestActors_ForgetWhatIsGone(t *testing.T) {
-	c := newCompany(emptyCluster{}, 0, Options{GarbageCollector: true, Workloads: true})
+	c := newCompany(emptyCluster{}, 0, 0)
+	c.add(chosen(c, Options{GarbageCollector: true, Workloads: true})...)
 	pod := object.Object{Fields: map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "n", "name": "p"}}}
 	at := revisions.Change{Resource: object.Pods, Key: types.NamespacedName{Namespace: "n", Name: "p"}, Before: &pod}
 	for _, a := range c.order {
@@ -24,7 +25,7 @@ func TestActors_ForgetWhatIsGone(t *testing.T) {
 	c.heed(news{time.Now(), at})
 	for e := range c.steps {
 		if !c.timeline.has(e) {
-			t.Errorf("%v is still counted, and nothing is to be done about it", e)
+			t.Errorf("%v is still counted, and has no step planned", e)
 		}
 	}
 }

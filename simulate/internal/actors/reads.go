@@ -17,15 +17,8 @@ type goPointer[T any] interface {
 	runtime.Object
 }
 
-// reading is what was last read of an object, in its Go type. Most looks are at
-// what has not changed since, and reading costs a hundred times as much as a copy.
-type reading struct {
-	of    *object.Object
-	typed runtime.Object
-}
-
-// read is an object in its Go type; nil: there is none, or it does not fit. The
-// caller may change it. It lacks the managed fields.
+// read returns an object in its Go type, or nil if there is none or it cannot be decoded.
+// The caller may modify it. It has no managed fields.
 func read[T any, P goPointer[T]](c *company, about Reference) *T {
 	obj := c.get(about)
 	if obj == nil {
@@ -38,7 +31,7 @@ func read[T any, P goPointer[T]](c *company, about Reference) *T {
 	return typed
 }
 
-// readingOf is read of a version of an object.
+// readingOf decodes a version of an object, as read does.
 func readingOf[T any, P goPointer[T]](c *company, about Reference, obj *object.Object) (*T, error) {
 	if known := c.readings[about]; known.of == obj {
 		if typed, ok := known.typed.DeepCopyObject().(P); ok {
@@ -53,8 +46,7 @@ func readingOf[T any, P goPointer[T]](c *company, about Reference, obj *object.O
 	return typed, nil
 }
 
-// readWhole is read, with the defaults that an object lacks that was stored
-// without the hops of a request.
+// readWhole is read with defaults, for an object that may have been stored without them.
 func readWhole[T any, P goPointer[T]](c *company, about Reference) *T {
 	typed := read[T, P](c, about)
 	if typed != nil {

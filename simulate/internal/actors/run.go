@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package actors plays the programs of a cluster besides the API server: the garbage
+// collector, the namespace controller, the workload controllers, the scheduler and the
+// kubelets. They see the server through Cluster, and do not know how it stores or serves
+// objects. One goroutine takes all steps, at times that depend on the seed.
+//
+//	run.go       which actors there are
+//	company.go   what they share: Cluster, the index of objects, the timeline of steps
+//	others       one actor each; none knows the list of all
+package actors
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"time"
+)
+
+// Options say which actors run, and how fast. See simulate.Actors.
+type Options struct {
+	GarbageCollector, Namespaces, Workloads bool
+	Delay                                   time.Duration
+}
+
+// Run runs actors in the caller's goroutine until ctx ends.
+func Run(ctx context.Context, cluster Cluster, seed uint64, opts Options) error {
+	if opts.Delay < 0 {
+		return errors.New("run actors: Delay is negative; 0 is 50 ms")
+	}
+	c := newCompany(cluster, seed, opts.Delay)
+	c.add(chosen(c, opts)...)
+	c.work(ctx)
+	return nil
+}
+
+// chosen returns the actors that opts name.
+func chosen(c *company, opts Options) (all []actor) {
+	if opts.GarbageCollector {
+		all = append(all, collector{c})
+	}
+	if opts.Namespaces {
+		all = append(all, namespaceKeeper{c})
+	}
+	if opts.Workloads {
+		all = append(all,
+			deploymentController{c}, replicaSetController{c}, statefulSetController{c}, daemonSetController{c},
+			jobController{c}, endpointKeeper{c}, nodeKeeper{c}, podKeeper{c, map[netip.Addr]Reference{}},
+		)
+	}
+	return all
+}
