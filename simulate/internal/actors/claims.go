@@ -16,18 +16,18 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// claim is what a controller's object counts as its own: what it controls, and
-// what nobody controls and its selector matches.
+// claim is the set of objects that belong to an owner: those that it controls, and those
+// that have no controller and match its selector.
 type claim struct {
 	about    Reference
 	uid      types.UID
 	kind     string
 	selector *metav1.LabelSelector
-	ending   bool // takes nobody in any more
+	ending   bool // adopts no more objects
 }
 
-// claimed are the objects of a kind that are an owner's. It takes in those that
-// nobody controls, and lets go those that its selector does not match.
+// claimed returns the objects of a kind that belong to an owner. It adopts objects without
+// a controller, and releases those that its selector does not match.
 func claimed[T any, P goPointer[T]](ctx context.Context, c *company, of claim, r schema.GroupResource) (out []*T, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(of.selector)
 	if err != nil || selector.Empty() {
@@ -52,7 +52,7 @@ func claimed[T any, P goPointer[T]](ctx context.Context, c *company, of claim, r
 	return out, nil
 }
 
-// settle decides about one object, and changes its owners accordingly.
+// settle decides whether one object belongs to the owner, and updates its owner references.
 func (c *company) settle(ctx context.Context, of claim, selector labels.Selector, about Reference, obj *object.Object) (mine bool, err error) {
 	matches := selector.Matches(object.LabelSet(obj))
 	switch controllerOf(obj) {
@@ -90,13 +90,13 @@ func controllerReference(kind, apiVersion, name string, uid types.UID) metav1.Ow
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: uid, Controller: new(true), BlockOwnerDeletion: new(true)}
 }
 
-// controlledBy are the owner references of what an object makes.
+// controlledBy returns the owner references of an object that a controller's object
+// creates.
 func controlledBy(m metav1.Object, gvk schema.GroupVersionKind) []metav1.OwnerReference {
 	return []metav1.OwnerReference{controllerReference(gvk.Kind, gvk.GroupVersion().String(), m.GetName(), m.GetUID())}
 }
 
-// heedPods is how the owner of Pods heeds a change: one of its own kind, or of a
-// Pod.
+// heedPods handles a change of the owner's kind or of a Pod, for an owner of Pods.
 func (c *company) heedPods(change revisions.Change, own schema.GroupResource, look func(Reference)) {
 	switch change.Resource {
 	case own:
@@ -106,8 +106,8 @@ func (c *company) heedPods(change revisions.Change, own schema.GroupResource, lo
 	}
 }
 
-// lookAtControllers has a look at who controls what has changed, did so before,
-// or, when nobody does, could.
+// lookAtControllers looks at the controllers of a changed object: the present one, the
+// former one, or if there is none, all that could adopt it.
 func (c *company) lookAtControllers(change revisions.Change, of schema.GroupResource, look func(Reference)) {
 	for _, obj := range []*object.Object{change.Before, change.After} {
 		uid := controllerOf(obj)
@@ -142,7 +142,7 @@ func (c *company) matches(candidate Reference, obj *object.Object) bool {
 	return err == nil && !selector.Empty() && selector.Matches(object.LabelSet(obj))
 }
 
-// podOf is a new Pod of a template.
+// podOf returns a new Pod of a template.
 func podOf(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.GroupVersionKind) *corev1.Pod {
 	template = template.DeepCopy()
 	pod := &corev1.Pod{Spec: template.Spec}
@@ -152,10 +152,10 @@ func podOf(template *corev1.PodTemplateSpec, owner metav1.Object, gvk schema.Gro
 	return pod
 }
 
-// ended reports whether a Pod's containers have all ended for good.
+// ended reports whether all containers of a Pod have ended for good.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// lives reports whether a Pod counts for who controls it.
+// lives reports whether a Pod counts as a replica of its controller.
 func lives(pod *corev1.Pod) bool { return !ended(pod) && object.Unset(pod.DeletionTimestamp) }

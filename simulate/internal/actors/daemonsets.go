@@ -18,8 +18,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// daemonSetController keeps one Pod on each node that fits. A cluster without
-// nodes has one that cannot be seen.
+// daemonSetController runs one Pod on each node that fits. A cluster without Nodes counts
+// as one node.
 type daemonSetController struct{ *company }
 
 var daemonSetResource = schema.GroupResource{Group: appsv1.GroupName, Resource: "daemonsets"}
@@ -37,7 +37,7 @@ func (a daemonSetController) heed(c revisions.Change, look func(Reference)) {
 	}
 }
 
-// nodesFor are the nodes that a Pod of a DaemonSet may run on.
+// nodesFor returns the nodes that a Pod of a DaemonSet may run on.
 func (a daemonSetController) nodesFor(set *appsv1.DaemonSet) (out []string) {
 	pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy()}
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, ofDaemons...)
@@ -53,7 +53,7 @@ func (a daemonSetController) nodesFor(set *appsv1.DaemonSet) (out []string) {
 	return out
 }
 
-// ofDaemons are the taints of nodes that keep no daemon away.
+// ofDaemons are the taints that Pods of DaemonSets tolerate.
 var ofDaemons = []corev1.Toleration{
 	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
@@ -96,7 +96,7 @@ func (a daemonSetController) act(ctx context.Context, about Reference) (time.Dur
 	})
 }
 
-// boundFor is the node that a daemon's Pod is on, or is meant for.
+// boundFor returns the node that a Pod of a DaemonSet runs on or is meant for.
 func boundFor(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName
@@ -105,7 +105,7 @@ func boundFor(pod *corev1.Pod) string {
 	return node
 }
 
-// onlyNode is the node that a Pod's affinity names, if it names one.
+// onlyNode returns the node that the affinity of a Pod names; empty if it names none.
 func onlyNode(pod *corev1.Pod) (string, bool) {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return "", false
@@ -120,9 +120,8 @@ func onlyNode(pod *corev1.Pod) (string, bool) {
 	return "", false
 }
 
-// fit makes Pods on nodes that lack one, deletes those on nodes that are not to
-// have one, and replaces those of an older template, as many at once as may be
-// missing.
+// fit creates the missing Pods, deletes those on other nodes, and replaces those of an
+// older template, as many at a time as may be unavailable.
 func (a daemonSetController) fit(ctx context.Context, set *appsv1.DaemonSet, hash string, nodes []string, pods []*corev1.Pod, by map[string][]*corev1.Pod) error {
 	missing := 0
 	for _, node := range nodes {

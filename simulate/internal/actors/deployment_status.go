@@ -32,7 +32,7 @@ func dropCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) {
 	d.Status.Conditions = slices.DeleteFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
 
-// setCondition sets a condition, unless it has that status for that reason.
+// setCondition sets a condition, unless it already has this status and reason.
 func setCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
 	is := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: jsonvalue.Now(), LastTransitionTime: jsonvalue.Now()}
 	if was := condition(d, kind); was != nil {
@@ -47,14 +47,14 @@ func setCondition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType, sta
 	d.Status.Conditions = append(d.Status.Conditions, is)
 }
 
-// progressed says that the rollout goes on.
+// progressed sets the condition that the rollout makes progress.
 func (r *rollout) progressed(reason, message string) {
 	if hasDeadline(r.of) {
 		setCondition(r.of, appsv1.DeploymentProgressing, corev1.ConditionTrue, reason, message)
 	}
 }
 
-// notePause says when a rollout is paused, and when it goes on.
+// notePause sets the condition for a rollout that is paused or resumed.
 func (r *rollout) notePause() {
 	was := condition(r.of, appsv1.DeploymentProgressing)
 	if !hasDeadline(r.of) || was != nil && was.Reason == "ProgressDeadlineExceeded" {
@@ -69,7 +69,7 @@ func (r *rollout) notePause() {
 	}
 }
 
-// summarize brings the status up to date: how many Pods there are.
+// summarize updates the numbers of Pods in the status.
 func (r *rollout) summarize() {
 	d, all := r.of, r.all()
 	status := &d.Status
@@ -99,8 +99,7 @@ func (r rollout) complete(status appsv1.DeploymentStatus) bool {
 	return status.UpdatedReplicas == desired && status.Replicas == desired && status.AvailableReplicas == desired && status.ObservedGeneration >= r.of.Generation
 }
 
-// summarizeProgress brings the status up to date, and says whether the rollout
-// comes further.
+// summarizeProgress updates the status, and the condition about progress.
 func (r *rollout) summarizeProgress() {
 	was := r.of.Status.DeepCopy()
 	r.summarize()
@@ -132,7 +131,7 @@ func (r *rollout) summarizeProgress() {
 	}
 }
 
-// late reports whether nothing has come further for longer than is allowed.
+// late reports whether there has been no progress for longer than the deadline.
 func (r rollout) late() bool {
 	progress := condition(r.of, appsv1.DeploymentProgressing)
 	if progress == nil || progress.Reason == "NewReplicaSetAvailable" {
@@ -145,7 +144,7 @@ func (r rollout) allowed() time.Duration {
 	return time.Duration(*r.of.Spec.ProgressDeadlineSeconds) * time.Second
 }
 
-// deadline is after how long to look whether the rollout is late; 0: not at all.
+// deadline returns when to check again whether the rollout is late; 0: never.
 func (r rollout) deadline() time.Duration {
 	progress := condition(r.of, appsv1.DeploymentProgressing)
 	if !hasDeadline(r.of) || r.of.Spec.Paused || progress == nil || r.complete(r.of.Status) || progress.Reason == "ProgressDeadlineExceeded" {
@@ -154,7 +153,7 @@ func (r rollout) deadline() time.Duration {
 	return max(time.Second, time.Until(progress.LastUpdateTime.Add(r.allowed()))+time.Second)
 }
 
-// noteFailures takes over from a ReplicaSet that it cannot make its Pods.
+// noteFailures copies the condition of a ReplicaSet that cannot create its Pods.
 func (r *rollout) noteFailures() {
 	sets := r.old
 	if r.current != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// deploymentController makes and rolls the ReplicaSets of Deployments.
+// deploymentController creates the ReplicaSets of Deployments and rolls them out.
 type deploymentController struct{ *company }
 
 var (
@@ -74,7 +74,7 @@ func (a deploymentController) act(ctx context.Context, about Reference) (time.Du
 	return r.deadline(), a.report(ctx, about, r.of)
 }
 
-// advance takes a rollout one step further.
+// advance takes the next step of a rollout.
 func (a deploymentController) advance(ctx context.Context, r *rollout) error {
 	r.notePause()
 	if err := a.present(ctx, r, !r.of.Spec.Paused && r.rolls() && !r.scales()); err != nil {
@@ -103,7 +103,7 @@ func (a deploymentController) advance(ctx context.Context, r *rollout) error {
 	return a.replace(ctx, r)
 }
 
-// roll does a step of a rolling update.
+// roll takes one step of a rolling update.
 func (a deploymentController) roll(ctx context.Context, r *rollout) error {
 	grown, err := a.grow(ctx, *r)
 	if err != nil {
@@ -120,7 +120,7 @@ func (a deploymentController) roll(ctx context.Context, r *rollout) error {
 	return a.close(ctx, r)
 }
 
-// grow scales the present ReplicaSet as far as there is room.
+// grow scales the present ReplicaSet up as far as maxSurge allows.
 func (a deploymentController) grow(ctx context.Context, r rollout) (bool, error) {
 	desired, has := *r.of.Spec.Replicas, *r.current.Spec.Replicas
 	n := desired
@@ -130,7 +130,7 @@ func (a deploymentController) grow(ctx context.Context, r rollout) (bool, error)
 	return n != has, a.scale(ctx, r, r.current, n)
 }
 
-// replace does a step of a rollout that ends all old Pods first.
+// replace takes one step of a rollout that deletes all old Pods first.
 func (a deploymentController) replace(ctx context.Context, r *rollout) error {
 	if old := active(r.old); len(old) > 0 {
 		for _, set := range old {
@@ -169,8 +169,7 @@ func (a deploymentController) running(r rollout) bool {
 	return false
 }
 
-// close says how far a rollout has come, and drops old ReplicaSets when it has
-// come to its end.
+// close writes the status, and deletes old ReplicaSets when the rollout is complete.
 func (a deploymentController) close(ctx context.Context, r *rollout) error {
 	complete := r.complete(r.of.Status)
 	r.summarizeProgress()
@@ -180,7 +179,7 @@ func (a deploymentController) close(ctx context.Context, r *rollout) error {
 	return nil
 }
 
-// present brings the present ReplicaSet up to date, or makes it.
+// present updates the present ReplicaSet, or creates it.
 func (a deploymentController) present(ctx context.Context, r *rollout, create bool) error {
 	if r.current == nil && !create {
 		return nil
@@ -212,8 +211,8 @@ func (a deploymentController) present(ctx context.Context, r *rollout, create bo
 	return nil
 }
 
-// begin makes the ReplicaSet of the present template. Its name may be taken by
-// another template: then the next try is for another name.
+// begin creates the ReplicaSet of the present template. If another template has taken its
+// name, the next attempt uses another name.
 func (a deploymentController) begin(ctx context.Context, r *rollout) error {
 	obj, err := a.create(ctx, byControllers, replicaSetResource, r.fresh())
 	if apierrors.IsAlreadyExists(err) {
@@ -233,7 +232,7 @@ func (a deploymentController) begin(ctx context.Context, r *rollout) error {
 	return err
 }
 
-// scale gives a ReplicaSet another size.
+// scale sets the size of a ReplicaSet.
 func (a deploymentController) scale(ctx context.Context, r rollout, set *appsv1.ReplicaSet, n int32) error {
 	if *set.Spec.Replicas == n && !r.scales() {
 		return nil
@@ -248,7 +247,7 @@ func (a deploymentController) scale(ctx context.Context, r rollout, set *appsv1.
 	return err
 }
 
-// tidy deletes the oldest ReplicaSets that nobody needs to go back to.
+// tidy deletes the oldest ReplicaSets beyond the history limit.
 func (a deploymentController) tidy(ctx context.Context, r rollout) error {
 	limit := r.of.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 {
@@ -290,16 +289,16 @@ func (a deploymentController) report(ctx context.Context, about Reference, is *a
 	return err
 }
 
-// noteFailure says in the status that no ReplicaSet can be made.
+// noteFailure sets the condition that no ReplicaSet can be created.
 func (a deploymentController) noteFailure(ctx context.Context, about Reference, d *appsv1.Deployment, r rollout, cause error) {
 	if r.current != nil || !hasDeadline(d) || apierrors.IsAlreadyExists(cause) || apierrors.HasStatusCause(cause, corev1.NamespaceTerminatingCause) {
 		return
 	}
 	setCondition(d, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", fmt.Sprintf("Failed to create new replica set %q: %v", r.fresh().Name, cause))
-	_ = a.report(ctx, about, d) // the cause is what counts
+	_ = a.report(ctx, about, d) // the caller returns the cause
 }
 
-// setRevision notes the revision of the present ReplicaSet.
+// setRevision copies the revision of the present ReplicaSet.
 func (r *rollout) setRevision() {
 	metav1.SetMetaDataAnnotation(&r.of.ObjectMeta, revisionAnnotation, strconv.FormatInt(revision(r.current), 10))
 }

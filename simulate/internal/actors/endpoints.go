@@ -21,7 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// endpointKeeper writes down for each Service where its Pods are.
+// endpointKeeper writes the EndpointSlices of Services.
 type endpointKeeper struct{ *company }
 
 const (
@@ -92,7 +92,7 @@ func (a endpointKeeper) act(ctx context.Context, about Reference) (time.Duration
 	return 0, nil
 }
 
-// wanted are the EndpointSlices that a Service is to have: at least one.
+// wanted returns the EndpointSlices that a Service should have: at least one.
 func (a endpointKeeper) wanted(service *corev1.Service) (out []*discoveryv1.EndpointSlice) {
 	var endpoints []discoveryv1.Endpoint
 	var first *corev1.Pod
@@ -156,7 +156,7 @@ func sliceOf(service *corev1.Service, pod *corev1.Pod, endpoints []discoveryv1.E
 	return slice
 }
 
-// targetOf is the port of a Pod that a Service's port leads to.
+// targetOf returns the port of a Pod that a Service's port leads to.
 func targetOf(port corev1.ServicePort, pod *corev1.Pod) (int32, bool) {
 	if pod == nil {
 		return 0, false

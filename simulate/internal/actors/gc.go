@@ -17,9 +17,9 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// collector is the garbage collector: it deletes what depends on objects that
-// are gone, and lets go owners that are deleted in the foreground, when nothing
-// that blocks them is left, or as orphanages.
+// collector is the garbage collector. It deletes objects whose owners are gone. It removes
+// owners that are deleted in the foreground, once no dependent blocks them, and those that
+// orphan their dependents.
 type collector struct{ *company }
 
 func (collector) name() string { return "garbage collector" }
@@ -50,7 +50,7 @@ func (a collector) heed(c revisions.Change, look func(Reference)) {
 	}
 }
 
-// heedOwners has a look at owners who may have waited for what has changed.
+// heedOwners looks at owners that may have waited for a change.
 func (a collector) heedOwners(owners []metav1.OwnerReference, look func(Reference)) {
 	for _, owner := range owners {
 		if held := a.owner(owner.UID); held != nil && waitsForDependents(held.Meta()) {
@@ -59,7 +59,7 @@ func (a collector) heedOwners(owners []metav1.OwnerReference, look func(Referenc
 	}
 }
 
-// owner is the object of an identity; nil: there is none.
+// owner returns the object with a UID, or nil.
 func (a collector) owner(uid types.UID) *object.Object {
 	about, known := a.index.identities[uid]
 	if !known {
@@ -72,8 +72,7 @@ func (a collector) owner(uid types.UID) *object.Object {
 	return obj
 }
 
-// outside reports whether an owner cannot be one of obj: it lives in another
-// namespace.
+// outside reports whether an owner cannot own obj because it is in another namespace.
 func outside(owner, obj *object.Object) bool {
 	namespace := owner.Meta().GetNamespace()
 	return namespace != "" && namespace != obj.Meta().GetNamespace()
@@ -104,7 +103,7 @@ func (a collector) act(ctx context.Context, about Reference) (time.Duration, err
 	return 0, a.collect(ctx, about, obj)
 }
 
-// orphan takes its dependents from an owner, and then lets the owner go.
+// orphan removes an owner's references from its dependents, and then the owner.
 func (a collector) orphan(ctx context.Context, about Reference, owner types.UID) error {
 	for _, dependent := range a.index.of(owner) {
 		if err := a.disown(ctx, dependent, []types.UID{owner}); err != nil {
@@ -114,7 +113,7 @@ func (a collector) orphan(ctx context.Context, about Reference, owner types.UID)
 	return a.release(ctx, about, metav1.FinalizerOrphanDependents)
 }
 
-// disown takes references to owners from a dependent.
+// disown removes references to owners from a dependent.
 func (a collector) disown(ctx context.Context, dependent Reference, owners []types.UID) error {
 	if a.get(dependent) == nil {
 		return nil
@@ -124,14 +123,14 @@ func (a collector) disown(ctx context.Context, dependent Reference, owners []typ
 	})
 }
 
-// release takes a finalizer from an object.
+// release removes a finalizer from an object.
 func (a collector) release(ctx context.Context, about Reference, finalizer string) error {
 	return a.edit(ctx, about, "", func(obj *object.Object) {
 		obj.Meta().SetFinalizers(without(obj.Meta().GetFinalizers(), func(f string) bool { return f == finalizer }))
 	})
 }
 
-// without is list without what drop names; nil when nothing is left.
+// without returns list without the items that drop selects; nil if none is left.
 func without[T any](list []T, drop func(T) bool) []T {
 	if list = slices.DeleteFunc(slices.Clone(list), drop); len(list) == 0 {
 		return nil
@@ -139,8 +138,8 @@ func without[T any](list []T, drop func(T) bool) []T {
 	return list
 }
 
-// deleteDependents has dependents of an owner deleted, and lets the owner go
-// when none is left that blocks it.
+// deleteDependents deletes the dependents of an owner, and removes the owner when none of
+// them blocks it any more.
 func (a collector) deleteDependents(ctx context.Context, about Reference, owner types.UID) error {
 	blocked := false
 	for _, dependent := range a.index.of(owner) {
@@ -162,16 +161,16 @@ func (a collector) deleteDependents(ctx context.Context, about Reference, owner 
 	return a.release(ctx, about, metav1.FinalizerDeleteDependents)
 }
 
-// owners are those of an object by how they stand.
+// owners are the owners of an object, by their state.
 type owners struct {
 	solid            int
 	dangling, ending []types.UID
-	// foreign: an object without a namespace names one that has one. It is
-	// left alone.
+	// foreign: the object is cluster-scoped and names an owner of a namespaced kind. It is
+	// not collected.
 	foreign bool
 }
 
-// classify looks up each owner by kind and name, where the reference says.
+// classify looks up each owner by its kind and name.
 func (a collector) classify(obj *object.Object) (out owners, err error) {
 	m := obj.Meta()
 	for _, ref := range m.GetOwnerReferences() {
@@ -206,8 +205,8 @@ func (a collector) kindOf(ref metav1.OwnerReference) (r schema.GroupResource, na
 	return a.cluster.Kind(gv.WithKind(ref.Kind))
 }
 
-// collect deletes an object that has owners and none that stays, and takes from
-// it references to those that do not.
+// collect deletes an object if each of its owners is gone or being deleted. Otherwise it
+// removes the references to those owners.
 func (a collector) collect(ctx context.Context, about Reference, obj *object.Object) error {
 	if len(obj.Meta().GetOwnerReferences()) == 0 {
 		return nil
@@ -243,8 +242,8 @@ func (a collector) seen(about Reference, before *object.Object) *object.Object {
 	return before
 }
 
-// breakCircle keeps an object from blocking its owners when what depends on it
-// waits for its own dependents: they could wait for each other for ever.
+// breakCircle unblocks the owners of an object whose dependents wait for their own
+// dependents. Otherwise they could wait for each other forever.
 func (a collector) breakCircle(ctx context.Context, about Reference, obj *object.Object) error {
 	for _, dependent := range a.index.of(obj.Meta().GetUID()) {
 		if held := a.get(dependent); held == nil || !waitsForDependents(held.Meta()) {

@@ -15,8 +15,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// objectIndex is who is who, who depends on whom and who lives where, kept from
-// change to change. It is pure.
+// objectIndex indexes objects by UID, by owner and by namespace. Each change updates it. It
+// is pure.
 type objectIndex struct {
 	identities map[types.UID]Reference
 	dependents map[types.UID]map[Reference]struct{}
@@ -33,7 +33,7 @@ func newObjectIndex() *objectIndex {
 
 func aboutOf(c revisions.Change) Reference { return Reference{c.Resource, c.Key} }
 
-// note takes in a change.
+// note applies a change.
 func (x *objectIndex) note(c revisions.Change) {
 	about := aboutOf(c)
 	if c.Before != nil {
@@ -80,12 +80,12 @@ func (x *objectIndex) leave(about Reference) {
 	}
 }
 
-// of is what depends on an object, in the order of kinds and keys.
+// of returns the dependents of an object, in the order of kinds and keys.
 func (x *objectIndex) of(owner types.UID) []Reference {
 	return slices.SortedFunc(maps.Keys(x.dependents[owner]), compareReferences)
 }
 
-// in is what lives in a namespace, in the order of kinds and keys.
+// in returns the objects of a namespace, in the order of kinds and keys.
 func (x *objectIndex) in(namespace string) (out []Reference) {
 	for r, names := range x.residents[namespace] {
 		for name := range names {
@@ -96,7 +96,7 @@ func (x *objectIndex) in(namespace string) (out []Reference) {
 	return out
 }
 
-// each is what of one kind lives in a namespace, in the order of names.
+// each returns the objects of one kind in a namespace, in the order of names.
 func (x *objectIndex) each(r schema.GroupResource, namespace string) (out []Reference) {
 	for _, name := range slices.Sorted(maps.Keys(x.residents[namespace][r])) {
 		out = append(out, Reference{r, types.NamespacedName{Namespace: namespace, Name: name}})
@@ -104,7 +104,7 @@ func (x *objectIndex) each(r schema.GroupResource, namespace string) (out []Refe
 	return out
 }
 
-// namespacesOf are the namespaces in which something of a kind lives.
+// namespacesOf returns the namespaces that have objects of a kind.
 func (x *objectIndex) namespacesOf(r schema.GroupResource) (out []string) {
 	for namespace, kinds := range x.residents {
 		if len(kinds[r]) > 0 {
@@ -119,8 +119,8 @@ func compareReferences(a, b Reference) int {
 	return compareErrands(errand{about: a}, errand{about: b})
 }
 
-// controllerOf is the UID of the one owner that is in charge of an object; "":
-// none is.
+// controllerOf returns the UID of the owner that controls an object; empty if there is
+// none.
 func controllerOf(obj *object.Object) types.UID {
 	if obj == nil {
 		return ""

@@ -14,16 +14,15 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// jobWork is where a Job stands. It is pure but for the time.
+// jobWork is the state of a Job. It is pure, except for the time.
 type jobWork struct {
 	job   *batchv1.Job
 	pods  []*corev1.Pod
-	again time.Duration // after which to look again; 0: not for the time alone
+	again time.Duration // when to look again; 0: only after a change
 }
 
-// count brings the counters up to date. A Pod that has ended is noted as not
-// counted yet until its finalizer is gone: so it is counted once, whatever
-// fails between.
+// count updates the counters. A Pod that has ended is listed as uncounted until its
+// finalizer is removed, so that it is counted exactly once, whatever fails in between.
 func (w *jobWork) count() {
 	status := &w.job.Status
 	if status.UncountedTerminatedPods == nil {
@@ -76,7 +75,7 @@ func (w *jobWork) failed() int32 {
 	return w.job.Status.Failed + int32(len(w.job.Status.UncountedTerminatedPods.Failed))
 }
 
-// judge says whether the Job has done what it is for, or will not.
+// judge sets the condition for a Job that has succeeded or failed.
 func (w *jobWork) judge() {
 	job := w.job
 	if is, was := suspended(job), jobCondition(job, batchv1.JobSuspended); is || was != nil {
@@ -116,12 +115,12 @@ func (w *jobWork) complete() bool {
 	return w.succeeded() >= *w.job.Spec.Completions
 }
 
-// decided reports whether it is known how a Job ends.
+// decided reports whether the Job has succeeded or failed.
 func decided(job *batchv1.Job) bool {
 	return jobCondition(job, batchv1.JobFailureTarget) != nil || jobCondition(job, batchv1.JobSuccessCriteriaMet) != nil
 }
 
-// wanted is how many Pods are to run.
+// wanted returns how many Pods should run.
 func (w *jobWork) wanted(living int) int {
 	job := w.job
 	most := int(*job.Spec.Parallelism)
@@ -136,7 +135,7 @@ func (w *jobWork) wanted(living int) int {
 	return most
 }
 
-// pause is how long to wait with a replacement for failed Pods.
+// pause returns how long to wait before failed Pods are replaced.
 func (w *jobWork) pause() time.Duration {
 	var last time.Time
 	for _, pod := range w.pods {
@@ -152,8 +151,7 @@ func (w *jobWork) pause() time.Duration {
 	return 0
 }
 
-// close ends a Job that is decided, when all its Pods have ended and are
-// counted.
+// close ends a decided Job when all its Pods have ended and are counted.
 func (w *jobWork) close() {
 	status := &w.job.Status
 	uncounted := status.UncountedTerminatedPods

@@ -18,12 +18,12 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// jobController runs the Pods of Jobs to their ends, and counts them.
+// jobController runs the Pods of Jobs and counts them.
 type jobController struct{ *company }
 
 const (
-	// A Pod that replaces failed ones is made after firstRestart, after twice
-	// as long for each further one, up to longestReplacement.
+	// The delay before failed Pods are replaced starts at firstRestart and doubles up to
+	// longestReplacement.
 	longestReplacement = 10 * time.Minute
 	mostDoublings      = 10
 )
@@ -96,14 +96,14 @@ func (a jobController) act(ctx context.Context, about Reference) (time.Duration,
 	return w.again, nil
 }
 
-// untrack lets a Pod go that has been counted, or that nobody counts.
+// untrack removes the finalizer of a Pod that is counted, or that no Job counts.
 func (a jobController) untrack(ctx context.Context, about Reference) error {
 	return a.edit(ctx, about, "", func(obj *object.Object) {
 		obj.Meta().SetFinalizers(without(obj.Meta().GetFinalizers(), func(f string) bool { return f == batchv1.JobTrackingFinalizer }))
 	})
 }
 
-// expire deletes a Job some time after its end, when it is to.
+// expire deletes a finished Job after its time to live.
 func (a jobController) expire(ctx context.Context, about Reference, job *batchv1.Job) (time.Duration, error) {
 	if job.Spec.TTLSecondsAfterFinished == nil || !object.Unset(job.DeletionTimestamp) {
 		return 0, nil
@@ -124,7 +124,7 @@ func (a jobController) expire(ctx context.Context, about Reference, job *batchv1
 	return 0, a.remove(ctx, about, held, metav1.DeletePropagationForeground, nil)
 }
 
-// fit makes Pods that lack, and deletes those that are not wanted.
+// fit creates missing Pods, and deletes surplus ones.
 func (a jobController) fit(ctx context.Context, w *jobWork) error {
 	var living []*corev1.Pod
 	for _, pod := range w.pods {

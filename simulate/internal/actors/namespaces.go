@@ -22,7 +22,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// namespaceKeeper empties namespaces that are deleted, and furnishes the others.
+// namespaceKeeper empties namespaces that are deleted, and creates the default objects of
+// the others.
 type namespaceKeeper struct{ *company }
 
 const (
@@ -66,7 +67,7 @@ func (a namespaceKeeper) act(ctx context.Context, about Reference) (time.Duratio
 	return 0, a.end(ctx, about)
 }
 
-// furnish gives a namespace what each has.
+// furnish creates the objects that each namespace has.
 func (a namespaceKeeper) furnish(ctx context.Context, namespace string) error {
 	in := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Namespace: namespace, Name: name} }
@@ -83,8 +84,8 @@ func (a namespaceKeeper) furnish(ctx context.Context, namespace string) error {
 	return err
 }
 
-// end deletes all that lives in a namespace, says in its status how far that
-// has come, and lets it go when nothing is left.
+// end deletes the objects of a namespace, reports progress in its status, and removes the
+// namespace when nothing is left.
 func (a namespaceKeeper) end(ctx context.Context, about Reference) error {
 	var failed error
 	for _, resident := range a.index.in(about.Name) {
@@ -125,7 +126,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// leftovers is what is still in a namespace.
+// leftovers returns the objects that are still in a namespace.
 type leftovers struct {
 	objects    int
 	kinds      map[schema.GroupResource]int
@@ -148,7 +149,7 @@ func (a namespaceKeeper) left(namespace string) leftovers {
 	return l
 }
 
-// conditions say what is left, as a real cluster's namespaces do.
+// conditions describe the objects that are left, as in a real cluster.
 func (l leftovers) conditions(failed error) []corev1.NamespaceCondition {
 	is := func(kind corev1.NamespaceConditionType, status corev1.ConditionStatus, reason, message string) corev1.NamespaceCondition {
 		return corev1.NamespaceCondition{Type: kind, Status: status, Reason: reason, Message: message}

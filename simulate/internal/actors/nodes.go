@@ -14,7 +14,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// nodeKeeper has Nodes become ready of which nobody has said that they are not.
+// nodeKeeper makes Nodes ready that have no Ready condition, unless StageAnnotation is
+// StageNotReady.
 type nodeKeeper struct{ *company }
 
 func (nodeKeeper) name() string { return "nodes" }

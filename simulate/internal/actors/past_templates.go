@@ -19,8 +19,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// pastTemplates are the templates that a StatefulSet or DaemonSet has had, each
-// kept as a ControllerRevision, the oldest first.
+// pastTemplates are the templates that a StatefulSet or DaemonSet has had, each stored in a
+// ControllerRevision, the oldest first.
 type pastTemplates struct {
 	*company
 	of  metav1.Object
@@ -41,8 +41,8 @@ func (r pastTemplates) kept() (out []*appsv1.ControllerRevision) {
 	return out
 }
 
-// note keeps a template as the newest, and returns its name and its hash. A
-// template that was had before gets a new number.
+// note stores a template as the newest, and returns its name and its hash. A template that
+// is stored already gets a new number.
 func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpec) (name, hash string, err error) {
 	kept := r.kept()
 	hash = hashOf(template, nil)
@@ -78,7 +78,7 @@ func (r pastTemplates) note(ctx context.Context, template *corev1.PodTemplateSpe
 	return name, hash, err
 }
 
-// patchOf is what brings a template back.
+// patchOf returns a patch that restores a template.
 func patchOf(template *corev1.PodTemplateSpec) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
 	if err != nil {
@@ -88,7 +88,7 @@ func patchOf(template *corev1.PodTemplateSpec) ([]byte, error) {
 	return json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
 }
 
-// tidy drops the oldest templates that no Pod is of.
+// tidy deletes the oldest templates that no Pod uses.
 func (r pastTemplates) tidy(ctx context.Context, limit *int32, used func(hash string) bool) error {
 	if limit == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/jsonvalue"
 )
 
-// start has the containers of a Pod run, unless they cannot.
+// start starts the containers of a Pod, unless they cannot start.
 func (a podKeeper) start(ctx context.Context, about Reference, pod *corev1.Pod) (time.Duration, error) {
 	if stageOf(pod) == StageImagePullBackOff {
 		return 0, a.report(ctx, about, func(pod *corev1.Pod) {
@@ -40,7 +40,7 @@ func eachContainer(pod *corev1.Pod, edit func(*corev1.ContainerStatus)) {
 	}
 }
 
-// running is a Pod whose containers run, and are ready if they are ever.
+// running sets the status of a Pod whose containers run.
 func running(pod *corev1.Pod) {
 	ready := stageOf(pod) != StageNotReady && stageOf(pod) != StageCrashLoop
 	eachContainer(pod, func(c *corev1.ContainerStatus) {
@@ -76,8 +76,7 @@ func setReady(pod *corev1.Pod, ready bool, reason string) {
 	setPodCondition(pod, corev1.ContainersReady, status, reason, message)
 }
 
-// run does what comes next for a Pod that runs: its containers end, crash or are
-// started again.
+// run takes the next step of a running Pod: its containers end, crash or restart.
 func (a podKeeper) run(ctx context.Context, about Reference, pod *corev1.Pod) (time.Duration, error) {
 	stage := stageOf(pod)
 	if stage == StageCrashLoop && pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
@@ -110,8 +109,8 @@ func (a podKeeper) run(ctx context.Context, about Reference, pod *corev1.Pod) (t
 	})
 }
 
-// crash ends containers that run with a failure, and starts those again that
-// have waited for it. again is how long they wait.
+// crash fails running containers, and restarts those whose delay is over. again is the
+// delay of the next restart.
 func (a podKeeper) crash(ctx context.Context, about Reference, pod *corev1.Pod) (again time.Duration, err error) {
 	if len(pod.Status.ContainerStatuses) == 0 {
 		return 0, nil

@@ -20,36 +20,36 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// StageAnnotation on a Pod, or on the template of one, says that its containers
-// do not do well. Its values are the Stage constants. Actors read it.
+// StageAnnotation on a Pod or a Pod template makes its containers misbehave. Its values are
+// the Stage constants. Actors read it.
 const StageAnnotation = "simulate.flyball.dev/stage"
 
 const (
-	// StageNotReady: containers run, and never become ready; of a Node: it does not
-	// become ready.
+	// StageNotReady: containers run and never become ready. A Node with it does not become
+	// ready.
 	StageNotReady = "NotReady"
 	// StageCrashLoop: containers fail soon after each start.
 	StageCrashLoop = "CrashLoop"
-	// StageImagePullBackOff: there is no such image.
+	// StageImagePullBackOff: the image does not exist.
 	StageImagePullBackOff = "ImagePullBackOff"
-	// StageFailed: containers that are to end fail.
+	// StageFailed: containers that should end fail.
 	StageFailed = "Failed"
-	// StageRunning: containers that are to end run on.
+	// StageRunning: containers that should end keep running.
 	StageRunning = "Running"
 )
 
 const (
 	simulatedNode = "simulated-node"
-	// Containers that crash are started again after firstRestart, then each
-	// time after twice as long, up to longestRestart.
+	// The delay before a crashed container restarts starts at firstRestart and doubles up
+	// to longestRestart.
 	firstRestart   = 10 * time.Second
 	longestRestart = 5 * time.Minute
 )
 
 var nodeResource = schema.GroupResource{Resource: "nodes"}
 
-// podKeeper is scheduler and kubelet: it gives Pods a node, and takes them
-// through their phases.
+// podKeeper is the scheduler and the kubelet: it binds Pods to nodes and takes them through
+// their phases.
 type podKeeper struct {
 	*company
 	addresses map[netip.Addr]Reference
@@ -72,7 +72,7 @@ func (a podKeeper) heed(c revisions.Change, look func(Reference)) {
 	}
 }
 
-// unscheduled are the Pods that wait for a node.
+// unscheduled returns the Pods that wait for a node.
 func (a podKeeper) unscheduled() (out []Reference) {
 	for _, namespace := range a.index.namespacesOf(object.Pods) {
 		for _, about := range a.index.each(object.Pods, namespace) {
@@ -103,8 +103,8 @@ func (a podKeeper) act(ctx context.Context, about Reference) (time.Duration, err
 	return 0, nil
 }
 
-// finish ends a Pod that is deleted: its containers, and then the object, when
-// no finalizer keeps it.
+// finish ends the containers of a deleted Pod, and then removes it unless a finalizer keeps
+// it.
 func (a podKeeper) finish(ctx context.Context, about Reference, pod *corev1.Pod) error {
 	if grace := pod.DeletionGracePeriodSeconds; grace != nil && *grace > 0 {
 		if held := a.get(about); held != nil {
@@ -114,8 +114,8 @@ func (a podKeeper) finish(ctx context.Context, about Reference, pod *corev1.Pod)
 	return nil
 }
 
-// schedule gives a Pod the node that fits and has the fewest Pods. A cluster
-// without nodes has one that cannot be seen.
+// schedule binds a Pod to the node that fits and has the fewest Pods. A cluster without
+// Nodes counts as one node.
 func (a podKeeper) schedule(ctx context.Context, about Reference, pod *corev1.Pod) error {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return a.report(ctx, about, func(pod *corev1.Pod) {
@@ -144,7 +144,7 @@ func (a podKeeper) schedule(ctx context.Context, about Reference, pod *corev1.Po
 	})
 }
 
-// podsOn counts the Pods on a node that have not ended.
+// podsOn returns the number of Pods on a node that have not ended.
 func (a podKeeper) podsOn(node string) (n int) {
 	for _, namespace := range a.index.namespacesOf(object.Pods) {
 		for _, about := range a.index.each(object.Pods, namespace) {
@@ -184,7 +184,7 @@ func tolerates(pod *corev1.Pod, taint corev1.Taint) bool {
 	})
 }
 
-// bind gives a Pod its node.
+// bind binds a Pod to a node.
 func (a podKeeper) bind(ctx context.Context, about Reference, node string) error {
 	return a.cluster.Bind(ctx, byScheduler, about, node)
 }
@@ -202,7 +202,7 @@ func (a podKeeper) report(ctx context.Context, about Reference, edit func(*corev
 	return err
 }
 
-// address is an address that no other Pod has.
+// address returns an address that no other Pod has.
 func (a podKeeper) address(about Reference) string {
 	for try := 0; ; try++ {
 		n := keyed.Random(a.seed, "pod address", about.String(), try).Uint32()
@@ -235,10 +235,10 @@ func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev
 	*was = is
 }
 
-// hostAddress is that of every node.
+// hostAddress is the address of every node.
 var hostAddress = []corev1.HostIP{{IP: "192.0.2.1"}}
 
-// waiting is a Pod whose containers are being made.
+// waiting sets the status of a Pod whose containers are being created.
 func waiting(pod *corev1.Pod) {
 	pod.Status.Phase = corev1.PodPending
 	pod.Status.HostIP, pod.Status.HostIPs = hostAddress[0].IP, hostAddress

@@ -21,10 +21,10 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// replicaSetController keeps as many Pods as ReplicaSets are to have.
+// replicaSetController runs the Pods of ReplicaSets.
 type replicaSetController struct{ *company }
 
-// burst is how many Pods are made or deleted at once.
+// burst is how many Pods are created or deleted at once.
 const burst = 500
 
 func (replicaSetController) name() string { return "replicasets" }
@@ -56,7 +56,7 @@ func (a replicaSetController) act(ctx context.Context, about Reference) (time.Du
 	return again, firstError(failed, err)
 }
 
-// fit makes Pods that lack, or deletes some that are too many.
+// fit creates missing Pods, or deletes surplus ones.
 func (a replicaSetController) fit(ctx context.Context, set *appsv1.ReplicaSet, pods []*corev1.Pod) error {
 	pods = slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !lives(pod) })
 	lack := int(*set.Spec.Replicas) - len(pods)
@@ -83,7 +83,7 @@ func (a replicaSetController) fit(ctx context.Context, set *appsv1.ReplicaSet, p
 	return nil
 }
 
-// sparedLess orders Pods so that those come first that are missed least.
+// sparedLess orders Pods by how dispensable they are, the most dispensable first.
 func sparedLess(a, b *corev1.Pod) int {
 	no := func(v bool) int {
 		if v {
@@ -130,7 +130,7 @@ func isReady(pod *corev1.Pod) bool {
 	return is != nil && is.Status == corev1.ConditionTrue
 }
 
-// readySince is when a Pod became ready; the zero time when it is not.
+// readySince returns when a Pod became ready; the zero time if it is not.
 func readySince(pod *corev1.Pod) time.Time {
 	if !isReady(pod) {
 		return time.Time{}
@@ -138,13 +138,13 @@ func readySince(pod *corev1.Pod) time.Time {
 	return podCondition(pod, corev1.PodReady).LastTransitionTime.Time
 }
 
-// availableIn is after how long a ready Pod counts as available: 0 when it does.
+// availableIn returns how long until a ready Pod counts as available; 0 if it does.
 func availableIn(pod *corev1.Pod, least int32) time.Duration {
 	return max(0, time.Until(readySince(pod).Add(time.Duration(least)*time.Second)))
 }
 
-// countedOf is the status of a ReplicaSet. again is after how long a Pod will
-// have been ready for long enough.
+// countedOf returns the status of a ReplicaSet. again is how long until another Pod counts
+// as available.
 func countedOf(set *appsv1.ReplicaSet, pods []*corev1.Pod, failed error) (is appsv1.ReplicaSetStatus, again time.Duration) {
 	is = appsv1.ReplicaSetStatus{ObservedGeneration: set.Generation, Conditions: set.Status.Conditions, TerminatingReplicas: new(int32(0))}
 	template := labels.SelectorFromSet(set.Spec.Template.Labels)
@@ -172,8 +172,7 @@ func countedOf(set *appsv1.ReplicaSet, pods []*corev1.Pod, failed error) (is app
 	return withFailure(is, failed, int(is.Replicas)-int(*set.Spec.Replicas)), again
 }
 
-// withFailure notes in a status that Pods could not be made or deleted, or that
-// they can again.
+// withFailure sets or removes the condition that Pods could not be created or deleted.
 func withFailure(status appsv1.ReplicaSetStatus, failed error, spare int) appsv1.ReplicaSetStatus {
 	i := slices.IndexFunc(status.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })
 	switch {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 )
 
-// What a Deployment writes on its ReplicaSets and itself.
+// Annotations of a Deployment and its ReplicaSets.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	historyAnnotation  = "deployment.kubernetes.io/revision-history"
@@ -30,8 +30,8 @@ const (
 	rollbackAnnotation = "deprecated.deployment.rollback.to"
 )
 
-// rollout is where a Deployment stands: the ReplicaSet of its present template,
-// nil when there is none yet, and the others, the oldest first. It is pure.
+// rollout is the state of a Deployment: the ReplicaSet of its present template, or nil, and
+// the others, the oldest first. It is pure.
 type rollout struct {
 	of      *appsv1.Deployment
 	current *appsv1.ReplicaSet
@@ -55,7 +55,7 @@ func olderSet(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// equalTemplates compares all but the label that tells templates apart.
+// equalTemplates compares templates without the label that holds their hash.
 func equalTemplates(a, b *corev1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
@@ -63,7 +63,7 @@ func equalTemplates(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// all are the ReplicaSets, the present one last.
+// all returns the ReplicaSets, the present one last.
 func (r rollout) all() []*appsv1.ReplicaSet {
 	if r.current == nil {
 		return r.old
@@ -71,7 +71,7 @@ func (r rollout) all() []*appsv1.ReplicaSet {
 	return append(slices.Clone(r.old), r.current)
 }
 
-// active are those that are to have Pods.
+// active returns the ReplicaSets that should have Pods.
 func active(sets []*appsv1.ReplicaSet) (out []*appsv1.ReplicaSet) {
 	for _, set := range sets {
 		if *set.Spec.Replicas > 0 {
@@ -97,8 +97,8 @@ func (r rollout) rolls() bool {
 	return r.of.Spec.Strategy.Type == appsv1.RollingUpdateDeploymentStrategyType
 }
 
-// bounds are how many Pods may be there besides those that are wanted, and how
-// many of those may be missing.
+// bounds returns how many Pods more than wanted may exist, and how many fewer may be
+// available.
 func (r rollout) bounds() (surge, missing int32) {
 	desired := *r.of.Spec.Replicas
 	if !r.rolls() || r.of.Spec.Strategy.RollingUpdate == nil {
@@ -121,7 +121,7 @@ func (r rollout) bounds() (surge, missing int32) {
 	return surge, min(missing, desired)
 }
 
-// first is how many Pods the present ReplicaSet is to have at once.
+// first returns the size to which the present ReplicaSet may grow at once.
 func (r rollout) first(has int32) int32 {
 	desired := *r.of.Spec.Replicas
 	if !r.rolls() {
@@ -143,8 +143,8 @@ func (r rollout) scales() bool {
 	})
 }
 
-// sizes are what ReplicaSets are scaled to, when the Deployment is scaled: each
-// gets its share.
+// sizes returns the sizes of the ReplicaSets of a scaled Deployment, in proportion to their
+// present sizes.
 func (r rollout) sizes() map[*appsv1.ReplicaSet]int32 {
 	desired, out := *r.of.Spec.Replicas, map[*appsv1.ReplicaSet]int32{}
 	sets := active(r.all())
@@ -189,7 +189,7 @@ func (r rollout) sizes() map[*appsv1.ReplicaSet]int32 {
 	return out
 }
 
-// share is by how much a ReplicaSet is scaled of all that there is room for.
+// share returns by how much to scale a ReplicaSet, of all that remains to be scaled.
 func (r rollout) share(set *appsv1.ReplicaSet, room, added, surge int32) int32 {
 	if room == 0 || room == added || *set.Spec.Replicas == 0 {
 		return 0
@@ -211,15 +211,15 @@ func (r rollout) share(set *appsv1.ReplicaSet, room, added, surge int32) int32 {
 	return max(share, room-added)
 }
 
-// saturated reports whether the present ReplicaSet has all Pods it is to have.
+// saturated reports whether the present ReplicaSet has all its Pods.
 func (r rollout) saturated() bool {
 	desired := *r.of.Spec.Replicas
 	return r.current != nil && *r.current.Spec.Replicas == desired && r.current.Status.AvailableReplicas == desired &&
 		r.current.Annotations[desiredAnnotation] == strconv.Itoa(int(desired))
 }
 
-// shrunk are the sizes of old ReplicaSets in the next step of a rolling update:
-// first what is not available goes, then what may be missing.
+// shrunk returns the sizes of old ReplicaSets after the next step of a rolling update: it
+// removes unavailable Pods first, then as many as may be unavailable.
 func (r rollout) shrunk() map[*appsv1.ReplicaSet]int32 {
 	out := map[*appsv1.ReplicaSet]int32{}
 	for _, set := range r.old {
@@ -246,13 +246,14 @@ func (r rollout) shrunk() map[*appsv1.ReplicaSet]int32 {
 	return out
 }
 
-// revision is the number of a ReplicaSet, 0 when it has none.
+// revision returns the revision of a ReplicaSet; 0 if it has none.
 func revision(set *appsv1.ReplicaSet) int64 {
 	n, _ := strconv.ParseInt(set.Annotations[revisionAnnotation], 10, 64)
 	return n
 }
 
-// next is the number of the present ReplicaSet: one more than any other has.
+// next returns the revision of the present ReplicaSet: one more than the highest of the
+// others.
 func (r rollout) next() int64 {
 	var most int64
 	for _, set := range r.old {
@@ -261,8 +262,8 @@ func (r rollout) next() int64 {
 	return most + 1
 }
 
-// annotate gives the present ReplicaSet what it carries of the Deployment, and
-// its revision: a larger one than it has, which then is history.
+// annotate copies annotations of the Deployment to the present ReplicaSet, and sets its
+// revision. A lower revision that it had goes into its history.
 func (r rollout) annotate(set *appsv1.ReplicaSet, fresh bool) {
 	if set.Annotations == nil {
 		set.Annotations = map[string]string{}
@@ -289,7 +290,7 @@ func (r rollout) annotate(set *appsv1.ReplicaSet, fresh bool) {
 	}
 }
 
-// measure notes on a ReplicaSet how large the Deployment was when it was scaled.
+// measure notes on a ReplicaSet the size of the Deployment when it was scaled.
 func (r rollout) measure(set *appsv1.ReplicaSet) {
 	if set.Annotations == nil {
 		set.Annotations = map[string]string{}
@@ -299,10 +300,10 @@ func (r rollout) measure(set *appsv1.ReplicaSet) {
 	set.Annotations[mostAnnotation] = strconv.Itoa(int(*r.of.Spec.Replicas + surge))
 }
 
-// hashOf tells templates apart.
+// hashOf returns a text that differs between templates.
 func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
 	h := fnv.New32a()
-	text, _ := json.Marshal(template) // of a type that has come from JSON
+	text, _ := json.Marshal(template) // cannot fail: it was decoded from JSON
 	_, _ = h.Write(text)
 	if collisions != nil {
 		_, _ = fmt.Fprint(h, *collisions)
@@ -310,7 +311,7 @@ func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(h.Sum32()), 10))
 }
 
-// fresh is the ReplicaSet of the present template.
+// fresh returns a new ReplicaSet of the present template.
 func (r rollout) fresh() *appsv1.ReplicaSet {
 	d, template := r.of, r.of.Spec.Template.DeepCopy()
 	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)

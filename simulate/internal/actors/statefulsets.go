@@ -21,8 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// statefulSetController gives StatefulSets their Pods by number, one after the
-// other.
+// statefulSetController creates the Pods of StatefulSets by ordinal, one after the other.
 type statefulSetController struct{ *company }
 
 var (
@@ -65,7 +64,7 @@ func (a statefulSetController) act(ctx context.Context, about Reference) (time.D
 	return row.again, failed
 }
 
-// row is a StatefulSet and its Pods by number. It is pure but for the time.
+// row is a StatefulSet and its Pods by ordinal. It is pure, except for the time.
 type row struct {
 	set        *appsv1.StatefulSet
 	pods       map[int]*corev1.Pod
@@ -88,12 +87,12 @@ func rowOf(set *appsv1.StatefulSet, pods []*corev1.Pod) *row {
 	return r
 }
 
-// end is the number after the last Pod that is wanted.
+// end returns the ordinal after the last wanted Pod.
 func (r *row) end() int { return r.first + int(*r.set.Spec.Replicas) }
 
 func (r *row) parallel() bool { return r.set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement }
 
-// well reports whether the Pod of a number is ready for long enough.
+// well reports whether the Pod of an ordinal is available.
 func (r *row) well(n int) bool {
 	pod := r.pods[n]
 	if pod == nil || !lives(pod) || !isReady(pod) {
@@ -111,7 +110,7 @@ func (r *row) current(pod *corev1.Pod) bool {
 	return pod.Labels[appsv1.ControllerRevisionHashLabelKey] == r.name
 }
 
-// above are the numbers of Pods from one on, the highest first.
+// above returns the ordinals of Pods from one on, the highest first.
 func (r *row) above(first int) (out []int) {
 	most := first - 1
 	for n := range r.pods {
@@ -125,9 +124,8 @@ func (r *row) above(first int) (out []int) {
 	return out
 }
 
-// step makes the next Pod, ends the last that is too many, or replaces the last
-// that is of an older template; where order matters, only when all before it
-// are well.
+// step creates the next Pod, deletes the last surplus one, or replaces the last one of an
+// older template. Where order matters, all Pods before it must be available.
 func (a statefulSetController) step(ctx context.Context, r *row) error {
 	for n := r.first; n < r.end(); n++ {
 		pod := r.pods[n]
@@ -190,7 +188,7 @@ func (a statefulSetController) drop(ctx context.Context, pod *corev1.Pod) error 
 	return nil
 }
 
-// add makes the Pod of a number, and the claims for its volumes.
+// add creates the Pod of an ordinal, and the claims for its volumes.
 func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 	set := r.set
 	pod := podOf(&set.Spec.Template, set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))
@@ -219,8 +217,8 @@ func (a statefulSetController) add(ctx context.Context, r *row, n int) error {
 	return err
 }
 
-// status counts the Pods. The present template is the current one when all Pods
-// are of it.
+// status counts the Pods. The present template is the current revision when all Pods use
+// it.
 func (r *row) status() appsv1.StatefulSetStatus {
 	was := r.set.Status
 	is := appsv1.StatefulSetStatus{ObservedGeneration: r.set.Generation, CollisionCount: new(int32(0)), Conditions: was.Conditions,

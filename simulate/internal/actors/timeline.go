@@ -11,7 +11,7 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
 )
 
-// errand is one thing for one actor to look at.
+// errand is an object for an actor to look at.
 type errand struct {
 	actor string
 	about Reference
@@ -24,11 +24,11 @@ func compareErrands(a, b errand) int {
 	)
 }
 
-// timeline is what is to be done, and when. It is pure: no lock, no clock. The
-// zero value is empty.
+// timeline is the planned errands and their times. It is pure: no lock, no clock. The zero
+// value is empty.
 type timeline struct {
 	due  map[errand]time.Time
-	heap errandHeap // has more than due when something was brought forward
+	heap errandHeap // may contain outdated entries, which due does not have
 }
 
 type planned struct {
@@ -36,8 +36,7 @@ type planned struct {
 	errand
 }
 
-// plan has an errand done at a time, or when it is to be done already, if that
-// is earlier.
+// plan plans an errand at a time. If it is planned already, the earlier time counts.
 func (t *timeline) plan(e errand, at time.Time) {
 	if !t.sooner(e, at) {
 		return
@@ -49,7 +48,7 @@ func (t *timeline) plan(e errand, at time.Time) {
 	heap.Push(&t.heap, planned{at, e})
 }
 
-// sooner reports whether an errand is not to be done by a time already.
+// sooner reports whether an errand is not planned at or before a time.
 func (t *timeline) sooner(e errand, at time.Time) bool {
 	known, ok := t.due[e]
 	return !ok || at.Before(known)
@@ -60,7 +59,7 @@ func (t *timeline) has(e errand) bool {
 	return ok
 }
 
-// next is when the first errand is due; false: there is none.
+// next returns when the first errand is due; false if there is none.
 func (t *timeline) next() (time.Time, bool) {
 	for len(t.heap) > 0 {
 		first := t.heap[0]
@@ -72,7 +71,7 @@ func (t *timeline) next() (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// take removes the first errand that is due; false: none is.
+// take removes and returns the first errand, if it is due.
 func (t *timeline) take(now time.Time) (errand, bool) {
 	at, ok := t.next()
 	if !ok || now.Before(at) {
@@ -84,8 +83,7 @@ func (t *timeline) take(now time.Time) (errand, bool) {
 	return first, true
 }
 
-// errandHeap has the earliest first, and of those at one time the one whose
-// name comes first.
+// errandHeap orders errands by time, and those at the same time by name.
 type errandHeap []planned
 
 func (h errandHeap) Len() int      { return len(h) }
@@ -97,10 +95,10 @@ func (h errandHeap) Less(i, j int) bool {
 	return compareErrands(h[i].errand, h[j].errand) < 0
 }
 
-// Push appends one.
+// Push appends an errand.
 func (h *errandHeap) Push(x any) { *h = append(*h, x.(planned)) }
 
-// Pop removes the last.
+// Pop removes the last errand.
 func (h *errandHeap) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]

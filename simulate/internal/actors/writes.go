@@ -13,20 +13,20 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 )
 
-// Who is said to own what actors write.
+// Field managers of what actors write.
 const (
 	byControllers = "kube-controller-manager"
 	byScheduler   = "kube-scheduler"
 	byKubelet     = "kubelet"
 )
 
-// create stores a new object, of a built-in kind.
+// create stores a new object of a built-in kind.
 func (c *company) create(ctx context.Context, manager string, r schema.GroupResource, typed metav1.Object) (*object.Object, error) {
 	return c.cluster.Create(ctx, manager, r, typed)
 }
 
-// update changes an object in its Go type, all of it but the status, or through
-// a subresource. A change that changes nothing is no write.
+// update changes an object in its Go type: all of it but the status, or through a
+// subresource. A change that changes nothing is not written.
 func update[T any, P goPointer[T]](ctx context.Context, c *company, manager string, about Reference, subresource string, edit func(*T)) (*T, error) {
 	obj, err := c.cluster.Update(ctx, manager, about, subresource, func(old *object.Object) (*object.Object, error) {
 		typed, err := readingOf[T, P](c, about, old)
