@@ -52,8 +52,7 @@ var broad = map[string]int{
 	"informer.core":                   91, // one erased core behind all typed informers
 	"manager.Manager":                 49, // what is added, and the stages that run it
 	"reconcile.Controller":            50, // the loop and its options
-	"simulate/kit.World":              87, // the verbs of scenarios
-	"simulate/kit.process":            45, // one replica of a program
+	"simulate/kit.World":              77, // the verbs of scenarios
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {
