@@ -55,10 +55,10 @@ func (s *Server) Put(obj runtime.Object) (resourceVersion string, err error) {
 	m.SetUID("")
 	old := tx.Get(kind.Held(), next.Key())
 	if old == nil {
-		next, err = s.direct(tx).Create(kind, next)
+		next, err = s.writes.Direct(tx).Create(kind, next)
 	} else {
 		m.SetResourceVersion(old.Meta().GetResourceVersion())
-		next, err = s.direct(tx).Update(kind, old, next)
+		next, err = s.writes.Direct(tx).Update(kind, old, next)
 	}
 	if err != nil {
 		return "", fmt.Errorf("put %s: %w", gvk.Kind, err)
@@ -94,7 +94,7 @@ func (s *Server) Change(r schema.GroupResource, key types.NamespacedName, f func
 	if kind == nil || tx.Get(s.kinds.Held(r), key) != old {
 		return apierrors.NewConflict(r, key.String(), nil)
 	}
-	_, err := s.direct(tx).Update(kind, old, obj)
+	_, err := s.writes.Direct(tx).Update(kind, old, obj)
 	return err
 }
 

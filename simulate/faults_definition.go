@@ -49,6 +49,6 @@ func (s *Server) RewriteDefinition(r schema.GroupResource) error {
 	if tx.Get(kinds.Definitions, key) != old {
 		return apierrors.NewConflict(kinds.Definitions, key.Name, nil)
 	}
-	_, err := s.direct(tx).Update(s.kinds.Stored(kinds.Definitions), old, obj)
+	_, err := s.writes.Direct(tx).Update(s.kinds.Stored(kinds.Definitions), old, obj)
 	return err
 }

@@ -33,10 +33,6 @@ type Kind struct {
 
 // Install serves another kind, as when its CRD is created.
 func (s *Server) Install(kind Kind) {
-	s.install(kinds.Kind{GroupVersionKind: kind.GroupVersionKind, Resource: kind.Resource, Namespaced: kind.Namespaced, Defaults: kind.Defaults})
-}
-
-func (s *Server) install(kind kinds.Kind) {
-	k := kind.Completed()
-	s.kinds.Install(kinds.FamilyOf(k))
+	k := kinds.Kind{GroupVersionKind: kind.GroupVersionKind, Resource: kind.Resource, Namespaced: kind.Namespaced, Defaults: kind.Defaults}
+	s.kinds.Install(kinds.FamilyOf(k.Completed()))
 }

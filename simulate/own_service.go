@@ -14,9 +14,11 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate/internal/access"
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
+	"github.com/flyball-dev/flyball/simulate/internal/kinds"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/ownership"
 	"github.com/flyball-dev/flyball/simulate/internal/store"
+	"github.com/flyball-dev/flyball/simulate/internal/write"
 )
 
 // ownService is the Service by which Pods reach the API server. The server creates it at
@@ -52,11 +54,9 @@ func serviceOfServer() *object.Object {
 }
 
 // installRoles stores the default roles.
-func (s *Server) installRoles() {
-	tx := s.store.Begin()
-	defer tx.End()
+func installRoles(tx *store.Tx, served *kinds.Registry, writes *write.Path) {
 	for _, obj := range access.DefaultRoles() {
-		_, err := s.direct(tx).Create(s.kinds.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
+		_, err := writes.Direct(tx).Create(served.Kind(obj.Meta().GroupVersionKind()), obj.Copy())
 		utilruntime.Must(err)
 	}
 }

@@ -66,7 +66,7 @@ func asked(t *testing.T, s *Server, path string) string {
 
 func TestServer_SelectsByFieldsOfItsKind_S17(t *testing.T) {
 	s := New(Options{Namespaces: []string{"n"}})
-	s.install(painting)
+	s.kinds.Install(kinds.FamilyOf(painting.Completed()))
 	for _, c := range []struct {
 		path    string
 		objects []string
@@ -134,7 +134,7 @@ func TestServer_FieldSelectionsHaveTransitions_S17(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := New(Options{Namespaces: []string{"n"}})
-			s.install(painting)
+			s.kinds.Install(kinds.FamilyOf(painting.Completed()))
 			answer := httptest.NewRecorder()
 			var watching sync.WaitGroup
 			watching.Go(func() {
@@ -171,7 +171,7 @@ func FuzzServer_Selectors_S17(f *testing.F) {
 		f.Add(text, text)
 	}
 	s := New(Options{Namespaces: []string{"n"}})
-	s.install(painting)
+	s.kinds.Install(kinds.FamilyOf(painting.Completed()))
 	f.Fuzz(func(t *testing.T, labels, fields string) {
 		for _, path := range []string{"/api/v1/pods", "/api/v1/configmaps", "/apis/test.example.com/v1/paintings", "/apis/batch/v1/jobs"} {
 			query := url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}

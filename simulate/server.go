@@ -97,7 +97,7 @@ func New(opts Options) *Server {
 	road := webhooks.Road{Transport: opts.WebhookTransport, Dial: opts.DialWebhook}
 	s.definitions = &definitions.Controller{Kinds: s.kinds, Road: road, PublishAfter: s.requests.PublishAfter}
 	s.store = store.New(store.Options{
-		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: s.after,
+		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
 	s.resources, s.deliver = s.kinds, s.store.Deliver
@@ -123,7 +123,9 @@ func New(opts Options) *Server {
 	tx.End()
 	if opts.Authorization {
 		s.store.ObserveChanges(s.access.Changed)
-		s.installRoles()
+		tx := s.store.Begin()
+		defer tx.End()
+		installRoles(tx, s.kinds, s.writes)
 	}
 	return s
 }
@@ -161,16 +163,6 @@ func (s *Server) Revision() int64 { return s.store.Revision() }
 // Watches returns the number of open watches of a resource, without those that are about to
 // end.
 func (s *Server) Watches(r schema.GroupResource) int { return s.store.Watches(r) }
-
-// after handles the effects of a change on CRDs: a new CRD is established, and a deleted one
-// is removed with its last object.
-func (s *Server) after(tx *store.Tx, c revisions.Change) {
-	if c.Resource == kinds.Definitions {
-		s.definitions.Changed(tx, c)
-	} else if c.After == nil {
-		s.definitions.Removed(tx, c.Resource)
-	}
-}
 
 // keepIn continues from the content of a journal, or starts an empty one. Nothing else uses
 // the server yet.

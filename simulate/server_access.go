@@ -28,6 +28,3 @@ type writeStore struct{ *store.Store }
 
 // Begin locks the store.
 func (w writeStore) Begin() write.Tx { return w.Store.Begin() }
-
-// direct returns writes in a transaction that skip the steps of a request.
-func (s *Server) direct(tx *store.Tx) write.Direct { return write.Direct{Tx: tx, Allotter: s.allotter} }

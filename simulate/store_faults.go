@@ -70,7 +70,7 @@ func (s *Server) RecreateBehindWatch(r schema.GroupResource, key types.Namespace
 	}
 	s.delivery.DropOneMore(r)
 	tx.Remove(r, key)
-	_, err := s.direct(tx).Create(kind, old.Copy())
+	_, err := s.writes.Direct(tx).Create(kind, old.Copy())
 	return err
 }
 

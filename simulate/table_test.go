@@ -85,8 +85,8 @@ func TestServer_TablesShowWhatPeopleLookFor_S16(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := New(Options{Namespaces: []string{"n"}})
-			s.install(gallery)
-			s.install(painting)
+			s.kinds.Install(kinds.FamilyOf(gallery.Completed()))
+			s.kinds.Install(kinds.FamilyOf(painting.Completed()))
 			stored(t, s, c.object)
 			time.Sleep(10 * time.Second)
 			answer := reply(s, c.path, encode.ContentJSON+";as=Table"+ofMeta)

@@ -30,8 +30,8 @@ import (
 	"github.com/flyball-dev/flyball/simulate/internal/webhooks"
 )
 
-// Store is where objects are kept. The caller holds its lock. A Put or Remove of a CRD
-// calls Changed again before it returns.
+// Store is where objects are kept. The caller holds its lock. A Put or Remove
+// calls After before it returns.
 type Store interface {
 	// Get returns one object; nil: there is none.
 	Get(r schema.GroupResource, key types.NamespacedName) *object.Object
@@ -59,6 +59,20 @@ type Controller struct {
 
 // manager is the field manager of the status of CRDs.
 const manager = "kube-apiserver"
+
+// After does what follows a change of any object.
+func (c *Controller) After(store Store, change revisions.Change) {
+	if change.Resource == kinds.Definitions {
+		c.Changed(store, change)
+		return
+	}
+	if change.After != nil {
+		return
+	}
+	if terminating, _ := c.Kinds.Terminating(change.Resource); terminating {
+		c.finish(store, change.Resource.String()) // it may have been the last object
+	}
+}
 
 // Changed does what the controllers of a real server do when a CRD has changed: accept
 // its names, establish it, serve it, and delete its objects before it goes. Each step is a
@@ -223,14 +237,6 @@ func (c *Controller) empty(store Store, crd *apiextensionsv1.CustomResourceDefin
 		}
 	}
 	c.finish(store, crd.Name)
-}
-
-// Removed is called when an object of a custom kind was removed: the last one of a kind
-// whose CRD is being deleted lets the CRD go.
-func (c *Controller) Removed(store Store, r schema.GroupResource) {
-	if terminating, _ := c.Kinds.Terminating(r); terminating {
-		c.finish(store, r.String())
-	}
 }
 
 // finish removes the finalizer of a CRD that is being deleted and has no objects left.

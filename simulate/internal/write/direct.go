@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/flyball-dev/flyball/simulate/internal/allot"
@@ -22,36 +21,35 @@ import (
 // Direct writes objects for the verbs of tests, without the steps of a request: nothing is
 // filled in, and nobody owns it. Its caller has locked the store.
 type Direct struct {
-	Tx interface {
-		deletion.Store
-		// Get returns one object; nil: there is none.
-		Get(r schema.GroupResource, key types.NamespacedName) *object.Object
-	}
-	Allotter *allot.Allotter
+	tx       Tx
+	allotter *allot.Allotter
 }
+
+// Direct returns what writes in a transaction.
+func (p *Path) Direct(tx Tx) Direct { return Direct{tx, p.Allotter} }
 
 // Create stores a new object.
 func (d Direct) Create(kind *kinds.Kind, obj *object.Object) (*object.Object, error) {
 	m, r := obj.Meta(), kind.Held()
 	if m.GetName() == "" && m.GetGenerateName() != "" {
-		m.SetName(d.Allotter.Name(m.GetGenerateName()))
+		m.SetName(d.allotter.Name(m.GetGenerateName()))
 	}
 	switch {
 	case m.GetName() == "":
 		return nil, refusal.Invalid(kind.GroupKind(), "", "metadata.name", "Required value: name or generateName is required")
-	case d.Tx.Get(r, obj.Key()) != nil:
+	case d.tx.Get(r, obj.Key()) != nil:
 		return nil, apierrors.NewAlreadyExists(r, m.GetName())
-	case kind.Namespaced && d.Tx.Get(object.Namespaces, types.NamespacedName{Name: m.GetNamespace()}) == nil:
+	case kind.Namespaced && d.tx.Get(object.Namespaces, types.NamespacedName{Name: m.GetNamespace()}) == nil:
 		return nil, fmt.Errorf("%w; name it in Options.Namespaces, or put it first", apierrors.NewNotFound(object.Namespaces, m.GetNamespace()))
 	}
-	m.SetUID(d.Allotter.UID())
+	m.SetUID(d.allotter.UID())
 	m.SetCreationTimestamp(jsonvalue.Now())
 	m.SetDeletionTimestamp(nil)
 	m.SetDeletionGracePeriodSeconds(nil)
 	if kind.CountsFromCreation(obj) {
 		m.SetGeneration(1)
 	}
-	return d.Tx.Put(r, obj), nil
+	return d.tx.Put(r, obj), nil
 }
 
 // Update replaces old, which is stored, with obj.
@@ -76,8 +74,8 @@ func (d Direct) Update(kind *kinds.Kind, old, obj *object.Object) (*object.Objec
 		return old, nil // not even a new version
 	}
 	if deletion.Completes(old, obj) {
-		d.Tx.Remove(r, obj.Key())
+		d.tx.Remove(r, obj.Key())
 		return obj, nil
 	}
-	return d.Tx.Put(r, obj), nil
+	return d.tx.Put(r, obj), nil
 }
