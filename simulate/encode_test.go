@@ -68,7 +68,7 @@ func inForm(t *testing.T, form string, body []byte) *corev1.Pod {
 // in a list or is told of, it is the same object.
 func TestServer_AllFormsShowOneObject_S16(t *testing.T) {
 	s := New(Options{Namespaces: []string{"n"}})
-	stored(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","name":"a","labels":{"<&>":"é\u2028\"\\"},"annotations":{"text":"line\nline\ttab"}},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m"}},"ports":[{"containerPort":80}]}],"terminationGracePeriodSeconds":0},"status":{"phase":"Running","startTime":"2026-01-02T03:04:05Z"}}`)
+	stored(t, s, `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"n","name":"a","labels":{"<&>":"é\u2028\"\\"},"annotations":{"text":"line\nline\ttab","quoted":"\"word\""}},"spec":{"containers":[{"name":"c","resources":{"limits":{"cpu":"1500m"}},"ports":[{"containerPort":80}]}],"terminationGracePeriodSeconds":0},"status":{"phase":"Running","startTime":"2026-01-02T03:04:05Z"}}`)
 	const path = "/api/v1/namespaces/n/pods"
 	want := inForm(t, encode.ContentJSON, reply(s, path+"/a", encode.ContentJSON).Body.Bytes())
 	if want.Labels["<&>"] != "é\u2028\"\\" || want.Status.Phase != corev1.PodRunning || want.Spec.Containers[0].Ports[0].ContainerPort != 80 {

@@ -69,6 +69,10 @@ func TestInformer_ListThatDoesNotEndIsGivenUp_A19(t *testing.T) {
 			return answer, nil
 		}, 6 * time.Minute, "did not complete a page", 15},
 		"a token that leads to itself": {page(func(*http.Request) string { return listOfConfigMaps("x", oneConfigMap) }), time.Minute, "do not advance", 500},
+		"a token that leads to itself with other objects": {page(func(*http.Request) string {
+			count++
+			return listOfConfigMaps("x", strings.Replace(oneConfigMap, `"name":"`, fmt.Sprintf(`"name":"n%d`, count), 1))
+		}), time.Minute, "do not advance", 500},
 		"empty pages without end": {page(func(*http.Request) string {
 			count++
 			return listOfConfigMaps(fmt.Sprint(count), "")
