@@ -193,8 +193,8 @@ func TestInformer_CleanEndOfAWatchIsNotARelist_A8(t *testing.T) {
 			w.CloseWatches(configMaps)
 			pass(100 * time.Millisecond)
 		}
-		if n := len(w.Served()) - before; n > 30 {
-			t.Errorf("%d requests in a minute of watches that end at once, want 30 at most", n)
+		if n := len(w.Served()) - before; n > 40 {
+			t.Errorf("%d requests in a minute of watches that end at once, want 40 at most", n)
 		}
 	})
 }
