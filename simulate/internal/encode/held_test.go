@@ -85,6 +85,28 @@ func TestEncoder_LaterListsEncodeWhatChanged_S31(t *testing.T) {
 	}
 }
 
+// A page of a long list does not replace what the long list left.
+func TestEncoder_PagesKeepTheHeldList_S31(t *testing.T) {
+	kind, items := manyPods(t, 1000)
+	e := Encoder{kind: kind, Protobuf: true, Cache: &Cache{AtMost: 200_000}}
+	if _, err := e.List(metav1.ListMeta{}, items); err != nil {
+		t.Fatal(err)
+	}
+	held := e.Cache.list.Load()
+	if held.len() != len(items) {
+		t.Fatalf("S31: %d of %d objects are held", held.len(), len(items))
+	}
+	for i, obj := range items[:50] {
+		items[i] = &object.Object{Fields: obj.Fields} // changed
+	}
+	if _, err := e.List(metav1.ListMeta{RemainingItemCount: new(int64(len(items) - 50))}, items[:50]); err != nil {
+		t.Fatal(err)
+	}
+	if e.Cache.list.Load() != held {
+		t.Error("S31: a page has replaced the held list")
+	}
+}
+
 // Contents come back in order; those beyond the bound are left out.
 func TestHeldList_ContentsComeBackInTheirOrder(t *testing.T) {
 	const count = 300

@@ -201,7 +201,7 @@ func (m *measured) hold(cache *Cache) error {
 	var anew heldWriter
 	var scratch []byte
 	var err error
-	lacking := 0
+	lacking, size := 0, 0
 	for i, obj := range m.items {
 		known := obj.Encoded.Load().In(m.kind, m.form())
 		if known == nil {
@@ -214,6 +214,7 @@ func (m *measured) hold(cache *Cache) error {
 			}
 		}
 		m.encodings[i], m.sizes[i] = known, known.Size
+		size += known.Size
 		if !m.older.list.has(known) {
 			lacking++
 		}
@@ -221,6 +222,7 @@ func (m *measured) hold(cache *Cache) error {
 	m.fresh.list, err = anew.end()
 	switch {
 	case lacking*heldRenewed <= len(m.items):
+	case size <= cache.bound()/2: // a page of a long list
 	case m.fresh.list.len() == len(m.items):
 		m.keep = m.fresh.list
 	default:
