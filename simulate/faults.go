@@ -19,7 +19,8 @@ type Faults struct {
 	requests  *faults.Requests
 	delivery  *faults.Delivery
 	resources *kinds.Registry
-	deliver   func() // delivers what watches have not received
+	// reshow calls change, which alters what the watch cache shows, and delivers that.
+	reshow func(change func())
 }
 
 // Deny refuses a verb on a resource with 403, from the next request on. Open watches stay
@@ -65,8 +66,7 @@ func (f Faults) PublishSchemasAfter(d time.Duration) { f.requests.PublishSchemas
 // LagTo stops the watch cache at a revision: lists from the cache and watches know nothing
 // later, as those of a replica that lags behind. CatchUp ends it.
 func (f Faults) LagTo(revision int64) {
-	f.delivery.LagTo(revision)
-	f.deliver()
+	f.reshow(func() { f.delivery.LagTo(revision) })
 }
 
 // CatchUp ends LagTo.
@@ -75,14 +75,14 @@ func (f Faults) CatchUp() { f.LagTo(0) }
 // LagKindTo is LagTo for one resource; the caches of the others continue. CatchUpKind ends
 // it.
 func (f Faults) LagKindTo(r schema.GroupResource, revision int64) {
-	f.delivery.LagKindTo(f.resources.Held(r), revision)
-	f.deliver()
+	held := f.resources.Held(r)
+	f.reshow(func() { f.delivery.LagKindTo(held, revision) })
 }
 
 // CatchUpKind ends LagKindTo.
 func (f Faults) CatchUpKind(r schema.GroupResource) {
-	f.delivery.CatchUpKind(f.resources.Held(r))
-	f.deliver()
+	held := f.resources.Held(r)
+	f.reshow(func() { f.delivery.CatchUpKind(held) })
 }
 
 // DropEvent drops the next changes of a resource from its open watches.

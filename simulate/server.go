@@ -100,7 +100,7 @@ func New(opts Options) *Server {
 		CompactEvery: opts.CompactEvery, Cache: s.delivery, After: func(tx *store.Tx, c revisions.Change) { s.definitions.After(tx, c) },
 		Given: func() journal.Counters { return journal.Counters(s.allotter.Counters()) },
 	})
-	s.resources, s.deliver = s.kinds, s.store.Deliver
+	s.resources, s.reshow = s.kinds, s.store.Reshow
 	s.access = newAccess(s, opts)
 	admission := &webhooks.Admission{Road: road, Seed: opts.Seed, Objects: s.store}
 	s.writes = &write.Path{Store: writeStore{s.store}, Kinds: s.kinds, Rights: s.access, Admission: admission, Allotter: s.allotter, Seen: s.poisoned.Sound}

@@ -212,7 +212,11 @@ func merge(c, next revisions.Change) []revisions.Change {
 func (d *Delivery) Rewound(to int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.mu.late = slices.DeleteFunc(d.mu.late, func(c revisions.Change) bool { return c.Revision > to })
+	undone := func(c revisions.Change) bool { return c.Revision > to }
+	ofResource := func(_ schema.GroupResource, c revisions.Change) bool { return undone(c) }
+	d.mu.late = slices.DeleteFunc(d.mu.late, undone)
+	maps.DeleteFunc(d.mu.held, ofResource)
+	maps.DeleteFunc(d.mu.first, ofResource)
 }
 
 // Heal ends all faults, and returns the changes that they held back, in the order of

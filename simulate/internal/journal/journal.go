@@ -50,6 +50,9 @@ func New(path string, file File) *Journal {
 // journal.
 func Open(dir string) (j *Journal, content *Content, warning string, err error) {
 	wrong := func(err error) (*Journal, *Content, string, error) {
+		if j.file != nil {
+			_ = j.file.Close()
+		}
 		if j.unlock != nil {
 			j.unlock()
 		}

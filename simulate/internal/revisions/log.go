@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Flyball Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package revisions is the store: the current objects in the order of their keys, and the
-// history of changes, each with its revision. It has no lock; the server's guards it.
+// Package revisions is the history of a store: the current objects in the order of their
+// keys, and the changes that led to them, each with its revision. It has no lock; that of
+// package store guards it.
 package revisions
 
 import (
@@ -39,6 +40,7 @@ type Log struct {
 // objectMap has the objects of one kind in the order of the store.
 type objectMap = btree.Map[types.NamespacedName, *object.Object]
 
+// NewLog returns an empty history.
 func NewLog() *Log {
 	// As in etcd, the empty store has revision 1.
 	return &Log{Revision: 1, Compacted: 1, Objects: map[schema.GroupResource]*objectMap{}, sharing: newSharing()}
@@ -54,6 +56,7 @@ func (l *Log) of(r schema.GroupResource) *objectMap {
 	return known
 }
 
+// Get returns an object as it is now, or nil.
 func (l *Log) Get(r schema.GroupResource, key types.NamespacedName) *object.Object {
 	obj, _ := l.of(r).Get(key)
 	return obj
@@ -88,6 +91,7 @@ func (l *Log) write(r schema.GroupResource, key types.NamespacedName, after *obj
 	return after
 }
 
+// Set replaces an object without a new revision; nil removes it.
 func (l *Log) Set(r schema.GroupResource, key types.NamespacedName, obj *object.Object) {
 	if obj == nil {
 		l.of(r).Delete(key)

@@ -19,10 +19,11 @@ import (
 
 // keeping is what goes into the journal.
 type keeping struct {
-	to      *journal.Journal // nil: there is none
-	queue   []journal.Change
-	reached int64 // the last revision in the file
-	failed  error // why the file cannot be written any more
+	to           *journal.Journal // nil: there is none
+	queue        []journal.Change
+	queued, kept uint64 // changes ever queued, and those of them that are in the file
+	reached      int64  // no change up to this revision is missing in the file
+	failed       error  // why the file cannot be written any more
 }
 
 // Resume continues from the content of a journal, or begins an empty one if content is nil, and
@@ -52,7 +53,7 @@ func (s *Store) Keep(ctx context.Context) error {
 		if err := to.Append(records); err != nil {
 			return s.keepNoMore(err)
 		}
-		s.reached(records[len(records)-1].Revision)
+		s.reached(len(records))
 	}
 }
 
@@ -67,11 +68,17 @@ func (s *Store) queued(ctx context.Context) (to *journal.Journal, records []jour
 	return s.mu.keeping.to, records
 }
 
-// reached tells watches and requests what is in the file.
-func (s *Store) reached(revision int64) {
+// reached shows watches and requests the next changes, which are in the file now.
+func (s *Store) reached(changes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.keeping.reached = revision
+	k := &s.mu.keeping
+	k.kept += uint64(changes)
+	at := s.mu.log.Revision
+	for _, c := range k.queue { // a rewind queues lower revisions after higher ones
+		at = min(at, c.Revision-1)
+	}
+	k.reached = max(k.reached, at)
 	s.deliverLocked()
 }
 
@@ -89,15 +96,15 @@ func (s *Store) keepNoMore(err error) error {
 func (s *Store) Kept(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, at := &s.mu.keeping, s.mu.log.Revision
+	k, all := &s.mu.keeping, s.mu.keeping.queued
 	if k.to == nil {
 		return nil
 	}
-	for k.failed == nil && k.reached < at {
+	for k.failed == nil && k.kept < all {
 		if err := ctx.Err(); err != nil {
 			return apierrors.NewTimeoutError("the request was given up", 0)
 		}
-		s.waitLocked(ctx, s.changed, time.Hour, func() bool { return k.failed != nil || k.reached >= at })
+		s.waitLocked(ctx, s.changed, time.Hour, func() bool { return k.failed != nil || k.kept >= all })
 	}
 	if k.failed != nil {
 		return apierrors.NewInternalError(k.failed)

@@ -156,7 +156,8 @@ func (s *Store) Lists(of ...schema.GroupResource) [][]*object.Object {
 
 // Observe calls see for each object, as if it were created now, and then for each change in
 // the order of revisions. A change that Rewind undoes is reported as a change in the opposite
-// direction. see must not block. leave ends the calls.
+// direction. see must not block. leave ends the calls;
+// see must not call it.
 func (s *Store) Observe(see func(revisions.Change)) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,6 +192,7 @@ func (s *Store) observeLocked(see func(revisions.Change)) (leave func()) {
 func (s *Store) observedLocked(c revisions.Change) {
 	if s.mu.keeping.to != nil {
 		s.mu.keeping.queue = append(s.mu.keeping.queue, journal.ChangeOf(c, s.given()))
+		s.mu.keeping.queued++
 	}
 	for _, see := range s.mu.observers {
 		if see != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/flyball-dev/flyball/simulate/internal/faults"
 	"github.com/flyball-dev/flyball/simulate/internal/journal"
 	"github.com/flyball-dev/flyball/simulate/internal/object"
 	"github.com/flyball-dev/flyball/simulate/internal/revisions"
@@ -261,14 +262,78 @@ func TestStore_WatchesSeeWhatTheCacheShows(t *testing.T) {
 		put(s, things, name, "1")
 	}
 	expect(t, "while the cache lags", next(t, w), "ADDED a@2")
-	if tx := s.Begin(); tx.Shown(things) != 2 || tx.Revision() != 4 {
+	tx := s.Begin()
+	if tx.Shown(things) != 2 || tx.Revision() != 4 {
 		t.Errorf("shown is %d of %d, want 2 of 4", tx.Shown(things), tx.Revision())
-	} else {
-		cache.at = 0
-		tx.End()
 	}
-	s.Deliver()
+	tx.End()
+	s.Reshow(func() { cache.at = 0 })
 	expect(t, "when it has caught up", next(t, w), "ADDED b@3 ADDED c@4")
+}
+
+// A watch that opens while a lag ends has each change once.
+func TestStore_WatchThatOpensWhileTheCacheCatchesUp_S6(t *testing.T) {
+	for range 200 {
+		d := &faults.Delivery{}
+		s := New(Options{Cache: d})
+		s.Reshow(func() { d.LagTo(1) })
+		put(s, things, "a", "1")
+		put(s, things, "a", "2")
+		var catchUp sync.WaitGroup
+		catchUp.Go(func() { s.Reshow(func() { d.LagTo(0) }) })
+		w := s.Watch(t.Context(), from(1))
+		catchUp.Wait()
+		expect(t, "after the lag", next(t, w), "ADDED a@2 MODIFIED a@3")
+		w.Close()
+	}
+}
+
+func TestStore_RewindForgetsWhatIsHeldBack(t *testing.T) {
+	d := &faults.Delivery{}
+	s := New(Options{Cache: d})
+	put(s, things, "a", "1")
+	d.Reorder(things)
+	put(s, things, "a", "2") // held back
+	tx := s.Begin()
+	tx.Rewind(1)
+	tx.End()
+	w := s.Watch(t.Context(), from(2))
+	defer w.Close()
+	put(s, things, "b", "1")
+	expect(t, "after a rewind", next(t, w), "ADDED b@3")
+}
+
+// After a rewind a write has a revision that the file had before. It is acknowledged and shown
+// only when it is in the file itself, and what the rewind undid too.
+func TestStore_WriteAfterARewindIsKeptBeforeItIsShown_S23(t *testing.T) {
+	s := New(Options{})
+	tx := s.Begin()
+	s.mu.keeping = keeping{to: journal.New("x", &file{}), reached: s.mu.log.Revision}
+	tx.End()
+	put(s, things, "a", "1")
+	put(s, things, "b", "1")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	keep := func() {
+		if err := s.Keep(ended); err != nil {
+			t.Fatal(err)
+		}
+	}
+	keep()
+	tx = s.Begin()
+	tx.Rewind(2)
+	tx.End()
+	put(s, things, "c", "1")
+	if s.Kept(ended) == nil {
+		t.Errorf("S23: a write was acknowledged, and %d records are not in the file", len(s.mu.keeping.queue))
+	}
+	if shown := s.shownLocked(); shown == s.mu.log.Revision {
+		t.Errorf("S23: watches are shown revision %d, which is not in the file", shown)
+	}
+	keep()
+	if err := s.Kept(ended); err != nil || s.shownLocked() != s.mu.log.Revision {
+		t.Errorf("S23: all is in the file, but Kept is %v and %d of %d is shown", err, s.shownLocked(), s.mu.log.Revision)
+	}
 }
 
 // file is the file of a journal in memory.

@@ -110,7 +110,7 @@ func (tx *Tx) Rewind(n int) {
 		s.observedLocked(c)
 	}
 	now := s.mu.log.Revision
-	s.mu.told = min(s.mu.told, now)
+	s.mu.told, s.mu.keeping.reached = min(s.mu.told, now), min(s.mu.keeping.reached, now)
 	s.cache.Rewound(now)
 	s.mu.oldest = min(s.mu.oldest, now)
 	s.mu.compaction.revision = min(s.mu.compaction.revision, now)

@@ -225,10 +225,12 @@ func (s *Store) shownLocked() int64 {
 	return shown
 }
 
-// Deliver tells watches what the cache shows now.
-func (s *Store) Deliver() {
+// Reshow calls change, which alters what the cache shows, and delivers that to the watches.
+// A watch that opens meanwhile sees both or neither.
+func (s *Store) Reshow(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	change()
 	s.deliverLocked()
 }
 
@@ -248,8 +250,8 @@ func (s *Store) deliverLocked() {
 	s.changed.Broadcast()
 }
 
-// Show tells watches of changes that the cache has held back, whatever they have been told since,
-// and then what the cache shows now.
+// Show delivers changes that the cache has held back to the watches, whatever they have received
+// since.
 func (tx *Tx) Show(late []revisions.Change) {
 	s := (*Store)(tx)
 	for _, c := range late {

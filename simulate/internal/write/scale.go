@@ -75,7 +75,8 @@ func (p *Path) UpdateScale(ctx context.Context, q *Request, given *autoscalingv1
 // PatchScale patches the Scale of an object of a kind. The kind of q is that of the Scale.
 func (p *Path) PatchScale(ctx context.Context, q *Request, kind *kinds.Kind) (*autoscalingv1.Scale, error) {
 	whole := *q
-	whole.Kind = kind
+	whole.Kind, whole.Warnings = kind, nil
+	defer func() { q.Warnings = append(q.Warnings, whole.Warnings...) }()
 	if q.applies() {
 		given := map[string]any{}
 		if err := unmarshalYAML(q.Body, &given, false); err != nil || decode.Nesting(q.Body) > decode.Deepest {
