@@ -249,10 +249,11 @@ func isNil(s any) bool {
 // Run reconciles until ctx ends or a source ends with an error, which it returns. It
 // starts the sources, unless Standby has, and when all have synced, the workers. At the
 // end it first stops sources and queue; reconciles in flight may continue for
-// Options.DrainTimeout, then their contexts are cancelled, or at once if the cause of
-// ctx's end is ErrCutOff, or when a manager loses its leadership. It returns when everything that it started has ended, with
-// nil if ctx ended it. Keys that wait at the end are not reconciled; after the next
-// start they come again with the first list. Run runs once.
+// Options.DrainTimeout, then their contexts are cancelled. They are cancelled at once if
+// the cause of ctx's end is ErrCutOff, and when the manager loses its leadership. Run
+// returns when everything that it started has ended, with nil if ctx ended it. Keys that
+// wait at the end are not reconciled; after the next start they come again with the first
+// list. Run runs once.
 func (c *Controller[K]) Run(ctx context.Context) error {
 	alone, err := c.begin(ctx, working)
 	if err != nil {

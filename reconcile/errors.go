@@ -88,8 +88,8 @@ func (e *DeadlineError) Error() string {
 }
 
 // ErrStopped is the cause of the context of a reconcile that still ran when the drain
-// timeout of its stopped controller had passed.
-var ErrStopped = errors.New("the controller has stopped and the time for draining has passed")
+// timeout of its stopped controller had passed, or when leadership was lost.
+var ErrStopped = errors.New("the controller has stopped and must not wait for its reconciles any longer")
 
 // ErrCutOff, as the cause of the end of Run's context, cancels the reconciles in flight
 // at once, because another process may now own their objects.

@@ -168,6 +168,8 @@ func union(mutants []mutant) (mutant, int, error) {
 	slices.Sort(patterns)
 	patterns = slices.Compact(patterns)
 	all := mutants[0]
+	// The limit of one test is too short for all.
+	all.flags = slices.DeleteFunc(slices.Clone(all.flags), func(flag string) bool { return strings.HasPrefix(flag, "-timeout") })
 	var err error
 	all.tests, err = regexp.Compile(strings.Join(patterns, "|"))
 	return all, len(patterns), err

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
@@ -90,6 +91,25 @@ func TestFactory_EachKindHasOneInformer(t *testing.T) {
 	byType := f.InformerFor(&appsv1.Deployment{}, nil)
 	if byGroup.GetIndexer() != byType.GetIndexer() || byType.GetIndexer() != generic.Informer().GetIndexer() {
 		t.Error("one kind has several informers")
+	}
+}
+
+// A program may register a type for a kind of its own too.
+func TestFactory_TypeOfSeveralKindsHasAnInformer(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "OldPod"}, &corev1.Pod{})
+	flyball := newFlyball(t, scheme)
+	pods := factory.New(flyball, factory.Options{}).Core().V1().Pods().Informer()
+	if !isFlyball(pods) {
+		t.Errorf("Pods are a %T, want flyball's informer", pods)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := flyball.Run(ctx); err != nil {
+		t.Errorf("Run = %v, want no misuse", err)
 	}
 }
 

@@ -40,5 +40,12 @@ func (k kind) informer(f *informer.SharedInformerFactory, s informer.Scope, opts
 	if k.cluster {
 		s.Namespaces = []string{""}
 	}
-	return clientgo.NewSharedIndexInformer(informer.ForObject(f, k.like, s), opts)
+	like := k.like
+	if f != nil {
+		if kinds, _, err := f.Scheme().ObjectKinds(like); err == nil && len(kinds) > 1 {
+			like = like.DeepCopyObject() // registered for several kinds: it is the first
+			like.GetObjectKind().SetGroupVersionKind(kinds[0])
+		}
+	}
+	return clientgo.NewSharedIndexInformer(informer.ForObject(f, like, s), opts)
 }

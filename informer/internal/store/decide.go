@@ -248,23 +248,25 @@ func decideRemoved(h holding, n news, w world) fate {
 	v := fate{next: h}
 	present := !h.scopes.Empty()
 	uid := cmp.Or(n.uid, h.uid)
-	last := n.version
-	switch {
-	case present && h.version == 0:
+	held, last := present && uid == h.uid, n.version
+	if present && h.version == 0 {
 		v.refuse = true
 		return v
-	case present && uid == h.uid:
+	}
+	if held {
 		v.next, last = holding{}, max(n.version, h.version)
 	}
 	switch {
 	case n.version == 0 && uid != "":
-		v.buried, v.bury = uid, tombstone{after: max(h.version, 1)}
+		v.buried, v.bury = uid, tombstone{after: max(h.version, 1), held: held}
 		v.floor = h.version
 	case n.version != 0:
-		if uid != "" {
-			v.buried, v.bury = uid, tombstone{after: last, last: true}
+		// Where every scope has passed the last state and none holds it, its end was seen.
+		behind := w.behind(last)
+		if uid != "" && (held || behind) {
+			v.buried, v.bury = uid, tombstone{after: last, last: true, held: held}
 		}
-		if w.behind(last) {
+		if behind {
 			v.floor = last
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/fixture"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func (h holding) String() string {
@@ -73,8 +75,10 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(b) an own deletion with a version", at5, news{kind: removed, uid: "u", version: 7}, world{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},
 		{"(b) with the version of the last state", at5, news{kind: removed, uid: "u", version: 5}, world{reached: []base.Version{4}}, "none", "floor 5 bury u after 5"},
 		{"(b) whose frame is late", holding{}, news{uid: "u", version: 5}, world{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
-		{"(b) or which a list has", holding{}, news{uid: "u", version: 5, list: 6}, world{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
-		{"(b) or several lists", holding{}, news{uid: "u", version: 5, list: 8}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 1}}, "none", "bury u after 5 listed 1"},
+		{"(b) or which a list has", holding{}, news{uid: "u", version: 5, list: 6}, world{floor: 5, tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5 listed 1"},
+		{"(b) or several lists", holding{}, news{uid: "u", version: 5, list: 8}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 3}}, "none", "bury u after 5 listed 4"},
+		{"(b) but not for ever: a backup was restored", holding{}, news{uid: "u", version: 5, list: 9}, world{floor: 5, tomb: tombstone{after: 5, last: true, lists: 4}}, "u@5 in [0]", "dig up u"},
+		{"(b) whose end was seen before the answer", holding{}, news{kind: removed, uid: "u", version: 5}, world{reached: []base.Version{7}}, "none", ""},
 		{"(b) hidden in a later state, from before the deletion", holding{}, news{uid: "u", version: 6}, world{tomb: tombstone{after: 5, last: true}}, "none", "bury u after 5"},
 		{"(b) that is older than what is stored", own7, news{kind: removed, uid: "u", version: 6}, world{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},
 		{"(b) of a UID that another followed", own7, news{kind: removed, uid: "t", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", "floor 6 bury t after 6"},
@@ -176,5 +180,46 @@ func TestAgeing_IsBounded(t *testing.T) {
 	}
 	if m.order.Len() > 1000 {
 		t.Errorf("the order has %d places for %d entries: it grows with the changes", m.order.Len(), m.len())
+	}
+}
+
+// An answer that comes after the watch has shown the end leaves nothing behind; nor does one
+// about an object that no scope has, once the watches are past it.
+func TestIndexer_TombstonesDoNotAccumulate(t *testing.T) {
+	x := NewIndexer(fixture.ThingKind)
+	x.Begin(0)
+	fifo := NewDeltaFIFO(x)
+	fifo.Replace(0).Commit(1)
+	apply := func() {
+		b, err := fifo.PopBatch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.Apply(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	apply()
+	for i := range 100 {
+		key, uid, v := base.Key{Name: "a"}, types.UID(fmt.Sprint("u", i)), base.Version(10*i+10)
+		push := func(kind DeltaType, v base.Version) {
+			fifo.Push(Delta{Type: kind, Scope: 0, Key: key, UID: uid, Version: v, Object: fixture.NewThing(key, uid, v, "a")})
+			apply()
+		}
+		push(Added, v)
+		push(Deleted, v+1)
+		for _, w := range []Observed{
+			{Effect: base.Removed, Key: key, UID: uid, Version: v},
+			{Effect: base.Removed, Key: base.Key{Name: "elsewhere"}, UID: uid + "-elsewhere", Version: v + 2},
+		} {
+			if _, err := x.Observe(w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fifo.Bookmark(0, v+3)
+		apply()
+	}
+	if n := x.mu.tombs.len(); n != 0 {
+		t.Errorf("%d tombstones are left after every watch has passed every end", n)
 	}
 }

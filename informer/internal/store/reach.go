@@ -90,7 +90,7 @@ func (x *Indexer) Reached(scope base.ScopeID) base.Version {
 
 // sweepLocked drops what was remembered for scopes that are past it.
 func (x *Indexer) sweepLocked() {
-	if x.mu.floors.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
+	if x.mu.floors.len()+x.mu.tombs.len()+x.mu.awaited.len()+x.mu.ahead.len() == 0 {
 		return
 	}
 	least := base.Version(math.MaxUint64)
@@ -99,6 +99,9 @@ func (x *Indexer) sweepLocked() {
 	}
 	for key, v, ok := x.mu.floors.oldest(); ok && v <= least; key, v, ok = x.mu.floors.oldest() {
 		x.mu.floors.drop(key)
+	}
+	for uid, t, ok := x.mu.tombs.oldest(); ok && t.last && !t.held && t.after <= least; uid, t, ok = x.mu.tombs.oldest() {
+		x.mu.tombs.drop(uid) // of an object that no scope has
 	}
 	for key, v, ok := x.mu.awaited.oldest(); ok && v <= least; key, v, ok = x.mu.awaited.oldest() {
 		x.mu.awaited.drop(key)

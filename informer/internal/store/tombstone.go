@@ -16,26 +16,37 @@ const tombstoneLimit = 10_000
 type tombstone struct {
 	after base.Version // the deletion is later; 0: no tombstone
 	last  bool         // after is the version of the object's last known state
-	lists uint8        // lists that had a later state nevertheless
+	held  bool         // a scope has or had the object, so that its end is still to come
+	lists uint8        // lists that had the object nevertheless
 	list  base.Version // the newest of them
 }
+
+const (
+	// livingLists is how many lists, each newer than the one before it, show that an object
+	// lives. One list cannot be ordered relative to the deletion. But the second began after
+	// the first, and so after the deletion.
+	livingLists = 2
+	// restoredLists is livingLists for a state from before the deletion: caches that lag can
+	// list such a state more than once. Only a restored backup does so again and again.
+	restoredLists = 5
+)
 
 // shown returns the tombstone after a list or watch shows the object; zero: the
 // object becomes visible again.
 func (t tombstone) shown(n news) tombstone {
-	switch {
-	case n.version == 0:
+	if n.version == 0 {
 		return tombstone{}
-	case t.last && n.version <= t.after:
-		return t // from before the deletion, however new the list is
 	}
-	// One list cannot be ordered relative to the deletion. But a second, newer list
-	// began after the first, and so after the deletion.
+	t.held = true
 	if n.list > t.after && n.list > t.list {
 		t.lists++
 		t.list = n.list
 	}
-	if t.lists > 1 {
+	enough := uint8(livingLists)
+	if t.last && n.version <= t.after {
+		enough = restoredLists
+	}
+	if t.lists >= enough {
 		return tombstone{}
 	}
 	return t

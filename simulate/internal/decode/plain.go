@@ -89,6 +89,24 @@ func hasFraction(value any) bool {
 	return false
 }
 
+// overflows reports whether a number in value may be too large for its field, which the
+// conversion of fields does not check.
+func overflows(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, each := range v {
+			if overflows(each) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, overflows)
+	case int64:
+		return v != int64(int32(v))
+	}
+	return false
+}
+
 // plainlyOn applies a merge patch or a strategic merge patch to old without encoding it. It
 // returns nil for another patch, or if there are problems to report.
 func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
@@ -98,7 +116,8 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	}
 	given, _ := patch["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
-	if patch == nil || owners || old.Poison || !isPlain(patch, false) {
+	_, directive := given["$patch"] // may remove them
+	if patch == nil || owners || directive || old.Poison || !isPlain(patch, false) || overflows(patch) {
 		return nil
 	}
 	fields := ownership.WithEntries(kinds.Loose(old, kind).Object, nil)

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -61,7 +62,7 @@ func corpusObjects(t *testing.T) (all []stored) {
 
 // A patch that is applied to the fields has the result of one that is applied to the JSON.
 func TestPatch_PlainlyAndThroughText(t *testing.T) {
-	const patchesPerObject = 12
+	const patchesPerObject = 20
 	random := rand.New(rand.NewPCG(1, 2))
 	plain := map[types.PatchType]int{}
 	for _, old := range corpusObjects(t) {
@@ -137,6 +138,6 @@ func randomPatch(random *rand.Rand, value any) any {
 			return []any{randomPatch(random, v[random.IntN(len(v))])}
 		}
 	}
-	others := []any{value, nil, "other", "", int64(7), true, 1.5, []any{}, map[string]any{}, map[string]any{"app": "other"}, map[string]any{"$patch": "delete"}}
+	others := []any{value, nil, "other", "", int64(7), int64(1<<32 + 1), int64(math.MinInt64), int64(-1), true, 1.5, []any{}, map[string]any{}, map[string]any{"app": "other"}, map[string]any{"$patch": "delete"}, map[string]any{"$patch": "replace", "name": "a"}}
 	return others[random.IntN(len(others))]
 }
