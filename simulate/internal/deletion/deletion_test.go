@@ -61,6 +61,7 @@ func TestDelete_RemovesOrMarks_S11(t *testing.T) {
 		{"nothing keeps it", maps, func(map[string]any) {}, metav1.DeleteOptions{}, "[remove]", true, "[]"},
 		{"a finalizer keeps it", maps, kept, metav1.DeleteOptions{}, "[put]", false, "[a.b/c]"},
 		{"dependents first", maps, func(map[string]any) {}, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationForeground)}, "[put]", false, "[foregroundDeletion]"},
+		//lint:ignore SA1019 clients still send it
 		{"dependents stay", maps, func(map[string]any) {}, metav1.DeleteOptions{OrphanDependents: new(true)}, "[put]", false, "[orphan]"},
 		{"a dry run", maps, func(map[string]any) {}, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "[]", true, "[]"},
 		{"a dry run of a mark", maps, kept, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "[]", false, "[a.b/c]"},
