@@ -72,39 +72,32 @@ func isPlain(value any, inList bool) bool {
 	return true
 }
 
-// hasFraction reports whether a number in value may be spelled in several ways.
-func hasFraction(value any) bool {
+// has reports whether a value, or one inside it, is such.
+func has(value any, such func(any) bool) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for _, each := range v {
-			if hasFraction(each) {
+			if has(each, such) {
 				return true
 			}
 		}
 	case []any:
-		return slices.ContainsFunc(v, hasFraction)
-	case float64:
-		return true
+		return slices.ContainsFunc(v, func(each any) bool { return has(each, such) })
 	}
-	return false
+	return such(value)
 }
 
-// overflows reports whether a number in value may be too large for its field, which the
+// isFraction reports whether value is a number that may be spelled in several ways.
+func isFraction(value any) bool {
+	_, ok := value.(float64)
+	return ok
+}
+
+// isLarge reports whether value is a number that may be too large for its field, which the
 // conversion of fields does not check.
-func overflows(value any) bool {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, each := range v {
-			if overflows(each) {
-				return true
-			}
-		}
-	case []any:
-		return slices.ContainsFunc(v, overflows)
-	case int64:
-		return v != int64(int32(v))
-	}
-	return false
+func isLarge(value any) bool {
+	v, ok := value.(int64)
+	return ok && v != int64(int32(v))
 }
 
 // plainlyOn applies a merge patch or a strategic merge patch to old without encoding it. It
@@ -117,11 +110,11 @@ func (p Patch) plainlyOn(kind *kinds.Kind, old *object.Object) *object.Object {
 	given, _ := patch["metadata"].(map[string]any)
 	_, owners := given["managedFields"]
 	_, directive := given["$patch"] // may remove them
-	if patch == nil || owners || directive || old.Poison || !isPlain(patch, false) || overflows(patch) {
+	if patch == nil || owners || directive || old.Poison || !isPlain(patch, false) || has(patch, isLarge) {
 		return nil
 	}
 	fields := ownership.WithEntries(kinds.Loose(old, kind).Object, nil)
-	if hasFraction(fields) {
+	if has(fields, isFraction) {
 		return nil
 	}
 	if p.strategic == nil {

@@ -35,13 +35,13 @@ type heldList struct {
 	at   map[*object.Encoding]int64 // where each begins, before compression
 }
 
-// has reports whether the list holds an object's encoding.
-func (l *heldList) has(e *object.Encoding) bool {
+// place returns where an object's encoding begins. ok is false if the list does not hold it.
+func (l *heldList) place(e *object.Encoding) (at int64, ok bool) {
 	if l == nil {
-		return false
+		return 0, false
 	}
-	_, ok := l.at[e]
-	return ok
+	at, ok = l.at[e]
+	return at, ok
 }
 
 // len returns the number of encodings.
@@ -99,16 +99,17 @@ type heldReader struct {
 // append appends the content of an encoding of this size. ok is false if the list does not
 // hold it, or the reader has passed it.
 func (r *heldReader) append(to []byte, e *object.Encoding, size int) (_ []byte, ok bool, err error) {
-	if !r.list.has(e) || r.list.at[e] < r.at {
+	at, ok := r.list.place(e)
+	if !ok || at < r.at {
 		return to, false, nil
 	}
 	if r.out == nil {
 		r.out = s2.NewReader(bytes.NewReader(r.list.text), s2.ReaderMaxBlockSize(heldBlock))
 	}
-	if err := r.out.Skip(r.list.at[e] - r.at); err != nil {
+	if err := r.out.Skip(at - r.at); err != nil {
 		return to, false, err
 	}
-	r.at = r.list.at[e] + int64(size)
+	r.at = at + int64(size)
 	from := len(to)
 	to = slices.Grow(to, size)[:from+size]
 	_, err = io.ReadFull(r.out, to[from:])

@@ -61,7 +61,7 @@ func TestEncoder_LaterListsEncodeWhatChanged_S31(t *testing.T) {
 		want := list(part, nil)
 		known := map[*object.Object]bool{}
 		for _, obj := range part {
-			if e := obj.Encoded.Load().In(kind, object.ContentForm{Protobuf: true}); cache.list.Load().has(e) {
+			if _, held := cache.list.Load().place(obj.Encoded.Load().In(kind, object.ContentForm{Protobuf: true})); held {
 				known[obj] = true
 			}
 		}

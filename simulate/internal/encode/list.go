@@ -215,7 +215,7 @@ func (m *measured) hold(cache *Cache) error {
 		}
 		m.encodings[i], m.sizes[i] = known, known.Size
 		size += known.Size
-		if !m.older.list.has(known) {
+		if _, held := m.older.list.place(known); !held {
 			lacking++
 		}
 	}
