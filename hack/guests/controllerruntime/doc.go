@@ -3,8 +3,8 @@
 
 // Package controllerruntime runs controller-runtime's own test suites, unchanged and from
 // the module proxy, against the simulated API server and against a real one, together with
-// the suites of two operators. It also builds some of them with flyball's informers under
-// controller-runtime's cache. It is a separate module.
+// the suites of two operators. It also builds some of them with flyball's cache, client and
+// queue under controller-runtime's. It is a separate module.
 //
 // The suites start an API server through envtest, from the binaries in KUBEBUILDER_ASSETS.
 // For the simulated server, these are links to the test binary under the names etcd and

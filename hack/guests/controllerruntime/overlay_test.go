@@ -37,11 +37,17 @@ var onFlyball = []struct {
 	{
 		name: "cache", path: theirs + "cache",
 		files: []string{"cache_suite_test.go", "cache_test.go", "informer_cache_test.go"},
-		swaps: map[string][]swap{"cache_test.go": {
-			{`Test(cache.New, `, `Test(underneath.New, `, 6},
-			{`CacheTestReaderFailOnMissingInformer(cache.New, `, `CacheTestReaderFailOnMissingInformer(underneath.New, `, 1},
-			imported("sigs.k8s.io/controller-runtime/pkg/cache"),
-		}},
+		swaps: map[string][]swap{
+			"cache_test.go": {
+				{`(cache.New, `, `(underneath.New, `, 7},
+				{` cache.New(`, ` underneath.New(`, 14},
+				imported("sigs.k8s.io/controller-runtime/pkg/cache"),
+			},
+			"informer_cache_test.go": {
+				{`cache.New(`, `underneath.New(`, 1},
+				imported("sigs.k8s.io/controller-runtime/pkg/cache"),
+			},
+		},
 	},
 	{
 		name: "jobset", path: "sigs.k8s.io/jobset/test/integration/controller",

@@ -42,7 +42,7 @@ const (
 func TestSuites(t *testing.T) {
 	t.Parallel()
 	simulated := simulatedBinaries(t)
-	differ := differences(t)
+	differ := differences(t, "DIFFERENCES.txt")
 	all := suites(t)
 	if len(all) < suitesAtLeast {
 		t.Fatalf("%d suites start a server, at least %d did before", len(all), suitesAtLeast)
@@ -75,7 +75,7 @@ func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
 		switch {
 		case spec.State.Is(types.SpecStateSkipped | types.SpecStatePending):
 		case spec.State.Is(types.SpecStatePassed) && known:
-			t.Errorf("%q passes: take it out of DIFFERENCES.txt (%s)", spec.FullText(), reason)
+			t.Errorf("%q passes: take it out of the known differences (%s)", spec.FullText(), reason)
 		case spec.State.Is(types.SpecStatePassed):
 			passed++
 		case !known:
@@ -83,7 +83,7 @@ func hold(t *testing.T, specs types.SpecReports, differ map[string]string) {
 		}
 	}
 	for name := range left {
-		t.Errorf("DIFFERENCES.txt names %q, which the suite does not have", name)
+		t.Errorf("the known differences name %q, which the suite does not have", name)
 	}
 	t.Logf("%d specs pass, %d are known to fail", passed, len(differ))
 }
@@ -222,11 +222,11 @@ func endLeftovers(variable string) error {
 	return nil
 }
 
-// differences returns the lines of DIFFERENCES.txt, by suite and spec: suite, spec and
-// reason, separated by tabs.
-func differences(t *testing.T) map[string]map[string]string {
+// differences returns the lines of a file, by suite and spec: suite, spec and reason,
+// separated by tabs.
+func differences(t *testing.T, file string) map[string]map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("DIFFERENCES.txt")
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func differences(t *testing.T) map[string]map[string]string {
 		}
 		parts := strings.Split(line, "\t")
 		if len(parts) != 3 {
-			t.Fatalf("DIFFERENCES.txt: %q is not suite, spec and reason with tabs between them", line)
+			t.Fatalf("%s: %q is not suite, spec and reason with tabs between them", file, line)
 		}
 		if out[parts[0]] == nil {
 			out[parts[0]] = map[string]string{}

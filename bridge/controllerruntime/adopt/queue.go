@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package adopt
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+	theirs "sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/flyball-dev/flyball/reconcile"
+	"github.com/flyball-dev/flyball/source"
+)
+
+// out is where a source adds keys during its run.
+type out struct {
+	add    func(reconcile.Key, source.Cause)
+	inside sync.WaitGroup // of enter
+	mu     struct {
+		sync.Mutex
+		closed bool
+		later  map[*time.Timer]struct{}
+	}
+}
+
+func newOut(add func(reconcile.Key, source.Cause)) *out {
+	o := &out{add: add}
+	o.mu.later = make(map[*time.Timer]struct{})
+	return o
+}
+
+// enter reports whether the source still runs. If so, leave must follow.
+func (o *out) enter() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return false
+	}
+	o.inside.Add(1)
+	return true
+}
+
+func (o *out) leave() { o.inside.Done() }
+
+// close drops what is to be added later, and waits for who is inside.
+func (o *out) close() {
+	o.mu.Lock()
+	o.mu.closed = true
+	for t := range o.mu.later {
+		t.Stop()
+	}
+	o.mu.Unlock()
+	o.inside.Wait()
+}
+
+func (o *out) now(key reconcile.Key, cause source.Cause) {
+	if o.enter() {
+		defer o.leave()
+		o.add(key, cause)
+	}
+}
+
+func (o *out) after(d time.Duration, key reconcile.Key, cause source.Cause) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.closed {
+		return
+	}
+	var t *time.Timer
+	t = time.AfterFunc(d, func() {
+		o.mu.Lock()
+		delete(o.mu.later, t) // which is set: after holds the lock until then
+		o.mu.Unlock()
+		o.now(key, cause)
+	})
+	o.mu.later[t] = struct{}{}
+}
+
+// queue is what handlers and sources of controller-runtime are given in place of a queue: they can only add to it.
+type queue struct {
+	out   *out
+	cause source.Cause // without an object: that is the key's
+}
+
+var _ workqueue.TypedRateLimitingInterface[theirs.Request] = queue{}
+
+// causeOf returns the cause of a key.
+func (q queue) causeOf(r theirs.Request) source.Cause {
+	c := q.cause
+	if c.Object == (reconcile.Key{}) {
+		c.Object = r.NamespacedName
+	}
+	return c
+}
+
+// Add implements workqueue.TypedInterface.
+func (q queue) Add(r theirs.Request) { q.out.now(r.NamespacedName, q.causeOf(r)) }
+
+// AddAfter implements workqueue.TypedDelayingInterface.
+func (q queue) AddAfter(r theirs.Request, d time.Duration) {
+	if d <= 0 {
+		q.Add(r)
+		return
+	}
+	q.out.after(d, r.NamespacedName, q.causeOf(r))
+}
+
+// AddRateLimited is Add: a backoff is the controller's, for what has failed.
+func (q queue) AddRateLimited(r theirs.Request) { q.Add(r) }
+
+// Forget does nothing.
+func (queue) Forget(theirs.Request) {}
+
+// NumRequeues returns 0.
+func (queue) NumRequeues(theirs.Request) int { return 0 }
+
+// Len returns 0: what is added is the controller's.
+func (queue) Len() int { return 0 }
+
+// Get returns nothing.
+func (queue) Get() (r theirs.Request, shutdown bool) { return r, true }
+
+// Done does nothing.
+func (queue) Done(theirs.Request) {}
+
+// ShutDown does nothing.
+func (queue) ShutDown() {}
+
+// ShutDownWithDrain does nothing.
+func (queue) ShutDownWithDrain() {}
+
+// ShuttingDown reports whether the run of the source has ended.
+func (q queue) ShuttingDown() bool {
+	q.out.mu.Lock()
+	defer q.out.mu.Unlock()
+	return q.out.mu.closed
+}

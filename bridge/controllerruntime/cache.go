@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+// kinds is controller-runtime's cache over flyball's informers. Make it with NewCache.
+type kinds struct {
+	config
+	factory *informer.SharedInformerFactory
+	log     logr.Logger
+	shared  bool // the factory is another's, who runs it
+	started atomic.Bool
+	begun   chan struct{} // closed by Start
+	mu      struct {
+		sync.RWMutex
+		entries map[id]*slot
+	}
+}
+
+// slot is a place for an entry, which opens once.
+type slot struct{ open func() (*entry, error) }
+
+var _ cache.Cache = (*kinds)(nil)
+
+// NewCache is cache.New with flyball's informers. With opts.NewInformer, it is cache.New.
+func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
+	if opts.NewInformer != nil {
+		return cache.New(cfg, opts)
+	}
+	cfg, completed, err := complete(cfg, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := newKinds(completed)
+	c.factory, err = informer.NewSharedInformerFactory(cfg, c.Scheme, informer.Options{Logger: c.log})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func newKinds(with config) *kinds {
+	c := &kinds{config: with, log: log.Log.WithName("cache"), begun: make(chan struct{})}
+	c.mu.entries = make(map[id]*slot)
+	return c
+}
+
+// Start runs the informers until ctx ends, unless they are another's.
+func (c *kinds) Start(ctx context.Context) error {
+	if c.started.Swap(true) {
+		return errors.New("start the cache: informer already started")
+	}
+	defer registeredCollector().show(c)()
+	close(c.begun)
+	if c.shared {
+		<-ctx.Done()
+		return nil
+	}
+	return c.factory.Run(ctx)
+}
+
+// Started is closed when Start has been called.
+func (c *kinds) Started() <-chan struct{} { return c.begun }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (c *kinds) NeedLeaderElection() bool { return false }
+
+// WaitForCacheSync waits until the cache has started and the informers that it then has are synced. It returns false if
+// ctx or the run ends before.
+func (c *kinds) WaitForCacheSync(ctx context.Context) bool {
+	select {
+	case <-c.begun:
+	case <-ctx.Done():
+		return false
+	}
+	for _, s := range c.slots() {
+		e, err := s.open()
+		if err != nil {
+			continue // the caller that asked for it has the error
+		}
+		if _, err := e.informer.WaitForSync(ctx); err != nil && !released(e) {
+			return false
+		}
+	}
+	return true
+}
+
+// released reports whether RemoveInformer has removed e.
+func released(e *entry) bool {
+	_, ok := errors.AsType[*informer.ReleasedError](e.informer.Err())
+	return ok
+}
+
+func (c *kinds) slots() []*slot {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	out := make([]*slot, 0, len(c.mu.entries))
+	for _, s := range c.mu.entries {
+		out = append(out, s)
+	}
+	return out
+}
+
+// GetInformer implements cache.Informers.
+func (c *kinds) GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	kind, err := apiutil.GVKForObject(obj, c.Scheme)
+	if err != nil {
+		return nil, err
+	}
+	return c.get(ctx, id{kind, formOf(obj)}, opts)
+}
+
+// GetInformerForKind implements cache.Informers.
+func (c *kinds) GetInformerForKind(ctx context.Context, kind schema.GroupVersionKind, opts ...cache.InformerGetOption) (cache.Informer, error) {
+	obj, err := c.Scheme.New(kind)
+	if err != nil {
+		return nil, err
+	}
+	return c.get(ctx, id{kind, formOf(obj)}, opts)
+}
+
+func (c *kinds) get(ctx context.Context, i id, opts []cache.InformerGetOption) (cache.Informer, error) {
+	e, created, err := c.entry(i)
+	if err != nil {
+		return nil, err
+	}
+	var o cache.InformerGetOptions
+	for _, f := range opts {
+		f(&o)
+	}
+	if ptr.Deref(o.BlockUntilSynced, true) {
+		if err := c.await(ctx, e, created); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// RemoveInformer stops the informer of obj's form, if there is one.
+func (c *kinds) RemoveInformer(_ context.Context, obj client.Object) error {
+	kind, err := apiutil.GVKForObject(obj, c.Scheme)
+	if err != nil {
+		return err
+	}
+	if s := c.remove(id{kind, formOf(obj)}, nil); s != nil {
+		if e, err := s.open(); err == nil {
+			e.informer.Release()
+		}
+	}
+	return nil
+}
+
+// IndexField implements client.FieldIndexer. It does not wait for a sync.
+func (c *kinds) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
+	kind, err := apiutil.GVKForObject(obj, c.Scheme)
+	if err != nil {
+		return err
+	}
+	e, _, err := c.entry(id{kind, formOf(obj)})
+	if err != nil {
+		return err
+	}
+	return e.informer.AddIndex(indexOf(field), func(obj informer.Object) []string { return extract(obj) })
+}
+
+// indexOf returns the name of the index for a field.
+func indexOf(field string) string { return "field:" + field }
+
+// entry returns the entry of i, and whether it did not exist before.
+func (c *kinds) entry(i id) (e *entry, created bool, err error) {
+	s := c.find(i)
+	if s == nil {
+		s, created = c.add(i)
+	}
+	if e, err = s.open(); err != nil {
+		c.remove(i, s) // the next caller tries again
+		return nil, false, err
+	}
+	return e, created, nil
+}
+
+func (c *kinds) find(i id) *slot {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.mu.entries[i]
+}
+
+func (c *kinds) add(i id) (s *slot, created bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.mu.entries[i]; s != nil {
+		return s, false
+	}
+	s = &slot{sync.OnceValues(func() (*entry, error) { return c.open(i) })}
+	c.mu.entries[i] = s
+	return s, true
+}
+
+// remove takes out the slot of i, if it is only or only is nil.
+func (c *kinds) remove(i id, only *slot) *slot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.mu.entries[i]
+	if s == nil || only != nil && s != only {
+		return nil
+	}
+	delete(c.mu.entries, i)
+	return s
+}
+
+// await waits until e has synced, if the cache has started. The context of a caller that has created e counts even if
+// the sync is faster.
+func (c *kinds) await(ctx context.Context, e *entry, created bool) error {
+	if !c.hasBegun() || !created && e.HasSynced() {
+		return nil
+	}
+	_, err := e.informer.WaitForSync(ctx)
+	if err == nil && created {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return apierrors.NewTimeoutError(fmt.Sprintf("failed waiting for the %s informer to sync: %v", e.kind.Kind, err), 0)
+	}
+	return nil
+}
+
+func (c *kinds) hasBegun() bool {
+	select {
+	case <-c.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+// readable returns the synced entry of i, for a read of obj.
+func (c *kinds) readable(ctx context.Context, i id) (*entry, error) {
+	if c.ReaderFailOnMissingInformer && c.find(i) == nil {
+		return nil, &cache.ErrResourceNotCached{GVK: i.kind}
+	}
+	e, created, err := c.entry(i)
+	if err != nil {
+		return nil, err
+	}
+	if created && !e.watched {
+		c.log.Info("A cached read has started an informer; watch the kind, or set ReaderFailOnMissingInformer to forbid this",
+			"kind", i.kind, "caller", caller())
+	}
+	if !c.hasBegun() {
+		return nil, &cache.ErrCacheNotStarted{}
+	}
+	return e, c.await(ctx, e, created)
+}
+
+// caller returns the first line of the stack outside controller-runtime and this package.
+func caller() string {
+	pcs := make([]uintptr, 32)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	for {
+		frame, more := frames.Next()
+		inside := strings.HasPrefix(frame.Function, "sigs.k8s.io/controller-runtime/") || strings.Contains(frame.Function, ".(*kinds).")
+		if !inside || !more {
+			return fmt.Sprintf("%s:%d", filepath.Base(frame.File), frame.Line)
+		}
+	}
+}

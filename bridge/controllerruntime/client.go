@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"fmt"
+	"net/http"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/flyball-dev/flyball/internal/observer"
+)
+
+// NewClient is client.New, but the cache shows what the client writes before the call returns, without making any read
+// wait. With a cache that is not of NewCache, it is client.New.
+func NewClient(cfg *rest.Config, opts client.Options) (client.Client, error) {
+	if opts.Cache == nil {
+		return client.New(cfg, opts)
+	}
+	c, ok := opts.Cache.Reader.(*kinds)
+	if !ok {
+		return client.New(cfg, opts)
+	}
+	watched, err := observer.New(cfg, c.Scheme, c.factory, c.factory)
+	if err != nil {
+		return nil, fmt.Errorf("make the client: %w", err)
+	}
+	if opts.HTTPClient == nil {
+		if opts.HTTPClient, err = rest.HTTPClientFor(cfg); err != nil {
+			return nil, fmt.Errorf("make the client: %w", err)
+		}
+	}
+	observed := *opts.HTTPClient
+	if observed.Transport == nil {
+		observed.Transport = http.DefaultTransport
+	}
+	observed.Transport = watched.Wrap(observed.Transport)
+	reads := *opts.Cache
+	reads.EnableReadYourWritesConsistency = nil // the cache has it without waiting
+	opts.HTTPClient, opts.Cache = &observed, &reads
+	return client.New(cfg, opts)
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/flyball-dev/flyball/internal/writegate"
+)
+
+// The times of controller-runtime's leader election.
+const (
+	defaultLeaseDuration = 15 * time.Second
+	defaultRenewDeadline = 10 * time.Second
+)
+
+// Fence returns a configuration whose writes are refused unless this process holds the lease of the leader election that opts
+// describes, and options with the lock of that election. Both are for ctrl.NewManager:
+//
+//	fenced, opts, err := bridge.Fence(cfg, bridge.Options(ctrl.Options{LeaderElection: true, LeaderElectionID: "website"}))
+//	mgr, err := ctrl.NewManager(fenced, opts)
+//
+// controller-runtime stops a leader that cannot renew its lease, but a write that is under way, or that a paused process resumes,
+// still reaches the server after another has taken over. Here each renewal allows writes for nine tenths of
+// LeaseDuration, counted from before it was sent, by the wall clock and the monotonic one. A write
+// outside that time is not sent, and its error wraps reconcile.ErrNotLeading of flyball. One under way is cut off; its error says
+// that the outcome is unknown. Reads always pass. With LeaderElectionReleaseOnCancel, the lease is released after the
+// last write in flight, and kept until it expires if the outcome of one is unknown.
+//
+// The fence covers each client that is made from the returned configuration or from mgr.GetConfig(), including copies. A client
+// whose configuration has lost the fence, by a replaced WrapTransport or rest.AnonymousClientConfig, gets no
+// connection. What may write on every replica takes a client of cfg itself: runnables without leader election, and webhooks.
+// The manager's Events are writes too, so those of a standby get lost, as does the Event of the election itself.
+// Metrics.FilterProvider is given cfg, so that metrics are served on standbys.
+//
+// It cannot promise these:
+//
+//   - A write that has left the process in time may be carried out late by the server or a proxy.
+//   - A lease that another process takes before it has expired, or that is deleted, is noticed by the next renewal (RetryPeriod).
+//   - Upgraded connections, such as exec, are checked when they begin, not while they last.
+//   - Clients of other configurations, such as cfg, and of other clusters pass no fence.
+//
+// Without opts.LeaderElection there is no fence: Fence returns its arguments. It changes neither cfg nor what opts points to, does not
+// block, and sends nothing. It returns an error if the lock cannot be made.
+func Fence(cfg *rest.Config, opts ctrl.Options) (*rest.Config, ctrl.Options, error) {
+	if !opts.LeaderElection {
+		return cfg, opts, nil
+	}
+	if cfg == nil {
+		return nil, opts, errors.New("fence the leader's writes: the REST configuration is nil")
+	}
+	span := ptr.Deref(opts.LeaseDuration, defaultLeaseDuration)
+	inner, err := lockOf(cfg, opts)
+	if err != nil {
+		return nil, opts, fmt.Errorf("fence the leader's writes: make the lock: %w", err)
+	}
+	gate := writegate.New(span * 9 / 10)
+	opts.LeaderElectionResourceLockInterface = &lock{Interface: inner, gate: gate, lease: span}
+	if given := opts.Client.HTTPClient; given != nil {
+		fenced := *given
+		if fenced.Transport == nil {
+			fenced.Transport = http.DefaultTransport
+		}
+		fenced.Transport = gate.Wrap(fenced.Transport)
+		opts.Client.HTTPClient = &fenced
+	}
+	if provide := opts.Metrics.FilterProvider; provide != nil {
+		opts.Metrics.FilterProvider = func(*rest.Config, *http.Client) (server.Filter, error) {
+			unfenced, err := rest.HTTPClientFor(cfg)
+			if err != nil {
+				return nil, err
+			}
+			return provide(cfg, unfenced)
+		}
+	}
+	return gate.Given(cfg), opts, nil
+}
+
+// lockOf returns the lock of the options, as controller-runtime makes it.
+func lockOf(cfg *rest.Config, opts ctrl.Options) (resourcelock.Interface, error) {
+	if opts.LeaderElectionResourceLockInterface != nil {
+		return opts.LeaderElectionResourceLockInterface, nil
+	}
+	if opts.LeaderElectionConfig != nil {
+		cfg = opts.LeaderElectionConfig
+	}
+	return leaderelection.NewResourceLock(cfg, silent{}, leaderelection.Options{
+		LeaderElection:             true,
+		LeaderElectionResourceLock: opts.LeaderElectionResourceLock,
+		LeaderElectionNamespace:    opts.LeaderElectionNamespace,
+		LeaderElectionID:           opts.LeaderElectionID,
+		RenewDeadline:              ptr.Deref(opts.RenewDeadline, defaultRenewDeadline),
+		LeaderLabels:               opts.LeaderElectionLabels,
+	})
+}
+
+// silent provides no recorder: that of the manager does not exist yet.
+type silent struct{ recorder.Provider }
+
+// GetEventRecorderFor implements recorder.Provider.
+func (silent) GetEventRecorderFor(string) record.EventRecorder { return nil }
+
+// lock opens and shuts the gate by what client-go's elector does with a lock. The elector calls it from one goroutine.
+type lock struct {
+	resourcelock.Interface
+	gate  *writegate.Gate
+	lease time.Duration
+}
+
+// Get implements resourcelock.Interface. Another holder, or none, shuts the gate.
+func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	found, raw, err := l.Interface.Get(ctx)
+	if err == nil && found.HolderIdentity != l.Identity() {
+		l.gate.Shut(fmt.Sprintf("the holder of the lease is %q", found.HolderIdentity))
+	}
+	return found, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *lock) Create(ctx context.Context, next resourcelock.LeaderElectionRecord) error {
+	return l.claim(func() error { return l.Interface.Create(ctx, next) })
+}
+
+// Update implements resourcelock.Interface. Without a holder it is a release, which comes after the last write.
+func (l *lock) Update(ctx context.Context, next resourcelock.LeaderElectionRecord) error {
+	if next.HolderIdentity == l.Identity() {
+		return l.claim(func() error { return l.Interface.Update(ctx, next) })
+	}
+	l.gate.Shut("this process has stopped leading")
+	if !l.gate.Settle(l.lease) {
+		return errors.New("the lease is kept until it expires, because a write was cut off shortly before and may still arrive")
+	}
+	return l.Interface.Update(ctx, next)
+}
+
+// claim writes this process's identity. The gate counts from before the request is sent.
+func (l *lock) claim(write func() error) error {
+	sent := l.gate.Now()
+	if err := write(); err != nil {
+		return err
+	}
+	l.gate.Open(sent)
+	return nil
+}
