@@ -127,6 +127,7 @@ var _ = Describe("etcd compacted under a running watch", func() {
 		Eventually(maps.last).Should(Equal(live[*corev1.ConfigMap](ctx, ns)))
 		key := func(name string) informer.Key { return informer.Key{Namespace: ns, Name: name} }
 		Eventually(values[*widget]).WithArguments(ctx, ns, valueOfWidget).Should(HaveLen(4))
+		Eventually(func() int { return maps.Snapshot().Queue.Held }).Should(BeZero(), "no answer is on its way")
 		quiet := maps.ran(key("stays"))
 
 		network.Shut()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -86,23 +87,29 @@ func elected(t *testing.T, test func(t *testing.T, e *election)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		log := &writeLog{}
-		e := &election{Server: simulate.New(simulate.Options{Tracer: log, Namespaces: []string{"ns"}}), t: t, log: log}
-		var stop context.CancelFunc
-		e.serving, stop = context.WithCancel(t.Context())
-		client, err := leases.NewForConfig(&rest.Config{Host: "http://simulated", Transport: e.connect("somebody").Transport()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		e.lease = client.Leases("ns")
-		for i := range 3 {
-			if _, err := e.Put(configMap(fmt.Sprintf("map-%d", i), "")); err != nil {
-				t.Fatal(err)
-			}
-		}
-		defer e.group.Wait()
-		defer stop()
+		e, end := newElection(t, log, log)
+		defer end()
 		test(t, e)
 	})
+}
+
+// newElection starts the server. end stops it, and waits for all that runs.
+func newElection(t *testing.T, tracer simulate.Tracer, log *writeLog) (e *election, end func()) {
+	t.Helper()
+	e = &election{Server: simulate.New(simulate.Options{Tracer: tracer, Namespaces: []string{"ns", "other"}}), t: t, log: log}
+	var stop context.CancelFunc
+	e.serving, stop = context.WithCancel(t.Context())
+	client, err := leases.NewForConfig(e.config(e.connect("somebody")))
+	e.must(err)
+	e.lease = client.Leases("ns")
+	for i := range 3 {
+		_, err := e.Put(configMap(fmt.Sprintf("map-%d", i), ""))
+		e.must(err)
+	}
+	return e, func() {
+		stop()
+		e.group.Wait()
+	}
 }
 
 // connect is a network of client's own to the server.
@@ -115,6 +122,10 @@ func (e *election) connect(client string) *simulate.Network {
 		}
 	})
 	return n
+}
+
+func (e *election) config(n *simulate.Network) *rest.Config {
+	return &rest.Config{Host: "http://simulated", Transport: n.Transport()}
 }
 
 // replica is a manager with two controllers: one is of ConfigMaps, one ticks. With
@@ -610,16 +621,24 @@ func TestManager_LeaseThatNobodyWatchesIsPolled(t *testing.T) {
 
 // fate is a simulation in which chance is always the same.
 type fate struct {
-	ahead atomic.Int64 // nanoseconds that the wall clock is
+	ahead atomic.Int64  // nanoseconds that the wall clock is
+	drawn atomic.Uint64 // random parts of names
 }
 
 func (*fate) Step(context.Context, string, string)      {}
 func (*fate) Instant(at time.Time) time.Time            { return at }
 func (f *fate) Wall() time.Time                         { return time.Now().Round(0).Add(time.Duration(f.ahead.Load())) }
 func (*fate) Stands() bool                              { return false }
-func (*fate) Random(string) float64                     { return 0.5 }
 func (*fate) Reconcile(context.Context, string, string) {}
 func (*fate) Note(simhook.Note)                         {}
+
+// Random is the same each time, except for generated names, which must differ.
+func (f *fate) Random(what string) float64 {
+	if !strings.HasPrefix(what, "name ") {
+		return 0.5
+	}
+	return rand.New(rand.NewPCG(f.drawn.Add(1), 0)).Float64()
+}
 func (*fate) Listen(context.Context, string) (net.Listener, error) {
 	return nil, errors.New("no port is needed")
 }

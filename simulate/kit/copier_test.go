@@ -38,8 +38,12 @@ func setUpCopier(mgr *manager.Manager) error {
 }
 
 func addCopier(mgr *manager.Manager, f func(copier) reconcile.Func[reconcile.Key]) error {
+	return addCopierWith(mgr, f, reconcile.Options{Workers: 2})
+}
+
+func addCopierWith(mgr *manager.Manager, f func(copier) reconcile.Func[reconcile.Key], opts reconcile.Options) error {
 	configMaps := informer.For[*corev1.ConfigMap](mgr.Informers())
-	c := reconcile.New("copier", f(copier{configMaps.Lister(), mgr.Client()}), reconcile.Options{Workers: 2})
+	c := reconcile.New("copier", f(copier{configMaps.Lister(), mgr.Client()}), opts)
 	c.Watch(source.Kind(configMaps, originals))
 	return mgr.Add(c)
 }

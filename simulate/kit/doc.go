@@ -46,6 +46,8 @@
 //	K13 with Config.Vary every third run, from the ninth on, repeats a seed that has shown
 //	    something new with one change of its faults, whatever runs in parallel; the number
 //	    of the variation is the high byte of its seed
+//	K14 a program of RunMain is killed, stopped, started again and cut off like one with a
+//	    manager; the invariants that need nothing of its inside are checked
 //
 // # Concurrency
 //

@@ -40,6 +40,9 @@ func (p *process) works(controller string) bool {
 
 // leads reports whether the process believes that it holds the lease.
 func (p *process) leads() bool {
+	if p.outside != nil {
+		return p.w.record.holder(p.w.history) == p.name
+	}
 	s, ok := p.snapshot()
 	return ok && s.Leadership.Leading
 }

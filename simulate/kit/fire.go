@@ -29,18 +29,21 @@ type target struct {
 // deeds carry out each fault; over undoes it at its end. They do not block, because
 // they run wherever a trigger fires.
 var deeds = map[Verb]func(*World, target) (over func()){
-	cut:       func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
-	blackHole: func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).BlackHole); return nil },
+	cut: func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
+	blackHole: func(w *World, t target) func() {
+		t.process.eachNetwork((*simulate.Network).BlackHole)
+		t.process.outside.checkHealth(0)
+		return nil
+	},
 	refuse: func(w *World, t target) func() {
 		t.process.refuse(true)
 		return func() { t.process.refuse(false) }
 	},
 	partition: func(w *World, t target) func() {
-		t.process.eachNetwork(func(n *simulate.Network) {
-			n.BlackHole()
-			n.BlackHoleNew(true)
-		})
-		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.BlackHoleNew(false) }) }
+		t.process.eachNetwork((*simulate.Network).BlackHole)
+		t.process.part(true)
+		t.process.outside.checkHealth(t.op.For)
+		return func() { t.process.part(false) }
 	},
 	delay: func(w *World, t target) func() {
 		t.process.eachNetwork(func(n *simulate.Network) { n.Delay(time.Duration(t.op.Amount)) })
@@ -198,6 +201,7 @@ func (w *World) aim(t *target) bool {
 	if t.op.Verb == stop {
 		running = slices.DeleteFunc(running, (*process).stops)
 	}
+	running = slices.DeleteFunc(running, func(p *process) bool { return !p.outside.takes(t.op.Verb) })
 	if len(running) == 0 {
 		return false
 	}

@@ -23,6 +23,7 @@ const (
 	Heard    = string(simhook.Heard)    // the handler has returned
 	Judged   = string(simhook.Judged)   // a source has mapped an event to keys
 	Enqueued = string(simhook.Enqueued) // a key was added to a queue
+	Canceled = string(simhook.Canceled) // a key was removed from a queue, since there is no object
 	Taken    = string(simhook.Taken)    // a worker has taken up a key
 	Begun    = string(simhook.Begun)    // a reconcile began
 	Ended    = string(simhook.Ended)    // a reconcile ended
@@ -52,6 +53,9 @@ const (
 	Leftover = "leftover" // what a process has left behind
 	Logged   = "logged"   // a log line
 )
+
+// unseen is the Name of the Started event of a program whose reconciles are not recorded.
+const unseen = "main"
 
 // Event is one thing that happened. What determines which fields are set.
 type Event struct {

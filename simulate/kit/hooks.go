@@ -98,6 +98,9 @@ func (p *process) Note(n simhook.Note) {
 	if p.isDead() {
 		return
 	}
+	p.mu.Lock()
+	p.mu.hooked = true
+	p.mu.Unlock()
 	p.keep(n)
 	p.w.note(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: n.Key, UID: n.UID, Version: n.Version,
@@ -108,7 +111,7 @@ func (p *process) Note(n simhook.Note) {
 // keep tracks the state of a key.
 func (p *process) keep(n simhook.Note) {
 	switch n.What {
-	case simhook.Enqueued, simhook.Taken, simhook.Ended:
+	case simhook.Enqueued, simhook.Canceled, simhook.Taken, simhook.Ended:
 	default:
 		return
 	}
@@ -122,6 +125,8 @@ func (p *process) keep(n simhook.Note) {
 	switch n.What {
 	case simhook.Enqueued:
 		a.queued = true
+	case simhook.Canceled:
+		a.queued, a.again = false, false
 	case simhook.Taken:
 		a.queued, a.running, a.again = false, true, false
 		p.mu.works[n.Kind] = true

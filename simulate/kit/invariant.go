@@ -130,6 +130,17 @@ func (h *History) alive() map[string]bool {
 	return alive
 }
 
+// mains returns the processes of RunMain, whose reconciles are not recorded.
+func (h *History) mains() map[string]bool {
+	mains := map[string]bool{}
+	for _, e := range h.Events {
+		if e.What == Started && e.Name == unseen {
+			mains[e.Who] = true
+		}
+	}
+	return mains
+}
+
 // atRest returns the index of the Rest event; -1: the run never came to rest.
 func (h *History) atRest() int { return h.last(Rest) }
 

@@ -51,6 +51,8 @@ func everyChangeIsReconciled(h *History) (out []Violation) {
 			if _, ok := owed[lineOf(e)]; !ok {
 				owed[lineOf(e)] = i
 			}
+		case Canceled:
+			delete(owed, lineOf(e))
 		case Begun:
 			delete(owed, lineOf(e))
 			begun[worker{e.Who, e.Kind}] = true
@@ -154,7 +156,7 @@ func queueKeepsItsWord(h *History) (out []Violation) {
 
 // timersKeepTime (V8): a key with a requeue time runs at that time, not earlier unless
 // it is added meanwhile, and at most a slack later, unless a fault occupies all
-// workers.
+// workers. A backoff may end during a run that began before it, and lead to another.
 func timersKeepTime(h *History) (out []Violation) {
 	type timer struct {
 		due   time.Duration
@@ -163,6 +165,7 @@ func timersKeepTime(h *History) (out []Violation) {
 	const slack = time.Second
 	timers := map[line]timer{}
 	added, taken, since := map[line]bool{}, map[line]bool{}, map[line]bool{} // since: after it was taken up
+	backsOff, early := map[line]bool{}, map[line]bool{}                      // early: the run before may have overtaken a backoff
 	healed, ok := h.healedAt()
 	rest, alive := h.atRest(), h.alive()
 	late := func(l line, t timer, now time.Duration) bool {
@@ -173,17 +176,22 @@ func timersKeepTime(h *History) (out []Violation) {
 		switch e.What {
 		case Enqueued:
 			added[l], since[l] = true, taken[l]
+		case Canceled:
+			delete(timers, l)
+			added[l], early[l], backsOff[l] = false, false, false
 		case Taken:
 			taken[l] = true
 		case Begun:
-			if t, waits := timers[l]; waits && e.At < t.due && !added[l] {
+			if t, waits := timers[l]; waits && e.At < t.due && !added[l] && !early[l] {
 				out = append(out, violated(i, "%s runs %v before its time, and nobody has added it", l, t.due-e.At))
 			} else if waits && late(l, t, e.At) && !added[l] {
 				out = append(out, violated(i, "%s runs %v after its time", l, e.At-t.due))
 			}
 			delete(timers, l)
 			added[l], taken[l], since[l] = since[l], false, false
+			early[l], backsOff[l] = backsOff[l], false
 		case Ended:
+			backsOff[l] = retried(e.Name)
 			if e.After > 0 {
 				timers[l] = timer{e.At + e.After, i}
 			}

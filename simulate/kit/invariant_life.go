@@ -17,7 +17,8 @@ func sorted(out []Violation) []Violation {
 
 // restIsRest (V7): the run comes to rest within its bounds, and from then on no process
 // writes or reconciles, except because of timers, tickers and resyncs, for the Lease of
-// the election, and for the last count of an Event that was repeated before.
+// the election, and for the last count of an Event that was repeated before. What a
+// program of RunMain writes at rest can be because of its timers, which are not recorded.
 func restIsRest(h *History) (out []Violation) {
 	if i := h.last(Restless); i >= 0 {
 		return []Violation{violated(i, "no rest within %v after the faults: %s", h.Bound, h.Events[i].Text)}
@@ -34,7 +35,7 @@ func restIsRest(h *History) (out []Violation) {
 	if finished := h.last(Finished); finished >= 0 {
 		end = finished
 	}
-	timed, running, counts := map[line]bool{}, map[string]int{}, lastCounts{}
+	timed, running, counts, mains := map[line]bool{}, map[string]int{}, lastCounts{}, h.mains()
 	for i, e := range h.Events[:end] {
 		l := lineOf(e)
 		switch {
@@ -50,7 +51,7 @@ func restIsRest(h *History) (out []Violation) {
 			out = append(out, violated(i, "%s is reconciled at rest, and no timer says so", l))
 		case e.What == Begun:
 			running[e.Who]++
-		case e.What == Changed && !h.renews(e) && alive[e.Who] && running[e.Who] == 0 && !counts.take(e, "updated"):
+		case e.What == Changed && !h.renews(e) && alive[e.Who] && !mains[e.Who] && running[e.Who] == 0 && !counts.take(e, "updated"):
 			out = append(out, violated(i, "%s writes %s %s at rest", e.Who, e.Kind, e.Key))
 		}
 	}
@@ -66,7 +67,7 @@ func restIsRest(h *History) (out []Violation) {
 func onlyWhoMayWrites(h *History) (out []Violation) {
 	ends, running := map[string]Event{}, map[string]int{} // the first end and the running reconciles, of each process
 	rest, finished := h.atRest(), h.last(Finished)
-	led, wire, counts := newLeadership(h), wires{}, lastCounts{}
+	led, wire, counts, mains := newLeadership(h), wires{}, lastCounts{}, h.mains()
 	for i, e := range h.Events {
 		led.take(e)
 		wire.take(e)
@@ -88,7 +89,7 @@ func onlyWhoMayWrites(h *History) (out []Violation) {
 		case e.What != Asked || !writes(e.Name):
 		case over && !wire.carry(e, end.At):
 			out = append(out, violated(i, "%s has ended, and asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key))
-		case !over && started && !h.renews(e) && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished && !counts.take(e, "patch"):
+		case !over && started && !mains[e.Who] && !h.renews(e) && running[e.Who] == 0 && rest >= 0 && i > rest && i < finished && !counts.take(e, "patch"):
 			out = append(out, violated(i, "%s asks to %s %s %s at rest, and reconciles nothing", e.Who, e.Name, e.Kind, e.Key))
 		}
 	}
@@ -164,12 +165,17 @@ func memoryIsBounded(h *History) (out []Violation) {
 // have ended its watch or the list: of the server, of the kind or of the process,
 // including earlier ones, because some take effect at the next list. Kinds converted by
 // a webhook depend on every process that serves it, and a changed CRD ends the watches
-// of its kinds. Audits come on top, at their interval.
+// of its kinds. Audits come on top, at their interval, and the list by which a new leader
+// learns what its predecessor may have written. A program of RunMain may list as it likes.
 func listsAreBounded(h *History) (out []Violation) {
+	led := newLeadership(h)
 	type about struct{ who, kind string }
 	lists, faults, started := map[about]int{}, map[about]int{}, map[string]time.Duration{}
+	settles := map[about]int{} // deletions of a collection, whose effect a list may have to settle
+	mains := h.mains()
 	defined, all := map[string]int{}, 0 // changes of a group's CRDs; faults of the server and of all processes
 	for i, e := range h.Events {
+		led.take(e)
 		switch {
 		case e.What == Fault || e.What == Over:
 			if e.harms() {
@@ -183,14 +189,19 @@ func listsAreBounded(h *History) (out []Violation) {
 			defined[group]++
 		case e.What == Started:
 			started[e.Who] = e.At
-		case e.What == Asked && e.Kind != "" && e.Who != "user" && lists1st(e):
+		case e.What == Asked && e.Name == "deletecollection":
+			settles[about{e.Who, e.Kind}]++
+		case e.What == Asked && e.Kind != "" && e.Who != "user" && !mains[e.Who] && lists1st(e):
 			a := about{e.Who, e.Kind}
 			met := faults[about{}] + faults[about{kind: e.Kind}] + faults[about{who: e.Who}]
 			if slices.Contains(h.Converted, e.Kind) {
 				met = all + faults[about{kind: e.Kind}]
 			}
 			_, group, _ := strings.Cut(e.Kind, ".")
-			most := 1 + perFault*met + defined[group]
+			most := 1 + perFault*met + defined[group] + settles[a]
+			if since, replica := led.since[e.Who]; replica && since >= 0 {
+				most++
+			}
 			if h.Audit > 0 {
 				most += 1 + int(2*(e.At-started[e.Who])/h.Audit)
 			}
@@ -208,11 +219,12 @@ const definitions = "CustomResourceDefinition.apiextensions.k8s.io"
 // backoff while it lasts.
 const perFault = 8
 
-// lists1st reports whether e requests the first page of a list.
+// lists1st reports whether e requests the first page of a list. The list of one key, which
+// settles a write of unknown effect, is none.
 func lists1st(e Event) bool {
 	switch e.Name {
 	case "list":
-		return !strings.Contains(e.Text, "continue=")
+		return !strings.Contains(e.Text, "continue=") && !strings.Contains(e.Text, "fieldSelector=metadata.name")
 	case "watch":
 		return strings.Contains(e.Text, "sendInitialEvents=true")
 	}
@@ -235,6 +247,8 @@ func harmStaysAtItsKey(h *History) (out []Violation) {
 			if _, ok := owed[l]; !ok && !failing[l] {
 				owed[l] = i
 			}
+		case Canceled:
+			delete(owed, l)
 		case Begun:
 			if at, ok := owed[l]; ok {
 				from := max(h.Events[at].At, led.since[e.Who]) // before that it was a standby

@@ -33,6 +33,7 @@ type process struct {
 	end     context.CancelFunc
 	ended   chan struct{} // closed when its manager has returned
 	manager *manager.Manager
+	outside *outsider // of a program of RunMain; nil: there is a manager
 	next    pending
 	mu      struct {
 		sync.Mutex
@@ -46,6 +47,9 @@ type process struct {
 		busy     map[keyed]*attempt
 		works    map[string]bool // controllers whose workers have begun
 		listens  bool            // its webhooks can be called
+		hooked   bool            // parts of Flyball run in it
+		refused  bool            // new connections are refused
+		parted   bool            // new connections lose what is sent
 	}
 }
 
@@ -80,7 +84,11 @@ func (p *program) begin() {
 	life.end = cancel
 	life.network.Pace(life.name, life.pace)
 	life.inbound.Pace("server to "+life.name, life.pace)
-	w.note(Event{What: Started, Who: life.name})
+	started := Event{What: Started, Who: life.name}
+	if p.isMain() {
+		started.Name, life.outside = unseen, &outsider{p: life}
+	}
+	w.note(started)
 	w.group.Go(func() {
 		if err := w.server.Run(w.serving, life.network.Listener()); err != nil {
 			w.record.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
@@ -99,9 +107,12 @@ func (p *program) begin() {
 
 // run does what main does.
 func (p *process) run(ctx context.Context) error {
+	cfg := &rest.Config{Host: "http://simulated", Transport: &sender{p, p.transport()}, UserAgent: "simulated"}
+	if p.outside != nil {
+		return p.program.main(ctx, cfg)
+	}
 	opts := p.w.cfg.Manager
-	opts.Scheme = p.w.scheme
-	opts.Config = &rest.Config{Host: "http://simulated", Transport: &sender{p, p.transport()}, UserAgent: "simulated"}
+	opts.Scheme, opts.Config = p.w.scheme, cfg
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
@@ -125,6 +136,9 @@ func (p *process) run(ctx context.Context) error {
 // goroutines, and a stop does not excuse an error, unless the process was paused during
 // it.
 func (p *process) exited(err error) (next func()) {
+	if p.outside != nil {
+		return p.outside.exited(err)
+	}
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -163,10 +177,7 @@ func (p *process) crash() {
 	p.mu.dead = true
 	p.mu.Unlock()
 	p.w.note(Event{What: Crashed, Who: p.name})
-	p.eachNetwork(func(n *simulate.Network) {
-		n.Refuse(true)
-		n.Cut()
-	})
+	p.eachNetwork(breakOff)
 	p.end()
 }
 
@@ -203,9 +214,13 @@ func (p *process) isDead() bool {
 
 // refuse has no effect on a dead process, whose connections are refused for ever.
 func (p *process) refuse(refused bool) {
-	if !p.isDead() {
-		p.eachNetwork(func(n *simulate.Network) { n.Refuse(refused) })
+	if p.isDead() {
+		return
 	}
+	p.eachNetwork(func(n *simulate.Network) { n.Refuse(refused) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.refused = refused
 }
 
 func (p *process) hold(d time.Duration) {
@@ -235,10 +250,18 @@ func (p *process) heal() {
 	p.mu.Unlock()
 	p.next.clear()
 	p.eachNetwork(func(n *simulate.Network) {
-		n.BlackHoleNew(false)
 		n.Delay(0)
 	})
+	p.part(false)
 	p.refuse(false)
+}
+
+// part loses all that is sent on connections that are made from now on, or ends that.
+func (p *process) part(parted bool) {
+	p.eachNetwork(func(n *simulate.Network) { n.BlackHoleNew(parted) })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.parted = parted
 }
 
 func (p *process) eachNetwork(do func(*simulate.Network)) {

@@ -4,6 +4,7 @@
 package kit
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/manager"
 )
@@ -21,6 +23,7 @@ type program struct {
 	w     *World
 	name  string
 	setup func(*manager.Manager) error
+	main  func(context.Context, *rest.Config) error // in place of setup; nil: there is a manager
 	mu    struct {
 		sync.Mutex
 		lives []*process
@@ -39,6 +42,9 @@ func (p *program) alive() *process {
 	return nil
 }
 
+// isMain reports whether the program has no Flyball manager.
+func (p *program) isMain() bool { return p.main != nil }
+
 // restart begins another life if none is alive and the run continues.
 func (p *program) restart() {
 	if p.alive() == nil && !p.w.stops() {
@@ -50,29 +56,33 @@ func (p *program) restart() {
 // setup, the function that main calls. It returns at once. After a crash or stop
 // another process with the same setup follows. In the history they are manager-1,
 // manager-2 and so on. For replicas, or a second operator, see RunAs.
-func (w *World) Run(setup func(*manager.Manager) error) { w.run("Run", "manager", setup) }
+func (w *World) Run(setup func(*manager.Manager) error) {
+	w.run("Run", &program{w: w, name: "manager", setup: setup})
+}
 
 // RunAs is Run for a world of several processes. Each has its own name, manager and
 // network to the server. Faults of one do not affect the others; Op.In chooses one. In
 // the history they are name-1, after a crash name-2, and so on.
-func (w *World) RunAs(name string, setup func(*manager.Manager) error) { w.run("RunAs", name, setup) }
+func (w *World) RunAs(name string, setup func(*manager.Manager) error) {
+	w.run("RunAs", &program{w: w, name: name, setup: setup})
+}
 
 var nameOfProcess = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 
-func (w *World) run(called, name string, setup func(*manager.Manager) error) {
+func (w *World) run(called string, p *program) {
+	name := p.name
 	switch others := w.names(); {
 	case w.ended():
 		return
-	case setup == nil:
+	case p.setup == nil && p.main == nil:
 		w.Fatalf("misuse: %s: setup is nil; give the function that main calls, func(*manager.Manager) error", called)
 	case called == "Run" && slices.Contains(others, name):
 		w.Fatalf("misuse: Run is called twice; for a second process call w.RunAs(\"replica-b\", setup), and for more controllers in one let one setup add them all")
 	case slices.Contains(others, name):
-		w.Fatalf("misuse: RunAs: a process %q runs already; give each a name of its own", name)
+		w.Fatalf("misuse: %s: a process %q runs already; give each a name of its own", called, name)
 	case !nameOfProcess.MatchString(name) || slices.Contains([]string{"user", "cluster", "fault"}, name):
-		w.Fatalf("misuse: RunAs: a process cannot be named %q; use small letters, digits and dashes, such as replica-b", name)
+		w.Fatalf("misuse: %s: a process cannot be named %q; use small letters, digits and dashes, such as replica-b", called, name)
 	}
-	p := &program{w: w, name: name, setup: setup}
 	w.mu.Lock()
 	w.mu.programs = append(w.mu.programs, p)
 	w.mu.Unlock()

@@ -168,7 +168,7 @@ func TestKit_RunWithoutEndIsEnded_K4(t *testing.T) {
 	const most = 3000
 	restless := func(w *kit.World) {
 		w.Run(func(mgr *manager.Manager) error {
-			return addCopier(mgr, func(c copier) reconcile.Func[reconcile.Key] {
+			return addCopierWith(mgr, func(c copier) reconcile.Func[reconcile.Key] {
 				return func(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
 					m, err := c.configMaps.Get(key)
 					if err != nil || key.Name != "m" {
@@ -178,7 +178,7 @@ func TestKit_RunWithoutEndIsEnded_K4(t *testing.T) {
 					m.Data = map[string]string{"v": m.ResourceVersion} // the event of this write leads to the next one
 					return reconcile.Result{}, c.client.Update(ctx, m)
 				}
-			})
+			}, reconcile.Options{Workers: 2, OwnNews: true})
 		})
 		w.Create(configMap("other", nil))
 		w.Create(configMap("m", nil))

@@ -5,6 +5,7 @@ package kit
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -29,6 +30,7 @@ type record struct {
 		kept       uint64          // the lowest version that Rewind may restore
 		misled     bool            // something was hidden that no process detects by itself
 		foreign    map[storedKey]foreign
+		drifts     bool // there is a program of RunMain
 	}
 }
 
@@ -54,7 +56,7 @@ func (w *World) note(e Event) {
 	if e.What == Changed && e.Name == "deleted" && r.mu.ofUser[e.UID] {
 		r.mu.kept = max(r.mu.kept, e.Version)
 	}
-	if e.moves() && !w.history.renews(e) {
+	if (e.moves() || r.failsInLocked(e)) && !w.history.renews(e) {
 		r.mu.moved = now
 	}
 }
@@ -64,7 +66,7 @@ func (e Event) moves() bool {
 	switch e.What {
 	case Stored:
 		return e.Key != ""
-	case Told, Enqueued, Taken, Begun, Ended, Changed, Fault, Over, Started, Crashed, Exited, Healed:
+	case Told, Enqueued, Canceled, Taken, Begun, Ended, Changed, Fault, Over, Started, Crashed, Exited, Healed:
 		return true
 	}
 	return false
@@ -201,6 +203,68 @@ func (r *record) forgetForeign(of ...storedKey) {
 	for _, at := range of {
 		delete(r.mu.foreign, at)
 	}
+}
+
+// failsInLocked reports whether e is the failure of a request of a program of RunMain,
+// which it will repeat. What finds nothing, or creates what exists, may do so for ever.
+func (r *record) failsInLocked(e Event) bool {
+	return r.mu.drifts && e.What == Answered && e.Name != "watch" && programOf(e.Who) != "" &&
+		(e.Code == 0 || e.Code >= 400 && e.Code != http.StatusNotFound && (e.Code != http.StatusConflict || e.Name != "create"))
+}
+
+// drift records that the run has a program of RunMain.
+func (r *record) drift() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.drifts = true
+}
+
+func (r *record) drifts() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.drifts
+}
+
+// rested reports whether the run has come to rest, and does not end yet.
+func (r *record) rested() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.mu.events) {
+		switch e.What {
+		case Rest:
+			return true
+		case Healed, Stopping:
+			return false
+		}
+	}
+	return false
+}
+
+// ended returns the error with which the last process of a program ended; empty: none.
+func (r *record) ended(program string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.mu.events) {
+		if e.What == Exited && programOf(e.Who) == program {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// holder returns the process that the Lease of h names by its last change; empty: none.
+func (r *record) holder(h *History) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range slices.Backward(r.mu.events) {
+		if e.What == Changed && h.renews(e) {
+			if e.Holder == "" || e.Name == "deleted" {
+				return ""
+			}
+			return e.Who
+		}
+	}
+	return ""
 }
 
 func (w *World) close() {

@@ -207,7 +207,11 @@ const (
 
 // restless describes what moves; empty: nothing.
 func (w *World) restless() string {
-	if since := w.record.sinceMove(); since < still {
+	least := still
+	if w.record.drifts() {
+		least = calm
+	}
+	if since := w.record.sinceMove(); since < least {
 		return fmt.Sprintf("something happened %v ago", since)
 	}
 	for _, program := range w.programs() {
@@ -228,6 +232,9 @@ func (p *program) restless() string {
 	}
 	if busy, one := life.standing(); busy > 0 {
 		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
+	}
+	if p.isMain() {
+		return p.w.behind(life.name)
 	}
 	s, ok := life.snapshot()
 	if waiting := heldBack(s); waiting > 0 {
@@ -252,6 +259,9 @@ func (w *World) stop() {
 		if open := p.network.Open() + p.inbound.Open(); !p.isDead() && open > 0 {
 			w.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
 		}
+	}
+	if w.record.drifts() {
+		w.instants.Rest(w.ctx, "outlive", outlives)
 	}
 	synctest.Wait()
 }

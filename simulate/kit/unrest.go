@@ -20,6 +20,11 @@ func (w *World) unrest() string {
 	for _, p := range w.running() {
 		p.unrest(&text)
 	}
+	for _, p := range w.programs() {
+		if how := w.record.ended(p.name); p.isMain() && how != "" {
+			fmt.Fprintf(&text, "\nthe main of %s returned, the last time %s", p.name, how)
+		}
+	}
 	return text.String()
 }
 

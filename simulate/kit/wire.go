@@ -24,6 +24,9 @@ func (p *process) transport() *http.Transport {
 		if p.heldUntil().After(time.Now()) { // a held process does not learn that it is connected
 			p.Step(p.w.ctx, "connect", "")
 		}
+		if p.outside != nil {
+			c = p.outside.dialled.add(c)
+		}
 		return conn{c, p}, nil
 	}}
 }
@@ -65,6 +68,12 @@ type sender struct {
 
 // RoundTrip sends r.
 func (s *sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	if s.p.outside != nil {
+		if s.p.w.server.Reads(r).Resource.Resource == "" {
+			return s.p.outside.discover(r)
+		}
+		r = s.p.outside.steady(r)
+	}
 	what := r.URL.Path + " " + r.Header.Get("Accept")
 	s.p.Step(r.Context(), "send "+r.Method, what)
 	err := r.Context().Err()

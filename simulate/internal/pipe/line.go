@@ -192,6 +192,12 @@ func (l *line) setBlack() {
 	l.mu.black, l.mu.sent = true, nil
 }
 
+func (l *line) isBlack() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.black
+}
+
 func (l *line) setDelay(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

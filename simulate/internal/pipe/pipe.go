@@ -93,5 +93,8 @@ func (c *Conn) Reset() { c.in.cut(syscall.ECONNRESET) }
 // BlackHole loses, from now on, all that is sent to this end, without an error.
 func (c *Conn) BlackHole() { c.in.setBlack() }
 
+// Silent reports whether BlackHole was called, so that nothing arrives any more.
+func (c *Conn) Silent() bool { return c.in.isBlack() }
+
 // Delay delays all that is sent to this end from now on.
 func (c *Conn) Delay(d time.Duration) { c.in.setDelay(d) }

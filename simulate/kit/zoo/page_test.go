@@ -53,9 +53,13 @@ func setUpPages(bug string) func(*manager.Manager) error {
 	}
 }
 
-// unheard returns a client whose writes informers see only through their watches.
+// unheard returns a client whose writes informers see only through their watches. It is
+// like one of a configuration that is not the manager's: the manager observes what passes
+// the WrapTransport of Config.
 func unheard(mgr *manager.Manager) (*client.Client, error) {
-	return client.New(mgr.Config(), mgr.Scheme(), client.Options{})
+	cfg := mgr.Config()
+	cfg.WrapTransport = nil
+	return client.New(cfg, mgr.Scheme(), client.Options{})
 }
 
 func (r *pages) reconcile(ctx context.Context, key reconcile.Key) (reconcile.Result, error) {
