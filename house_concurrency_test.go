@@ -18,14 +18,19 @@ import (
 var starters = map[string]string{
 	"internal/canary/canary.go":   "tests alone: the managers whose words are searched",
 	"internal/nursery/nursery.go": "the group that can be joined during a run",
+	"internal/writegate/gate.go":  "the alarm that ends a write whose term is over",
 
 	"workqueue/later.go": "the timer's callback moves keys that are due, and ends",
 
+	"bridge/controllerruntime/adopt/queue.go": "the timer of a key that is added later, which stops with the source",
+	"bridge/controllerruntime/queue.go":       "the timer's callback updates two gauges until the queue has ended",
+
 	"informer/internal/store/deltafifo.go":        "wakes who waits for deltas when ctx ends",
-	"informer/core.go":                            "dispatch joins the informer's run",
+	"informer/core.go":                            "dispatch and the settler join the informer's run",
 	"informer/scopes_watched.go":                  "Reflectors join the informer's run, as scopes come and go",
 	"informer/namespaces.go":                      "who follows namespaces joins the informer's run",
 	"informer/refusals.go":                        "the retries of what the transform has refused join the informer's run",
+	"informer/catch_up.go":                        "one scope each, which CatchUp waits for",
 	"informer/join.go":                            "listeners and their resync join the informer's run",
 	"informer/factory.go":                         "informers join the factory's run",
 	"informer/listener.go":                        "wakes the listener when its context ends",
@@ -47,12 +52,11 @@ var starters = map[string]string{
 	"webhook/run.go":   "the server, who keeps its certificate, and who shuts it down",
 	"webhook/share.go": "the alarm that ends a claim on room for a body",
 
-	"manager/internal/election/elector.go":        "the watch of the Lease",
-	"manager/internal/election/gate_transport.go": "the alarm that ends a write whose term is over",
-	"manager/run.go":                     "stages, which Run waits for in reverse",
-	"manager/internal/serving/server.go": "the server, and who shuts it down",
-	"manager/signal.go":                  "waits for a second signal, which ends the process",
-	"manager/stage.go":                   "what is added to a stage joins the stage's run",
+	"manager/internal/election/elector.go": "the watch of the Lease",
+	"manager/run.go":                       "stages, which Run waits for in reverse",
+	"manager/internal/serving/server.go":   "the server, and who shuts it down",
+	"manager/signal.go":                    "waits for a second signal, which ends the process",
+	"manager/stage.go":                     "what is added to a stage joins the stage's run",
 
 	"envtest/build.go":   "the go command, while its progress is shown",
 	"envtest/process.go": "waits for a child process to end",

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,9 +20,6 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
 )
-
-// statusName is the name of both the field and the subresource.
-const statusName = "status"
 
 // setByServer lists the fields of metadata that an applied object does not claim.
 var setByServer = [...]string{
@@ -76,11 +72,26 @@ func (c *Client) apply(ctx context.Context, sub string, obj any, opts []Option) 
 	if isNil(like) {
 		like = c.whole(nil, at.kind)
 	}
-	a, err := c.write(ctx, at, http.MethodPatch, string(types.ApplyPatchType), c.accept(like), body)
+	_, claimsStatus := tree[statusName]
+	wish := intentOf(c, at, body, claimsStatus, like)
+	if held := wish.known(); held != nil {
+		if !isNil(object) {
+			fill(object, informer.Copy(held))
+		}
+		return nil
+	}
+	end := wish.begin()
+	a, err := wish.send(ctx, c, body)
 	if err != nil {
+		end(false)
 		return err
 	}
-	return c.settled(at, a, object)
+	if wish.may {
+		object = like
+	}
+	err = c.settled(at, a, object)
+	end(err == nil && a.Is(at.kind))
+	return err
 }
 
 // configuration returns the JSON tree to send for obj, and sets the kind, key and UID

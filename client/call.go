@@ -4,6 +4,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,8 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 )
 
 // verb is one kind of call. Verbs are bits, so a set of them is their sum.
@@ -61,6 +64,9 @@ func (v verb) String() string {
 	return "call"
 }
 
+// statusName is the name of both the field and the subresource.
+const statusName = "status"
+
 // call describes one request: the operation, the object, and the resource.
 type call struct {
 	callOptions
@@ -72,6 +78,9 @@ type call struct {
 	uid      types.UID // of the caller's object; may be empty
 	version  string    // resourceVersion sent as a precondition; may be empty
 	resource resource
+	lost     bool        // an attempt may have taken effect although it failed
+	run      ownnews.Run // the reconcile that makes the call; nil: none
+	code     int         // of the answer
 }
 
 // aim prepares a call on obj. It checks everything that can be checked before the
@@ -99,6 +108,7 @@ func (c *Client) aimAt(ctx context.Context, v verb, sub string, key informer.Key
 // settle fills in the options and the resource of a call whose kind and key are set.
 func (c *Client) settle(ctx context.Context, at *call, options []Option) error {
 	var err error
+	at.run = ownnews.RunOf(ctx)
 	if at.callOptions, err = c.collect(at.verb, options); err != nil {
 		return at.wrap(err)
 	}
@@ -174,6 +184,17 @@ func (at *call) wrap(err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", at, err)
+}
+
+// effect returns what determines the meaning of the call's answer for a cache.
+func (at *call) effect() effects.Write {
+	return effects.Write{
+		Kind:        at.kind,
+		Key:         at.key,
+		UID:         cmp.Or(at.preconditions.UID, at.uid),
+		Propagation: at.propagation,
+		GracePeriod: at.gracePeriod,
+	}
 }
 
 // discreet reports whether errors and logs must not repeat what the call sends or

@@ -29,10 +29,10 @@ func (c *Client) ReadChild(ctx context.Context, child informer.Object) (informer
 	return is, c.Get(ctx, informer.KeyOf(child), is)
 }
 
-// ApplyChild is Apply with Force, as fieldOwner or, if that is empty, as the client's
-// own field owner. reconcile.ChildSet writes with it.
+// ApplyChild is Apply with Force and IfChanged, as fieldOwner or, if that is empty, as the
+// client's own field owner. reconcile.ChildSet writes with it.
 func (c *Client) ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error {
-	opts := []Option{Force{}}
+	opts := []Option{Force{}, IfChanged{}}
 	if fieldOwner != "" {
 		opts = append(opts, FieldOwner(fieldOwner))
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/applied"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -89,6 +90,8 @@ type connection struct {
 	http   *http.Client
 	scheme *runtime.Scheme
 	mapper *mapper
+
+	applies applied.Memory
 
 	mu struct {
 		sync.Mutex

@@ -36,28 +36,9 @@ func (c *Client) Delete(ctx context.Context, obj informer.Object, opts ...Option
 		return err
 	}
 	if c.watched(at) {
-		c.observe(at, afterDelete(at, a, like))
+		c.observe(at, at.effect().Deleted(a, like))
 	}
 	return nil
-}
-
-// afterDelete derives the effect of a delete from its answer. like is an empty object
-// that can hold it.
-func afterDelete(at *call, a answer, like informer.Object) informer.Written {
-	switch {
-	case a.kind == statusKind:
-		var status metav1.Status
-		if err := a.decode(&status); err != nil {
-			return touched(at)
-		}
-		return deletedByStatus(at, &status)
-	case len(a.data) == 0 || !a.is(at.kind):
-		return touched(at)
-	}
-	if err := a.into(like, at.kind); err != nil {
-		return touched(at)
-	}
-	return deleted(at.kind, like)
 }
 
 func deleteBody(at *call) ([]byte, error) { return json.Marshal(deleteOptions(at)) }
@@ -109,52 +90,9 @@ func DeleteAllOf[T informer.Object](ctx context.Context, c *Client, opts ...Opti
 		return err
 	}
 	if c.watched(at) {
-		for _, w := range afterDeleteAllOf(at, a, whole) {
+		for _, w := range at.effect().DeletedAll(a, whole) {
 			c.observe(at, w)
 		}
 	}
 	return nil
-}
-
-// afterDeleteAllOf derives the effects of a deletion of a collection from its answer: a
-// list of the objects as they were before. None can be Stored, and one is Removed only
-// if nothing can have kept it.
-func afterDeleteAllOf(at *call, a answer, like informer.Object) []informer.Written {
-	if a.kind == statusKind || len(a.data) == 0 {
-		return nil
-	}
-	page, err := a.page()
-	if err != nil {
-		return nil
-	}
-	all := make([]informer.Written, 0, len(page.items))
-	for _, item := range page.items {
-		obj := empty(like)
-		if err := item.into(obj, at.kind); err != nil {
-			continue
-		}
-		w := written(informer.Touched, at.kind, obj)
-		w.Version = 0 // the version before the deletion is of no use
-		if !lingers(obj) && goesAtOnce(at) {
-			w.Effect = informer.Removed
-		}
-		all = append(all, w)
-	}
-	return all
-}
-
-// goesAtOnce reports whether the deletion of an object without finalizers is complete
-// when it is answered. It is not if the request adds a finalizer (foreground, orphan),
-// if the kind does so by default, or for pods, which have a grace period.
-func goesAtOnce(at *call) bool {
-	if at.propagation == metav1.DeletePropagationForeground || at.propagation == metav1.DeletePropagationOrphan {
-		return false
-	}
-	switch at.kind.GroupKind().String() {
-	case "Pod":
-		return at.gracePeriod != nil && *at.gracePeriod == 0
-	case "Job.batch", "ReplicationController":
-		return at.propagation == metav1.DeletePropagationBackground
-	}
-	return true
 }

@@ -15,8 +15,8 @@
 //	   ▼                                                     ▼
 //	kind, key, options (call.go), resource (mapper.go), request, retries ──▶ API server
 //	                                                                             │
-//	Observer ◀── the effect of a write: Stored, Removed, Touched ◀── answer.go ◀─┘
-//	(informer.SharedInformerFactory)     (observe.go)                    │
+//	Observer ◀── the effect of a write: Stored, Removed, Touched ◀── effects ◀───┘
+//	(informer.SharedInformerFactory)     (internal/effects)              │
 //	                                                                     ▼
 //	                                                            the caller's object
 //
@@ -26,12 +26,12 @@
 // # Promises
 //
 //   - C1 There is no cache: each Get, each page of a List and each write is one
-//     request, and nothing else sends requests except discovery.
+//     request (C16 omits some), and nothing else sends requests except discovery.
 //   - C2 Before a write returns, the Observer has received its effect, with an
 //     object that is not shared. It never receives dry runs, and receives Removed only
 //     for an object that is gone. (The client's part of R4.)
 //   - C3 On an error the caller's object is unchanged; after success it is exactly
-//     what the server answered, kind and apiVersion included.
+//     what the server answered (C16: what the cache has), kind and apiVersion included.
 //   - C4 Applying a typed object claims every field that is not empty, and no other.
 //   - C5 Misuse is an error before the object is requested: no name, a missing or
 //     superfluous namespace, an option that does not fit, no field owner.
@@ -42,22 +42,29 @@
 //   - C8 A request is retried only if the server asks for it with Retry-After: after
 //     429, which has no effect, and after 500 or more if the request is idempotent.
 //     Idempotent are get, list, watch and dry runs, apply, update and patch that name
-//     a resourceVersion, and delete with Preconditions; not create, evict, deleteAllOf,
-//     or other updates and patches. A read is also retried when its connection breaks.
-//     Retries end with the context, and after Options.RetryWithin.
+//     a resourceVersion, and delete with Preconditions. A read is also retried when its
+//     connection breaks. Retries end with the context, and after Options.RetryWithin. In
+//     a reconcile, an apply with IfChanged names the cached version, and is sent again
+//     without if that is old.
 //   - C9 A client limited to a namespace by With sends no request that concerns
 //     anything outside of it.
 //   - C10 PatchChanges sends only what differs, object and status separately, and only
 //     to the object that was read (by UID); lists only to the version that was read.
 //   - C11 A call that would overwrite an object of the cache with the server's answer
 //     is an error that names informer.Copy, and nothing is sent.
-//   - C12 No answer of more than 128 MiB after decompression is read into memory, nor
-//     such a frame of a watch: it is a *TooLargeError with the size. One answer of more
-//     than 16 MiB is read at a time, and eight of more than 1 MiB. A List whose page is
-//     too large continues in smaller pages. An object that would allocate more than 256
-//     MiB is not decoded; that is a *TooLargeError too.
+//   - C12 An answer, or a frame of a watch, of more than 128 MiB after decompression is a
+//     *TooLargeError, and so is an object that would allocate more than 256 MiB. One
+//     answer above 16 MiB is read at a time, and eight above 1 MiB. A List whose page is
+//     too large continues in smaller pages.
 //   - C13 The content of Secrets, TokenReviews and TokenRequests is in no error and, at
 //     any level, in no log: errors name the field and not the value.
+//   - C14 A failed write that may have taken effect is reported to the Observer as
+//     Touched. The client, not the server, turns a generateName into a name.
+//   - C15 Requests of a client with an Observer say so in their context, so that the
+//     transport of a manager does not report their effects once more.
+//   - C16 IfChanged omits an apply only if it would leave every field of the object in
+//     the cache as it is: this client's last one within the hour wanted the same, and the
+//     object is as it was answered but for its status, which must explain a newer version.
 //
 // # Concurrency
 //
@@ -67,7 +74,7 @@
 //
 // # Testing
 //
-// How answers are judged (observe.go) and empty values left out (prune.go) is decided by
-// pure functions with tables and fuzz targets. The rest is tested against scripted
-// answers, and by a suite on a real control plane.
+// How answers are judged (internal/effects), which applies are known (internal/applied) and
+// empty values left out (prune.go) is decided by pure functions with tables and fuzz
+// targets. The rest is tested against scripted answers, and on a real control plane.
 package client

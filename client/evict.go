@@ -45,6 +45,6 @@ func (c *Client) Evict(ctx context.Context, obj informer.Object, opts ...Option)
 	if err != nil {
 		return err
 	}
-	c.observe(at, touchedBy(at, a))
+	c.observe(at, at.effect().TouchedBy(a))
 	return nil
 }

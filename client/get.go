@@ -38,11 +38,11 @@ func (c *Client) Get(ctx context.Context, key informer.Key, into informer.Object
 	if metadataOnly(into) {
 		want = metadataKind
 	}
-	if !a.is(want) {
-		return at.wrap(fmt.Errorf("the server answered with a %s", a.kind))
+	if !a.Is(want) {
+		return at.wrap(fmt.Errorf("the server answered with a %s", a.Kind))
 	}
 	got := empty(into)
-	if err := a.into(got, at.kind); err != nil {
+	if err := a.Into(got, at.kind); err != nil {
 		return at.wrap(err)
 	}
 	fill(into, got)

@@ -12,16 +12,13 @@ import (
 	"net/http"
 	"reflect"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	kjson "sigs.k8s.io/json"
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
-	"github.com/flyball-dev/flyball/internal/jsonspan"
-	"github.com/flyball-dev/flyball/internal/ration"
+	"github.com/flyball-dev/flyball/internal/effects"
 )
 
 const (
@@ -68,9 +65,9 @@ func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) ite
 				yield(none, expired(err, given))
 				return
 			}
-			for _, item := range page.items {
+			for _, item := range page.Items {
 				obj := empty(like)
-				err := item.into(obj, at.kind)
+				err := item.Into(obj, at.kind)
 				if err == nil && obj.GetName() == "" {
 					err = errors.New("the object has no name")
 				}
@@ -83,7 +80,7 @@ func List[T informer.Object](ctx context.Context, c *Client, opts ...Option) ite
 				}
 				given++
 			}
-			if token = page.token; token == "" {
+			if token = page.Token; token == "" {
 				return
 			}
 		}
@@ -134,10 +131,10 @@ func selectParams(req *rest.Request, at *call) *rest.Request {
 	return req
 }
 
-func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, token string) (listPage, error) {
+func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, token string) (effects.Page, error) {
 	req, err := c.request(at, http.MethodGet)
 	if err != nil {
-		return listPage{}, at.wrap(err)
+		return effects.Page{}, at.wrap(err)
 	}
 	req = selectParams(req, at).Param("limit", fmt.Sprint(cmp.Or(at.limit, pageSize)))
 	if token != "" {
@@ -149,133 +146,24 @@ func (c *Client) listPage(ctx context.Context, at *call, like informer.Object, t
 	}
 	a, err := c.do(ctx, at, req.SetHeader("Accept", accept))
 	if err != nil {
-		return listPage{}, err
+		return effects.Page{}, err
 	}
-	page, err := a.page()
-	if a.discreet {
+	page, err := a.Page()
+	if a.Discreet {
 		err = confidential.Decoding(err)
 	}
 	return page, at.wrap(err)
-}
-
-// ofItem is the estimated memory of an item that is not yet decoded.
-const ofItem = 512
-
-// listPage is one page of a list. Its objects are decoded separately, so that one that
-// cannot be decoded does not affect the others.
-type listPage struct {
-	items []answer
-	token string
-}
-
-// page splits the answer to a list into items.
-func (a answer) page() (listPage, error) {
-	if a.protobuf {
-		return a.protobufPage()
-	}
-	var metadata, items []byte
-	err := jsonspan.EachMember(a.data, func(key []byte, start, end int) bool {
-		switch string(key) {
-		case "metadata":
-			metadata = a.data[start:end]
-		case "items":
-			items = a.data[start:end]
-		}
-		return true
-	})
-	var meta metav1.ListMeta
-	if err == nil && metadata != nil {
-		err = kjson.UnmarshalCaseSensitivePreserveInts(metadata, &meta)
-	}
-	if err != nil {
-		return listPage{}, fmt.Errorf("read the list: %w", err)
-	}
-	page := listPage{token: meta.Continue}
-	if items == nil {
-		return page, nil
-	}
-	// Items are counted before memory is allocated for them.
-	count, budget := 0, ration.Budget{Limit: ration.Page}
-	err = jsonspan.EachElement(items, func([]byte) error {
-		count++
-		return tooHeavy(budget.Charge(ofItem))
-	})
-	if err == nil {
-		page.items = make([]answer, 0, count)
-		err = jsonspan.EachElement(items, func(raw []byte) error {
-			page.items = append(page.items, answer{data: raw, discreet: a.discreet})
-			return nil
-		})
-	}
-	if err != nil {
-		return listPage{}, fmt.Errorf("read the list: %w", err)
-	}
-	return page, nil
-}
-
-// protobufPage splits the wire format: in every list of the API field 1 is the metadata
-// and field 2 the items.
-func (a answer) protobufPage() (listPage, error) {
-	var page listPage
-	budget := ration.Budget{Limit: ration.Page}
-	for rest := a.data; len(rest) > 0; {
-		number, wire, n := protowire.ConsumeTag(rest)
-		if n < 0 {
-			return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
-		}
-		rest = rest[n:]
-		if wire != protowire.BytesType || number > 2 {
-			if n = protowire.ConsumeFieldValue(number, wire, rest); n < 0 {
-				return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
-			}
-			rest = rest[n:]
-			continue
-		}
-		value, n := protowire.ConsumeBytes(rest)
-		if n < 0 {
-			return page, fmt.Errorf("read the list: %w", protowire.ParseError(n))
-		}
-		rest = rest[n:]
-		if number == 2 {
-			if err := budget.Charge(ofItem); err != nil {
-				return listPage{}, tooHeavy(err)
-			}
-			page.items = append(page.items, answer{data: value, protobuf: true, discreet: a.discreet})
-			continue
-		}
-		var metadata metav1.ListMeta
-		if err := metadata.Unmarshal(value); err != nil {
-			return page, fmt.Errorf("read the list: %w", err)
-		}
-		page.token = metadata.Continue
-	}
-	return page, nil
 }
 
 // undecodable returns an error that names the object if its metadata can be decoded, even
 // if the rest is invalid JSON.
 func undecodable(at *call, item answer, err error) error {
 	var named metav1.PartialObjectMetadata
-	if item.decode(&named) != nil {
+	if item.Decode(&named) != nil {
 		named.ObjectMeta = metav1.ObjectMeta{}
-		if !item.protobuf {
-			named.ObjectMeta = item.metadata()
+		if !item.Protobuf {
+			named.ObjectMeta = item.Metadata()
 		}
 	}
 	return &informer.UndecodableError{Kind: at.kind, Key: informer.KeyOf(&named), Live: true, Err: err}
-}
-
-// metadata reads the metadata of an object that is invalid JSON elsewhere.
-func (a answer) metadata() (meta metav1.ObjectMeta) {
-	_ = jsonspan.EachMember(a.data, func(key []byte, start, end int) bool {
-		if string(key) != "metadata" {
-			return true
-		}
-		part := answer{data: a.data[start:end]}
-		if part.decode(&meta) != nil {
-			meta = metav1.ObjectMeta{}
-		}
-		return false
-	})
-	return meta
 }

@@ -6,18 +6,27 @@ package client_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/effects"
 )
 
 // thing returns an answer: an object of the kind in prod/web with UID u and version 7,
@@ -141,7 +150,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 			m := &metav1.PartialObjectMetadata{ObjectMeta: at("prod", "web")}
 			m.SetGroupVersionKind(configMapKind)
 			return c.Patch(ctx, m, client.MergePatch([]byte(`{}`)))
-		}, thing("meta.k8s.io/v1", "PartialObjectMetadata", "", ""), "Touched u@7"},
+		}, thing("meta.k8s.io/v1", "PartialObjectMetadata", "", ""), "Stored u@7"},
 
 		{"delete all of, list", removeAll, `{"apiVersion":"v1","kind":"ConfigMapList","items":[` + cm("") + `,` + cm(held) + `]}`, "Removed u@0, Touched u@0"},
 		{"delete all of, foreground", func(c *client.Client) error {
@@ -153,7 +162,7 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 		{"delete all of, pods at once", func(c *client.Client) error {
 			return client.DeleteAllOf[*corev1.Pod](ctx, c, client.InNamespace("prod"), client.GracePeriod(0))
 		}, `{"apiVersion":"v1","kind":"PodList","items":[` + pods("") + `]}`, "Removed u@0"},
-		{"delete all of, Status", removeAll, gone(``), ""},
+		{"delete all of, Status", removeAll, gone(``), "Touched @0"},
 
 		{"dry run", func(c *client.Client) error {
 			return c.Update(ctx, configMap("prod", "web", nil), client.DryRun{})
@@ -195,21 +204,121 @@ func TestClient_ObserverLearnsWhatEachAnswerMeans_R4(t *testing.T) {
 }
 
 func describe(w informer.Written) string {
-	effect := map[informer.WriteEffect]string{informer.Stored: "Stored", informer.Removed: "Removed", informer.Touched: "Touched"}[w.Effect]
-	return fmt.Sprintf("%s %s@%d", effect, w.UID, w.Version)
+	return fmt.Sprintf("%s %s@%d", effectName(w), w.UID, w.Version)
 }
 
-func TestClient_FailedWritesAreNotTold_R4(t *testing.T) {
-	r := &recorder{}
-	c, _ := scripted(t, client.Options{Observer: r},
-		status(422, "Invalid", "no", ""), status(404, "NotFound", "no", ""), status(500, "InternalError", "no", ""))
-	for range 3 {
-		if err := c.Update(t.Context(), configMap("prod", "web", nil)); err == nil {
-			t.Fatal("got no error from a refused update")
+func effectName(w informer.Written) string {
+	return map[informer.WriteEffect]string{informer.Stored: "Stored", informer.Removed: "Removed", informer.Touched: "Touched"}[w.Effect]
+}
+
+// A write that failed is reported exactly if it may have taken effect.
+func TestClient_LostWritesAreReported_C14(t *testing.T) {
+	ctx := t.Context()
+	refused := status(422, "Invalid", "no", "")
+	broken := status(500, "InternalError", "no", "")
+	again := reply{code: 503, body: broken.body, header: http.Header{"Retry-After": {"1"}}}
+	cut := reply{body: "{", header: http.Header{}}
+	const all = "Touched prod/ @0"
+	calls := map[string]struct {
+		call func(c *client.Client) error
+		lost string
+	}{
+		"create": {func(c *client.Client) error { return c.Create(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
+		"update": {func(c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
+		"patch": {func(c *client.Client) error {
+			return c.Patch(ctx, configMap("prod", "web", nil), client.MergePatch([]byte(`{}`)))
+		}, "Touched prod/web @0"},
+		"apply":  {func(c *client.Client) error { return c.Apply(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
+		"status": {func(c *client.Client) error { return c.Status().Update(ctx, website("prod", "web")) }, "Touched prod/web @0"},
+		"delete": {func(c *client.Client) error { return c.Delete(ctx, configMap("prod", "web", nil)) }, "Touched prod/web @0"},
+		"evict":  {func(c *client.Client) error { return c.Evict(ctx, pod("prod", "web")) }, "Touched prod/web @0"},
+		"delete all of": {func(c *client.Client) error {
+			return client.DeleteAllOf[*corev1.ConfigMap](ctx, c, client.InNamespace("prod"))
+		}, all},
+		"dry run": {func(c *client.Client) error { return c.Update(ctx, configMap("prod", "web", nil), client.DryRun{}) }, ""},
+		"get": {func(c *client.Client) error {
+			return c.Get(ctx, informer.Key{Namespace: "prod", Name: "web"}, configMap("", "", nil))
+		}, ""},
+	}
+	for name, row := range calls {
+		for answer, tc := range map[string]struct {
+			replies []reply
+			lost    bool
+		}{
+			"refused":                  {[]reply{refused}, false},
+			"an error of the server":   {[]reply{broken}, true},
+			"no connection, as it was": {[]reply{{fails: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}}}, false},
+			"a reset connection":       {[]reply{{fails: &net.OpError{Op: "read", Err: syscall.ECONNRESET}}}, true},
+			"half an answer":           {[]reply{cut}, true},
+		} {
+			r := &recorder{}
+			c, _ := scripted(t, client.Options{Observer: r, FieldOwner: "test", RetryWithin: -1}, tc.replies...)
+			if err := row.call(c); err == nil {
+				t.Errorf("%s, %s: no error", name, answer)
+			}
+			want := ""
+			if tc.lost {
+				want = row.lost
+			}
+			var got []string
+			for _, w := range r.take() {
+				got = append(got, fmt.Sprintf("%s %s/%s @%d", effectName(w), w.Key.Namespace, w.Key.Name, w.Version))
+			}
+			if got := strings.Join(got, ", "); got != want {
+				t.Errorf("%s, %s: the Observer received %q, want %q", name, answer, got, want)
+			}
 		}
 	}
-	if got := r.take(); len(got) != 0 {
-		t.Errorf("the observer was told %v, want nothing: nothing was written", got)
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		c, s := scripted(t, client.Options{Observer: r}, again, refused)
+		obj := configMap("prod", "web", nil)
+		obj.ResourceVersion = "5"
+		if err := c.Update(t.Context(), obj); err == nil || len(s.requests()) != 2 {
+			t.Fatalf("%v after %d requests, want the error of the second", err, len(s.requests()))
+		}
+		if got := r.take(); len(got) != 1 || got[0].Effect != informer.Touched {
+			t.Errorf("the Observer received %v, want Touched: the first attempt may have taken effect", got)
+		}
+	})
+}
+
+// The client chooses the name of an object with a generateName, so that it is known also
+// if the answer is lost.
+func TestCreate_GeneratedNameIsChosenByTheClient_C14(t *testing.T) {
+	taken := status(409, "AlreadyExists", "taken", "")
+	unnamed := func() *corev1.ConfigMap {
+		obj := configMap("prod", "", nil)
+		obj.GenerateName = strings.Repeat("w", 60) + "-"
+		return obj
+	}
+	r := &recorder{}
+	c, s := scripted(t, client.Options{Observer: r}, taken, reply{fails: io.ErrUnexpectedEOF})
+	obj := unnamed()
+	if err := c.Create(t.Context(), obj); err == nil || obj.Name != "" {
+		t.Errorf("created %q, %v; want an error, and the object unchanged", obj.Name, err)
+	}
+	names := map[string]bool{}
+	for _, q := range s.requests() {
+		var sent corev1.ConfigMap
+		if _, _, err := clientgoscheme.Codecs.UniversalDeserializer().Decode([]byte(q.body), nil, &sent); err != nil {
+			t.Fatal(err)
+		}
+		names[sent.Name] = true
+		if len(sent.Name) != 63 || !strings.HasPrefix(sent.Name, strings.Repeat("w", 58)) || sent.GenerateName != unnamed().GenerateName {
+			t.Errorf("sent the name %q (%d), want 58 characters of the generateName and five others", sent.Name, len(sent.Name))
+		}
+	}
+	if told := r.take(); len(names) != 2 || len(told) != 1 || !names[told[0].Key.Name] {
+		t.Errorf("sent the names %v and reported %v; want two, and the second reported", names, told)
+	}
+	many := make([]reply, 20)
+	for i := range many {
+		many[i] = taken
+	}
+	c, s = scripted(t, client.Options{}, many...)
+	if err := c.Create(t.Context(), unnamed()); !apierrors.IsAlreadyExists(err) || len(s.requests()) != 8 {
+		t.Errorf("%v after %d requests, want AlreadyExists after eight names", err, len(s.requests()))
 	}
 }
 
@@ -250,5 +359,41 @@ func TestClient_ObserverIsToldBeforeTheWriteReturns_C2(t *testing.T) {
 	}
 	if got := r.take(); len(got) != 1 {
 		t.Errorf("when Create returned the observer had been told %d writes, want 1: the next reconcile would not see it", len(got))
+	}
+}
+
+// rider notes to whom requests say that their sender reports.
+type rider struct {
+	http.RoundTripper
+	to []any
+}
+
+func (r *rider) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method != http.MethodGet {
+		r.to = append(r.to, effects.ReportedTo(req.Context()))
+	}
+	return r.RoundTripper.RoundTrip(req)
+}
+
+func TestClient_SaysToWhomItReports_C15(t *testing.T) {
+	observer := &recorder{}
+	for name, row := range map[string]struct {
+		observer client.Observer
+		want     any
+	}{
+		"an Observer": {observer, observer},
+		"none":        {nil, nil},
+	} {
+		r := &rider{RoundTripper: &script{answers: []reply{{body: thing("v1", "ConfigMap", "", "")}}}}
+		c, err := client.New(&rest.Config{Host: "http://api.test", Transport: r}, testScheme(t), client.Options{Observer: row.observer})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Update(t.Context(), configMap("prod", "web", nil)); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.to) != 1 || r.to[0] != row.want {
+			t.Errorf("%s: the request says that its sender reports to %v, want %v", name, r.to, row.want)
+		}
 	}
 }

@@ -29,6 +29,7 @@ type callOptions struct {
 	fieldOwner      string
 	dryRun          bool
 	force           bool
+	ifChanged       bool
 	fieldValidation FieldValidation
 	preconditions   Preconditions
 	propagation     metav1.DeletionPropagation

@@ -13,6 +13,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/confidential"
+	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
 
@@ -90,16 +91,21 @@ func fieldParams(req *rest.Request, at *call) *rest.Request {
 func (c *Client) do(ctx context.Context, at *call, req *rest.Request) (answer, error) {
 	res, err := c.result(ctx, at, req)
 	if err != nil {
+		observeLost(c, at)
 		return answer{}, c.fault(ctx, at, err)
 	}
 	var contentType string
 	res.ContentType(&contentType)
 	raw, err := res.Raw()
-	if err != nil {
-		return answer{}, at.wrap(err)
+	a := answer{}
+	if err == nil {
+		a, err = effects.Open(contentType, raw)
 	}
-	a, err := open(contentType, raw)
-	if a.discreet = at.discreet(); a.discreet {
+	if err != nil {
+		at.lost = true
+		observeLost(c, at)
+	}
+	if a.Discreet = at.discreet(); a.Discreet {
 		err = confidential.Decoding(err)
 	}
 	return a, at.wrap(err)

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/flyball-dev/flyball/internal/effects"
 	"github.com/flyball-dev/flyball/internal/linger"
 )
 
@@ -52,7 +53,14 @@ type tried struct {
 	// asked is the Retry-After of the answer, if asksToWait.
 	asked      time.Duration
 	asksToWait bool
+
+	lost bool // it is not known whether the server has carried out the attempt
+
+	observer Observer // of the write; nil: none
 }
+
+// ReportsTo implements effects.Reporter: the Observer learns of the write from the call.
+func (t *tried) ReportsTo() any { return t.observer }
 
 // pause returns how long to wait before the next attempt, and whether there may be one.
 // It depends only on the result of the last attempt.
@@ -76,7 +84,9 @@ func (at *call) pause(t tried) (wait time.Duration, again bool) {
 func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once func(context.Context) error) error {
 	var before error
 	for left := c.opts.RetryWithin; ; {
-		t := try(ctx, limit, once)
+		t := try(ctx, limit, c.opts.Observer, once)
+		at.lost = at.lost || t.lost
+		at.code = t.code
 		wait, again := at.pause(t)
 		if !again || wait > left || !sleep(ctx, at, wait, t.err) {
 			if t.err != nil && before != nil {
@@ -89,9 +99,9 @@ func (c *Client) send(ctx context.Context, at *call, limit time.Duration, once f
 	}
 }
 
-func try(ctx context.Context, limit time.Duration, once func(context.Context) error) tried {
-	var t tried
-	limited := context.WithValue(ctx, retryAfterKey{}, &t)
+func try(ctx context.Context, limit time.Duration, observer Observer, once func(context.Context) error) tried {
+	t, ended := tried{observer: observer}, ctx.Err() != nil
+	limited := effects.WithReporter(ctx, &t)
 	if limit > 0 {
 		var cancel context.CancelFunc
 		limited, cancel = context.WithTimeout(limited, limit)
@@ -100,6 +110,7 @@ func try(ctx context.Context, limit time.Duration, once func(context.Context) er
 	if t.err = once(limited); t.err != nil && limited.Err() != nil && ctx.Err() == nil {
 		t.err = fmt.Errorf("no answer within %s: %w", limit, t.err)
 	}
+	t.lost = t.err != nil && !ended && effects.OutcomeOf(t.code, t.err) != effects.Refused
 	return t
 }
 
@@ -116,15 +127,13 @@ func sleep(ctx context.Context, at *call, wait time.Duration, why error) bool {
 // not expose.
 type retryAfterReader struct{ next http.RoundTripper }
 
-type retryAfterKey struct{}
-
 func (r retryAfterReader) RoundTrip(req *http.Request) (*http.Response, error) {
 	next := r.next
 	if next == nil {
 		next = http.DefaultTransport
 	}
 	resp, err := next.RoundTrip(req)
-	if t, ok := req.Context().Value(retryAfterKey{}).(*tried); ok && resp != nil {
+	if t, ok := effects.ReporterOf(req.Context()).(*tried); ok && resp != nil {
 		t.code = resp.StatusCode
 		if seconds, bad := strconv.ParseUint(resp.Header.Get("Retry-After"), 10, 31); bad == nil {
 			t.asked, t.asksToWait = max(minPause, time.Duration(seconds)*time.Second), true

@@ -43,6 +43,6 @@ func (c *Client) SetScale(ctx context.Context, obj informer.Object, replicas int
 	if err != nil {
 		return err
 	}
-	c.observe(at, touchedBy(at, a))
+	c.observe(at, at.effect().TouchedBy(a))
 	return nil
 }

@@ -37,6 +37,7 @@ type reply struct {
 	code   int // 0: 200
 	body   string
 	header http.Header
+	fails  error // of the transport, in place of an answer
 }
 
 type request struct {
@@ -83,6 +84,9 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer s.mu.Unlock()
 	s.mu.requests = append(s.mu.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header, string(body)})
 	if n := len(s.mu.requests); n <= len(s.answers) {
+		if err := s.answers[n-1].fails; err != nil {
+			return nil, err
+		}
 		return respond(r, s.answers[n-1]), nil
 	}
 	return respond(r, reply{code: http.StatusTeapot, body: `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"the script has no more answers","code":418}`}), nil

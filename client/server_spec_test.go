@@ -111,7 +111,7 @@ var _ = Describe("reading and writing", func() {
 		Expect(m.Labels).To(HaveKeyWithValue("by", "metadata"))
 		Expect(m.GroupVersionKind()).To(Equal(websiteKind))
 		w := only(r)
-		Expect(w.Effect).To(Equal(informer.Touched))
+		Expect(w.Effect).To(Equal(informer.Stored))
 		Expect(w.Version).To(Equal(informer.ParseVersion(m.ResourceVersion)))
 		Expect(c.Get(ctx, informer.KeyOf(site), m)).To(Succeed())
 		Expect(m.GroupVersionKind()).To(Equal(websiteKind))

@@ -65,7 +65,7 @@ func (s *SubResource) Get(ctx context.Context, obj, into informer.Object, opts .
 	if err != nil {
 		return err
 	}
-	return at.wrap(a.body(into))
+	return at.wrap(contentOf(a, into))
 }
 
 // Create sends body to the subresource of the object that obj names, such as a
@@ -143,17 +143,17 @@ func (s *SubResource) send(ctx context.Context, at *call, method string, body in
 	if kind == at.kind {
 		return c.settled(at, a, body)
 	}
-	c.observe(at, touchedBy(at, a))
-	if len(a.data) == 0 || a.kind != kind {
+	c.observe(at, at.effect().TouchedBy(a))
+	if len(a.Data) == 0 || a.Kind != kind {
 		return nil
 	}
-	return at.wrap(a.body(body))
+	return at.wrap(contentOf(a, body))
 }
 
-// body decodes the content of a subresource, which keeps its own kind.
-func (a answer) body(into informer.Object) error {
+// contentOf decodes the content of a subresource, which keeps its own kind.
+func contentOf(a answer, into informer.Object) error {
 	got := empty(into)
-	if err := a.into(got, a.kind); err != nil {
+	if err := a.Into(got, a.Kind); err != nil {
 		return err
 	}
 	fill(into, got)

@@ -91,9 +91,9 @@ func Watch[T informer.Object](ctx context.Context, c *Client, opts ...Option) it
 				yield(none, at.wrap(err))
 				return
 			}
-			item.discreet = at.discreet()
+			item.Discreet = at.discreet()
 			event := Event[T]{Type: kind, Object: empty(like)}
-			if err := item.into(event.Object, at.kind); err != nil {
+			if err := item.Into(event.Object, at.kind); err != nil {
 				if !yield(none, at.wrap(undecodable(at, item, err))) {
 					return
 				}
@@ -167,16 +167,16 @@ func (s *watchStream) next() (watch.EventType, answer, error) {
 		}
 		switch frame.Type {
 		case watch.Added, watch.Modified, watch.Deleted:
-			return frame.Type, answer{data: frame.Object}, nil
+			return frame.Type, answer{Data: frame.Object}, nil
 		case watch.Bookmark:
 			var mark metav1.PartialObjectMetadata
-			if err := (answer{data: frame.Object}).decode(&mark); err != nil {
+			if err := (answer{Data: frame.Object}).Decode(&mark); err != nil {
 				return "", answer{}, fmt.Errorf("read a bookmark: %w", err)
 			}
 			s.version = mark.ResourceVersion
 		case watch.Error:
 			var status metav1.Status
-			if err := (answer{data: frame.Object}).decode(&status); err != nil {
+			if err := (answer{Data: frame.Object}).Decode(&status); err != nil {
 				return "", answer{}, fmt.Errorf("read the server's error: %w", err)
 			}
 			return "", answer{}, apierrors.FromObject(&status)

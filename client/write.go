@@ -7,13 +7,54 @@ import (
 	"context"
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/internal/ownnews"
+	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
-// Create writes a new object. obj is set to the stored object, including the name if
-// metadata.generateName was used; on an error it is unchanged.
+// Create writes a new object. obj is set to the stored object; on an error it is
+// unchanged. If obj has metadata.generateName and no name, the client chooses the name, by
+// the server's rules, so that an object whose creation was not answered can be found again.
 func (c *Client) Create(ctx context.Context, obj informer.Object, opts ...Option) error {
-	return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts)
+	if isNil(obj) || obj.GetName() != "" || obj.GetGenerateName() == "" {
+		return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts)
+	}
+	if s, ok := c.opts.Observer.(sharer); ok && s.Shares(obj) {
+		return c.put(ctx, verbCreate, "", http.MethodPost, obj, opts) // which refuses it
+	}
+	named := informer.Copy(obj)
+	for tries := 1; ; tries++ {
+		named.SetName(generatedName(simhook.Of(ctx), obj.GetGenerateName()))
+		err := c.put(ctx, verbCreate, "", http.MethodPost, named, opts)
+		if apierrors.IsAlreadyExists(err) && tries < nameTries {
+			continue
+		}
+		if err == nil {
+			fill(obj, named)
+		}
+		return err
+	}
+}
+
+const (
+	// nameTries is how many names are tried for an object with a generateName.
+	nameTries = 8
+	// nameChars are those of the server's generated names, which form no words.
+	nameChars   = "bcdfghjklmnpqrstvwxz2456789"
+	nameRandoms = 5
+	nameLength  = 63
+)
+
+// generatedName returns a name as the server would generate it from base.
+func generatedName(sim simhook.Hooks, base string) string {
+	name := []byte(base[:min(len(base), nameLength-nameRandoms)])
+	for range nameRandoms {
+		name = append(name, nameChars[int(simhook.Float64(sim, "name "+base)*float64(len(nameChars)))])
+	}
+	return string(name)
 }
 
 // Update replaces the object with obj, and sets obj to the stored object; on an error
@@ -55,8 +96,8 @@ func (c *Client) settled(at *call, a answer, obj informer.Object) error {
 		want = metadataKind
 	}
 	switch {
-	case !a.is(want):
-		c.observe(at, touchedBy(at, a))
+	case !a.Is(want):
+		c.observe(at, at.effect().TouchedBy(a))
 		return nil
 	case isNil(obj) && !c.watched(at):
 		return nil
@@ -64,16 +105,12 @@ func (c *Client) settled(at *call, a answer, obj informer.Object) error {
 		obj = c.whole(nil, at.kind)
 	}
 	got := empty(obj)
-	if err := a.into(got, at.kind); err != nil {
-		c.observe(at, touched(at))
+	if err := a.Into(got, at.kind); err != nil {
+		c.observe(at, at.effect().Touched())
 		return at.wrap(err)
 	}
 	if c.watched(at) {
-		if metadataOnly(got) {
-			c.observe(at, written(informer.Touched, at.kind, got))
-		} else {
-			c.observe(at, changed(at.kind, informer.Copy(got)))
-		}
+		c.observe(at, effects.Changed(at.kind, informer.Copy(got)))
 	}
 	fill(obj, got)
 	return nil
@@ -87,7 +124,36 @@ func (c *Client) watched(at *call) bool {
 // observe passes the effect to the Observer, which then owns the object. An answer
 // without a name, such as an access review, is not an object of any cache.
 func (c *Client) observe(at *call, w informer.Written) {
-	if c.watched(at) && w.Key.Name != "" {
+	if c.watched(at) && (w.Key.Name != "" || at.verb == verbDeleteAllOf) {
+		at.own(w)
 		c.opts.Observer.Observe(w)
+	}
+}
+
+// observeLost tells the Observer of a write that failed, but may have taken effect.
+func observeLost(c *Client, at *call) {
+	if at.lost && !at.reads() {
+		c.observe(at, at.effect().Touched())
+	}
+}
+
+// own records the effect of a write as one of the reconcile that makes it, before the
+// informers learn of it: its news need not wake the reconcile's key. Only what leaves no room
+// for a foreign write is recorded: an object that the server has created for this request,
+// and one that it has changed or removed in the version that the request named.
+func (at *call) own(w informer.Written) {
+	step := ownnews.Write{Kind: w.Kind.GroupKind(), Key: w.Key, UID: w.UID, To: w.Version, Gone: w.Effect == informer.Removed}
+	switch {
+	case !step.Gone && w.Effect != informer.Stored:
+		return
+	case at.version != "":
+		if step.From = informer.ParseVersion(at.version); step.From == 0 {
+			return
+		}
+	case at.code != http.StatusCreated || at.verb&(verbCreate|verbApply) == 0 || at.sub != "":
+		return
+	}
+	if at.run != nil {
+		at.run.Wrote(step)
 	}
 }

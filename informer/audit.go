@@ -100,9 +100,9 @@ func (c *core) audits(ctx context.Context) error {
 // connections.
 func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err error) {
 	defer c.beginAudit()()
-	list, v, err := c.identitiesIn(ctx, w)
+	list, v, err := c.identitiesIn(ctx, w, nil)
 	if err != nil {
-		return d, err
+		return d, fmt.Errorf("audit: %w", err)
 	}
 	for begun := time.Now(); c.indexer.Reached(w.id) < v; {
 		if time.Since(begun) > auditPatience || !linger.For(ctx, time.Second) {
@@ -116,8 +116,8 @@ func (c *core) audit(ctx context.Context, w *watched) (d reflector.Finding, err 
 	if err != nil || len(d.Rewound) == 0 {
 		return d, err
 	}
-	if list, v, err = c.identitiesIn(restclient.Elsewhere(ctx), w); err != nil {
-		return reflector.Finding{}, err
+	if list, v, err = c.identitiesIn(restclient.Elsewhere(ctx), w, nil); err != nil {
+		return reflector.Finding{}, fmt.Errorf("audit: %w", err)
 	}
 	again, err := c.compare(w, list, v)
 	if err != nil {
@@ -162,8 +162,12 @@ func (c *core) compare(w *watched, list map[Key]auditedState, v Version) (d refl
 	return lostIn(rows.All(), w.id, list, v, since), nil
 }
 
-// identitiesIn returns the newest state of a scope on the server.
-func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedState, Version, error) {
+// errNoVersion is the error of a list whose version says nothing about time.
+var errNoVersion = errors.New("the list has no version that can be compared")
+
+// identitiesIn returns the newest state of a scope on the server. If there is
+// more than a page of it and enough says so, it returns only the version.
+func (c *core) identitiesIn(ctx context.Context, w *watched, enough func(Version) bool) (map[Key]auditedState, Version, error) {
 	lw, err := c.auditList(w.scope)
 	if err != nil {
 		return nil, 0, err
@@ -175,17 +179,17 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 		page, err := pages.Read(ctx, opts)
 		switch {
 		case err != nil:
-			return nil, 0, fmt.Errorf("audit: %w", err)
+			return nil, 0, err
 		case page.Unreadable > 0:
-			return nil, 0, fmt.Errorf("audit: %d objects have no readable name: %w", page.Unreadable, page.UnreadableErr)
+			return nil, 0, fmt.Errorf("%d objects have no readable name: %w", page.Unreadable, page.UnreadableErr)
 		case ParseVersion(page.ResourceVersion) == 0:
-			return nil, 0, errors.New("audit: the list has no version that can be compared")
+			return nil, 0, errNoVersion
 		}
 		for _, item := range page.Items {
 			switch item.Anomaly {
 			case base.Sound:
 			case base.OtherKind:
-				return nil, 0, fmt.Errorf("audit: %s: %w", item.Key, item.Err)
+				return nil, 0, fmt.Errorf("%s: %w", item.Key, item.Err)
 			default:
 				continue
 			}
@@ -193,6 +197,9 @@ func (c *core) identitiesIn(ctx context.Context, w *watched) (map[Key]auditedSta
 		}
 		if page.Continue == "" {
 			return list, ParseVersion(page.ResourceVersion), nil
+		}
+		if opts.Continue == "" && enough != nil && enough(ParseVersion(page.ResourceVersion)) {
+			return nil, ParseVersion(page.ResourceVersion), nil
 		}
 		opts = listwatch.ListOptions{Limit: opts.Limit, Continue: page.Continue}
 	}

@@ -4,6 +4,7 @@
 package informer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/reflector"
 	"github.com/flyball-dev/flyball/informer/internal/schemas"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
@@ -54,6 +56,7 @@ type core struct {
 	auditList        auditLists
 	roster           roster
 	storing          *hand // of dispatch
+	settler          unsettled.Settler
 	refusals         refusals
 
 	// critical is held while changes go into the Indexer and to the backlogs,
@@ -115,6 +118,11 @@ func newCore(object reflect.Type, kind schema.GroupVersionKind, opts Options, lw
 	c.mu.managed = opts.KeepManagedFields
 	c.critical.scopes = make(map[WatchScope]*watched)
 	c.storing = c.roster.take(newHand("store a batch"))
+	c.settler = unsettled.Settler{
+		Store: settledStore{c}, Name: object.String(), Log: c.log, PageSize: cmp.Or(opts.PageSize, reflector.DefaultPageSize),
+		Read: func(scope WatchScope) (ListerWatcher[Object], error) { return c.newListerWatcher(scope) },
+	}
+	_ = c.group.Go(c.settler.Run)
 	_ = c.group.Go(c.dispatch)
 	c.guarded()
 	return c
@@ -128,6 +136,7 @@ func (c *core) end() {
 
 // finish tells all handles that nothing new will be stored.
 func (c *core) finish() {
+	c.settler.End()
 	c.critical.Lock()
 	defer c.critical.Unlock()
 	if c.critical.over {
@@ -214,6 +223,7 @@ func (c *core) whenPassed(key Key, than Version, do func()) (stop func()) {
 func (c *core) snapshot() Snapshot {
 	s := c.indexer.Snapshot()
 	s.Synced, s.Waiting = true, c.fifo.Len()
+	s.Awaiting += c.settler.Len()
 	if c.guard != nil {
 		s.Mutations = c.guard.found.Load()
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/restclient"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/listwatch"
 )
 
 // dispatch stores the batches of the Reflectors, then notifies the listeners.
@@ -80,6 +82,11 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 	for _, l := range c.critical.members {
 		l.push(changes, shared)
 	}
+	for _, scope := range lists.Relisted {
+		if w := c.critical.byID[scope]; w != nil {
+			w.relists.Add(1)
+		}
+	}
 	c.giveAgainLocked(lists.Relisted, changes)
 	if c.guard != nil {
 		done = slices.Clone(changes) // the Indexer reuses its slice
@@ -101,25 +108,89 @@ func (c *core) store(lists store.Batch, own bool, apply func() ([]store.Change, 
 // observe stores an own write and notifies the listeners, before any watch
 // does.
 func (c *core) observe(w Written) {
-	var in, unsure []*watched
-	o := store.Observed{Effect: w.Effect, Key: w.Key, UID: w.UID, Version: w.Version}
-	if o.Effect == Stored {
-		obj, err := c.typed(w)
-		if err == nil {
-			in, unsure = c.matching(obj)
-			if !c.keepsManagedFields() {
-				obj.SetManagedFields(nil)
-			}
-			if transform := c.transform(); transform == nil {
-				o.Object = obj
-			} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
-				o, err = c.refusedWrite(o, w)
-			}
-		}
-		if err != nil {
-			o.Effect = Touched // the error appears when the watch delivers it
+	switch w.Effect {
+	case Touched:
+		markPending(c, w)
+	case Removed:
+		storeAnswer(c, store.Observed{Effect: Removed, Key: w.Key, UID: w.UID, Version: w.Version}, nil, nil)
+	case Stored:
+		if storeWritten(c, w) != nil {
+			markPending(c, w)
 		}
 	}
+}
+
+// markPending makes the key of w pending, if a scope of the informer may have it.
+func markPending(c *core, w Written) {
+	for _, watched := range c.watchedNow() {
+		if of := watched.scope.Namespace; of == "" || w.Key.Namespace == "" || of == w.Key.Namespace {
+			c.settler.Mark(w.Key, w.Version)
+			return
+		}
+	}
+}
+
+// settledStore is the store of an informer for its Settler.
+type settledStore struct{ core *core }
+
+// Version implements unsettled.Store.
+func (s settledStore) Version(key Key) Version {
+	obj, _, _ := s.core.indexer.Get(key)
+	if base.IsNil(obj) {
+		return 0
+	}
+	return ParseVersion(obj.GetResourceVersion())
+}
+
+// Keys implements unsettled.Store.
+func (s settledStore) Keys(namespace string) iter.Seq[Key] {
+	return func(yield func(Key) bool) {
+		for r := range s.core.indexer.View().All() {
+			if (namespace == "" || namespace == r.Key.Namespace) && !yield(r.Key) {
+				return
+			}
+		}
+	}
+}
+
+// Found implements unsettled.Store.
+func (s settledStore) Found(item listwatch.Item[Object]) {
+	_ = storeWritten(s.core, Written{
+		Kind: s.core.gvk(), Effect: Stored, Key: item.Key, UID: item.UID,
+		Version: ParseVersion(item.ResourceVersion), Object: item.Object,
+	})
+}
+
+// Absent implements unsettled.Store.
+func (s settledStore) Absent(key Key, version Version) {
+	storeAnswer(s.core, store.Observed{Absent: true, Key: key, Version: version}, nil, nil)
+}
+
+// storeWritten stores an object as the server has it. It returns an error if the informer
+// cannot hold the object in this form.
+func storeWritten(c *core, w Written) error {
+	obj, err := c.typed(w)
+	if err != nil {
+		return err
+	}
+	o := store.Observed{Effect: Stored, Key: w.Key, UID: w.UID, Version: w.Version}
+	in, unsure := c.matching(obj)
+	if !c.keepsManagedFields() {
+		obj.SetManagedFields(nil)
+	}
+	if transform := c.transform(); transform == nil {
+		o.Object = obj
+	} else if o.Object, o.Err = base.CallTransform(transform, obj); o.Err != nil {
+		if o, err = c.refusedWrite(o, w); err != nil {
+			return err
+		}
+	}
+	storeAnswer(c, o, in, unsure)
+	return nil
+}
+
+// storeAnswer stores what the server has answered, and notifies the listeners.
+func storeAnswer(c *core, o store.Observed, in, unsure []*watched) {
 	offered := c.offerWrite(o)
 	changes := c.store(store.Batch{}, true, func() ([]store.Change, error) {
 		o.In, o.Unsure = c.idsLocked(in), c.idsLocked(unsure)

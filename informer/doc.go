@@ -37,6 +37,9 @@
 //	I10 the end, or the last release, frees every goroutine, connection and object
 //	I11 an object whose end a write of this process was answered with does not come back
 //	    while watches and lists still deliver the states before its end
+//	I12 while the effect of a write of this process on an object is not known, reads that
+//	    depend on the object return a *NotSettledError, until a read from the server that
+//	    began after the write is stored; the informer sends it by itself
 //
 // docs/informers.md describes handles and scopes, undecodable objects, own writes, audits,
 // changed schemas, and the load on the server.

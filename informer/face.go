@@ -39,10 +39,11 @@ type (
 	// called concurrently and must not block.
 	IndexFunc[T Object] = store.IndexFunc[T]
 
-	// Written is the API server's answer to a write of this process, for
-	// Observe. Dry runs are never reported.
+	// Written is the effect of a write of this process, for Observe. Dry runs are
+	// never reported.
 	//
-	//	Kind, Key, UID  of the object
+	//	Kind, Key, UID  of the object; of a Touched write without a name: all
+	//	                objects of the namespace may have changed
 	//	Effect          of the write
 	//	Version         in the answer; 0: unknown
 	//	Object          of a Stored write, in any representation; the informer
@@ -69,8 +70,8 @@ const (
 	Stored = base.Stored
 	// Removed: the object of this UID is gone.
 	Removed = base.Removed
-	// Touched: the object has changed, but the answer has another kind (Scale,
-	// Eviction), so at most its Version is known.
+	// Touched: the object may have changed, and its state is not known: the
+	// answer was lost, or does not show the object, as for a Scale or an Eviction.
 	Touched = base.Touched
 )
 
@@ -108,8 +109,9 @@ type (
 	//	Tombstones    of own deletions that the watch has not confirmed
 	//	Forgotten     tombstones dropped beyond the limit, oldest first; a late
 	//	              watch may show such an object once more
-	//	Awaiting      keys with an own write that is not visible yet, because
-	//	              only the server knows whether the object is still in scope
+	//	Awaiting      keys with an own write that is not visible yet: reads of
+	//	              them return a *NotSettledError, or, where only the server
+	//	              knows whether the object is still in scope, an older state
 	//	NotOverlaid   own writes that only the watch makes visible, because the
 	//	              server's versions are not comparable
 	//	IndexPanics   panics of index functions; the index lacks those objects
@@ -197,6 +199,14 @@ type (
 	NamespaceError = base.NamespaceError
 	// NotSyncedError means that the first list of Kind has not arrived.
 	NotSyncedError = base.NotSyncedError
+	// NotSettledError means that the state of what is read, Key of Kind, is not
+	// known after a write of this process: the answer was lost, or did not show
+	// the object. A Key without a name is a list. The informer asks the server by
+	// itself. Return the error from Reconcile, which runs again when the state is
+	// known; elsewhere wait with WhenPassed.
+	//
+	//	When  calls a function once, when the state is known; nil: at once
+	NotSettledError = base.NotSettledError
 	// ReleasedError means that the handle of Kind was released, or the informer
 	// has ended.
 	ReleasedError = base.ReleasedError

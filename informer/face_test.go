@@ -23,7 +23,8 @@ func TestFace_CommentsOfAliasesNameTheFields(t *testing.T) {
 		"HandlerSnapshot": reflect.TypeFor[informer.HandlerSnapshot](), "Anomalies": reflect.TypeFor[informer.Anomalies](),
 		"Audits": reflect.TypeFor[informer.Audits](), "UndecodableError": reflect.TypeFor[informer.UndecodableError](),
 		"OutOfScopeError": reflect.TypeFor[informer.OutOfScopeError](), "NamespaceError": reflect.TypeFor[informer.NamespaceError](),
-		"NotSyncedError": reflect.TypeFor[informer.NotSyncedError](), "ReleasedError": reflect.TypeFor[informer.ReleasedError](),
+		"NotSyncedError": reflect.TypeFor[informer.NotSyncedError](), "NotSettledError": reflect.TypeFor[informer.NotSettledError](),
+		"ReleasedError":  reflect.TypeFor[informer.ReleasedError](),
 		"NotServedError": reflect.TypeFor[informer.NotServedError](), "TooLargeError": reflect.TypeFor[informer.TooLargeError](),
 		"UnexpectedAnswerError": reflect.TypeFor[informer.UnexpectedAnswerError](),
 	}

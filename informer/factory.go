@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -188,7 +189,7 @@ func (f *SharedInformerFactory) forget(id coreID, c *core) {
 	if f.mu.informers[id] == c {
 		delete(f.mu.informers, id)
 	}
-	f.mu.order = slices.DeleteFunc(f.mu.order, func(other *core) bool { return other == c })
+	f.mu.order = slices.DeleteFunc(slices.Clone(f.mu.order), func(other *core) bool { return other == c })
 }
 
 // KindOf returns the kind of T in scheme. It is an error if T is not a pointer
@@ -237,6 +238,33 @@ func (f *SharedInformerFactory) Observe(w Written) {
 			c.observe(w)
 		}
 	}
+}
+
+// WatchedKind returns the kind of a resource if an informer of the factory has that kind,
+// in any version. It asks no server: until discovery has answered for the informer, it goes
+// by the resource's usual name.
+func (f *SharedInformerFactory) WatchedKind(resource schema.GroupVersionResource) (kind schema.GroupVersionKind, watched bool) {
+	f.mu.Lock()
+	order := f.mu.order // copied on removal
+	f.mu.Unlock()
+	for _, c := range order {
+		if c.kind.Group == resource.Group && servedAs(c, resource.Resource) {
+			return resource.GroupVersion().WithKind(c.gvk().Kind), true
+		}
+	}
+	return schema.GroupVersionKind{}, false
+}
+
+// servedAs reports whether the resource of c's kind has the given name.
+func servedAs(c *core, resource string) bool {
+	if _, known := c.learned(); !known {
+		return false
+	}
+	if _, known := c.namespaced(); known {
+		return c.resource().Resource == resource
+	}
+	usual, _ := meta.UnsafeGuessKindToResource(c.gvk())
+	return usual.Resource == resource
 }
 
 // WhenPassed calls do once when each informer of kind holds a version of key

@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -237,4 +238,37 @@ func TestFactory_ScopesThatAnotherCoversAreNotWatched(t *testing.T) {
 			t.Errorf("%v is watched as %v, want %v", c.scopes, got, c.want)
 		}
 	}
+}
+
+// A transport asks which resources are watched, before and after discovery has answered.
+func TestFactory_WatchedKindsAreKnownByResource_R14(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := factoryOn(t, fixture.Serve(t, fixture.Watch(fixture.Hang, fixture.WireBookmark(t, "10", true))), Options{})
+		maps, policies := For[*corev1.ConfigMap](f), ForKind(f, schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Policy"})
+		defer policies.Release()
+		check := func(when string, want map[schema.GroupVersionResource]string) {
+			t.Helper()
+			for resource, kind := range want {
+				got, watched := f.WatchedKind(resource)
+				if watched != (kind != "") || watched && got != resource.GroupVersion().WithKind(kind) {
+					t.Errorf("%s: %v is watched as %v, %v, want %q", when, resource, got, watched, kind)
+				}
+			}
+		}
+		core := corev1.SchemeGroupVersion.WithResource
+		example := schema.GroupVersion{Group: "example.com", Version: "v2"}.WithResource
+		check("before discovery", map[schema.GroupVersionResource]string{
+			core("configmaps"): "ConfigMap", example("policies"): "Policy",
+			core("secrets"): "", example("configmaps"): "", core("policies"): "", example("policys"): "",
+		})
+		stop := runFactory(t, f)
+		defer stop()
+		<-maps.Synced()
+		check("after discovery", map[schema.GroupVersionResource]string{core("configmaps"): "ConfigMap", core("nodes"): ""})
+		if n := testing.AllocsPerRun(100, func() { f.WatchedKind(core("configmaps")); f.WatchedKind(core("nodes")) }); n != 0 {
+			t.Errorf("a question allocates %v times, want none", n)
+		}
+		maps.Release()
+		check("after the last handle", map[schema.GroupVersionResource]string{core("configmaps"): ""})
+	})
 }

@@ -78,7 +78,7 @@ func (i *SharedInformer[T]) Namespaced() (namespaced, known bool) { return i.cor
 // Lister returns the read interface. Its objects are shared and read-only. Each
 // read covers the scopes that the handle has at that time.
 func (i *SharedInformer[T]) Lister() Lister[T] {
-	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight, i.core.guard)
+	return newLister[T](i.core.indexer, i.core.resource, i.core.namespaced, &i.handle.sight, i.core.guard, &i.core.settler.Set)
 }
 
 // AddHandler calls handle with every change from now on, starting with the

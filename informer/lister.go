@@ -16,6 +16,7 @@ import (
 
 	"github.com/flyball-dev/flyball/informer/internal/base"
 	"github.com/flyball-dev/flyball/informer/internal/store"
+	"github.com/flyball-dev/flyball/informer/internal/unsettled"
 )
 
 // Lister reads the objects of an informer's scopes. They are shared by all
@@ -36,10 +37,11 @@ type view struct {
 	namespaced func() (namespaced, known bool)
 	sight      *atomic.Pointer[sight]
 	guard      *mutationGuard // records reads; nil: none
+	unsettled  *unsettled.Set // nil: every state is known
 }
 
-func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard) Lister[T] {
-	return Lister[T]{&view{store, resource, namespaced, sight, guard}}
+func newLister[T Object](store *store.Indexer, resource func() schema.GroupResource, namespaced func() (bool, bool), sight *atomic.Pointer[sight], guard *mutationGuard, unsettled *unsettled.Set) Lister[T] {
+	return Lister[T]{&view{store, resource, namespaced, sight, guard, unsettled}}
 }
 
 // look reads the store and the sight at the same moment: a scope number is
@@ -63,8 +65,9 @@ type QueryOptions struct {
 	// IndexValues, used with Index in place of IndexValue, selects objects with
 	// any of these values, each once.
 	IndexValues []string
-	// Unsynced allows reads before the first list has arrived: they return what
-	// is known, possibly nothing. Otherwise they return a *NotSyncedError.
+	// Unsynced allows reads before the first list has arrived, and while the
+	// effect of an own write is not known: they return what is known, possibly
+	// nothing. Otherwise they return a *NotSyncedError or a *NotSettledError.
 	Unsynced bool
 }
 
@@ -78,6 +81,7 @@ type QueryOptions struct {
 //   - *OutOfScopeError if the namespace is not watched
 //   - *NotSyncedError if the first list has not arrived and the object is not
 //     known
+//   - *NotSettledError if the effect of an own write on the object is not known
 //   - *ReleasedError
 func (l Lister[T]) Get(key Key) (T, error) {
 	var none T
@@ -86,6 +90,9 @@ func (l Lister[T]) Get(key Key) (T, error) {
 	}
 	for {
 		s := l.v.sight.Load()
+		if pending := l.v.pending(key); pending != nil && s.gone == nil && s.covers(key.Namespace) {
+			return none, pending
+		}
 		obj, scopes, err := l.v.store.Get(key)
 		if l.v.sight.Load() != s {
 			continue
@@ -122,6 +129,14 @@ func (l Lister[T]) missing(key Key, s *sight) error {
 	return apierrors.NewNotFound(resource, key.String())
 }
 
+// pending returns the error of a read of key whose state is not known; nil: it is.
+func (v *view) pending(key Key) error {
+	if v.unsettled == nil || !v.unsettled.Has(key) {
+		return nil
+	}
+	return &NotSettledError{Kind: v.store.Kind, Key: key, When: func(do func()) func() { return v.unsettled.When(key, do) }}
+}
+
 // misplaced reports whether no object of the kind can be in namespace.
 func (v *view) misplaced(namespace string) bool {
 	if v.namespaced == nil {
@@ -132,8 +147,8 @@ func (v *view) misplaced(namespace string) bool {
 }
 
 // All yields every known object: none before the first list, and none after a
-// release. Use it where the informer has synced, as in a reconciler; List
-// returns an error instead.
+// release, and regardless of own writes whose effect is not known. List returns
+// an error instead; use it to decide on what is missing.
 func (l Lister[T]) All() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l.v == nil {
@@ -265,10 +280,12 @@ func (l Lister[T]) known(index string) error {
 
 // List returns the selected objects. It never returns an incomplete result
 // without an error: before the first list of each scope it returns a
-// *NotSyncedError, unless opts allow Unsynced. Further errors are an
-// *OutOfScopeError for a namespace that is not watched, a *NamespaceError for a
-// namespace of a cluster-scoped kind, a *ReleasedError after a release, and an
-// error for an unknown index.
+// *NotSyncedError, unless opts allow Unsynced, and while the effect of an own
+// write on objects of the namespace is not known a *NotSettledError, even if the
+// selector would exclude them. Further errors are an *OutOfScopeError for a
+// namespace that is not watched, a *NamespaceError for a namespace of a
+// cluster-scoped kind, a *ReleasedError after a release, and an error for an
+// unknown index.
 func (l Lister[T]) List(opts QueryOptions) ([]T, error) {
 	if err := l.readable(opts.Namespace, opts.Unsynced); err != nil {
 		return nil, err
@@ -322,6 +339,9 @@ func (l Lister[T]) readable(namespace string, partly bool) error {
 		return &OutOfScopeError{Kind: l.v.store.Kind, Key: key}
 	case !partly && !s.isSynced():
 		return &NotSyncedError{Kind: l.v.store.Kind}
+	}
+	if pending := l.v.pending(key); pending != nil && !partly {
+		return pending
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 func listerOf(x *store.Indexer, s *sight) Lister[Object] {
 	var at atomic.Pointer[sight]
 	at.Store(s)
-	return newLister[Object](x, nil, nil, &at, nil)
+	return newLister[Object](x, nil, nil, &at, nil, nil)
 }
 
 func TestLister_SaysWhyThereIsNoObject(t *testing.T) {

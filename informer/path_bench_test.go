@@ -135,7 +135,7 @@ func BenchmarkPath_Read(b *testing.B) {
 	_, x, next := benchStore(b)
 	var all atomic.Pointer[sight]
 	all.Store(&sight{})
-	lister := newLister[Object](x, nil, nil, &all, nil)
+	lister := newLister[Object](x, nil, nil, &all, nil, nil)
 	b.Run("Get", func(b *testing.B) {
 		b.ReportAllocs()
 		n := 0

@@ -29,6 +29,7 @@ type watched struct {
 	decoding  *hand // calls of the transform
 	holders   int
 	synced    atomic.Bool
+	relists   atomic.Int64 // stored lists after the first
 }
 
 // quiet reports whether its Reflector has returned, or never runs.

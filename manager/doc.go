@@ -34,7 +34,7 @@
 //	M3  a write that begins when the lease can no longer be trusted is refused, not sent
 //	M4  ready means synced; alive means progress
 //	M5  a standby is synced and its queues are filled; after a released lease it
-//	    reconciles without waiting for anything but the lease
+//	    reconciles without waiting for anything but the lease and M13
 //	M6  guarded endpoints answer only users whom the API server authorizes, and nobody
 //	    without its decision, which is kept for at most five minutes
 //	M7  Events recorded before the stop are sent before it ends, within the grace period
@@ -48,6 +48,15 @@
 //	    meanwhile
 //	M11 a stop releases the lease after the last guarded write was answered; if the
 //	    outcome of one is unknown, the lease is kept until it expires
+//	M12 the writes of every client made from Config or StandbyConfig are reported to
+//	    Options.Client.Observer, by default the informers, once; reads, and writes of kinds
+//	    without an informer, cost no allocation
+//	M13 after a release, what Listers show is not older than the last guarded write of the
+//	    previous leader before a controller starts
+//	M14 after a crash the same holds for each write that was carried out before the new
+//	    leader asked the server; both waits end after 15 seconds with a warning
+//	M15 a hand-over with watches that are not late takes less than 100 ms, and no list
+//	    unless the predecessor's writes include some of unknown version
 //
 // # Leadership
 //

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/writegate"
 	"github.com/flyball-dev/flyball/manager/internal/election"
 	"github.com/flyball-dev/flyball/reconcile"
 )
@@ -123,7 +124,7 @@ var ErrLeadershipLost = election.ErrLeadershipLost
 // came from Manager.Config but has lost the gate of the leader election, because
 // WrapTransport was replaced or rest.AnonymousClientConfig dropped it. Such a client
 // could write while another process leads, so it gets no connection.
-var ErrGateLost = election.ErrGateLost
+var ErrGateLost = writegate.ErrGateLost
 
 // ErrNotLeading is reconcile.ErrNotLeading. With leader election it is wrapped by the
 // error of each write through Client, or through a client made from Config, while this

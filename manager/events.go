@@ -26,6 +26,9 @@ import (
 // beyond a backlog of 1000. Events recorded before the stop are sent before Run
 // returns, unless the server does not answer.
 //
+// The recorder is an events.AnnotatedEventRecorder too. Annotations of an Event that only
+// increases a count are dropped.
+//
 // In tests use events.NewFakeRecorder of k8s.io/client-go/tools/events with a large
 // enough buffer: it blocks when full.
 func (m *Manager) Events(controller string) events.EventRecorder {

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,6 +167,53 @@ func TestEvents_DrainingReconcileIsHeard_M7(t *testing.T) {
 		must(t, wait())
 		if p.totals()["Drained"] != 1 {
 			t.Errorf("the server has %v, want the last words of a controller", p.totals())
+		}
+	})
+}
+
+// stalled is a server whose first answer does not end.
+type stalled struct {
+	*postbox
+	once sync.Once
+}
+
+func (s *stalled) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.postbox.RoundTrip(req)
+	s.once.Do(func() { resp.Body = endless{req} })
+	return resp, err
+}
+
+// endless is a body that is read until the request is cancelled.
+type endless struct{ request *http.Request }
+
+func (e endless) Read([]byte) (int, error) {
+	<-e.request.Context().Done()
+	return 0, e.request.Context().Err()
+}
+
+func (endless) Close() error { return nil }
+
+// An Event in flight at the stop is sent again, and its cancelled request is no error.
+func TestEvents_StopDuringAnAnswerIsQuiet_M7(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines strings.Builder
+		p := newPostbox()
+		m, err := manager.New(manager.Options{
+			Config: &rest.Config{Host: "http://server", Transport: &stalled{postbox: p}, ContentConfig: rest.ContentConfig{ContentType: "application/json"}},
+			Logger: funcr.New(func(_, args string) { lines.WriteString(args + "\n") }, funcr.Options{}), MetricsAddress: "0", HealthAddress: "0",
+		})
+		must(t, err)
+		recorder := m.Events("website")
+		stop, wait := run(t, m)
+		recorder.Eventf(newConfigMap("a"), nil, corev1.EventTypeNormal, "Ready", "Test", "it is served")
+		synctest.Wait()
+		stop()
+		must(t, wait())
+		if got := lines.String(); strings.Contains(got, `"error"`) || !strings.Contains(got, "Stopping the manager") {
+			t.Errorf("the stop is logged as this, want no error:\n%s", got)
+		}
+		if got := p.sent(); got != "POST POST" || p.totals()["Ready"] != 1 {
+			t.Errorf("sent %s, and the server has %v; want the Event sent again", got, p.totals())
 		}
 	})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
+	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/manager/internal/guard"
-	"github.com/flyball-dev/flyball/manager/internal/health"
 )
 
 // HealthHandler returns the handler of the health server, for tests without a network.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/flyball-dev/flyball/manager/internal/health"
+	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/webhook"
 )
 

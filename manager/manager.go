@@ -15,15 +15,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.opentelemetry.io/otel/trace"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/answers"
+	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/internal/metrics"
+	"github.com/flyball-dev/flyball/internal/observer"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/manager/internal/election"
-	"github.com/flyball-dev/flyball/manager/internal/health"
-	"github.com/flyball-dev/flyball/manager/internal/metrics"
+	"github.com/flyball-dev/flyball/manager/internal/handover"
 	"github.com/flyball-dev/flyball/manager/internal/recorder"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 	"github.com/flyball-dev/flyball/webhook"
@@ -33,8 +36,9 @@ import (
 // with New. All methods are safe for concurrent use, and only Run blocks.
 type Manager struct {
 	config    *rest.Config // for controllers: with leader election behind the gate
-	given     *rest.Config // config as returned to users
 	standby   *rest.Config // for what runs on every replica
+	given     *rest.Config // config as returned to users: its writes are observed
+	open      *rest.Config // standby as returned to users
 	scheme    *runtime.Scheme
 	log       logr.Logger
 	grace     time.Duration
@@ -42,7 +46,8 @@ type Manager struct {
 	client    *client.Client    // uses config
 	ungated   *client.Client    // uses standby
 	elector   *election.Elector // nil: no election
-	mapper    *lazyMapper       // uses standby
+	handover  *handover.Handover
+	mapper    *lazyMapper // uses standby
 	registry  *prometheus.Registry
 	requests  *metrics.Requests
 	traces    trace.TracerProvider // nil: none
@@ -140,28 +145,27 @@ func (m *Manager) connect(opts Options) error {
 	if m.traces != nil {
 		cfg.Wrap(newRequestTracer(m.traces, opts.Propagator).wrap)
 	}
-	m.config, m.given, m.standby = cfg, cfg, cfg
+	m.config, m.standby = cfg, cfg
 	var err error
-	if opts.LeaderElection != nil {
-		if m.elector, err = election.New(opts.LeaderElection.elector(), cfg, opts.Logger); err != nil {
-			return err
-		}
-		m.given, m.config = m.elector.Given(cfg), m.elector.Gated(cfg)
-		if err := m.AddTo(StageLeadership, m.elector); err != nil {
-			return err
-		}
-	}
 	if m.informers, err = informer.NewSharedInformerFactory(cfg, m.scheme, opts.Informers); err != nil {
 		return err
 	}
 	if opts.Client.Observer == nil {
 		opts.Client.Observer = m.informers
 	}
+	writes, err := observer.New(cfg, m.scheme, m.informers, opts.Client.Observer)
+	if err != nil {
+		return err
+	}
+	m.open = rest.CopyConfig(cfg)
+	m.open.Wrap(writes.Wrap)
+	m.given = m.open
 	if m.ungated, err = client.New(m.standby, m.scheme, opts.Client); err != nil {
 		return err
 	}
-	if m.client = m.ungated; m.elector != nil {
-		if m.client, err = client.New(m.config, m.scheme, opts.Client); err != nil {
+	m.client = m.ungated
+	if opts.LeaderElection != nil {
+		if err := elect(m, cfg, opts); err != nil {
 			return err
 		}
 	}
@@ -172,6 +176,42 @@ func (m *Manager) connect(opts Options) error {
 		return err
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
+}
+
+// elect adds the leader election to m, and makes its guarded clients. What passes the gate is recorded for the next leader.
+func elect(m *Manager, cfg *rest.Config, opts Options) error {
+	record := handover.New(opts.Client.Observer, func() []schema.GroupKind { return watchedKinds(m.informers) })
+	seen, err := observer.New(cfg, m.scheme, m.informers, record, opts.Client.Observer)
+	if err != nil {
+		return err
+	}
+	record.Recognize(seen)
+	opts.Client.Observer = record
+	options := opts.LeaderElection.elector()
+	options.Sign = record.Sign
+	if m.elector, err = election.New(options, cfg, opts.Logger); err != nil {
+		return err
+	}
+	counted := rest.CopyConfig(cfg)
+	counted.Wrap(record.Wrap)
+	m.config = m.elector.Gated(counted)
+	observed := rest.CopyConfig(counted)
+	observed.Wrap(seen.Wrap)
+	m.given = m.elector.Given(observed)
+	if m.client, err = client.New(m.config, m.scheme, opts.Client); err != nil {
+		return err
+	}
+	m.handover = handover.Await(m.elector, m.informers, record)
+	return errors.Join(m.AddTo(StageLeadership, m.elector), m.AddTo(StageLeadership, m.handover))
+}
+
+// watchedKinds returns the kinds of the informers of f.
+func watchedKinds(f *informer.SharedInformerFactory) []schema.GroupKind {
+	var kinds []schema.GroupKind
+	for _, p := range f.Progress() {
+		kinds = append(kinds, p.Kind.GroupKind())
+	}
+	return kinds
 }
 
 // sharedInformers is the factory as one Runnable.
@@ -248,25 +288,26 @@ func (m *Manager) webhookServer() *webhook.Server {
 func (m *Manager) Scheme() *runtime.Scheme { return m.scheme }
 
 // Config returns a copy of the connection's configuration, for other clients. Their
-// requests count in the manager's metrics. With leader election their writes pass the
+// requests count in the manager's metrics, and Listers show their writes at once, unless
+// WrapTransport is replaced or Host changed. With leader election their writes pass the
 // same gate as those of Client; every POST counts as a write, even a pure query such as
 // an access review. The gate is part of WrapTransport: extend it with Wrap. A client
 // whose configuration has lost the gate gets ErrGateLost.
 func (m *Manager) Config() *rest.Config { return rest.CopyConfig(m.given) }
 
 // StandbyConfig is Config for what runs on every replica, without the gate.
-func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.standby) }
+func (m *Manager) StandbyConfig() *rest.Config { return rest.CopyConfig(m.open) }
 
-// Elected returns a channel that is closed when this process leads: without leader
-// election from the start. It stays closed when leadership is lost, which ends the
-// manager.
+// Elected returns a channel that is closed when this process leads and its informers have
+// what the previous leader wrote: without leader election from the start. It stays closed
+// when leadership is lost, which ends the manager.
 func (m *Manager) Elected() <-chan struct{} {
 	if m.elector == nil {
 		always := make(chan struct{})
 		close(always)
 		return always
 	}
-	return m.elector.Started()
+	return m.handover.Started()
 }
 
 // Logger returns the manager's logger. What the manager runs finds it in its context.

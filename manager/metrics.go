@@ -6,8 +6,8 @@ package manager
 import (
 	"net/http"
 
+	"github.com/flyball-dev/flyball/internal/metrics"
 	"github.com/flyball-dev/flyball/manager/internal/guard"
-	"github.com/flyball-dev/flyball/manager/internal/metrics"
 	"github.com/flyball-dev/flyball/manager/internal/serving"
 )
 

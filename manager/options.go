@@ -21,8 +21,8 @@ import (
 
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/internal/textlog"
-	"github.com/flyball-dev/flyball/manager/internal/health"
 	"github.com/flyball-dev/flyball/webhook"
 )
 

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/manager/internal/election"
-	"github.com/flyball-dev/flyball/manager/internal/health"
+	"github.com/flyball-dev/flyball/internal/health"
 	"github.com/flyball-dev/flyball/reconcile"
 )
 
@@ -168,11 +167,11 @@ func (m *Manager) subjects() health.Subjects {
 			return out
 		},
 		Informers: m.allProgress,
-		Election: func() (election.Progress, bool) {
+		Election: func() (health.Election, bool) {
 			if m.elector == nil {
-				return election.Progress{}, false
+				return health.Election{}, false
 			}
-			return m.elector.Progress(), true
+			return health.Election(m.elector.Progress()), true
 		},
 		Running: func() bool {
 			phase, _ := m.phase()

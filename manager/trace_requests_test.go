@@ -168,7 +168,7 @@ func TestTrace_WithoutAProviderNothingStandsInTheWay(t *testing.T) {
 	}
 	without := transports(newManager(t, manager.Options{TracerProvider: (*spantest.Recorder)(nil), Propagator: propagation.TraceContext{}}))
 	with := transports(newManager(t, manager.Options{TracerProvider: &spantest.Recorder{}}))
-	if without != 2 || with != 3 {
-		t.Errorf("%d transports without a provider and %d with one, want 2, which count requests and bound answers, and 3", without, with)
+	if without != 3 || with != 4 {
+		t.Errorf("%d transports without a provider and %d with one, want 3, which bound answers, count requests and observe writes, and 4", without, with)
 	}
 }

@@ -30,7 +30,8 @@ type ChildWriter interface {
 	// It does not modify child.
 	ReadChild(ctx context.Context, child informer.Object) (informer.Object, error)
 	// ApplyChild applies child on the server as fieldOwner, empty: the writer's own,
-	// and takes over fields of others. It sets child to the stored object.
+	// and takes over fields of others. It sets child to the stored object. It may omit the
+	// request if that would change nothing.
 	ApplyChild(ctx context.Context, child informer.Object, fieldOwner string) error
 	// DeleteChild deletes child if the object on the server still has its UID and
 	// resourceVersion; otherwise it returns a conflict. child may come from a Lister.
@@ -113,6 +114,10 @@ func NewChildSet(w ChildWriter, scheme *runtime.Scheme, kinds []ChildKind, opts 
 // wanted and something would be pruned, the error is ErrNothingWanted. A child that
 // cannot be in the set, such as one of another kind, is a terminal error, and nothing
 // is written.
+//
+// A *client.Client sends no apply whose outcome is known: the same was applied before, and
+// the cache has the child as the server answered (see client.IfChanged). So watch the
+// children, or others' changes of them are undone only by the next Apply after the event.
 //
 // The wanted objects belong to the caller, and are set to the stored objects. parent is
 // not modified. The report describes what was done, also with an error.

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/nursery"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
@@ -93,6 +94,9 @@ type KeyedOptions[K comparable] struct {
 	// carries. Nil: that of the manager that runs the controller; without one there are
 	// no spans, at no cost. docs/operations.md describes the spans.
 	TracerProvider trace.TracerProvider
+	// OwnNews makes news of a reconcile's own writes wake its key, as news of others do
+	// (see promise R15). source.OwnNews does so for one source.
+	OwnNews bool
 	// CrashOnPanic makes a panic of a reconcile end the process after it is logged.
 	// Otherwise it is an error of that reconcile.
 	CrashOnPanic bool
@@ -125,6 +129,9 @@ type Controller[K comparable] struct {
 	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}
 	counters counters
+	wrote    ownnews.Ledger[K]
+	absent   func(key K) bool // a reconcile of key would do nothing; nil: unknown
+	ownNews  bool
 	failures failures[K]
 
 	mu struct {
@@ -154,6 +161,7 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		drain:        orDefault(opts.DrainTimeout, defaultDrainTimeout),
 		log:          opts.Logger,
 		crashOnPanic: opts.CrashOnPanic,
+		ownNews:      opts.OwnNews,
 		synced:       make(chan struct{}),
 	}
 	c.counters.took.Bounds = bounds[:]
@@ -288,6 +296,7 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 	if c.sim != nil {
 		c.sim.Step(ctx, "follow", c.name+" "+s.String())
 	}
+	ctx = ownnews.WithFilter(ctx, filterOf(c))
 	var err error
 	if p := guarded(func() { err = s.Run(ctx, c.add) }); p != nil {
 		c.own.Error(p, "Source panicked", "source", s.String(), "stack", p.Stack)

@@ -21,7 +21,8 @@
 //
 // # Promises
 //
-//	R1  each event leads to a reconcile that begins after the store shows it
+//	R1  each event leads to a reconcile that begins after the store shows it, except for R15
+//	    and R16
 //	R2  workers start when all sources that were added to Watch by then have synced,
 //	    except those wrapped in source.Optional
 //	R3  a panic is an error of that reconcile, counted and logged with its stack; so is a
@@ -43,6 +44,13 @@
 //	R10 a ChildSet deletes all children only if PruneAll asks for it explicitly
 //	R11 a repeated failure is logged in full once, then at a falling rate for each key and
 //	    message, each line with the number of lines omitted before it
+//	R12 a reconcile that returns a *informer.NotSettledError holds no worker, is counted as
+//	    a conflict, and runs again when the effect of the write is known
+//	R14 R4 holds for the writes of any client made from the manager's configuration
+//	R15 an event wakes no key whose own reconciles have made all that it reports, by writes
+//	    that named the version before or created the object; a foreign write always wakes
+//	R16 a controller of For is not woken for a key without an object, unless it retries,
+//	    and the queue of a standby keeps no such key
 //
 // # Concurrency
 //

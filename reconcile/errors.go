@@ -43,12 +43,14 @@ func IgnoreNotFound(err error) error {
 	return err
 }
 
-// ConflictWaiter is a stale-resourceVersion conflict that can signal when a retry makes
-// sense. Errors of package client implement it; it is found with errors.As.
+// ConflictWaiter is the error of a reconcile that was ahead of the cache and can signal
+// when a retry makes sense: a *client.ConflictError, or the *informer.NotSettledError of a
+// Lister after a write whose effect is not known. It is found with errors.As.
 type ConflictWaiter interface {
 	error
 	// WhenPassed calls do once, when the cache holds a version newer than the one that
-	// failed, or the object is gone; at once if that is already so. It does not block.
+	// failed, the object is gone, or the effect of the write is known; at once if that is
+	// already so. It does not block.
 	// stop cancels the wait.
 	WhenPassed(do func()) (stop func())
 }
@@ -126,6 +128,12 @@ func isTerminal(err error) bool {
 	return ok
 }
 
+// isNotSettled reports whether a read depends on a write whose effect is not known yet.
+func isNotSettled(err error) bool {
+	_, ok := err.(*informer.NotSettledError)
+	return ok
+}
+
 func isNotLeading(err error) bool { return err == ErrNotLeading }
 
 func isNotFound(err error) bool {
@@ -133,8 +141,8 @@ func isNotFound(err error) bool {
 	return ok && apierrors.IsNotFound(err)
 }
 
-// isStaleConflict reports whether the write was based on an old resourceVersion. The
-// server also answers 409 Conflict if another field manager owns a field or the UID
+// isStaleConflict reports whether the write was based on an old resourceVersion, or a read
+// depends on a write whose effect is not known yet. The server also answers 409 Conflict if another field manager owns a field or the UID
 // differs; reading again does not fix those.
 func isStaleConflict(err error) bool {
 	if _, ok := err.(ConflictWaiter); ok {

@@ -63,8 +63,8 @@ func (h finalizer[T]) step(ctx context.Context, obj T) (Result, error) {
 	return Result{}, nil
 }
 
-// add continues with the object as it is after the write, if the cache already has it.
-// Otherwise the event of the changed finalizers runs the key again.
+// add continues with the object as it is after the write, if the cache already has it. If it
+// does not show own writes, the key is retried: the event of this one wakes nobody (R15).
 func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	key := informer.KeyOf(obj)
 	if err := h.writer.SetFinalizers(ctx, obj, append(slices.Clone(obj.GetFinalizers()), h.name)); err != nil {
@@ -74,8 +74,11 @@ func (h finalizer[T]) add(ctx context.Context, obj T) (Result, error) {
 	if err != nil {
 		return unreadable(err)
 	}
-	if now.GetUID() != obj.GetUID() || !now.GetDeletionTimestamp().IsZero() || !slices.Contains(now.GetFinalizers(), h.name) {
-		return Result{}, nil
+	switch {
+	case now.GetUID() != obj.GetUID() || !now.GetDeletionTimestamp().IsZero():
+		return Result{}, nil // by others, whose event runs the key again
+	case !slices.Contains(now.GetFinalizers(), h.name):
+		return Retry("the cache does not show the finalizer yet"), nil
 	}
 	return h.reconcile(ctx, now)
 }

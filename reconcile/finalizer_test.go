@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/reconcile"
 	"github.com/flyball-dev/flyball/source"
 )
@@ -162,6 +163,41 @@ func TestFinalize_GoesOnWithItsOwnWrite_R4(t *testing.T) {
 			t.Errorf("bodies in the run that has written the finalizer: %v, want the first to be, while the watch lags", same)
 		}
 	})
+}
+
+// The event of the write is own news, also where the informer does not show own writes before
+// the watch does: nothing but the run that wrote it can run the body.
+func TestFinalize_RunsTheBodyThoughTheCacheShowsTheFinalizerLate_R15(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		i := watch(t, s)
+		o := &outside{t: t, server: s, crash: crashAt("")}
+		c := reconcile.For(i, o.body, reconcile.Options{Workers: 1})
+		c.Finalize(ours, reporting{writer{s, o.crash, nil}}, o.cleanup)
+		s.Write(deployment("a"))
+		synctest.Wait()
+		s.Hold()
+		start(t, c.Controller)
+		s.Release()
+		time.Sleep(time.Second)
+		if o.bodies.Load() == 0 {
+			t.Errorf("the body has not run, outcomes %v", c.Snapshot().Outcomes)
+		}
+	})
+}
+
+// reporting reports writes as those of their reconcile, as package client does, but not to
+// the informer.
+type reporting struct{ writer }
+
+func (r reporting) SetFinalizers(ctx context.Context, obj informer.Object, finalizers []string) error {
+	err := r.writer.SetFinalizers(ctx, obj, finalizers)
+	now := r.server.get(obj.GetName())
+	ownnews.RunOf(ctx).Wrote(ownnews.Write{
+		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment").GroupKind(), Key: informer.KeyOf(obj), UID: obj.GetUID(),
+		From: informer.ParseVersion(obj.GetResourceVersion()), To: informer.ParseVersion(now.ResourceVersion),
+	})
+	return err
 }
 
 type remembering struct {

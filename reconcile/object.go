@@ -73,6 +73,9 @@ func For[T informer.Object](objects *informer.SharedInformer[T], f func(ctx cont
 		run = nil // New reports it
 	}
 	o.Controller = New(name, run, opts)
+	if objects != nil {
+		o.absent = absentIn(o.lister, o.Controller)
+	}
 	o.Controller.Watch(source.Kind(objects, source.Self, preds...))
 	return o
 }

@@ -27,7 +27,7 @@ func doNothing(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-func TestFor_CallsTheFunctionWithTheObjectThatIsThere(t *testing.T) {
+func TestFor_CallsTheFunctionWithTheObjectThatIsThere_R16(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		s.Write(deployment("a", generation(7)))
@@ -48,9 +48,112 @@ func TestFor_CallsTheFunctionWithTheObjectThatIsThere(t *testing.T) {
 		if got := j.notes(); got != "a7 a8" {
 			t.Errorf("called with %q, want %q: each state once, and no call for a key without an object", got, "a7 a8")
 		}
-		if got := c.Snapshot().Outcomes; got[reconcile.OutcomeDone] != 4 {
-			t.Errorf("outcomes %v, want 4 done: two states, the deletion, and the key that is not there", got)
+		if got := c.Snapshot().Outcomes; got[reconcile.OutcomeDone] != 3 {
+			t.Errorf("outcomes %v, want 3 done: two states, and the key that a channel adds; a deletion wakes nobody", got)
 		}
+	})
+}
+
+func TestFor_EndsTheFailuresOfAnObjectThatIsGone_R16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Write(deployment("a"))
+		c := reconcile.For(watch(t, s), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+			return reconcile.Result{}, errors.New("no room")
+		}, reconcile.Options{})
+		start(t, c.Controller)
+		time.Sleep(time.Minute) // the backoff is long now
+		if got := len(c.Failures()); got != 1 {
+			t.Fatalf("%d failures, want that of the object", got)
+		}
+		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		synctest.Wait()
+		if got := c.Failures(); len(got) != 0 {
+			t.Errorf("failures %v after the object is gone, want none", got)
+		}
+	})
+}
+
+func TestFor_StandbyForgetsObjectsThatAreGone_R16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Write(deployment("stays"))
+		c := reconcile.For(watch(t, s), doNothing, reconcile.Options{})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Standby(ctx) }()
+		for i := range 100 {
+			name := fmt.Sprint("passes-", i)
+			s.Write(deployment(name))
+			synctest.Wait()
+			if i == 50 { // one that comes back is not forgotten
+				s.Delete(informer.Key{Namespace: "prod", Name: name})
+				s.Write(deployment(name))
+				continue
+			}
+			s.Delete(informer.Key{Namespace: "prod", Name: name})
+			synctest.Wait()
+		}
+		if got := c.Snapshot().Queue.Ready; got != 2 {
+			t.Errorf("the queue of a standby has %d keys, want 2: of the objects that exist", got)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestFor_EndsTheFailuresOfAnObjectThatGoesDuringItsRun_R16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Write(deployment("a"))
+		var held atomic.Bool
+		free := make(chan struct{})
+		c := reconcile.For(watch(t, s), func(context.Context, *appsv1.Deployment) (reconcile.Result, error) {
+			if held.Load() {
+				<-free
+			}
+			return reconcile.Result{}, errors.New("no room")
+		}, reconcile.Options{})
+		start(t, c.Controller)
+		time.Sleep(time.Minute)
+		held.Store(true)
+		time.Sleep(time.Hour) // a run has begun
+		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		synctest.Wait()
+		close(free)
+		synctest.Wait()
+		if got := c.Failures(); len(got) != 0 {
+			t.Errorf("failures %v after the object is gone, want none", got)
+		}
+	})
+}
+
+// A key that leaves the queue with its object leaves nothing else.
+func TestFor_EndsTheFailuresOfACanceledKey_R16(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.Write(deployment("a"))
+		free := make(chan struct{})
+		c := reconcile.For(watch(t, s), func(_ context.Context, d *appsv1.Deployment) (reconcile.Result, error) {
+			if d.Name == "busy" {
+				<-free
+			}
+			return reconcile.Result{}, errors.New("no room")
+		}, reconcile.Options{Workers: 1})
+		start(t, c.Controller)
+		time.Sleep(time.Minute)
+		s.Write(deployment("busy"))
+		synctest.Wait()
+		s.Write(deployment("a", generation(2))) // which forgets its failures, and adds it
+		synctest.Wait()
+		s.Delete(informer.Key{Namespace: "prod", Name: "a"})
+		synctest.Wait()
+		if got := c.Failures(); len(got) != 0 {
+			t.Errorf("failures %v of an object that is gone, and whose key is not in the queue", got)
+		}
+		close(free)
 	})
 }
 

@@ -18,8 +18,9 @@ const (
 	OutcomeAfter Outcome = "after"
 	// OutcomeRetry: not ready yet, runs again with backoff.
 	OutcomeRetry Outcome = "retry"
-	// OutcomeConflict: a write lost to a newer version, runs again with backoff or when
-	// the cache has that version.
+	// OutcomeConflict: a write lost to a newer version, or a read depended on a write whose
+	// effect is not known yet. It runs again with backoff, or when the cache has the newer
+	// state.
 	OutcomeConflict Outcome = "conflict"
 	// OutcomeError: runs again with backoff.
 	OutcomeError Outcome = "error"
@@ -47,6 +48,8 @@ type action struct {
 	priority *int
 	// early, if not nil, signals when the key may run before its backoff ends.
 	early ConflictWaiter
+	// parked makes early the only reason to run again, but for parkedAtMost.
+	parked bool
 }
 
 // decide derives the action from the result of a reconcile. err wins over res; cause is
@@ -63,7 +66,7 @@ func decide(res Result, err, cause error) action {
 	}
 	if every(err, isStaleConflict) {
 		early, _ := errors.AsType[ConflictWaiter](err)
-		return action{outcome: OutcomeConflict, backoff: true, early: early}
+		return action{outcome: OutcomeConflict, backoff: true, early: early, parked: every(err, isNotSettled)}
 	}
 	if every(err, isNotLeading) {
 		return action{outcome: OutcomeStopped, backoff: true}

@@ -31,7 +31,7 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 		case OutcomeTerminal:
 			log.Error(err, "Reconcile failed; not retrying until the next event")
 		case OutcomeConflict:
-			log.Info("Reconcile hit a conflict; retrying when the cache is up to date", "conflict", err.Error())
+			log.Info("Reconcile was ahead of the cache; retrying when the cache is up to date", "reason", err.Error())
 		case OutcomeStopped:
 			log.Info("Reconcile stopped", "reason", err.Error())
 		case OutcomeAfter, OutcomeRetry:

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/flyball-dev/flyball/internal/lifesign"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 )
 
@@ -78,6 +79,9 @@ func (r *run[K]) Err() error {
 func (r *run[K]) Value(key any) any {
 	if key == (lifesign.Key{}) {
 		return &r.controller.counters
+	}
+	if key == (ownnews.RunKey{}) {
+		return ownnews.By[K]{Ledger: &r.controller.wrote, Key: r.key}
 	}
 	if key == r.controller.loggerKey {
 		return r.logger()

@@ -16,6 +16,9 @@ import (
 // not write from the cache, and would retry as fast as the server answers.
 const earlyRetries = 10
 
+// parkedAtMost is how long a key waits for the effect of a write without a look.
+const parkedAtMost = 10 * time.Minute
+
 // settle carries out the result of decide. Only settle requeues keys after a reconcile.
 // It is called while the key is held.
 func (c *Controller[K]) settle(r *run[K], res Result, err error) {
@@ -36,7 +39,11 @@ func (c *Controller[K]) settle(r *run[K], res Result, err error) {
 	if a.backoff {
 		c.retry(key, a.priority)
 	}
-	if a.early != nil && c.queue.NumRequeues(key) <= earlyRetries {
+	if a.early != nil && (a.parked || c.queue.NumRequeues(key) <= earlyRetries) { // what is parked waits for the server each time
+		if a.parked { // while the server is away, a run would only find that nothing is known yet
+			c.queue.Withdraw(key)
+			c.again(key, workqueue.AddOptions{After: parkedAtMost}, a.priority)
+		}
 		c.awaitCache(key, a.early)
 	}
 	if c.sim != nil {

@@ -41,6 +41,7 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 	hard := &DeadlineError{Limit: time.Minute}
 	wrapped := func(err error) error { return fmt.Errorf("update website: %w", err) }
 	pass := passing{staleConflict()}
+	unsettled := &informer.NotSettledError{}
 	for _, tc := range []struct {
 		name  string
 		res   Result
@@ -78,6 +79,8 @@ func TestDecide_WhatEachReturnMeans_R6(t *testing.T) {
 		{"stale conflict, wrapped", Result{}, wrapped(staleConflict()), nil, action{outcome: OutcomeConflict, backoff: true}},
 		{"conflict wins over after", After(time.Minute, "r"), staleConflict(), nil, action{outcome: OutcomeConflict, backoff: true}},
 		{"stale conflict that knows the version", Result{}, wrapped(pass), nil, action{outcome: OutcomeConflict, backoff: true, early: pass}},
+		{"not settled", Result{}, wrapped(unsettled), nil, action{outcome: OutcomeConflict, backoff: true, early: unsettled, parked: true}},
+		{"not settled, and a conflict", Result{}, errors.Join(unsettled, staleConflict()), nil, action{outcome: OutcomeConflict, backoff: true, early: unsettled}},
 		{"two conflicts", Result{}, errors.Join(pass, staleConflict()), nil, action{outcome: OutcomeConflict, backoff: true, early: pass}},
 		{"conflict joined with a fault", Result{}, errors.Join(pass, fault), nil, action{outcome: OutcomeError, backoff: true}},
 		{"conflict of field managers", Result{}, wrapped(fieldManagerConflict()), nil, action{outcome: OutcomeError, backoff: true}},

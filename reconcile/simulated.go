@@ -49,6 +49,10 @@ func (c *Controller[K]) noteAdded(key K, cause source.Cause) {
 	})
 }
 
+func noteCanceled[K comparable](c *Controller[K], key K) {
+	c.sim.Note(simhook.Note{What: simhook.Canceled, Kind: c.name, Key: keyText(key)})
+}
+
 func (c *Controller[K]) noteTaken(key K) {
 	c.sim.Note(simhook.Note{What: simhook.Taken, Kind: c.name, Key: keyText(key)})
 }

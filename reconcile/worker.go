@@ -91,6 +91,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 	if c.witness != nil {
 		defer c.witness.Begin(runName{c.name, key})() // last
 	}
+	c.wrote.Begin(key)
 	w.hold(r)
 	c.counters.Moved()
 	c.watchdog.expect()
@@ -102,6 +103,7 @@ func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
 		w.hold(nil)
 		c.counters.Moved()
 		c.counters.observe(time.Since(r.since))
+		c.wrote.End(key)
 		c.settle(r, res, err)
 		r.cancel(nil)
 		if p, ok := err.(*PanicError); ok && returned && c.crashOnPanic {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
 )
@@ -66,7 +67,7 @@ func (s *KindSource[T, K]) Run(ctx context.Context, add func(K, Cause)) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
-	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
+	f := feed[T, K]{source: s, add: add, sim: simhook.Of(ctx), filter: ownnews.FilterOf[K](ctx), log: textlog.Throttled(logr.FromContextOrDiscard(ctx)).WithValues("source", s.name)}
 	reg, err := s.informer.AddHandler(f.handle, informer.HandlerOptions{Name: "source " + s.name, Undecodable: true})
 	if err != nil {
 		if ctx.Err() != nil {
@@ -121,6 +122,7 @@ type feed[T informer.Object, K comparable] struct {
 	sim    simhook.Hooks
 	log    logr.Logger
 	gate   gate
+	filter ownnews.Filter[K]
 	keys   []K // of the present event
 }
 
@@ -141,7 +143,7 @@ func (f *feed[T, K]) handle(typed informer.Event[T]) {
 		f.collect(e.Key, obj)
 	}
 	cause := causeOf(f.source.name, e)
-	f.keys = distinct(f.keys)
+	f.keys = f.quiet(e, distinct(f.keys), cause)
 	f.judged(e.Key, len(f.keys))
 	for _, key := range f.keys {
 		f.source.keys.Add(1)

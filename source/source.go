@@ -81,6 +81,12 @@ type Snapshot struct {
 	Dropped uint64
 	// Keys added.
 	Keys uint64
+	// Own counts the keys that were not added because the event only reports
+	// what a reconcile of the key has written: see OwnNews.
+	Own uint64
+	// Absent counts the keys that were not added because a controller of
+	// reconcile.For has no such object.
+	Absent uint64
 	// Panics of predicates, mappers and key functions.
 	Panics uint64
 	// Waiting counts the keys that a Debounce delays.
@@ -100,7 +106,7 @@ type record struct {
 	started atomic.Bool
 	synced  chan struct{}
 
-	events, dropped, keys, panics atomic.Uint64
+	events, dropped, keys, own, absent, panics atomic.Uint64
 }
 
 func newRecord(name string, misuse ...error) *record {
@@ -138,6 +144,8 @@ func (r *record) Snapshot() Snapshot {
 		Events:  r.events.Load(),
 		Dropped: r.dropped.Load(),
 		Keys:    r.keys.Load(),
+		Own:     r.own.Load(),
+		Absent:  r.absent.Load(),
 		Panics:  r.panics.Load(),
 	}
 	select {

@@ -19,7 +19,8 @@
 //	                 forgotten, unless failures are counted or a deadline waits
 //
 // A key is dirty when there is work for it, and held while a worker does that work. A deadline is independent of both: a key
-// that is ready or held can have one, and Add does not remove it. [Queue.Withdraw] does.
+// that is ready or held can have one, and Add does not remove it. [Queue.Withdraw] does, and [Queue.Cancel] removes all that
+// waits.
 //
 // # Order
 //
@@ -47,6 +48,7 @@
 //   - W11: a worker that asks for a key moves due keys itself, with Get and with Keys, with an Observer and without, so
 //     that a late timer does not delay them.
 //   - W12: of a million keys of 32 bytes a ready one takes at most 90 bytes of heap, a delayed one at most 106, key included.
+//   - W13: Cancel removes a key that is ready or delayed, whatever its flow and priority, and never one that is held.
 //
 // # Memory
 //

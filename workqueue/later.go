@@ -123,6 +123,21 @@ func (q *Queue[K]) Withdraw(key K) bool {
 	return q.mu.state.withdraw(key, hash)
 }
 
+// Cancel removes key from the ready keys, and its deadline, and reports whether there was either. A key that a worker holds
+// is left as it is. Failures stay counted. A caller that cancels because there is no more to do for the key must check that
+// again afterwards: an Add just before Cancel is undone.
+func (q *Queue[K]) Cancel(key K) bool {
+	hash := q.hash(key)
+	q.mu.Lock()
+	canceled, ready := q.mu.state.cancel(key, hash)
+	q.announceEndLocked()
+	q.unlockAndWake()
+	if o, ok := q.observer.(CancelObserver); ok && ready {
+		o.Canceled()
+	}
+	return canceled
+}
+
 // armLocked sets the timer for the earliest deadline, unless it already fires by then.
 func (q *Queue[K]) armLocked(now int64) {
 	dues := q.mu.state.dues

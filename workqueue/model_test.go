@@ -82,6 +82,15 @@ func (m *model) mark(key int, flow string) {
 	}
 }
 
+func (m *model) cancel(key int) {
+	if m.dirty[key] {
+		m.ready.remove(key, m.wish(key, 0).flow, m.priority[key])
+	}
+	delete(m.dirty, key)
+	delete(m.asked, key)
+	delete(m.due, key)
+}
+
 func (m *model) take(t *testing.T) (int, bool) {
 	key, ok := m.ready.take(t)
 	if ok {
@@ -251,6 +260,7 @@ func FuzzState(f *testing.F) {
 	f.Add([]byte{0, 9, 255, 3, 7, 10, 255, 11, 0, 0, 1, 10, 255})
 	f.Add([]byte{3, 12, 1, 12, 18, 0, 1, 12, 33, 12, 49, 1, 0, 1, 0, 2, 1, 1, 0})
 	f.Add([]byte{0, 0, 1, 0, 2, 12, 17, 13, 34, 1, 0, 14, 1, 15, 9, 4, 255, 1, 0, 1, 0})
+	f.Add([]byte{3, 12, 17, 12, 18, 17, 17, 12, 33, 1, 0, 17, 2, 3, 20, 17, 4, 7, 5, 0, 5, 17, 5})
 	f.Add([]byte{4, 9, 30, 12, 65, 10, 5, 12, 66, 10, 10, 9, 30, 16, 0, 10, 40})
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		if len(ops) == 0 || len(ops) > 200 {
@@ -262,7 +272,7 @@ func FuzzState(f *testing.F) {
 		now := int64(0)
 		for i := 1; i+1 < len(ops); i += 2 {
 			now++
-			step(t, s, m, hash, ops[i]%17, int(ops[i+1]), burst, now)
+			step(t, s, m, hash, ops[i]%18, int(ops[i+1]), burst, now)
 			m.check(t, s, hash)
 		}
 	})
@@ -330,6 +340,12 @@ func step(t *testing.T, s *state[int], m *model, hash func(int) uint32, op byte,
 	case 16: // a burst of some priority
 		for k := range burst * 8 {
 			add(s, m, hash, 16+k, priority, now)
+		}
+	case 17:
+		if got, ready := s.cancel(key, hash(key)); got != (m.waits(key) && !m.held[key]) || ready != (m.dirty[key] && !m.held[key]) {
+			t.Fatalf("W13: cancel(%d) is %t, %t, and the key waits %t, dirty %t, held %t", key, got, ready, m.waits(key), m.dirty[key], m.held[key])
+		} else if got {
+			m.cancel(key)
 		}
 	}
 }

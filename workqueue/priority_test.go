@@ -53,6 +53,25 @@ func TestQueue_HigherPriorityComesFirst(t *testing.T) {
 		"higher first, of equals the one that came to its priority first")
 }
 
+func TestQueue_PriorityOfAHandOutIsKnown(t *testing.T) {
+	q := newQueue()
+	q.AddWith("low", workqueue.AddOptions{Priority: -100})
+	q.AddWith("high", workqueue.AddOptions{Priority: 5})
+	q.Add("plain")
+	for _, want := range []int{5, 0, -100} {
+		key, priority, shutdown := q.GetWithPriority()
+		if priority != want || shutdown {
+			t.Errorf("%s is handed out with priority %d, want %d", key, priority, want)
+		}
+		q.AddRateLimited(key) // keeps it
+		q.Done(key)
+	}
+	q.ShutDown()
+	if key, _, shutdown := q.GetWithPriority(); !shutdown {
+		t.Errorf("%s is handed out after the shutdown, want the end", key)
+	}
+}
+
 func TestQueue_FloodOfUrgentKeysLetsOthersThrough_W8(t *testing.T) {
 	q := newQueue()
 	for i := range 3 {

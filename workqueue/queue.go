@@ -41,6 +41,12 @@ type Observer interface {
 	Done(worked time.Duration)      // a worker is done with a key that it held for that long
 }
 
+// CancelObserver is an Observer that follows the number of ready keys.
+type CancelObserver interface {
+	Observer
+	Canceled() // Cancel removed a key that was ready
+}
+
 // Queue holds ready, held and delayed keys. Make it with [New]. All methods are safe for concurrent use; only Get, Keys and
 // ShutDownWithDrain block.
 type Queue[K comparable] struct {
@@ -124,6 +130,13 @@ func (q *Queue[K]) Get() (key K, shutdown bool) {
 	var h hold[K]
 	ok := q.next(&h)
 	return h.key, !ok
+}
+
+// GetWithPriority is Get, and returns the priority that key is handed out with.
+func (q *Queue[K]) GetWithPriority() (key K, priority int, shutdown bool) {
+	var h hold[K]
+	ok := q.next(&h)
+	return h.key, int(h.priority), !ok
 }
 
 // Done ends the hold of key. A key added while held becomes ready again. Done of a key that is not held does nothing.

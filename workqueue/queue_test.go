@@ -316,6 +316,53 @@ func TestQueue_AddLeavesTheDeadline_W6(t *testing.T) {
 	})
 }
 
+func TestQueue_CancelRemovesWhatWaits_W13(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		for _, key := range []string{"a", "b", "c"} {
+			q.Add(key)
+		}
+		q.AddWith("high", workqueue.AddOptions{Priority: 1})
+		q.AddAfter("b", time.Second)
+		q.AddAfter("later", time.Second)
+		for _, key := range []string{"b", "high", "later"} {
+			if !q.Cancel(key) || q.Cancel(key) {
+				t.Errorf("Cancel(%q) reports true exactly when the key waits", key)
+			}
+		}
+		wantGet(t, q, "a", "it was added first")
+		q.Add("a")
+		if q.Cancel("a") {
+			t.Error("Cancel reports that it has removed a key that a worker holds")
+		}
+		wantGet(t, q, "c", "b is canceled")
+		q.Done("a")
+		wantGet(t, q, "a", "it was added while it was held, and Cancel leaves such a key as it is")
+		time.Sleep(time.Minute)
+		wantLen(t, q, 0, "a canceled deadline has fired")
+	})
+}
+
+// TestQueue_CancelOfTheLastKeyEndsADrain_W13: nobody calls Done for what was canceled.
+func TestQueue_CancelOfTheLastKeyEndsADrain_W13(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQueue()
+		q.Add("a")
+		drained := false
+		go func() {
+			q.ShutDownWithDrain()
+			drained = true
+		}()
+		synctest.Wait()
+		q.Cancel("a")
+		synctest.Wait()
+		if !drained {
+			t.Error("the drain waits for a key that was canceled")
+			q.ShutDown()
+		}
+	})
+}
+
 func TestQueue_BackoffGrowsUntilForget_W7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New(workqueue.Options[string]{RateLimiter: workqueue.Exponential{Base: time.Second, Max: 5 * time.Second}})

@@ -44,6 +44,17 @@ func (s *state[K]) enqueue(n number) {
 	s.push(s.order.join(e.flow, e.priority), n)
 }
 
+// unqueue removes the ready entry n from its line.
+func (s *state[K]) unqueue(n number) {
+	if s.order == nil {
+		s.remove(&s.ready, n)
+		return
+	}
+	l := s.order.find(s.at(n).flow, s.at(n).priority)
+	s.remove(&s.order.lines[l].list, n)
+	s.order.leave(l)
+}
+
 // dequeue removes and returns the next entry, 0 if none is ready. There must be an order.
 func (s *state[K]) dequeue() number {
 	o := s.order
@@ -80,9 +91,7 @@ func (s *state[K]) raise(n number, p int8) {
 		e.priority = p
 		s.count(n, 1)
 	case e.is(dirty):
-		l := s.order.find(e.flow, e.priority)
-		s.remove(&s.order.lines[l].list, n)
-		s.order.leave(l)
+		s.unqueue(n)
 		e.priority = p
 		s.enqueue(n)
 	default:

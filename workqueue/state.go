@@ -146,6 +146,8 @@ type hold[K comparable] struct {
 	key   K
 	n     number // 0: none
 	taken int64
+	// priority that it was handed out with
+	priority int8
 }
 
 // take hands out the next key, without priorities and flows the one that has been ready longest, and returns how long it was
@@ -165,7 +167,7 @@ func (s *state[K]) take(h *hold[K], now int64) (waited int64, ok bool) {
 	e.flags &^= dirty
 	waited = max(0, now-e.since)
 	s.latency.observe(waited)
-	h.key, h.n, h.taken = e.key, n, now
+	h.key, h.n, h.taken, h.priority = e.key, n, now, e.priority
 	if e.is(strange) {
 		h.n = 0
 		s.drop(n)
@@ -281,6 +283,22 @@ func (s *state[K]) withdraw(key K, hash uint32) bool {
 	}
 	s.drop(n)
 	return true
+}
+
+// cancel removes the pending work and the deadline of key unless it is held, and reports whether there was either, and
+// whether it was ready.
+func (s *state[K]) cancel(key K, hash uint32) (canceled, ready bool) {
+	n := s.find(key, hash)
+	if n == 0 || s.at(n).is(held) || !s.at(n).waits() {
+		return false, false
+	}
+	if ready = s.at(n).is(dirty); ready {
+		s.unqueue(n)
+		s.at(n).flags &^= dirty | asked
+	}
+	s.unschedule(n)
+	s.drop(n)
+	return true, ready
 }
 
 // fail counts a failure of key and returns the count.

@@ -106,19 +106,24 @@ func coldObject(n int64) *corev1.ConfigMap {
 }
 
 // runChild runs one controller in a separate process.
-func runChild(b *testing.B, peer, kubeconfig string) coldRun {
-	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestColdStartChild$", "-test.v")
-	cmd.Env = append(os.Environ(), childPeer+"="+peer, childConfig+"="+kubeconfig)
+func runChild(b *testing.B, peer, kubeconfig string) (run coldRun) {
+	childResult(b, peer, "^TestColdStartChild$", []string{childPeer + "=" + peer, childConfig + "=" + kubeconfig}, &run)
+	return run
+}
+
+// childResult runs a test in a separate process, and decodes its result.
+func childResult(b *testing.B, peer, test string, env []string, result any) {
+	b.Helper()
+	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run="+test, "-test.v")
+	cmd.Env = append(os.Environ(), env...)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		b.Fatalf("%s: %v\n%s", peer, err, out)
 	}
 	_, text, found := strings.Cut(string(out), "RESULT ")
-	var run coldRun
-	if err := json.NewDecoder(strings.NewReader(text)).Decode(&run); !found || err != nil {
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(result); !found || err != nil {
 		b.Fatalf("%s: no result (%v) in:\n%s", peer, err, out)
 	}
-	return run
 }
 
 // TestColdStartChild is the measured process; by itself it does nothing.

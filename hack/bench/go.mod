@@ -4,6 +4,8 @@ go 1.26.0
 
 require (
 	github.com/flyball-dev/flyball v0.0.0
+	github.com/flyball-dev/flyball/bridge/controllerruntime v0.0.0
+	github.com/flyball-dev/flyball/examples/controllerruntime v0.0.0-00010101000000-000000000000
 	github.com/go-logr/logr v1.4.4
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2
@@ -65,7 +67,7 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/apiextensions-apiserver v0.37.0 // indirect
+	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
@@ -74,4 +76,9 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/flyball-dev/flyball => ../../
+replace (
+	github.com/flyball-dev/flyball => ../..
+	github.com/flyball-dev/flyball/bridge/controllerruntime => ../../bridge/controllerruntime
+	github.com/flyball-dev/flyball/examples/controllerruntime => ../../examples/controllerruntime
+	github.com/flyball-dev/flyball/simulate => ../../simulate
+)

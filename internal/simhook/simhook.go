@@ -64,6 +64,8 @@ const (
 	Judged What = "judged"
 	// Enqueued: a key was added to a controller's queue.
 	Enqueued What = "enqueued"
+	// Canceled: a key was removed from the queue, and no worker has it.
+	Canceled What = "canceled"
 	// Taken: a worker has taken a key.
 	Taken What = "taken"
 	// Begun and Ended: a reconcile.

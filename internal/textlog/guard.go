@@ -23,6 +23,10 @@ const (
 	mostStack = 64 << 10 // of a stack, in bytes
 	// bodies is the level from which client-go logs bodies.
 	bodies = 8
+	// unread is what client-go logs when it cannot read an answer to its end.
+	unread = "Unexpected error when reading response body"
+	// streams is the level at which client-go logs streams that the server cut off.
+	streams = 2
 )
 
 // partKeys and keyKeys are the keys of the values that identify the subject of
@@ -33,9 +37,10 @@ var (
 )
 
 // Guard returns log without the bodies of requests and answers that client-go
-// logs at V(8), which may contain Secrets and tokens. Loggers derived from it
-// share one throttle, used by Throttled. A guarded logger is returned
-// unchanged.
+// logs at V(8), which may contain Secrets and tokens. An answer that client-go
+// did not read because the request was cancelled, as at a stop, is not an error
+// but V(2). Loggers derived from it share one throttle, used by Throttled. A
+// guarded logger is returned unchanged.
 func Guard(log logr.Logger) logr.Logger {
 	switch log.GetSink().(type) {
 	case nil, guard, slogGuard:
@@ -132,6 +137,12 @@ func (g guard) Info(level int, msg string, values ...any) {
 }
 
 func (g guard) Error(err error, msg string, values ...any) {
+	if msg == unread && errors.Is(err, context.Canceled) { // the caller gets err too
+		if g.next.Enabled(streams) {
+			g.next.Info(streams, msg, append(slices.Clip(values), "err", err)...)
+		}
+		return
+	}
 	if g.rare {
 		shown, ok := g.judged(err, msg, values)
 		if !ok {

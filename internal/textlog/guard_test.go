@@ -5,8 +5,10 @@ package textlog_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"runtime/debug"
 	"strings"
@@ -84,6 +86,37 @@ func TestGuard_ShowsNoBodies(t *testing.T) {
 		log.V(9).Info("Request", "verb", "GET")
 		if got := out.String(); strings.Contains(got, "canary") || !strings.Contains(got, "GET") {
 			t.Errorf("%s: got %q; want all but the bodies", name, got)
+		}
+	}
+}
+
+// client-go logs as an error what it returns as one: the answer to a request that was
+// cancelled, as at a stop.
+func TestGuard_CancelledReadIsNoError(t *testing.T) {
+	const msg = "Unexpected error when reading response body"
+	for _, row := range []struct {
+		verbosity int
+		err       error
+		msg       string
+		want      string // level; empty: nothing is logged
+	}{
+		{0, context.Canceled, msg, ""},
+		{0, fmt.Errorf("read: %w", context.Canceled), msg, ""},
+		{2, context.Canceled, msg, "DEBUG"},
+		{0, context.DeadlineExceeded, msg, "ERROR"},
+		{0, io.ErrUnexpectedEOF, msg, "ERROR"},
+		{0, context.Canceled, "Cannot clean up", "ERROR"},
+	} {
+		for name, of := range map[string]func(logr.Logger) logr.Logger{"guarded": textlog.Guard, "throttled": textlog.Throttled} {
+			var out bytes.Buffer
+			of(textlog.New(&out, row.verbosity)).WithValues("a", 1).Error(row.err, row.msg)
+			want := row.want
+			if want != "" {
+				want = fmt.Sprintf("%-5s %s a=1 err=", want, row.msg)
+			}
+			if got := out.String(); !strings.Contains(got, want) || (got == "") != (want == "") {
+				t.Errorf("%s, V(%d): %q with %v is logged as %q, want %q", name, row.verbosity, row.msg, row.err, got, want)
+			}
 		}
 	}
 }

@@ -54,6 +54,9 @@ func (m *Metrics) HandedOut(waited time.Duration) {
 	m.latency.Observe(waited.Seconds())
 }
 
+// Canceled implements [workqueue.CancelObserver].
+func (m *Metrics) Canceled() { m.depth.Dec() }
+
 // Done implements [workqueue.Observer].
 func (m *Metrics) Done(worked time.Duration) { m.work.Observe(worked.Seconds()) }
 

@@ -119,6 +119,23 @@ func TestMetrics_EachChangeReachesTheProvider(t *testing.T) {
 }
 
 // TestMetrics_KeysObservesEachHold checks that the loop, which merges Done and Get, has the same metrics.
+func TestMetrics_CanceledKeysDoNotCount_W13(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &provider{values: map[string]float64{}, counts: map[string]int{}}
+		q := workqueue.New(workqueue.Options[string]{Observer: adapter.NewMetrics(p, "ours")})
+		q.AddAfter("b", time.Minute)
+		q.Cancel("b")
+		if got := p.value("ours/depth"); got != 0 {
+			t.Errorf("a depth of %v after a delayed key was canceled, want 0", got)
+		}
+		q.Add("a")
+		q.Cancel("a")
+		if got := p.value("ours/depth"); got != 0 {
+			t.Errorf("a depth of %v after a ready key was canceled, want 0", got)
+		}
+	})
+}
+
 func TestMetrics_KeysObservesEachHold(t *testing.T) {
 	p := &provider{values: map[string]float64{}, counts: map[string]int{}}
 	q := workqueue.New(workqueue.Options[int]{Observer: adapter.NewMetrics(p, "q")})

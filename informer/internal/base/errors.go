@@ -96,6 +96,35 @@ func (e *NotSyncedError) Error() string {
 	return fmt.Sprintf("read %s: the informer has not synced; wait for its Synced channel, or read from a Reconcile, which starts after it", e.Kind.Kind)
 }
 
+// NotSettledError means that the state of what is read is not known after a write of this
+// process: the answer was lost, or did not show the object. The informer asks the server
+// by itself; return the error from Reconcile, which runs again as soon as the state is
+// known.
+type NotSettledError struct {
+	Kind schema.GroupVersionKind
+	Key  Key // what is read; without a name: a list
+	// When calls do once, when the state is known. Nil: at once.
+	When func(do func()) (stop func())
+}
+
+func (e *NotSettledError) Error() string {
+	what := whatIsRead(e.Kind, e.Key)
+	if e.Key == (Key{}) {
+		what = e.Kind.Kind + " in all namespaces"
+	}
+	return fmt.Sprintf("read %s: the effect of an own write is not known yet, and the server is being asked; return this error from Reconcile to run again when it is", what)
+}
+
+// WhenPassed calls do once, when the state is known; at once if it already is. It does not
+// block. stop cancels the wait and may be called more than once.
+func (e *NotSettledError) WhenPassed(do func()) (stop func()) {
+	if e.When == nil {
+		do()
+		return func() {}
+	}
+	return e.When(do)
+}
+
 // ReleasedError means that the handle was released.
 type ReleasedError struct {
 	Kind schema.GroupVersionKind

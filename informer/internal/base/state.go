@@ -156,8 +156,9 @@ type Snapshot struct {
 	// IndexPanics counts panics of index functions. An index lacks the values
 	// of those objects.
 	IndexPanics uint64
-	// Awaiting counts keys with an own write that is not visible yet, because
-	// only the server can tell whether the object is still in the scope.
+	// Awaiting counts keys with an own write that is not visible yet: reads of
+	// them return a *NotSettledError, or, where only the server can tell whether
+	// the object is still in the scope, an older state.
 	Awaiting int
 	// NotOverlaid counts own writes that only the watch makes visible, because
 	// the server's versions are not comparable.

@@ -17,18 +17,19 @@ const (
 	Stored WriteEffect = iota + 1
 	// Removed: the object of this UID is gone.
 	Removed
-	// Touched: the object has changed, but the answer has another kind (Scale,
-	// Eviction), so at most its Version is known.
+	// Touched: the object may have changed, and its state is not known: the
+	// answer was lost, or does not show the object, as for a Scale or an Eviction.
 	Touched
 )
 
-// Written is the API server's answer to a write of this process. Dry runs are
-// never reported.
+// Written is the effect of a write of this process. Dry runs are never reported.
 type Written struct {
 	Kind   schema.GroupVersionKind
 	Effect WriteEffect
-	Key    Key
-	UID    types.UID
+	// Key of the object. Of a Touched write without a name: all objects of the namespace
+	// may have changed.
+	Key Key
+	UID types.UID
 	// Version in the answer; 0: unknown.
 	Version Version
 	// Object of a Stored write, in any representation. The informer makes a

@@ -77,6 +77,7 @@ const (
 	RelistUndone    = "objects in older versions"
 	relistStuck     = "pages do not advance"
 	RelistGarbled   = "garbled watch"
+	RelistHandOver  = "hand-over"
 )
 
 // Progress is the state of a Reflector on which its decisions depend.

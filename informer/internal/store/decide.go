@@ -45,7 +45,7 @@ const (
 	again                    // redelivered
 	stored                   // own write: the object now has this state
 	removed                  // own write: the object is deleted
-	touched                  // own write: the object has changed in an unknown way
+	absent                   // a read from the server, at version, did not find the object
 	accepted                 // the transform accepts what it refused before
 )
 
@@ -109,12 +109,8 @@ func decide(h holding, n news, w world) fate {
 		return decideStored(h, n, w)
 	case removed:
 		return decideRemoved(h, n, w)
-	case touched:
-		v := fate{next: h}
-		if n.version > h.version {
-			v.await = n.version
-		}
-		return v
+	case absent:
+		return decideAbsent(h, n)
 	case accepted:
 		v := fate{next: h}
 		if !h.scopes.Empty() && h.bad && h.uid == n.uid && h.version == n.version {
@@ -270,5 +266,20 @@ func decideRemoved(h holding, n news, w world) fate {
 			v.floor = last
 		}
 	}
+	return v
+}
+
+// decideAbsent ends an object that a consistent read did not find. A state up to the version
+// of the read, from a list or watch that is behind, does not bring it back.
+func decideAbsent(h holding, n news) fate {
+	v := fate{next: h}
+	switch present := !h.scopes.Empty(); {
+	case n.version == 0 || present && h.version == 0:
+		v.refuse = present
+		return v
+	case h.version > n.version:
+		return v
+	}
+	v.next, v.floor = holding{}, n.version
 	return v
 }

@@ -83,8 +83,14 @@ func TestDecide_NewestVersionWins_I1(t *testing.T) {
 		{"(b) that is older than what is stored", own7, news{kind: removed, uid: "u", version: 6}, world{reached: []base.Version{5}}, "none", "floor 7 bury u after 7"},
 		{"(b) of a UID that another followed", own7, news{kind: removed, uid: "t", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", "floor 6 bury t after 6"},
 		{"(b) of another UID", at5, news{kind: removed, uid: "t"}, world{reached: []base.Version{5}}, "u@5 in [0]", "floor 5 bury t after 5"},
-		{"(b) an answer of another kind is awaited", at5, news{kind: touched, version: 7}, world{}, "u@5 in [0]", "await 7"},
-		{"(b) save when it has been seen", at5, news{kind: touched, version: 5}, world{}, "u@5 in [0]", ""},
+
+		{"a read that does not find the key ends the object", at5, news{kind: absent, version: 6}, world{reached: []base.Version{5}}, "none", "floor 6"},
+		{"also one that an own write brought", own7, news{kind: absent, version: 7}, world{reached: []base.Version{5}}, "none", "floor 7"},
+		{"not one that is newer than the read", own7, news{kind: absent, version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},
+		{"and hides states before the read", holding{}, news{uid: "u", version: 6}, world{floor: 7}, "none", ""},
+		{"of a key that the watch has not brought yet, too", holding{}, news{kind: absent, version: 7}, world{reached: []base.Version{5}}, "none", "floor 7"},
+		{"a read without a version ends nothing", at5, news{kind: absent}, world{}, "u@5 in [0]", "refused"},
+		{"nor one of an object without", holding{scopes: zero, uid: "u"}, news{kind: absent, version: 7}, world{}, "u@0 in [0]", "refused"},
 
 		{"(c) a deletion at or above the version removes", at5, news{kind: ended, uid: "u", version: 5}, world{reached: []base.Version{5}}, "none", ""},
 		{"(c) a deletion below an own write does not", own7, news{kind: ended, uid: "u", version: 6}, world{reached: []base.Version{5}}, "u@7 in [0] own", ""},

@@ -46,10 +46,11 @@ func (c *Change) End() (obj base.Object, unknown bool) {
 	return c.New, c.finalStateUnknown
 }
 
-// Observed is the server's answer to an own write, in the informer's
-// representation.
+// Observed is the server's answer to an own write or to a read of one key, in the
+// informer's representation.
 type Observed struct {
-	Effect  base.WriteEffect
+	Effect  base.WriteEffect // Stored or Removed, unless Absent
+	Absent  bool             // a consistent read at Version did not find the key
 	Key     base.Key
 	UID     types.UID
 	Version base.Version // 0: unknown
@@ -137,13 +138,13 @@ func ofWrite(w Observed) step {
 		news: news{uid: w.UID, version: w.Version, in: w.In, unsure: w.Unsure, bad: w.Err != nil},
 		key:  w.Key, object: w.Object, err: w.Err, metadata: w.Metadata, original: w.Original,
 	}
-	switch w.Effect {
-	case base.Stored:
+	switch {
+	case w.Absent:
+		s.kind = absent
+	case w.Effect == base.Stored:
 		s.kind = stored
-	case base.Removed:
-		s.kind = removed
 	default:
-		s.kind = touched
+		s.kind = removed
 	}
 	return s
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/flyball-dev/flyball/informer"
 	"github.com/flyball-dev/flyball/internal/simhook"
 	"github.com/flyball-dev/flyball/internal/textlog"
+	"github.com/flyball-dev/flyball/internal/writegate"
 )
 
 // ErrLeadershipLost is wrapped by the error of Run when this process led and another
@@ -45,6 +46,9 @@ type Options struct {
 	Identity string
 
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+
+	// Sign completes a Lease that is about to be written for holder. Nil: nothing to do.
+	Sign func(l *coordinationv1.Lease, holder string, what LeaseWrite)
 }
 
 // trusted returns how long after a renewal was sent the lease is trusted. The rest
@@ -97,7 +101,8 @@ func New(opts Options, cfg *rest.Config, log logr.Logger) (*Elector, error) {
 		client:    client.Leases(opts.Lease.Namespace),
 		reconnect: reconnect,
 		key:       opts.Lease,
-		gate:      newGate(opts.trusted()),
+		gate:      writegate.New(opts.trusted()),
+		sign:      opts.Sign,
 	}
 	e.watched, err = informer.NewSharedInformerFactory(cfg, clientgoscheme.Scheme, informer.Options{Logger: log.V(1)})
 	if err != nil {
@@ -141,12 +146,12 @@ func (e *Elector) Name() string { return "leader election" }
 
 // Given returns cfg for users: a client whose configuration has lost the gate gets no
 // connection.
-func (e *Elector) Given(cfg *rest.Config) *rest.Config { return e.lease.gate.given(cfg) }
+func (e *Elector) Given(cfg *rest.Config) *rest.Config { return e.lease.gate.Given(cfg) }
 
 // Gated returns a copy of cfg whose writes pass the gate.
 func (e *Elector) Gated(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(e.lease.gate.wrap)
+	cfg.Wrap(e.lease.gate.Wrap)
 	return cfg
 }
 
@@ -155,7 +160,7 @@ func (e *Elector) State() State { return e.lease.state() }
 
 // Refused returns how many writes were refused or aborted because the lease was not
 // trusted.
-func (e *Elector) Refused() uint64 { return e.lease.gate.refused.Load() }
+func (e *Elector) Refused() uint64 { return e.lease.gate.Refused() }
 
 // Progress returns the progress of the elector and its watch of the Lease.
 func (e *Elector) Progress() Progress {
@@ -164,6 +169,10 @@ func (e *Elector) Progress() Progress {
 		Watch: e.watched.Progress(), LeaseDuration: e.opts.LeaseDuration,
 	}
 }
+
+// Predecessor returns the Lease as it was when this process took it over, once it leads;
+// nil: there was none.
+func (e *Elector) Predecessor() *coordinationv1.Lease { return e.lease.predecessor() }
 
 // Started is closed when this process leads.
 func (e *Elector) Started() <-chan struct{} { return e.started }
@@ -211,7 +220,7 @@ func (e *Elector) prepare(sim simhook.Hooks) {
 	name, chance := e.opts.Identity, ""
 	if sim != nil {
 		chance = fmt.Sprintf("%08x", uint32(sim.Random("leader election")*(1<<32)))
-		e.lease.gate.setWall(sim.Wall)
+		e.lease.gate.SetWall(sim.Wall)
 	} else {
 		chance = strings.ToLower(rand.Text()[:10])
 		if host, err := os.Hostname(); name == "" && err == nil {
@@ -277,7 +286,7 @@ func (e *Elector) retire(ctx context.Context, log logr.Logger) error {
 		textlog.Warn(log, nil, "Keeping the lease until it expires, because guarded work has not ended")
 		return nil
 	}
-	if !e.lease.gate.writes.settle(writesTime, e.opts.LeaseDuration) {
+	if !e.lease.gate.Settle(e.opts.LeaseDuration) {
 		textlog.Warn(log, nil, "Keeping the lease until it expires, because a write was cut off shortly before and may still arrive")
 		return nil
 	}

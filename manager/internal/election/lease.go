@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/writegate"
 )
 
 // releaseTime bounds the release of the lease. If it fails, the lease expires.
@@ -29,14 +30,24 @@ const releaseTime = 5 * time.Second
 // errWoken ends a round of the election, so that the next one begins at once.
 var errWoken = errors.New("the lease may be free")
 
+// LeaseWrite is why a Lease is written.
+type LeaseWrite uint8
+
+const (
+	Claim   LeaseWrite = iota + 1 // to become the leader
+	Renewal                       // to stay it
+	Release                       // after the last guarded write
+)
+
 // lease is the resource lock of client-go's elector. It opens and shuts the gate, and
 // tracks what a watch of the Lease shows.
 type lease struct {
 	client    leases.LeaseInterface
 	reconnect func() // makes the next request use a new connection
 	key       informer.Key
-	gate      *gate
-	tries     atomic.Uint64 // requests begun or ended
+	gate      *writegate.Gate
+	sign      func(l *coordinationv1.Lease, holder string, what LeaseWrite) // completes a Lease before it is written; nil: nothing to do
+	tries     atomic.Uint64                                                 // requests begun or ended
 	mu        struct {
 		sync.Mutex
 		identity string                  // empty: the elector does not run yet
@@ -47,6 +58,8 @@ type lease struct {
 		held     bool                    // by this process, as far as it knows
 		claiming bool                    // a write that takes it is in flight
 		claimed  bool                    // such a write was sent at some time
+		won      bool                    // such a write was carried out
+		was      *coordinationv1.Lease   // what the first of them replaced; nil: nothing
 		end      context.CancelCauseFunc // ends the round
 	}
 }
@@ -140,7 +153,7 @@ func (l *lease) learn(got *coordinationv1.Lease, own bool) {
 			why = "the lease was cleared"
 		}
 		l.mu.held = false
-		l.gate.shut(why)
+		l.gate.Shut(why)
 		l.mu.end(errors.New(why))
 	case holder == "" && !own:
 		l.wakeLocked()
@@ -160,7 +173,7 @@ func (l *lease) gone(was *coordinationv1.Lease) {
 	}
 	switch {
 	case l.mu.held:
-		l.gate.shut("the lease was deleted, and has not been renewed since")
+		l.gate.Shut("the lease was deleted, and has not been renewed since")
 	case holderOf(l.mu.seen) == "":
 		l.wakeLocked()
 	}
@@ -181,12 +194,27 @@ func (l *lease) wakeLocked() {
 
 // Create implements resourcelock.Interface.
 func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.claim(ctx, func() (*coordinationv1.Lease, error) {
-		return l.client.Create(ctx, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: l.key.Namespace, Name: l.key.Name},
-			Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
-		}, metav1.CreateOptions{})
+	next := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.key.Namespace, Name: l.key.Name},
+		Spec:       resourcelock.LeaderElectionRecordToLeaseSpec(&record),
+	}
+	l.signed(next)
+	return l.claim(ctx, nil, func() (*coordinationv1.Lease, error) {
+		return l.client.Create(ctx, next, metav1.CreateOptions{})
 	})
+}
+
+// signed completes a Lease that names this process.
+func (l *lease) signed(next *coordinationv1.Lease) {
+	l.mu.Lock()
+	what := Renewal
+	if !l.mu.held {
+		what = Claim
+	}
+	l.mu.Unlock()
+	if l.sign != nil {
+		l.sign(next, holderOf(next), what)
+	}
 }
 
 // Update implements resourcelock.Interface. It overwrites only the version that Get or
@@ -200,18 +228,19 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	}
 	next := base.DeepCopy()
 	next.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(&record)
-	return l.claim(ctx, func() (*coordinationv1.Lease, error) {
+	l.signed(next)
+	return l.claim(ctx, base, func() (*coordinationv1.Lease, error) {
 		return l.client.Update(ctx, next, metav1.UpdateOptions{})
 	})
 }
 
-// claim writes this process's identity into the Lease. The gate counts from before the
-// request was sent.
-func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, error)) error {
+// claim writes this process's identity into the Lease, in place of base. The gate counts
+// from before the request was sent.
+func (l *lease) claim(ctx context.Context, base *coordinationv1.Lease, write func() (*coordinationv1.Lease, error)) error {
 	if err := l.beginClaim(ctx); err != nil {
 		return err
 	}
-	sent := l.gate.now()
+	sent := l.gate.Now()
 	l.tries.Add(1)
 	got, err := write()
 	l.tries.Add(1)
@@ -232,8 +261,11 @@ func (l *lease) claim(ctx context.Context, write func() (*coordinationv1.Lease, 
 		return errors.New("the lease has been deleted since") // the watch has shown that
 	}
 	l.mu.base, l.mu.seen, l.mu.version = got, got, version
+	if !l.mu.won {
+		l.mu.won, l.mu.was = true, base
+	}
 	l.mu.held = true
-	l.gate.open(sent)
+	l.gate.Open(sent)
 	return nil
 }
 
@@ -264,7 +296,7 @@ func (l *lease) drop(why string) (claimed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mu.held = false
-	l.gate.shut(why)
+	l.gate.Shut(why)
 	return l.mu.claimed
 }
 
@@ -295,8 +327,18 @@ func (l *lease) tryRelease(ctx context.Context) error {
 	record.AcquireTime, record.RenewTime = now, now
 	next := got.DeepCopy()
 	next.Spec = resourcelock.LeaderElectionRecordToLeaseSpec(record)
+	if l.sign != nil {
+		l.sign(next, l.Identity(), Release)
+	}
 	_, err = l.client.Update(ctx, next, metav1.UpdateOptions{})
 	return err
+}
+
+// predecessor returns the Lease that this process took over; nil: none.
+func (l *lease) predecessor() *coordinationv1.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.was
 }
 
 // state returns the election as this process sees it.

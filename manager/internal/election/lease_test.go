@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/writegate"
 )
 
 type leaseServer struct {
@@ -74,7 +76,7 @@ func (s *leaseServer) delete() *coordinationv1.Lease {
 // leading returns a lease held by "me".
 func leading(t *testing.T) (*lease, *leaseServer, resourcelock.LeaderElectionRecord) {
 	server := &leaseServer{}
-	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: newGate(9 * time.Second)}
+	l := &lease{client: server, reconnect: func() {}, key: informer.Key{Namespace: "default", Name: "l"}, gate: writegate.New(9 * time.Second)}
 	l.setIdentity("me")
 	record := resourcelock.LeaderElectionRecord{HolderIdentity: "me", LeaseDurationSeconds: 10}
 	if err := l.Create(t.Context(), record); err != nil {
@@ -85,7 +87,7 @@ func leading(t *testing.T) (*lease, *leaseServer, resourcelock.LeaderElectionRec
 
 func (l *lease) mustWrite(t *testing.T, when string, want bool) {
 	t.Helper()
-	if _, err := l.gate.ask(); (err == nil) != want {
+	if _, err := l.gate.Ask(); (err == nil) != want {
 		t.Errorf("%s: may write: %v; want %v", when, err, want)
 	}
 }
@@ -144,4 +146,32 @@ func TestLease_RenewalOfADeletedLeaseOpensNothing_M3(t *testing.T) {
 			l.mustWrite(t, "when it has made it anew", true)
 		})
 	}
+}
+
+// The server stores a renewal at some time between its sending and its answer.
+func TestLease_TermCountsFromTheSending_M3(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reconnected := 0
+		l := &lease{gate: writegate.New(9 * time.Second), reconnect: func() { reconnected++ }}
+		slow := func() (*coordinationv1.Lease, error) {
+			time.Sleep(4 * time.Second)
+			return &coordinationv1.Lease{}, nil
+		}
+		if err := l.claim(t.Context(), nil, slow); err != nil {
+			t.Fatal(err)
+		}
+		if left, err := l.gate.Ask(); left != 5*time.Second {
+			t.Errorf("after a renewal that took 4s %v of 9s are left (%v), want 5s", left, err)
+		}
+		unknown := func() (*coordinationv1.Lease, error) { return nil, errors.New("connection reset") }
+		if err := l.claim(t.Context(), nil, unknown); err == nil {
+			t.Error("claim = nil, want the error")
+		}
+		if left, err := l.gate.Ask(); left != 5*time.Second {
+			t.Errorf("a renewal of which nobody knows leaves %v (%v), want the 5s of the one before", left, err)
+		}
+		if reconnected != 1 {
+			t.Errorf("%d connections were given up, want 1: who knows whether it still carries anything", reconnected)
+		}
+	})
 }

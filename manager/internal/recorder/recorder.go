@@ -6,6 +6,7 @@ package recorder
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -37,11 +38,17 @@ func New(mail *Mail, scheme *runtime.Scheme, controller string) events.EventReco
 
 // Eventf implements events.EventRecorder. It logs what cannot become an Event.
 func (r recorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+	r.AnnotatedEventf(regarding, related, nil, eventtype, reason, action, note, args...)
+}
+
+// AnnotatedEventf implements events.AnnotatedEventRecorder.
+func (r recorder) AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any) {
 	event, err := r.event(regarding, related, eventtype, reason, action, fmt.Sprintf(note, args...))
 	if err != nil {
 		r.mail.log.Error(err, "Cannot send an Event", "controller", r.controller, "reason", reason)
 		return
 	}
+	event.Annotations = maps.Clone(annotations)
 	r.mail.tell(event, time.Now())
 }
 

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package informer
+
+import (
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Cached returns what an informer of the factory holds of key: an object of the Go type of
+// like, and of exactly that kind. It is shared, and must not be modified. Nil: there is no
+// such informer, it does not hold the object, the effect of an own write on it is unknown, or
+// one of its watches is not live. Cached starts no informer, asks no server and does not
+// block.
+func (f *SharedInformerFactory) Cached(kind schema.GroupVersionKind, key Key, like Object) Object {
+	t := reflect.TypeOf(like)
+	for _, c := range f.cores() {
+		if c.object == t && c.gvk() == kind {
+			return cachedIn(c, key)
+		}
+	}
+	return nil
+}
+
+func cachedIn(c *core, key Key) Object {
+	select {
+	case <-c.over():
+		return nil // it follows the server no more
+	default:
+	}
+	for _, w := range c.watchedNow() {
+		if r := c.reflectorOf(w); r == nil || r.State().State != StateLive {
+			return nil
+		}
+	}
+	obj, _, err := c.indexer.Get(key)
+	if err != nil || c.settler.Has(key) {
+		return nil
+	}
+	return obj
+}

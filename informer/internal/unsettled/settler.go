@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package unsettled
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/flyball-dev/flyball/informer/internal/base"
+	"github.com/flyball-dev/flyball/informer/internal/restclient"
+	"github.com/flyball-dev/flyball/informer/listwatch"
+	"github.com/flyball-dev/flyball/internal/linger"
+	"github.com/flyball-dev/flyball/internal/simhook"
+)
+
+const (
+	// soon and late are the shortest and the longest pause after a read that failed.
+	soon = 100 * time.Millisecond
+	late = 30 * time.Second
+)
+
+// Store is the store of an informer. Its methods are called by one goroutine.
+type Store interface {
+	// Version returns the version of the object of key; 0: there is none, or it is unknown.
+	Version(key base.Key) base.Version
+	// Keys yields the keys of a namespace; empty: all.
+	Keys(namespace string) iter.Seq[base.Key]
+	// Found stores an object as the server has it now.
+	Found(item listwatch.Item[base.Object])
+	// Absent stores that a consistent read at version did not find key.
+	Absent(key base.Key, version base.Version)
+}
+
+// Settler reads from the server what own writes have left unknown, one key at a time.
+type Settler struct {
+	Set
+	Store Store
+	// Read returns where to read the objects of a scope.
+	Read     func(base.WatchScope) (listwatch.ListerWatcher[base.Object], error)
+	Name     string // of the informer, for simulations
+	Log      logr.Logger
+	PageSize int64 // of lists
+}
+
+// Run settles what is marked until ctx ends.
+func (s *Settler) Run(ctx context.Context) error {
+	sim, pause := simhook.Of(ctx), soon
+	for {
+		r, ok, marked := s.Next()
+		if !ok {
+			select {
+			case <-marked:
+				continue
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		if sim != nil {
+			sim.Step(ctx, "settle", s.Name+" "+r.Key.String())
+		}
+		err := s.settle(ctx, r)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			s.Log.V(1).Info("Cannot read the effect of an own write; trying again", "key", r.Key.String(), "after", pause, "because", err.Error())
+			linger.For(ctx, pause+simhook.Duration(sim, "settle", pause/2))
+			pause = min(2*pause, late)
+			continue
+		}
+		pause = soon
+		for _, do := range s.Done(r) {
+			do()
+		}
+	}
+}
+
+// End releases everybody who waits: nothing is read any more.
+func (s *Settler) End() {
+	for _, do := range s.Close() {
+		do()
+	}
+}
+
+// settle stores the present state of what r is about.
+func (s *Settler) settle(ctx context.Context, r Read) error {
+	if r.Version != 0 && s.Store.Version(r.Key) >= r.Version {
+		return nil // the watch was faster
+	}
+	scope := base.WatchScope{Namespace: r.Key.Namespace}
+	if r.Key.Name != "" {
+		scope.FieldSelector = "metadata.name=" + r.Key.Name
+	}
+	found, version, err := s.list(ctx, scope)
+	if _, gone := errors.AsType[*base.NotServedError](err); gone {
+		return nil // the informer removes the objects of a kind that is not served
+	}
+	if err != nil {
+		return err
+	}
+	if r.Key.Name != "" {
+		if !found[r.Key] {
+			s.Store.Absent(r.Key, version)
+		}
+		return nil
+	}
+	for key := range s.Store.Keys(r.Key.Namespace) {
+		if !found[key] {
+			s.Store.Absent(key, version)
+		}
+	}
+	return nil
+}
+
+// list stores the objects of a consistent list. It returns their keys, with those of
+// objects that exist but cannot be stored, and the version of the list.
+func (s *Settler) list(ctx context.Context, scope base.WatchScope) (found map[base.Key]bool, version base.Version, err error) {
+	lw, err := s.Read(scope)
+	if err != nil {
+		return nil, 0, err
+	}
+	found = make(map[base.Key]bool)
+	pages := restclient.PageReader[base.Object]{Lw: lw}
+	opts := listwatch.ListOptions{Limit: s.PageSize}
+	for {
+		page, err := pages.Read(ctx, opts)
+		if err == nil && page.Unreadable > 0 {
+			err = page.UnreadableErr
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		for _, item := range page.Items {
+			found[item.Key] = true
+			if item.Err == nil && item.Anomaly == base.Sound {
+				s.Store.Found(item)
+			}
+		}
+		if page.Continue == "" {
+			return found, base.ParseVersion(page.ResourceVersion), nil
+		}
+		opts.Continue = page.Continue
+	}
+}

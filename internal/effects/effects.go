@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package effects
+
+import (
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/flyball-dev/flyball/informer"
+)
+
+var (
+	statusKind   = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
+	metadataKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	namespaces   = schema.GroupKind{Kind: "Namespace"}
+)
+
+// Verb of a Write.
+type Verb uint8
+
+const (
+	// Change is a create, update, patch or apply.
+	Change Verb = iota
+	// Delete is the deletion of one object.
+	Delete
+	// DeleteAll is the deletion of a collection.
+	DeleteAll
+)
+
+// Write is a write request, as far as it determines what its answer means.
+type Write struct {
+	Verb        Verb
+	Subresource string // empty: the object itself
+	Kind        schema.GroupVersionKind
+	// Key of the object. Of a deletion of a collection, and of a create whose name the
+	// server chooses: its namespace.
+	Key informer.Key
+	// UID that the caller knows or requires; may be empty.
+	UID types.UID
+	// Propagation and GracePeriod of a deletion; nil and empty: the kind's default.
+	Propagation metav1.DeletionPropagation
+	GracePeriod *int64
+}
+
+// Effects returns the effects of a write that was answered with a. empty returns an empty
+// object that can hold the answer, or an item of it.
+func (w Write) Effects(a Answer, empty func() informer.Object) []informer.Written {
+	switch {
+	case w.Verb == DeleteAll:
+		return w.DeletedAll(a, empty())
+	case w.Verb == Delete && w.Subresource == "":
+		return []informer.Written{w.Deleted(a, empty())}
+	}
+	return []informer.Written{w.changedBy(a, empty)}
+}
+
+func (w Write) changedBy(a Answer, empty func() informer.Object) informer.Written {
+	var obj informer.Object
+	switch a.Kind {
+	case w.Kind:
+		obj = empty()
+	case metadataKind:
+		obj = &metav1.PartialObjectMetadata{}
+	default:
+		return w.TouchedBy(a)
+	}
+	if err := a.Into(obj, w.Kind); err != nil {
+		return w.Touched()
+	}
+	if key := informer.KeyOf(obj); key.Name == "" || key.Namespace != w.Key.Namespace || w.Key.Name != "" && key.Name != w.Key.Name {
+		return w.Touched()
+	}
+	return Changed(w.Kind, obj)
+}
+
+// Changed returns the effect of a create, update, patch or apply that was answered with
+// obj, an object of the kind that was written or the metadata of one. An informer of whole
+// objects treats Stored metadata as Touched.
+func Changed(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+	// A write that removes the last finalizer of a deleted object is answered with the
+	// object as it was when it was removed.
+	switch _, partial := obj.(*metav1.PartialObjectMetadata); {
+	case obj.GetDeletionTimestamp() == nil || lingers(obj):
+		return written(informer.Stored, kind, obj)
+	case partial && kind.GroupKind() == namespaces: // its spec may have finalizers
+		return written(informer.Touched, kind, obj)
+	}
+	return written(informer.Removed, kind, obj)
+}
+
+// Touched returns the effect of a write whose answer does not show the object's new
+// state.
+func (w Write) Touched() informer.Written {
+	return informer.Written{Kind: w.Kind, Effect: informer.Touched, Key: w.Key, UID: w.UID}
+}
+
+// TouchedBy returns the effect of a write to a subresource that was answered with an
+// object of another kind, such as a Scale, which carries the version and UID of the
+// main object. Fields that cannot be read stay unknown.
+func (w Write) TouchedBy(a Answer) informer.Written {
+	touched := w.Touched()
+	var body metav1.PartialObjectMetadata
+	if a.Kind == statusKind || len(a.Data) == 0 || a.Decode(&body) != nil {
+		return touched
+	}
+	if body.UID == "" || (w.UID != "" && w.UID != body.UID) {
+		return touched
+	}
+	touched.UID, touched.Version = body.UID, informer.ParseVersion(body.ResourceVersion)
+	return touched
+}
+
+// Deleted returns the effect of a deletion. like is an empty object that can hold the
+// answer, and is decoded into.
+func (w Write) Deleted(a Answer, like informer.Object) informer.Written {
+	switch {
+	case a.Kind == statusKind:
+		var status metav1.Status
+		if err := a.Decode(&status); err != nil {
+			return w.Touched()
+		}
+		return w.deletedByStatus(&status)
+	case len(a.Data) == 0 || !a.Is(w.Kind):
+		return w.Touched()
+	}
+	if err := a.Into(like, w.Kind); err != nil {
+		return w.Touched()
+	}
+	return deleted(w.Kind, like)
+}
+
+// deleted returns the effect of a deletion that was answered with obj. Only finalizers
+// and the grace period show whether the object is gone: the server answers some
+// deletions with the object as it was before.
+func deleted(kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+	if lingers(obj) {
+		return written(informer.Stored, kind, obj)
+	}
+	return written(informer.Removed, kind, obj)
+}
+
+// deletedByStatus returns the effect of a deletion that was answered with a Status. No
+// object has the name any more, and the UID that the caller knew is gone too: if
+// another object had taken the name, that UID was gone before.
+func (w Write) deletedByStatus(status *metav1.Status) informer.Written {
+	uid := w.UID
+	if status.Details != nil && status.Details.UID != "" {
+		uid = status.Details.UID
+	}
+	if uid == "" {
+		return w.Touched()
+	}
+	return informer.Written{Kind: w.Kind, Effect: informer.Removed, Key: w.Key, UID: uid}
+}
+
+// DeletedAll returns the effects of a deletion of a collection from its answer: a list
+// of the objects as they were before. None can be Stored, and one is Removed only if
+// nothing can have kept it. An answer that does not list them leaves the namespace
+// Touched. like is an object that can hold an item.
+func (w Write) DeletedAll(a Answer, like informer.Object) []informer.Written {
+	if a.Kind == statusKind || len(a.Data) == 0 {
+		return []informer.Written{w.Touched()}
+	}
+	page, err := a.Page()
+	if err != nil {
+		return []informer.Written{w.Touched()}
+	}
+	all := make([]informer.Written, 0, len(page.Items))
+	for _, item := range page.Items {
+		obj := reflect.New(reflect.TypeOf(like).Elem()).Interface().(informer.Object)
+		if err := item.Into(obj, w.Kind); err != nil {
+			return []informer.Written{w.Touched()}
+		}
+		one := written(informer.Touched, w.Kind, obj)
+		one.Version = 0 // the version before the deletion is of no use
+		if !lingers(obj) && w.goesAtOnce() {
+			one.Effect = informer.Removed
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// goesAtOnce reports whether the deletion of an object without finalizers is complete
+// when it is answered. It is not if the request adds a finalizer (foreground, orphan),
+// if the kind does so by default, or for pods, which have a grace period.
+func (w Write) goesAtOnce() bool {
+	if w.Propagation == metav1.DeletePropagationForeground || w.Propagation == metav1.DeletePropagationOrphan {
+		return false
+	}
+	switch w.Kind.GroupKind().String() {
+	case "Pod":
+		return w.GracePeriod != nil && *w.GracePeriod == 0
+	case "Job.batch", "ReplicationController":
+		return w.Propagation == metav1.DeletePropagationBackground
+	}
+	return true
+}
+
+// lingers reports whether a deleted object still exists: it has finalizers, or a grace
+// period that has not been cut to zero.
+func lingers(obj informer.Object) bool {
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return len(obj.GetFinalizers()) > 0 || (grace != nil && *grace > 0) || namespaceFinalizers(obj) > 0
+}
+
+// namespaceFinalizers counts the finalizers in spec of a Namespace, which come in
+// addition to those in metadata.
+func namespaceFinalizers(obj informer.Object) int {
+	switch o := obj.(type) {
+	case *corev1.Namespace:
+		return len(o.Spec.Finalizers)
+	case *unstructured.Unstructured:
+		if o.GroupVersionKind().GroupKind() == namespaces {
+			finalizers, _, _ := unstructured.NestedSlice(o.Object, "spec", "finalizers")
+			return len(finalizers)
+		}
+	}
+	return 0
+}
+
+func written(effect informer.WriteEffect, kind schema.GroupVersionKind, obj informer.Object) informer.Written {
+	w := informer.Written{
+		Kind:    kind,
+		Effect:  effect,
+		Key:     informer.KeyOf(obj),
+		UID:     obj.GetUID(),
+		Version: informer.ParseVersion(obj.GetResourceVersion()),
+	}
+	if effect == informer.Stored {
+		w.Object = obj
+	}
+	return w
+}

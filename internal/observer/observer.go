@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package observer
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/effects"
+)
+
+// Kinds knows what is watched. *informer.SharedInformerFactory does.
+type Kinds interface {
+	// WatchedKind returns the kind of a resource if an informer watches it, in any version.
+	WatchedKind(resource schema.GroupVersionResource) (kind schema.GroupVersionKind, watched bool)
+}
+
+// Receiver receives the effects of writes. client.Observer is one.
+type Receiver interface{ Observe(w informer.Written) }
+
+// Observer reports the writes of clients. Make it with New.
+type Observer struct {
+	host, prefix string // of the server
+	scheme       *runtime.Scheme
+	kinds        Kinds
+	receiver     Receiver
+	known        []any // receivers whose own writes are not reported
+}
+
+// New returns an Observer that reports the writes of watched kinds to the server of cfg.
+// scheme has the Go types of kinds that clients send as protobuf. Clients that report their
+// writes to receiver, or to one of those behind it, are left alone.
+func New(cfg *rest.Config, scheme *runtime.Scheme, kinds Kinds, receiver Receiver, behind ...Receiver) (*Observer, error) {
+	server, _, err := rest.DefaultServerUrlFor(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("observe the writes to %q: %w", cfg.Host, err)
+	}
+	o := &Observer{host: server.Host, prefix: strings.TrimSuffix(server.Path, "/"), scheme: scheme, kinds: kinds, receiver: receiver}
+	for _, r := range append(behind, receiver) {
+		if reflect.TypeOf(r).Comparable() {
+			o.known = append(o.known, r)
+		}
+	}
+	return o, nil
+}
+
+// Wrap observes the writes that pass next. The gate of leader election, if any, comes
+// before it, so that what the gate refuses is not seen.
+func (o *Observer) Wrap(next http.RoundTripper) http.RoundTripper { return observed{next, o} }
+
+type observed struct {
+	next http.RoundTripper
+	*Observer
+}
+
+// WrappedRoundTripper returns the wrapped transport, for client-go.
+func (t observed) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t observed) RoundTrip(req *http.Request) (*http.Response, error) {
+	write, ok := t.recognize(req)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	ended := req.Context().Err() != nil
+	resp, err := t.next.RoundTrip(req)
+	code := 0
+	if err == nil {
+		code = resp.StatusCode
+	}
+	outcome := effects.OutcomeOf(code, err)
+	if outcome == effects.Refused || ended && err != nil || code == http.StatusSwitchingProtocols {
+		return resp, err
+	}
+	e := &exchange{Observer: t.Observer, write: write, req: req}
+	if !e.complete() {
+		return resp, err // a dry run
+	}
+	if outcome == effects.Unknown {
+		e.touched()
+		return resp, err
+	}
+	e.follow(resp)
+	return resp, nil
+}
+
+// recognize returns the write that a request is. ok is false for reads and for writes that
+// are not reported from here.
+func (o *Observer) recognize(req *http.Request) (write effects.Write, ok bool) {
+	if write, ok = o.write(req); !ok {
+		return write, false
+	}
+	if to := effects.ReportedTo(req.Context()); to != nil && slices.Contains(o.known, to) {
+		return write, false
+	}
+	return write, true
+}
+
+// Writes returns the kind of a write to an object of a watched kind, whoever reports it. ok
+// is false for other requests.
+func (o *Observer) Writes(req *http.Request) (kind schema.GroupVersionKind, ok bool) {
+	write, ok := o.write(req)
+	return write.Kind, ok
+}
+
+func (o *Observer) write(req *http.Request) (write effects.Write, ok bool) {
+	switch req.Method {
+	case http.MethodPost, http.MethodPut, http.MethodPatch:
+	case http.MethodDelete:
+		write.Verb = effects.Delete
+	default:
+		return write, false
+	}
+	if req.URL.Host != o.host {
+		return write, false
+	}
+	to, ok := parse(req.URL.Path, o.prefix)
+	if !ok || !changes(to.subresource) {
+		return write, false
+	}
+	if write.Kind, ok = o.kinds.WatchedKind(to.resource); !ok {
+		return write, false
+	}
+	write.Key, write.Subresource = to.key, to.subresource
+	if write.Verb == effects.Delete && to.key.Name == "" {
+		write.Verb = effects.DeleteAll
+	}
+	return write, true
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownnews
+
+import "context"
+
+// RunKey is the key of a context's Run.
+type RunKey struct{}
+
+// Run is a reconcile, as the context of its requests knows it.
+type Run interface {
+	// Wrote records a write of the reconcile.
+	Wrote(w Write)
+}
+
+// RunOf returns the reconcile that ctx belongs to; nil: none.
+func RunOf(ctx context.Context) Run {
+	r, _ := ctx.Value(RunKey{}).(Run)
+	return r
+}
+
+// By is the Run of a reconcile of Key.
+type By[K comparable] struct {
+	Ledger *Ledger[K]
+	Key    K
+}
+
+// Wrote implements Run.
+func (b By[K]) Wrote(w Write) { b.Ledger.Wrote(b.Key, w) }
+
+// Filter decides for a source which keys it need not add. Nil fields decide nothing.
+type Filter[K comparable] struct {
+	// Ledger of the controller's writes.
+	Ledger *Ledger[K]
+	// Absent reports whether a reconcile of key would find no object and do nothing.
+	Absent func(key K) bool
+}
+
+type filterKey struct{}
+
+// WithFilter returns a context for the Run of a source.
+func WithFilter[K comparable](ctx context.Context, f Filter[K]) context.Context {
+	return context.WithValue(ctx, filterKey{}, f)
+}
+
+// FilterOf returns the filter for a source of such keys that runs with ctx.
+func FilterOf[K comparable](ctx context.Context) Filter[K] {
+	f, _ := ctx.Value(filterKey{}).(Filter[K])
+	return f
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ownnews_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
+)
+
+func step(from, to informer.Version) ownnews.Write {
+	return ownnews.Write{Kind: schema.GroupKind{Kind: "ConfigMap"}, Key: informer.Key{Namespace: "prod", Name: "web"}, UID: "u", From: from, To: to}
+}
+
+func end(from informer.Version) ownnews.Write {
+	w := step(from, 0)
+	w.Gone = true
+	return w
+}
+
+func TestLedger_OwnIsWhatOwnStepsLeadTo_R15(t *testing.T) {
+	other := func(w ownnews.Write, change func(*ownnews.Write)) ownnews.Write { change(&w); return w }
+	for _, row := range []struct {
+		name  string
+		wrote []ownnews.Write // by a
+		event ownnews.Write
+		want  bool
+	}{
+		{"nothing written", nil, step(5, 6), false},
+		{"one step", []ownnews.Write{step(5, 7)}, step(5, 7), true},
+		{"from an older state: a foreign step between", []ownnews.Write{step(5, 7)}, step(4, 7), false},
+		{"to a newer state: a foreign step after", []ownnews.Write{step(5, 7)}, step(5, 8), false},
+		{"an older state is given", []ownnews.Write{step(5, 7)}, step(5, 6), false},
+		{"two steps in one event", []ownnews.Write{step(5, 7), step(7, 9)}, step(5, 9), true},
+		{"the second of two", []ownnews.Write{step(5, 7), step(7, 9)}, step(7, 9), true},
+		{"a foreign step between two", []ownnews.Write{step(5, 7), step(8, 9)}, step(5, 9), false},
+		{"created", []ownnews.Write{step(0, 7)}, step(0, 7), true},
+		{"created and changed", []ownnews.Write{step(0, 7), step(7, 8)}, step(0, 8), true},
+		{"known before, and changed", []ownnews.Write{step(6, 7)}, step(0, 7), false},
+		{"removed", []ownnews.Write{end(6)}, end(6), true},
+		{"changed and removed", []ownnews.Write{step(5, 6), end(6)}, end(5), true},
+		{"removed after a foreign step", []ownnews.Write{step(5, 6), end(7)}, end(5), false},
+		{"removed by another", []ownnews.Write{step(5, 6)}, end(5), false},
+		{"removed in an unknown state", []ownnews.Write{end(0)}, end(0), false},
+		{"a change before the end", []ownnews.Write{step(5, 6), end(6)}, step(5, 6), true},
+		{"another object of the name", []ownnews.Write{step(0, 7)}, other(step(0, 7), func(w *ownnews.Write) { w.UID = "v" }), false},
+		{"the end of another object of the name", []ownnews.Write{end(6)}, other(end(6), func(w *ownnews.Write) { w.UID = "v" }), false},
+		{"another name", []ownnews.Write{step(5, 7)}, other(step(5, 7), func(w *ownnews.Write) { w.Key.Name = "x" }), false},
+		{"another kind", []ownnews.Write{step(5, 7)}, other(step(5, 7), func(w *ownnews.Write) { w.Kind.Kind = "Secret" }), false},
+		{"a write that changed nothing", []ownnews.Write{step(5, 5)}, step(5, 5), false},
+		{"a version without order", []ownnews.Write{step(5, 0)}, step(5, 0), false},
+	} {
+		var l ownnews.Ledger[string]
+		for _, w := range row.wrote {
+			l.Wrote("a", w)
+		}
+		if got := l.Own("a", row.event); got != row.want {
+			t.Errorf("%s: own is %t, want %t", row.name, got, row.want)
+		}
+		if l.Own("b", row.event) {
+			t.Errorf("%s: own news for another key than that whose reconcile wrote", row.name)
+		}
+	}
+}
+
+func TestLedger_EventsBeforeTheAnswerWaitForTheEnd_R15(t *testing.T) {
+	var l ownnews.Ledger[string]
+	var decided []bool
+	decide := func(own bool) { decided = append(decided, own) }
+	l.Begin("a")
+	for _, event := range []ownnews.Write{step(5, 7), step(7, 8)} { // ours, whose answer is on its way, and a foreign one
+		if own, later := l.Judge("a", event, decide); own || !later {
+			t.Errorf("%+v: own is %t, later %t; want it to wait for the end of the reconcile", event, own, later)
+		}
+	}
+	if own, later := l.Judge("b", step(5, 7), decide); own || later {
+		t.Error("an event waits for the reconcile of another key")
+	}
+	l.Wrote("a", step(5, 7))
+	if own, later := l.Judge("a", step(5, 7), decide); !own || later {
+		t.Error("an event after the answer is not own news at once")
+	}
+	l.End("a")
+	if len(decided) != 2 || !decided[0] || decided[1] {
+		t.Errorf("at the end own is %v, want true for the own write and false for the foreign one", decided)
+	}
+	if own, later := l.Judge("a", step(7, 8), decide); own || later {
+		t.Error("an event waits although no reconcile is in progress")
+	}
+
+	l.Begin("a")
+	waiting := 0
+	for range 1000 {
+		if _, later := l.Judge("a", step(7, 8), decide); later {
+			waiting++
+		}
+	}
+	if waiting != 64 {
+		t.Errorf("%d events wait for the end of one reconcile, want at most 64", waiting)
+	}
+}
+
+func TestLedger_IsBounded_R15(t *testing.T) {
+	var l ownnews.Ledger[string]
+	at := func(i int) ownnews.Write {
+		w := step(informer.Version(i+1), informer.Version(i+2))
+		w.Key.Name = fmt.Sprint("web-", i/3)
+		return w
+	}
+	for i := range 5000 {
+		l.Wrote("a", at(i))
+	}
+	known := 0
+	for i := range 5000 {
+		if l.Own("a", at(i)) {
+			known++
+			if i < 5000-1024 {
+				t.Fatalf("write %d of 5000 is remembered, want the last 1024 alone", i)
+			}
+		}
+	}
+	if known != 1024 {
+		t.Errorf("%d writes are remembered, want 1024", known)
+	}
+}
+
+func TestContext_CarriesRunAndFilter_R15(t *testing.T) {
+	ctx := context.Background()
+	if run, f := ownnews.RunOf(ctx), ownnews.FilterOf[string](ctx); run != nil || f.Ledger != nil || f.Absent != nil {
+		t.Error("a context without a run and a filter has them")
+	}
+	var l ownnews.Ledger[string]
+	ctx = ownnews.WithFilter(ctx, ownnews.Filter[string]{Ledger: &l})
+	if ownnews.FilterOf[string](ctx).Ledger != &l || ownnews.FilterOf[int](ctx).Ledger != nil {
+		t.Error("the filter is not that of the keys' type")
+	}
+	ownnews.RunOf(context.WithValue(ctx, ownnews.RunKey{}, ownnews.By[string]{Ledger: &l, Key: "a"})).Wrote(step(5, 7))
+	if !l.Own("a", step(5, 7)) {
+		t.Error("the write of a context's run is not in its ledger")
+	}
+}
+
+// FuzzLedger_NoForeignStepIsOwn_R15 has two writers of one object, and a handler that is given
+// some of its states: each event with a foreign step in it is news.
+func FuzzLedger_NoForeignStepIsOwn_R15(f *testing.F) {
+	for seed := range uint64(200) {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, seed uint64) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		var l ownnews.Ledger[string]
+		foreign := []bool{false} // by version
+		given := informer.Version(0)
+		for range 50 {
+			last := informer.Version(len(foreign) - 1)
+			switch r.IntN(3) {
+			case 0:
+				foreign = append(foreign, true)
+			case 1: // as often as not, the request did not say on what it was based
+				foreign = append(foreign, false)
+				if r.IntN(2) == 0 {
+					l.Wrote("a", step(last, last+1))
+				} else {
+					foreign[last+1] = true
+				}
+			case 2:
+				to := given + informer.Version(r.IntN(int(last-given)+1))
+				if to == given {
+					continue
+				}
+				want := true
+				for v := given + 1; v <= to; v++ {
+					want = want && !foreign[v]
+				}
+				if got := l.Own("a", step(given, to)); got != want {
+					t.Fatalf("the event from %d to %d is own: %t, want %t; foreign or unknown by version: %v", given, to, got, want, foreign)
+				}
+				given = to
+			}
+		}
+	})
+}

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package writegate
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// ErrGateLost is wrapped by the error of each request of a client whose configuration
+// has lost the gate: it could write while another process leads, so it gets no
+// connection.
+var ErrGateLost error = unsent{errors.New("this client bypasses the write gate of leader election, which its configuration had: " +
+	"add wrappers by Config.Wrap instead of replacing WrapTransport, and make anonymous clients, and those of what may write on " +
+	"every replica, of a configuration without the gate, such as Manager.StandbyConfig")}
+
+// passedKey is the context key of the gate that a request has passed.
+type passedKey struct{}
+
+// Given returns cfg for users, who change configurations before they create clients.
+// The gate is in WrapTransport, which can get lost. Every copy of a configuration keeps
+// Dial, and net/http calls it with the context values of the request that needs the
+// connection: without the gate's mark, Dial fails. Connections are not shared with
+// clients of other configurations.
+func (g *Gate) Given(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(g.wrapMarked)
+	dial := cfg.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext // as client-go does
+	}
+	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(passedKey{}) != g {
+			return nil, ErrGateLost
+		}
+		return dial(ctx, network, address)
+	}
+	return cfg
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/textlog"
+)
+
+// Within bounds how long a new leader waits. Then its controllers start with a warning.
+const Within = 15 * time.Second
+
+// Elector tells when this process leads, and which Lease it took over; nil: there was none.
+type Elector interface {
+	Started() <-chan struct{}
+	Predecessor() *coordinationv1.Lease
+}
+
+// Informers can wait for versions. *informer.SharedInformerFactory can.
+type Informers interface {
+	CatchUp(ctx context.Context, floor func(schema.GroupKind) informer.Floor) []informer.CaughtUp
+}
+
+// Handover has started when this process leads and its informers have what the previous
+// leader wrote.
+type Handover struct {
+	elector   Elector
+	informers Informers
+	recorder  *Recorder
+	started   chan struct{}
+}
+
+// Await returns a Handover. Its Run runs beside the elector's.
+func Await(elector Elector, informers Informers, recorder *Recorder) *Handover {
+	return &Handover{elector: elector, informers: informers, recorder: recorder, started: make(chan struct{})}
+}
+
+func (h *Handover) Name() string { return "hand-over" }
+
+// Started is closed when the controllers may start.
+func (h *Handover) Started() <-chan struct{} { return h.started }
+
+// Run waits to lead, and then for the informers. It returns when ctx ends.
+func (h *Handover) Run(ctx context.Context) error {
+	select {
+	case <-h.elector.Started():
+		h.catchUp(ctx, planOf(h.elector.Predecessor()))
+	case <-ctx.Done():
+	}
+	if ctx.Err() == nil {
+		close(h.started)
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (h *Handover) catchUp(ctx context.Context, p plan) {
+	begun := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, Within)
+	defer cancel()
+	all := h.informers.CatchUp(bounded, p.floor)
+	if ctx.Err() != nil {
+		return
+	}
+	for kind, v := range settled(all, p) {
+		h.recorder.inherit(kind, v)
+	}
+	log := logr.FromContextOrDiscard(ctx).WithValues("previous", p.previous, "released", p.released, "took", time.Since(begun).String())
+	waited, lists, behind := summary(all)
+	if len(behind) > 0 {
+		textlog.Warn(log, nil, "Starting the controllers although their informers may be older than what the previous leader wrote last", "behind", behind)
+		return
+	}
+	if len(waited) == 0 || p.previous == "" {
+		log = log.V(1)
+	}
+	log.Info("The informers have what the previous leader wrote last", "waitedFor", waited, "lists", lists)
+}
+
+// settled returns the version that all informers of a kind have passed, for the kinds of
+// which it is known.
+func settled(all []informer.CaughtUp, p plan) map[schema.GroupKind]informer.Version {
+	out, not := map[schema.GroupKind]informer.Version{}, map[schema.GroupKind]bool{}
+	for _, c := range all {
+		kind := c.Kind.GroupKind()
+		out[kind] = max(out[kind], c.Version)
+		not[kind] = not[kind] || c.Err != nil || c.Version == 0 && p.floor(kind).Present
+	}
+	for kind := range not {
+		if not[kind] {
+			delete(out, kind)
+		}
+	}
+	return out
+}
+
+// summary returns what was waited for, for the log.
+func summary(all []informer.CaughtUp) (waited []string, lists int, behind []string) {
+	for _, c := range all {
+		lists += c.Lists
+		switch {
+		case c.Err != nil:
+			behind = append(behind, fmt.Sprintf("%s: %v", c.Kind.Kind, c.Err))
+		case c.Waited:
+			waited = append(waited, fmt.Sprintf("%s %s", c.Kind.GroupKind(), c.Version))
+		}
+	}
+	return waited, lists, behind
+}

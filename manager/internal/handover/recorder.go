@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/effects"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+)
+
+// Receiver is told the effects of writes. client.Observer is one.
+type Receiver interface {
+	Observe(w informer.Written)
+	WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func())
+}
+
+// Writes tells which requests are writes of watched kinds. *observer.Observer does.
+type Writes interface {
+	Writes(req *http.Request) (kind schema.GroupVersionKind, ok bool)
+}
+
+// Recorder notes the newest version of each kind that the guarded clients have written, and
+// passes the effects on. Make it with New.
+type Recorder struct {
+	next   Receiver
+	kinds  func() []schema.GroupKind // that are watched
+	writes Writes
+	mu     struct {
+		sync.Mutex
+		notes map[schema.GroupKind]note
+		// inherited is what this leader has passed of its predecessor's writes, for kinds
+		// that were watched all the time since it won the lease.
+		inherited map[schema.GroupKind]passed
+	}
+}
+
+// note is what is known about the writes to one kind.
+type note struct {
+	version informer.Version // the newest
+	open    int              // writes begun that were neither refused nor seen with a version
+	missed  bool             // an effect without a write that had begun
+}
+
+type passed struct {
+	version informer.Version
+	known   bool
+}
+
+// New returns a Recorder that passes effects on to next. kinds returns the watched kinds.
+func New(next Receiver, kinds func() []schema.GroupKind) *Recorder {
+	r := &Recorder{next: next, kinds: kinds}
+	r.mu.notes = map[schema.GroupKind]note{}
+	return r
+}
+
+// Recognize sets what tells writes apart, before the first request.
+func (r *Recorder) Recognize(w Writes) { r.writes = w }
+
+// Observe notes the effect of a write, and passes it on.
+func (r *Recorder) Observe(w informer.Written) {
+	if w.Effect != informer.Removed && w.Version != 0 {
+		r.change(w.Kind.GroupKind(), func(n *note) {
+			n.version = max(n.version, w.Version)
+			n.open--
+			n.missed = n.missed || n.open < 0
+		})
+	}
+	r.next.Observe(w)
+}
+
+func (r *Recorder) change(kind schema.GroupKind, f func(*note)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.mu.notes[kind]
+	f(&n)
+	r.mu.notes[kind] = n
+}
+
+// WhenPassed passes the call on.
+func (r *Recorder) WhenPassed(kind schema.GroupVersionKind, key informer.Key, than informer.Version, do func()) (stop func()) {
+	return r.next.WhenPassed(kind, key, than, do)
+}
+
+// Shares passes the call on if the receiver has the method.
+func (r *Recorder) Shares(obj informer.Object) bool {
+	s, ok := r.next.(interface{ Shares(informer.Object) bool })
+	return ok && s.Shares(obj)
+}
+
+// Cached passes the call on if the receiver has the method.
+func (r *Recorder) Cached(kind schema.GroupVersionKind, key informer.Key, like informer.Object) informer.Object {
+	if c, ok := r.next.(interface {
+		Cached(schema.GroupVersionKind, informer.Key, informer.Object) informer.Object
+	}); ok {
+		return c.Cached(kind, key, like)
+	}
+	return nil
+}
+
+// Wrap counts the writes that pass next. It is inside the gate of leader election.
+func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper { return counted{next, r} }
+
+type counted struct {
+	next http.RoundTripper
+	*Recorder
+}
+
+// WrappedRoundTripper returns the wrapped transport, for client-go.
+func (t counted) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip implements http.RoundTripper.
+func (t counted) RoundTrip(req *http.Request) (*http.Response, error) {
+	kind, ok := t.writes.Writes(req)
+	if !ok || strings.Contains(req.URL.RawQuery, "dryRun=") {
+		return t.next.RoundTrip(req)
+	}
+	t.change(kind.GroupKind(), func(n *note) { n.open++ })
+	resp, err := t.next.RoundTrip(req)
+	code := 0
+	if err == nil {
+		code = resp.StatusCode
+	}
+	if effects.OutcomeOf(code, err) == effects.Refused {
+		t.change(kind.GroupKind(), func(n *note) { n.open-- })
+	}
+	return resp, err
+}
+
+// Sign writes the record into a Lease that is about to be written. The first record of a
+// leader says nothing about any kind.
+func (r *Recorder) Sign(l *coordinationv1.Lease, holder string, what election.LeaseWrite) {
+	watched := r.kinds()
+	said := about(l, holder, what == election.Release)
+	said.Written = r.written(watched, what == election.Claim)
+	text := said.encode()
+	if l.Annotations == nil {
+		l.Annotations = map[string]string{}
+	}
+	l.Annotations[Annotation] = text
+	if text == "" {
+		delete(l.Annotations, Annotation)
+	}
+}
+
+// written returns the newest version of each kind about which all is known.
+func (r *Recorder) written(watched []schema.GroupKind, claim bool) map[string]informer.Version {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if claim {
+		r.mu.inherited = make(map[schema.GroupKind]passed, len(watched))
+		for _, kind := range watched {
+			r.mu.inherited[kind] = passed{}
+		}
+	}
+	maps.DeleteFunc(r.mu.inherited, func(kind schema.GroupKind, _ passed) bool { return !slices.Contains(watched, kind) })
+	out := map[string]informer.Version{}
+	for kind, before := range r.mu.inherited {
+		if n := r.mu.notes[kind]; before.known && n.open == 0 && !n.missed {
+			out[kind.String()] = max(before.version, n.version)
+		}
+	}
+	return out
+}
+
+// inherit notes that this leader has passed version of kind.
+func (r *Recorder) inherit(kind schema.GroupKind, version informer.Version) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.mu.inherited[kind]; ok {
+		r.mu.inherited[kind] = passed{version, true}
+	}
+}

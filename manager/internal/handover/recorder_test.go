@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handover
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/manager/internal/election"
+)
+
+type nobody struct{}
+
+func (nobody) Observe(informer.Written) {}
+func (nobody) WhenPassed(schema.GroupVersionKind, informer.Key, informer.Version, func()) func() {
+	return func() {}
+}
+
+// byPath takes each request for a write of the kind that its path names.
+type byPath struct{}
+
+func (byPath) Writes(req *http.Request) (schema.GroupVersionKind, bool) {
+	return schema.GroupVersionKind{Version: "v1", Kind: req.URL.Path[1:]}, req.Method != http.MethodGet
+}
+
+// desk is a Recorder and the answer that its writes get.
+type desk struct {
+	*Recorder
+	t     testing.TB
+	kinds []schema.GroupKind
+	code  int // 0: none arrives
+}
+
+func newDesk(t testing.TB) *desk {
+	d := &desk{t: t, kinds: []schema.GroupKind{secrets, {Kind: "Pod"}}, code: 200}
+	d.Recorder = New(nobody{}, func() []schema.GroupKind { return d.kinds })
+	d.Recognize(byPath{})
+	return d
+}
+
+func (d *desk) RoundTrip(*http.Request) (*http.Response, error) {
+	if d.code == 0 {
+		return nil, errors.New("connection reset")
+	}
+	return &http.Response{StatusCode: d.code, Body: http.NoBody}, nil
+}
+
+func (d *desk) send(code int, method, path string) {
+	d.t.Helper()
+	req, err := http.NewRequest(method, "http://server"+path, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.code = code
+	if resp, err := d.Wrap(d).RoundTrip(req); err == nil {
+		_ = resp.Body.Close()
+	}
+}
+
+func (d *desk) effect(effect informer.WriteEffect, kind string, version informer.Version) {
+	d.Observe(informer.Written{Effect: effect, Kind: schema.GroupVersionKind{Version: "v1", Kind: kind}, Version: version})
+}
+
+// signed returns the kinds in the record of a write of the Lease.
+func (d *desk) signed(what election.LeaseWrite) string {
+	l := held("a", 1, 5, nil)
+	d.Sign(l, "a", what)
+	r, ok := decode(l.Annotations[Annotation])
+	if !ok || r.Holder != "a" || r.Transitions != 1 || r.Released != (what == election.Release) {
+		d.t.Errorf("the record is %+v, %v", r, ok)
+	}
+	return fmt.Sprint(r.Written)[len("map"):]
+}
+
+func TestRecorder_KnowsAKindIfEachWriteWasSeen_M13(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		do   func(*desk)
+		want string
+	}{
+		{"nothing written", func(*desk) {}, "[Pod:5 Secret:5]"},
+		{"written", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Stored, "Secret", 9) }, "[Pod:5 Secret:9]"},
+		{"written twice, seen in the other order", func(d *desk) {
+			d.send(200, "PUT", "/Secret")
+			d.send(200, "PUT", "/Secret")
+			d.effect(informer.Stored, "Secret", 9)
+			d.effect(informer.Stored, "Secret", 8)
+		}, "[Pod:5 Secret:9]"},
+		{"unchanged by an update", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Stored, "Secret", 3) }, "[Pod:5 Secret:5]"},
+		{"by a subresource with a version", func(d *desk) { d.send(200, "PUT", "/Secret"); d.effect(informer.Touched, "Secret", 9) }, "[Pod:5 Secret:9]"},
+		{"refused", func(d *desk) { d.send(409, "PUT", "/Secret") }, "[Pod:5 Secret:5]"},
+		{"read", func(d *desk) { d.send(200, "GET", "/Secret") }, "[Pod:5 Secret:5]"},
+		{"a dry run", func(d *desk) { d.send(200, "PUT", "/Secret?dryRun=All") }, "[Pod:5 Secret:5]"},
+		{"no answer", func(d *desk) { d.send(0, "PUT", "/Secret") }, "[Pod:5]"},
+		{"an error of the server", func(d *desk) { d.send(500, "PUT", "/Secret") }, "[Pod:5]"},
+		{"in flight, or its answer was never read", func(d *desk) { d.send(200, "PUT", "/Secret") }, "[Pod:5]"},
+		{"deleted", func(d *desk) { d.send(200, "DELETE", "/Secret"); d.effect(informer.Removed, "Secret", 9) }, "[Pod:5]"},
+		{"touched", func(d *desk) { d.send(200, "POST", "/Secret"); d.effect(informer.Touched, "Secret", 0) }, "[Pod:5]"},
+		{"deleted, then written", func(d *desk) {
+			d.send(200, "DELETE", "/Secret")
+			d.effect(informer.Removed, "Secret", 0)
+			d.send(200, "PUT", "/Secret")
+			d.effect(informer.Stored, "Secret", 9)
+		}, "[Pod:5]"},
+		{"an effect without a write", func(d *desk) {
+			d.effect(informer.Stored, "Secret", 9)
+			d.send(200, "DELETE", "/Secret")
+		}, "[Pod:5]"},
+		{"an informer that has ended", func(d *desk) {
+			d.kinds = d.kinds[:1]
+			d.signed(election.Renewal)
+			d.kinds = append(d.kinds, schema.GroupKind{Kind: "Pod"})
+		}, "[Secret:5]"},
+		{"an informer that is new", func(d *desk) { d.kinds = append(d.kinds, websites); d.inherit(websites, 5) }, "[Pod:5 Secret:5]"},
+	} {
+		d := newDesk(t)
+		if got := d.signed(election.Claim); got != "[]" {
+			t.Errorf("%s: a claim says %s, want nothing: what the predecessor wrote is not known yet", row.name, got)
+		}
+		d.inherit(secrets, 5)
+		d.inherit(schema.GroupKind{Kind: "Pod"}, 5)
+		row.do(d)
+		for _, what := range []election.LeaseWrite{election.Renewal, election.Release} {
+			if got := d.signed(what); got != row.want {
+				t.Errorf("%s: the record is %s, want %s", row.name, got, row.want)
+			}
+		}
+	}
+}
+
+// A leader that has not caught up itself hands nothing on.
+func TestRecorder_PredecessorsOfThePredecessorCount_M13(t *testing.T) {
+	d := newDesk(t)
+	d.signed(election.Claim)
+	d.send(200, "PUT", "/Secret")
+	d.effect(informer.Stored, "Secret", 3)
+	if got := d.signed(election.Release); got != "[]" {
+		t.Errorf("the record is %s, want none: its predecessor may have written later versions", got)
+	}
+	all := []informer.CaughtUp{
+		{Kind: schema.GroupVersionKind{Kind: "Secret"}, Version: 8},
+		{Kind: schema.GroupVersionKind{Kind: "Secret"}, Version: 7},
+		{Kind: schema.GroupVersionKind{Kind: "Pod"}, Version: 7, Err: errors.New("late")},
+		{Kind: schema.GroupVersionKind{Kind: "Pod"}, Version: 7},
+		{Kind: schema.GroupVersionKind{Kind: "Node"}}, // not awaited
+	}
+	if got := fmt.Sprint(settled(all, plan{})); got != "map[Secret:8]" {
+		t.Errorf("it has passed %s, want Secrets alone", got)
+	}
+	d.inherit(secrets, 8)
+	if got := d.signed(election.Release); got != "[Secret:8]" {
+		t.Errorf("the record is %s, want the predecessor's version", got)
+	}
+}
+
+// Clients look for these methods of their Observer; a receiver that has them keeps them.
+type full struct {
+	nobody
+	asked []string
+}
+
+func (f *full) Shares(informer.Object) bool {
+	f.asked = append(f.asked, "Shares")
+	return true
+}
+
+func (f *full) Cached(schema.GroupVersionKind, informer.Key, informer.Object) informer.Object {
+	f.asked = append(f.asked, "Cached")
+	return &metav1.PartialObjectMetadata{}
+}
+
+func TestRecorder_HidesNoMethodOfTheReceiver_M13(t *testing.T) {
+	f := &full{}
+	r := New(f, nil)
+	if !r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, informer.Key{}, nil) == nil || len(f.asked) != 2 {
+		t.Errorf("asked %v, want both methods", f.asked)
+	}
+	if r := New(nobody{}, nil); r.Shares(nil) || r.Cached(schema.GroupVersionKind{}, informer.Key{}, nil) != nil {
+		t.Error("a receiver without the methods shares or holds something")
+	}
+}
+
+// deaf is a transport that never gets an answer.
+type deaf struct{}
+
+var errDeaf = errors.New("no answer")
+
+func (deaf) RoundTrip(*http.Request) (*http.Response, error) { return nil, errDeaf }
+
+func TestRecorder_ReadsCostNoAllocation_M12(t *testing.T) {
+	rt := newDesk(t).Wrap(deaf{})
+	req, err := http.NewRequest(http.MethodGet, "http://server/Secret", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := testing.AllocsPerRun(100, func() { _, _ = rt.RoundTrip(req) }); n != 0 {
+		t.Errorf("a read allocates %v times, want none", n)
+	}
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package reconcile
+
+import (
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
+)
+
+// filterOf returns what the sources of c need not add.
+func filterOf[K comparable](c *Controller[K]) ownnews.Filter[K] {
+	f := ownnews.Filter[K]{Absent: c.absent}
+	if !c.ownNews {
+		f.Ledger = &c.wrote
+	}
+	return f
+}
+
+// absentIn reports keys whose reconcile would find no object and do nothing, and removes
+// them from the queue of c: nobody takes them from that of a standby. A key that is retried
+// is none of them: the reconcile ends its failures.
+func absentIn[T informer.Object](lister informer.Lister[T], c *Controller[Key]) func(key Key) bool {
+	gone := func(key Key) bool {
+		_, err := lister.Get(key)
+		return apierrors.IsNotFound(err)
+	}
+	queue, cancels := c.queue.(interface{ Cancel(Key) bool })
+	return func(key Key) bool {
+		if c.queue.NumRequeues(key) > 0 || !gone(key) {
+			return false
+		}
+		if !cancels || !queue.Cancel(key) {
+			return true
+		}
+		forgetCanceled(c, key)
+		return gone(key) // what was canceled may have been added for a new object
+	}
+}
+
+// forgetCanceled ends what waits for the next run of a key that was canceled.
+func forgetCanceled[K comparable](c *Controller[K], key K) {
+	if c.sim != nil {
+		noteCanceled(c, key)
+	}
+	c.queue.Forget(key)
+	c.endWait(key)
+	c.failures.note(key, action{}, nil)
+	if c.traces != nil {
+		c.traces.take(key)
+	}
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"context"
+	"slices"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/ownnews"
+)
+
+// OwnNews returns s with the keys that it would otherwise omit because the event
+// only reports what a reconcile of the key has written itself. Everything else is
+// as in s.
+func OwnNews[K comparable](s Source[K]) Source[K] {
+	if s == nil {
+		return nil
+	}
+	return ownNews[K]{s}
+}
+
+type ownNews[K comparable] struct{ Source[K] }
+
+func (o ownNews[K]) Run(ctx context.Context, add func(K, Cause)) error {
+	f := ownnews.FilterOf[K](ctx)
+	f.Ledger = nil
+	return o.Source.Run(ownnews.WithFilter(ctx, f), add)
+}
+
+func (o ownNews[K]) Err() error { return ErrOf(o.Source) }
+
+func (o ownNews[K]) Snapshot() Snapshot { return SnapshotOf(o.Source) }
+
+// quiet removes the keys that the event need not wake, in place.
+func (f *feed[T, K]) quiet(e informer.Event[informer.Object], keys []K, cause Cause) []K {
+	if f.filter.Ledger == nil && f.filter.Absent == nil {
+		return keys
+	}
+	step, plain := stepOf(e)
+	step.Kind = f.source.informer.Kind().GroupKind()
+	return slices.DeleteFunc(keys, func(key K) bool {
+		if f.filter.Absent != nil && f.filter.Absent(key) {
+			f.source.absent.Add(1)
+			return true
+		}
+		if !plain || f.filter.Ledger == nil {
+			return false
+		}
+		own, later := f.filter.Ledger.Judge(key, step, func(own bool) { f.late(key, cause, own) })
+		if own {
+			f.source.own.Add(1)
+		}
+		return own || later
+	})
+}
+
+// late decides on a key of an earlier event, unless Run has ended.
+func (f *feed[T, K]) late(key K, cause Cause, own bool) {
+	if !f.gate.enter() {
+		return
+	}
+	defer f.gate.leave()
+	switch {
+	case own:
+		f.source.own.Add(1)
+		return
+	case f.filter.Absent != nil && f.filter.Absent(key):
+		f.source.absent.Add(1)
+		return
+	}
+	f.source.keys.Add(1)
+	f.add(key, cause)
+}
+
+// stepOf returns the step from the state that the handler was last given to the present one.
+// plain: the event is no more than that.
+func stepOf(e informer.Event[informer.Object]) (step ownnews.Write, plain bool) {
+	if e.Initial || e.Resync || e.Relisted || e.Healed || e.LeftScope || e.Undecodable != nil {
+		return step, false
+	}
+	step.Key = e.Key
+	switch {
+	case e.Type == informer.Deleted && e.Old != nil:
+		step.UID, step.From, step.Gone = e.Old.GetUID(), informer.ParseVersion(e.Old.GetResourceVersion()), true
+		return step, step.From != 0
+	case e.New == nil:
+		return step, false
+	case e.Old != nil:
+		if e.Old.GetUID() != e.New.GetUID() {
+			return step, false
+		}
+		if step.From = informer.ParseVersion(e.Old.GetResourceVersion()); step.From == 0 {
+			return step, false
+		}
+	}
+	step.UID, step.To = e.New.GetUID(), informer.ParseVersion(e.New.GetResourceVersion())
+	return step, step.To != 0
+}
