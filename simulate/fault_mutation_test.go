@@ -49,8 +49,8 @@ func detecting(rate float64) (*findings, informer.Options) {
 	return f, informer.Options{DetectMutations: informer.MutationDetection{Rate: rate, OnMutation: f.add}}
 }
 
-// over tells the race detector that a write was over before the detector looks:
-// it finds, rightly, what a culprit may still be writing to.
+// over tells the race detector that a write was over before the detector looks, or that a look
+// was over before a write: the detector reads, rightly, what a culprit may be writing to.
 func over(w *world) { w.factory.MutationDetector().Begin(time.Second)() }
 
 func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
@@ -102,6 +102,8 @@ func TestInformer_MutatedObjectIsFoundAndNamed_B4(t *testing.T) {
 			i := informer.For[cmap](w.factory)
 			_, err := i.AddHandler(func(e informer.Event[cmap]) {
 				if e.Type == informer.Updated {
+					time.Sleep(time.Millisecond) // until the state that was replaced has been looked at
+					over(w)
 					e.Old.Labels = map[string]string{"app.kubernetes.io/name": "mine"}
 				}
 			}, informer.HandlerOptions{Name: "culprit"})
