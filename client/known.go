@@ -97,11 +97,10 @@ func (i intent) begin() (end func(answered bool)) {
 	}
 }
 
-// answered returns what to remember of the answer: nil if the cache does not have the object
-// as it was answered, and so would not show what changes.
+// answered returns what to remember of the answer: nil if no cache shows the object.
 func (i intent) answered() *applied.Known {
 	is, ok := applied.StateOf(i.like, i.part)
-	if held, state := i.cached(); !ok || held == nil || state != is {
+	if held, _ := i.cached(); !ok || held == nil {
 		return nil
 	}
 	return &applied.Known{Wanted: i.wanted, Answered: is, At: time.Now()}

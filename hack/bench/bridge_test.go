@@ -116,22 +116,12 @@ func bridgeServer(b *testing.B) (kubeconfig string) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	var next atomic.Int64
-	var loaders sync.WaitGroup
-	for range 8 {
-		loaders.Go(func() {
-			for n := next.Add(1); n <= bridgePages && !b.Failed(); n = next.Add(1) {
-				page := &pagev1.Page{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("page-%06d", n), Labels: map[string]string{"site": fmt.Sprint("site-", n%50)}},
-					Spec:       pagev1.PageSpec{Content: strings.Repeat(fmt.Sprintf("<p>line %d</p>\n", n), 40), Replicas: 1},
-				}
-				if err := api.Create(b.Context(), page); err != nil {
-					b.Error(err)
-				}
-			}
+	loadAll(b, bridgePages, func(n int64) error {
+		return api.Create(b.Context(), &pagev1.Page{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("page-%06d", n), Labels: map[string]string{"site": fmt.Sprint("site-", n%50)}},
+			Spec:       pagev1.PageSpec{Content: strings.Repeat(fmt.Sprintf("<p>line %d</p>\n", n), 40), Replicas: 1},
 		})
-	}
-	loaders.Wait()
+	})
 	return env.Kubeconfig()
 }
 

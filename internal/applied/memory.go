@@ -56,8 +56,7 @@ const minSweep = 64
 func (m *Memory) Wants(key Key, wanted Digest, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.mu.applies[key]
-	return a != nil && a.knows && a.known.Wanted == wanted && now.Sub(a.known.At) < trusted
+	return m.knownLocked(key, wanted, now) != nil
 }
 
 // Knows reports whether the outcome of the apply of wanted to an object that is now in a
@@ -65,12 +64,21 @@ func (m *Memory) Wants(key Key, wanted Digest, now time.Time) bool {
 func (m *Memory) Knows(key Key, wanted Digest, state State, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	a := m.mu.applies[key]
-	if a == nil || !a.knows || a.known.Wanted != wanted || now.Sub(a.known.At) >= trusted || !state.follows(a.known.Answered) {
+	a := m.knownLocked(key, wanted, now)
+	if a == nil || !state.follows(a.known.Answered) {
 		return false
 	}
 	a.known.Answered = state // the next difference counts from here
 	return true
+}
+
+// knownLocked returns the apply of key if its answer is remembered, and it wanted the same.
+func (m *Memory) knownLocked(key Key, wanted Digest, now time.Time) *apply {
+	a := m.mu.applies[key]
+	if a == nil || !a.knows || a.known.Wanted != wanted || now.Sub(a.known.At) >= trusted {
+		return nil
+	}
+	return a
 }
 
 // Begin must be called before an apply of key is sent, whatever it wants: until its end
