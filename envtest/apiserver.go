@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/freeport"
 )
 
 var errStopped = errors.New("the environment has been stopped")
@@ -116,7 +117,7 @@ func onFreePort(try func(port int) error) error {
 	var err error
 	for range 5 {
 		var port int
-		if port, err = freePort(); err != nil {
+		if port, err = freeport.Find(); err != nil {
 			return err
 		}
 		if err = try(port); !errors.Is(err, errPortTaken) {

@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // startEtcd starts etcd on a free port and waits until it is healthy.
@@ -89,3 +91,5 @@ func (e *Environment) Compact(ctx context.Context) error {
 	}
 	return nil
 }
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/flyball-dev/flyball/internal/freeport"
 )
 
 func TestMergeArgs(t *testing.T) {
@@ -44,8 +46,8 @@ func TestOnFreePort_TriesAnotherOnlyWhenTaken(t *testing.T) {
 	} {
 		tries := 0
 		err := onFreePort(func(port int) error {
-			if port < firstPort || port >= lastPort {
-				t.Errorf("%s: port %d, want one from %d to %d", tc.name, port, firstPort, lastPort)
+			if port < freeport.First || port >= freeport.Last {
+				t.Errorf("%s: port %d, want one from %d to %d", tc.name, port, freeport.First, freeport.Last)
 			}
 			tries++
 			return tc.answers[tries-1]

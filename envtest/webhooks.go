@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/flyball-dev/flyball/internal/authority"
+	"github.com/flyball-dev/flyball/internal/freeport"
 	"github.com/flyball-dev/flyball/internal/manifest"
 )
 
@@ -111,7 +112,7 @@ func (e *Environment) writeWebhookServing(now time.Time) error {
 	if err != nil {
 		return err
 	}
-	port, err := freePort()
+	port, err := freeport.Find()
 	if err != nil {
 		return err
 	}

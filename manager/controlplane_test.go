@@ -26,6 +26,7 @@ import (
 
 func TestControlPlane(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "manager on a real control plane")
 }
 

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -27,11 +26,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/envtest"
+	"github.com/flyball-dev/flyball/internal/freeport"
 	"github.com/flyball-dev/flyball/webhook"
 )
 
 func TestControlPlane(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "webhook on a real control plane")
 }
 
@@ -68,10 +69,9 @@ spec:
 
 func freeAddress() string {
 	GinkgoHelper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	Expect(err).NotTo(HaveOccurred())
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // hooks returns a server that judges ConfigMaps and converts Sites, at an address.

@@ -54,22 +54,24 @@ func TestQueue_HigherPriorityComesFirst(t *testing.T) {
 }
 
 func TestQueue_PriorityOfAHandOutIsKnown(t *testing.T) {
-	q := newQueue()
-	q.AddWith("low", workqueue.AddOptions{Priority: -100})
-	q.AddWith("high", workqueue.AddOptions{Priority: 5})
-	q.Add("plain")
-	for _, want := range []int{5, 0, -100} {
-		key, priority, shutdown := q.GetWithPriority()
-		if priority != want || shutdown {
-			t.Errorf("%s is handed out with priority %d, want %d", key, priority, want)
+	synctest.Test(t, func(t *testing.T) { // so that no time passes, and no failed key comes back
+		q := newQueue()
+		q.AddWith("low", workqueue.AddOptions{Priority: -100})
+		q.AddWith("high", workqueue.AddOptions{Priority: 5})
+		q.Add("plain")
+		for _, want := range []int{5, 0, -100} {
+			key, priority, shutdown := q.GetWithPriority()
+			if priority != want || shutdown {
+				t.Errorf("%s is handed out with priority %d, want %d", key, priority, want)
+			}
+			q.AddRateLimited(key) // keeps it
+			q.Done(key)
 		}
-		q.AddRateLimited(key) // keeps it
-		q.Done(key)
-	}
-	q.ShutDown()
-	if key, _, shutdown := q.GetWithPriority(); !shutdown {
-		t.Errorf("%s is handed out after the shutdown, want the end", key)
-	}
+		q.ShutDown()
+		if key, _, shutdown := q.GetWithPriority(); !shutdown {
+			t.Errorf("%s is handed out after the shutdown, want the end", key)
+		}
+	})
 }
 
 func TestQueue_FloodOfUrgentKeysLetsOthersThrough_W8(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 
 func TestControlPlane(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "dynamic on a real control plane")
 }
 

@@ -31,6 +31,7 @@ import (
 
 func TestControlPlane(t *testing.T) {
 	RegisterFailHandler(Fail)
+	SetDefaultEventuallyTimeout(30 * time.Second)
 	RunSpecs(t, "website on a real control plane")
 }
 
@@ -160,10 +161,12 @@ var _ = Describe("website", Ordered, func() {
 		runs, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- mgr.Run(runs) }()
-		short, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		_, err = mgr.Informers().WaitForSync(short)
-		Expect(err).To(MatchError(ContainSubstring("is its CustomResourceDefinition installed?")))
+		Eventually(func() error {
+			short, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			_, err := mgr.Informers().WaitForSync(short)
+			return err
+		}).Should(MatchError(ContainSubstring("is its CustomResourceDefinition installed?")))
 		crds, err := envtest.ParseCRDs(bytes.NewReader(crd))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(bare.InstallCRDObjects(ctx, crds...)).To(Succeed())

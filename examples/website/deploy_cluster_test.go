@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flyball-dev/flyball/client"
+	"github.com/flyball-dev/flyball/internal/freeport"
 )
 
 // replica is a process that acts as a Pod of the Deployment: the image's program, its
@@ -74,10 +75,9 @@ func startReplica(name, kubeconfig string, args []string) *replica {
 
 func freeAddress() string {
 	GinkgoHelper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	Expect(err).NotTo(HaveOccurred())
-	defer l.Close()
-	return l.Addr().String()
+	return address
 }
 
 // Write collects the output of the process.

@@ -95,11 +95,13 @@ func listen(w io.Writer) (stop func()) {
 			_ = flags.Set(values[i], values[i+1]) // klog's own flags
 		}
 	}
-	set("logtostderr", "false", "alsologtostderr", "false", "stderrthreshold", "FATAL", "v", "10")
+	// At 9 and above client-go's round tripper has a data race: it reads the time that a server took,
+	// and the connection of a request that was canceled may still write it.
+	set("logtostderr", "false", "alsologtostderr", "false", "stderrthreshold", "FATAL", "v", "8", "vmodule", "round_trippers=8,*=10")
 	klog.SetOutput(w)
 	return func() {
 		klog.Flush()
-		set("v", "0", "logtostderr", "true", "stderrthreshold", "ERROR")
+		set("v", "0", "vmodule", "", "logtostderr", "true", "stderrthreshold", "ERROR")
 		klog.SetOutput(io.Discard)
 	}
 }
