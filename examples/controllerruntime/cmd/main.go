@@ -22,8 +22,10 @@ import (
 	"github.com/flyball-dev/flyball/examples/controllerruntime/internal/controller"
 )
 
+const electionID = "pages.example.flyball.dev"
+
 func main() {
-	opts := ctrl.Options{LeaderElectionID: "pages.example.flyball.dev"}
+	opts := ctrl.Options{LeaderElectionID: electionID}
 	flag.BoolVar(&opts.LeaderElection, "leader-elect", false, "let one replica work at a time")
 	flag.StringVar(&opts.Metrics.BindAddress, "metrics-bind-address", ":8080", "where metrics are served")
 	flag.StringVar(&opts.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "where probes are answered")
