@@ -39,6 +39,7 @@ type audited struct {
 	ObjectRef       struct{ Resource, Namespace, Name string }
 	ResponseStatus  struct{ Code int }
 	Received        metav1.MicroTime `json:"requestReceivedTimestamp"`
+	Answered        metav1.MicroTime `json:"stageTimestamp"`
 }
 
 func (a audited) by() string {
@@ -110,7 +111,10 @@ func (l auditLog) stolen(ns string) []audited {
 	all := l.in(ns)
 	at := slices.IndexFunc(all, func(a audited) bool { return a.ObjectRef.Resource == "leases" && a.Verb == "patch" })
 	Expect(at).NotTo(Equal(-1))
-	return all[at:]
+	theft := all[at]
+	return slices.DeleteFunc(all[at:], func(a audited) bool { // a renewal that was carried out before the theft
+		return a.ObjectRef.Resource == "leases" && a.Verb == "update" && a.Answered.Before(&theft.Answered)
+	})
 }
 
 // takes reports whether a is a write by which a client other than holder acquires the

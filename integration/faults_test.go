@@ -179,8 +179,8 @@ var _ = Describe("a kind that may not be watched, and one that is not there", fu
 			ContainSubstring(`[-]informer/Latecomer.integration.flyball.dev failed: not synced in namespace "`+ns+`": NotServed since `),
 			ContainSubstring(`find resource of kind integration.flyball.dev/v1, Kind=Latecomer: not served by the API server (is its CustomResourceDefinition installed?)`),
 			ContainSubstring(`next try `)))
-		Expect(p.log("Not up to date: ", "Widget", "is forbidden", `"hint"="grant list and watch`)).To(HaveLen(1), "a person who reads the log alone is told, once")
-		Expect(p.log("Not up to date: ", "Latecomer", "is its CustomResourceDefinition installed?")).To(HaveLen(1))
+		Eventually(p.log).WithArguments("Not up to date: ", "Widget", "is forbidden", `"hint"="grant list and watch`).Should(HaveLen(1), "a person who reads the log alone is told, once")
+		Eventually(p.log).WithArguments("Not up to date: ", "Latecomer", "is its CustomResourceDefinition installed?").Should(HaveLen(1))
 		short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 		defer cancel()
 		_, err = p.Informers().WaitForSync(short)

@@ -22,6 +22,9 @@ import (
 	"github.com/flyball-dev/flyball/envtest"
 )
 
+// patient is the time of a lease that a leader on a busy machine does not lose.
+const patient = 6 * time.Second
+
 var _ = Describe("two processes of an operator that elect one", Ordered, func() {
 	var (
 		own *envtest.Environment
@@ -115,7 +118,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("wait for the lease's time after a kill", func() {
-		leader, standby := pair(3 * time.Second)
+		leader, standby := pair(patient)
 		leader.signal(syscall.SIGKILL)
 		standby.says("leads")
 		log.awaits(ns, standby.name, "patch", "configmaps")
@@ -125,7 +128,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("never write both, when one is stopped past its lease and goes on, again and again", func() {
-		leader, standby := pair(2 * time.Second)
+		leader, standby := pair(patient)
 		for range 2 {
 			leader.signal(syscall.SIGSTOP)
 			standby.says("leads")
@@ -133,7 +136,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 			leader.signal(syscall.SIGCONT)
 			leader.says("leadership lost")
 			Expect(leader.ends()).To(Equal(3))
-			leader, standby = standby, begin(2*time.Second)
+			leader, standby = standby, begin(patient)
 			standby.says("Waiting to become the leader")
 			log.awaits(ns, standby.name, "get", "leases")
 		}
@@ -203,7 +206,7 @@ var _ = Describe("two processes of an operator that elect one", Ordered, func() 
 	})
 
 	It("keep the lease when a second SIGTERM ends one that does not stop", func(ctx context.Context) {
-		leader, standby := pair(3*time.Second, replicaDeaf+"=1")
+		leader, standby := pair(patient, replicaDeaf+"=1")
 		leader.signal(syscall.SIGTERM)
 		leader.says("told to stop")
 		leader.signal(syscall.SIGTERM)

@@ -169,7 +169,7 @@ func (s *shell) run(command string) string {
 		"TMP="+s.dir, "PATH="+s.path+":"+os.Getenv("PATH"), "TZ=UTC", "LC_ALL=C")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = within // a kubectl in the background has the output open
 	err := cmd.Run()
 	said := plain(strings.ReplaceAll(out.String(), s.dir, "TMP"))
 	var exit *exec.ExitError
