@@ -45,9 +45,10 @@ type slot struct{ open func() (*entry, error) }
 
 var _ cache.Cache = (*kinds)(nil)
 
-// NewCache is cache.New with flyball's informers. With opts.NewInformer, it is cache.New.
+// NewCache is cache.New with flyball's informers. With opts.NewInformer it is cache.New, which is logged.
 func NewCache(cfg *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.NewInformer != nil {
+		log.Log.WithName("cache").Info("Uses controller-runtime's informers, because cache.Options.NewInformer is set; remove it to use flyball's")
 		return cache.New(cfg, opts)
 	}
 	cfg, completed, err := complete(cfg, opts)

@@ -6,16 +6,21 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -95,5 +100,29 @@ func TestNewClient_WithAnotherCacheIsControllerRuntimes(t *testing.T) {
 		if err := cl.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "a"}, &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// reasons are the log lines that name NewInformer. controller-runtime takes one logger for the whole process.
+var reasons = sync.OnceValue(func() chan string {
+	said := make(chan string, 1)
+	log.SetLogger(funcr.New(func(_, line string) {
+		if strings.Contains(line, "NewInformer is set; remove it") {
+			said <- line
+		}
+	}, funcr.Options{}))
+	return said
+})
+
+// An operator with informers of its own keeps them, and reads why the line has no effect.
+func TestNewCache_OwnInformersAreLogged(t *testing.T) {
+	said := reasons()
+	if _, err := NewCache(simtest.New(t, nil).Config, cache.Options{NewInformer: toolscache.NewSharedIndexInformer}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-said:
+	default:
+		t.Error("the log does not say that NewInformer is why flyball's informers are not used")
 	}
 }
