@@ -116,13 +116,11 @@ func (q *Request) report(problems []error) error {
 // check compares the object of the body with what the request addresses.
 func (q *Request) check(obj *object.Object) error {
 	m := obj.Meta()
-	if m.GetNamespace() == "" && q.Kind.Namespaced {
-		m.SetNamespace(q.Namespace)
+	if m.GetNamespace() == "" || !q.Kind.Namespaced {
+		m.SetNamespace(q.key().Namespace)
 	}
 	switch {
-	case !q.Kind.Namespaced && m.GetNamespace() != "":
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-	case m.GetNamespace() != q.Namespace && q.Kind.Namespaced:
+	case m.GetNamespace() != q.key().Namespace:
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	case q.Name != "" && m.GetName() == "":
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", q.Name))
