@@ -188,9 +188,9 @@ guests: control-plane ## run programs of others on flyball, on the simulated and
 	done; if test -n "$$bad"; then echo "guests that failed:$$bad"; exit 1; fi
 
 .PHONY: bridge
-bridge: need-cc control-plane ## test the bridge for controller-runtime and its example with the race detector, and run controller-runtime's own suites on it
+bridge: need-cc control-plane ## test the bridge for controller-runtime and its example with the race detector, and run controller-runtime's own suites and three operators' on it
 	@set -e; for module in $(BRIDGE); do echo "go test -race in $$module"; (cd $$module && GOWORK=off CGO_ENABLED=1 $(GO) test -race -count=1 -timeout $(TIMEOUT) ./...); done
-	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -count=1 -timeout $(GUESTTIMEOUT) -run '^TestSuites_On(FlyballsInformers|TheBridge)$$' .
+	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -count=1 -timeout $(GUESTTIMEOUT) -run '^Test(Suites|Operators)_On(FlyballsInformers|TheBridge)$$' .
 
 # make test does the same with the programs of the first few seeds; this is for
 # looking at it alone, for writing, and for many programs.

@@ -4,8 +4,6 @@
 package controllerruntime_test
 
 import (
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -45,11 +43,7 @@ func TestOperators(t *testing.T) {
 			t.Parallel()
 			module := strings.TrimSpace(output(t, "go", "list", "-m", "-f", "{{.Dir}}", o.module))
 			s := &suite{name: name, dir: filepath.Join(module, o.pkg), binary: filepath.Join(t.TempDir(), "suite"), assets: true, leaveOut: o.leaveOut}
-			build := exec.CommandContext(t.Context(), "go", "test", "-mod=readonly", "-vet=off", "-c", "-ldflags=-s -w "+noMetrics, "-o", s.binary, "./"+o.pkg)
-			build.Dir, build.Env = module, append(os.Environ(), "GOWORK=off")
-			if said, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("build %s: %v\n%s", name, err, said)
-			}
+			outputIn(t, module, "go", "test", "-mod=readonly", "-vet=off", "-c", "-ldflags=-s -w "+noMetrics, "-o", s.binary, "./"+o.pkg)
 			hold(t, s.run(t, simulated), nil)
 		})
 	}

@@ -251,9 +251,18 @@ func differences(t *testing.T, file string) map[string]map[string]string {
 // output runs a command and returns what it prints.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
+	return outputIn(t, "", name, args...)
+}
+
+// outputIn is output of a command in dir, which is a module outside the workspace.
+func outputIn(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &out, &said, dir
+	if dir != "" {
+		cmd.Env = append(os.Environ(), "GOWORK=off")
+	}
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, &said)
 	}
