@@ -30,7 +30,7 @@ func NewClient(mgr *manager.Manager) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a client of the manager: %w", err)
 	}
-	c, err := bridge.NewClient(mgr.Config(), client.Options{
+	c, err := client.New(mgr.Config(), client.Options{ // whose writes the informers observe
 		Scheme: mgr.Scheme(), Mapper: mgr.RESTMapper(), Cache: &client.CacheOptions{Reader: view},
 	})
 	if err != nil {

@@ -21,13 +21,19 @@ type out struct {
 	mu     struct {
 		sync.Mutex
 		closed bool
-		later  map[*time.Timer]struct{}
+		later  map[reconcile.Key]*delayed
 	}
+}
+
+// delayed is the earliest addition of a key that is to come.
+type delayed struct {
+	at    time.Time
+	timer *time.Timer
 }
 
 func newOut(add func(reconcile.Key, source.Cause)) *out {
 	o := &out{add: add}
-	o.mu.later = make(map[*time.Timer]struct{})
+	o.mu.later = make(map[reconcile.Key]*delayed)
 	return o
 }
 
@@ -48,8 +54,8 @@ func (o *out) leave() { o.inside.Done() }
 func (o *out) close() {
 	o.mu.Lock()
 	o.mu.closed = true
-	for t := range o.mu.later {
-		t.Stop()
+	for _, l := range o.mu.later {
+		l.timer.Stop()
 	}
 	o.mu.Unlock()
 	o.inside.Wait()
@@ -62,20 +68,29 @@ func (o *out) now(key reconcile.Key, cause source.Cause) {
 	}
 }
 
+// after adds key once, at the earliest of the times that are asked for until then.
 func (o *out) after(d time.Duration, key reconcile.Key, cause source.Cause) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
 		return
 	}
-	var t *time.Timer
-	t = time.AfterFunc(d, func() {
+	l := &delayed{at: time.Now().Add(d)}
+	if known := o.mu.later[key]; known != nil {
+		if !l.at.Before(known.at) {
+			return
+		}
+		known.timer.Stop()
+	}
+	o.mu.later[key] = l
+	l.timer = time.AfterFunc(d, func() {
 		o.mu.Lock()
-		delete(o.mu.later, t) // which is set: after holds the lock until then
+		if o.mu.later[key] == l {
+			delete(o.mu.later, key)
+		}
 		o.mu.Unlock()
 		o.now(key, cause)
 	})
-	o.mu.later[t] = struct{}{}
 }
 
 // queue is what handlers and sources of controller-runtime are given in place of a queue: they can only add to it.
