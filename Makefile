@@ -34,6 +34,9 @@ help: ## list the targets
 run: ## run the example operator on your cluster, or where there is none on a simulated one
 	$(GO) run ./examples/website
 
+# The suites of controller-runtime on the bridge, on the simulated server.
+BRIDGED := ^TestSuites_On(FlyballsInformers|TheBridge)$$/^(builder|cache|client|controller|handler|manager|source)$$/^simulated$$
+
 # The root has the rules of the repository, which start no goroutines: the race detector
 # would only make their type checks seven times as slow.
 .PHONY: test
@@ -41,6 +44,7 @@ test: need-cc control-plane ## run every test with the race detector; sets up wh
 	$(GO) test -timeout $(TIMEOUT) .
 	CGO_ENABLED=1 $(GO) test -race -p $(PARALLEL) -timeout $(TIMEOUT) -skip '$(SEEDED)' $$($(GO) list $(PACKAGES) | grep -v '/flyball$$')
 	@set -e; for module in $(BRIDGE); do echo "go test in $$module"; (cd $$module && GOWORK=off $(GO) test -timeout $(TIMEOUT) ./...); done
+	cd hack/guests/controllerruntime && GOWORK=off $(GO) test -timeout $(GUESTTIMEOUT) -run '$(BRIDGED)' .
 	$(MAKE) dashboards
 	$(MAKE) simulation
 

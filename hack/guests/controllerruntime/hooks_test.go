@@ -69,6 +69,7 @@ func TestSuites_OnTheBridge(t *testing.T) {
 	modfile := replaced(t, at)
 	for _, s := range hooked {
 		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
 			dir := filepath.Join(at, "pkg", s.name)
 			swapIn(t, dir, s.swaps)
 			if err := os.WriteFile(filepath.Join(dir, "flyball_test.go"), []byte(strings.ReplaceAll(setHooks, "PACKAGE", s.name)), 0o600); err != nil {
