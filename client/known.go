@@ -97,10 +97,11 @@ func (i intent) begin() (end func(answered bool)) {
 	}
 }
 
-// answered returns what to remember of the answer: nil if no cache shows the object.
+// answered returns what to remember of the answer: nil if the cache does not have the object
+// as it was answered, and so would not show what changes.
 func (i intent) answered() *applied.Known {
 	is, ok := applied.StateOf(i.like, i.part)
-	if held, _ := i.cached(); !ok || held == nil {
+	if held, state := i.cached(); !ok || held == nil || state != is {
 		return nil
 	}
 	return &applied.Known{Wanted: i.wanted, Answered: is, At: time.Now()}

@@ -264,7 +264,7 @@ func TestFactory_WatchedKindsAreKnownByResource_R14(t *testing.T) {
 		stop := runFactory(t, f)
 		defer stop()
 		<-maps.Synced()
-		synctest.Wait() // nobody else allocates
+		synctest.Wait() // no other goroutine allocates
 		check("after discovery", map[schema.GroupVersionResource]string{core("configmaps"): "ConfigMap", core("nodes"): ""})
 		if n := testing.AllocsPerRun(100, func() { f.WatchedKind(core("configmaps")); f.WatchedKind(core("nodes")) }); n != 0 {
 			t.Errorf("a question allocates %v times, want none", n)

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -298,6 +300,12 @@ func measure(t *testing.T, opts ctrl.Options) []freshCount {
 			found[i].refused += c.refused
 		}
 	}
+	// A watch of controller-runtime that is canceled may leave a goroutine behind, so none is left.
+	s.Overload(math.MaxInt, http.StatusServiceUnavailable, 0)
+	for _, r := range s.Watched() {
+		s.CloseWatches(r)
+	}
+	synctest.Wait()
 	cancel()
 	if err := <-ended; err != nil {
 		t.Errorf("the manager ended with %v", err)

@@ -7,11 +7,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +28,6 @@ import (
 	"github.com/flyball-dev/flyball/client"
 	"github.com/flyball-dev/flyball/envtest"
 	"github.com/flyball-dev/flyball/informer"
-	"github.com/flyball-dev/flyball/internal/freeport"
 	"github.com/flyball-dev/flyball/manager"
 	"github.com/flyball-dev/flyball/simulate"
 	"github.com/flyball-dev/flyball/webhook"
@@ -143,11 +146,25 @@ func TestConversion_EachVersionIsReadAsTheOther(t *testing.T) {
 
 func freePort(t *testing.T) string {
 	t.Helper()
-	address, err := freeport.Address()
+	address, err := unusedAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return address
+}
+
+// unusedAddress returns an address whose port is below the usual ephemeral ranges, so that nobody
+// gets it by chance before it is used.
+func unusedAddress() (string, error) {
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(10_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", err
+		}
+	}
 }
 
 // withConversion makes l serve Websites as in deploy, converted at address.

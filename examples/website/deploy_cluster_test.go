@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/flyball-dev/flyball/client"
-	"github.com/flyball-dev/flyball/internal/freeport"
 )
 
 // replica is a process that acts as a Pod of the Deployment: the image's program, its
@@ -75,7 +74,7 @@ func startReplica(name, kubeconfig string, args []string) *replica {
 
 func freeAddress() string {
 	GinkgoHelper()
-	address, err := freeport.Address()
+	address, err := unusedAddress()
 	Expect(err).NotTo(HaveOccurred())
 	return address
 }

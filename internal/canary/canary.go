@@ -3,7 +3,7 @@
 
 // Package canary runs, for tests, a program that uses Secrets and tokens in
 // good and bad ways, and searches all its output for their values: the log at
-// V(10), klog, spans, events, metrics, probes and snapshots.
+// V(8), klog at V(10), spans, events, metrics, probes and snapshots.
 package canary
 
 import (
@@ -37,6 +37,11 @@ const (
 	value  = "canary-8213746"
 	number = 8213746550
 )
+
+// verbosity of the managers' log, which is that of their requests. At 9 and above client-go's
+// round tripper has a data race: it reads the time that a server took, and the connection of a
+// request that was canceled may still write it.
+const verbosity = 8
 
 // transcript collects the output. Safe for concurrent use.
 type transcript struct {
@@ -95,8 +100,6 @@ func listen(w io.Writer) (stop func()) {
 			_ = flags.Set(values[i], values[i+1]) // klog's own flags
 		}
 	}
-	// At 9 and above client-go's round tripper has a data race: it reads the time that a server took,
-	// and the connection of a request that was canceled may still write it.
 	set("logtostderr", "false", "alsologtostderr", "false", "stderrthreshold", "FATAL", "v", "8", "vmodule", "round_trippers=8,*=10")
 	klog.SetOutput(w)
 	return func() {
@@ -138,7 +141,7 @@ func (p *program) run(ctx context.Context, cfg *rest.Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	mgr, err := manager.New(manager.Options{
-		Config: cfg, Logger: textlog.New(p.said, 10), TracerProvider: p.spans, MetricsAddress: "127.0.0.1:0", HealthAddress: "127.0.0.1:0",
+		Config: cfg, Logger: textlog.New(p.said, verbosity), TracerProvider: p.spans, MetricsAddress: "127.0.0.1:0", HealthAddress: "127.0.0.1:0",
 		Informers: informer.Options{Namespaces: []string{p.namespace}},
 	})
 	if err != nil {
@@ -218,7 +221,7 @@ func (p *program) misread(ctx context.Context, cfg *rest.Config) error {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &dated{})
 	mgr, err := manager.New(manager.Options{
-		Config: cfg, Scheme: scheme, Logger: textlog.New(p.said, 10), MetricsAddress: "0", HealthAddress: "127.0.0.1:0",
+		Config: cfg, Scheme: scheme, Logger: textlog.New(p.said, verbosity), MetricsAddress: "0", HealthAddress: "127.0.0.1:0",
 		Informers: informer.Options{Namespaces: []string{p.namespace}},
 	})
 	if err != nil {

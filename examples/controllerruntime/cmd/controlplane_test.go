@@ -5,6 +5,14 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,12 +44,14 @@ func TestControlPlane(t *testing.T) {
 	operator, err := env.TokenUser(ctx, "page-operator", "page-operator") // its ServiceAccount
 	must(t, err)
 
+	probes, err := unusedAddress()
+	must(t, err)
 	running, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() {
 		done <- run(running, operator, ctrl.Options{
 			LeaderElection: true, LeaderElectionID: electionID, LeaderElectionNamespace: "page-operator", LeaderElectionReleaseOnCancel: true,
-			Metrics: server.Options{BindAddress: "0"},
+			Metrics: server.Options{BindAddress: "0"}, HealthProbeBindAddress: probes,
 		})
 	}()
 	t.Cleanup(func() { stop(); must(t, <-done) })
@@ -55,8 +65,34 @@ func TestControlPlane(t *testing.T) {
 	eventually(t, "the page is ready", func() bool {
 		return admin.Get(ctx, key, page) == nil && meta.IsStatusConditionTrue(page.Status.Conditions, "Ready")
 	})
+	deploy, err := os.ReadFile("../config/deployment.yaml")
+	must(t, err)
+	paths := regexp.MustCompile(`path: (\S+)`).FindAllSubmatch(deploy, -1)
+	if len(paths) != 2 {
+		t.Errorf("the Deployment has %d probes, want two", len(paths))
+	}
+	for _, path := range paths {
+		eventually(t, "200 at "+string(path[1]), func() bool {
+			resp, err := http.Get("http://" + probes + string(path[1]))
+			return err == nil && resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+		})
+	}
 	must(t, admin.Delete(ctx, page))
 	eventually(t, "the page is gone", func() bool { return apierrors.IsNotFound(admin.Get(ctx, key, page)) })
+}
+
+// unusedAddress returns an address whose port is below the usual ephemeral ranges, so that nobody
+// gets it by chance before it is used.
+func unusedAddress() (string, error) {
+	for {
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(10_000)))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return "", err
+		}
+	}
 }
 
 func must(t *testing.T, err error) {

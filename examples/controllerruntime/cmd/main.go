@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
 	bridge "github.com/flyball-dev/flyball/bridge/controllerruntime"
 
@@ -47,7 +46,7 @@ func run(ctx context.Context, cfg *rest.Config, opts ctrl.Options) error {
 	if err := (&controller.PageReconciler{Client: mgr.GetClient()}).SetupWithManager(mgr); err != nil {
 		return err
 	}
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+	if err := bridge.AddHealthz(mgr); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
