@@ -293,6 +293,15 @@ func TestKnown_WhatIsNotKnownIsSent_C16(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	statusless := func(f *informer.SharedInformerFactory) {
+		err := informer.For[*appsv1.Deployment](f).SetTransform(func(d *appsv1.Deployment) (*appsv1.Deployment, error) {
+			d.Status = appsv1.DeploymentStatus{}
+			return d, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
 	plain := func(a *applier) int64 { return a.apply(wish(2)) }
 	for _, row := range []struct {
 		name    string
@@ -335,6 +344,16 @@ func TestKnown_WhatIsNotKnownIsSent_C16(t *testing.T) {
 			return a.sent.Load() - before
 		}, 1, 0},
 		{"a cache that a transform has thinned out", []func(*informer.SharedInformerFactory){transform}, plain, 1, 0},
+		{"a cache without the status, after an apply by another owner", []func(*informer.SharedInformerFactory){statusless}, func(a *applier) int64 {
+			d := wish(2)
+			d.Status = appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2}
+			if err := a.client.Status().Apply(a.t.Context(), d, client.Force{}); err != nil {
+				a.t.Fatal(err)
+			}
+			a.apply(wish(2)) // answered with the status
+			a.apply(wish(2), client.FieldOwner("other"))
+			return a.apply(wish(2))
+		}, 1, 0},
 		{"another Go type than the cache's", nil, func(a *applier) int64 {
 			u := &unstructured.Unstructured{}
 			var err error
