@@ -3,6 +3,7 @@ module github.com/flyball-dev/flyball/examples/controllerruntime
 go 1.26.0
 
 require (
+	github.com/flyball-dev/flyball v0.0.0
 	github.com/flyball-dev/flyball/bridge/controllerruntime v0.0.0
 	github.com/flyball-dev/flyball/simulate v0.0.0
 	k8s.io/api v0.37.2
@@ -21,7 +22,6 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
-	github.com/flyball-dev/flyball v0.0.0 // indirect
 	github.com/fsnotify/fsnotify v1.9.0 // indirect
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.4 // indirect
