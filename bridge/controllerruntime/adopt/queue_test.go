@@ -17,9 +17,9 @@ import (
 // again.
 func TestOut_AddsAKeyLaterOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var added []time.Duration
+		times := make(chan time.Duration, 10)
 		began := time.Now()
-		o := newOut(func(reconcile.Key, source.Cause) { added = append(added, time.Since(began)) })
+		o := newOut(func(reconcile.Key, source.Cause) { times <- time.Since(began) })
 		key := reconcile.Key{Name: "a"}
 		for _, minutes := range []time.Duration{3, 1, 2} {
 			o.after(minutes*time.Minute, key, source.Cause{})
@@ -30,6 +30,11 @@ func TestOut_AddsAKeyLaterOnce(t *testing.T) {
 		o.after(time.Minute, key, source.Cause{})
 		o.close()
 		time.Sleep(10 * time.Minute)
+		close(times)
+		var added []time.Duration
+		for at := range times {
+			added = append(added, at)
+		}
 		if want := []time.Duration{time.Minute, 11 * time.Minute}; !slices.Equal(added, want) {
 			t.Errorf("the key is added after %v, want %v", added, want)
 		}
