@@ -98,10 +98,12 @@ func forInformers(b *testing.B, f func(b *testing.B, newInformer func(testing.TB
 }
 
 // started runs i until the caller calls stop, which waits for the end.
-func started(i contestant) (stop func()) {
+func started(i contestant) (stop func()) { return running(i.run) }
+
+func running(run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	wg.Go(func() { i.run(ctx) })
+	wg.Go(func() { run(ctx) })
 	return func() {
 		cancel()
 		wg.Wait()
@@ -109,17 +111,22 @@ func started(i contestant) (stop func()) {
 }
 
 type flyballInformer struct {
-	b    testing.TB
-	pods *informer.SharedInformer[*corev1.Pod]
-	opts informer.HandlerOptions
+	b     testing.TB
+	pods  *informer.SharedInformer[*corev1.Pod]
+	opts  informer.HandlerOptions
+	runIt func(context.Context) error
 }
 
 func newFlyballInformer(b testing.TB, lw informer.ListerWatcher[*corev1.Pod], f *feed, every bool) contestant {
 	pods := informer.New(lw, podKind, informer.Options{PagedLists: f.paged})
+	return newFlyballOf(b, pods, informer.HandlerOptions{EveryEvent: every, BacklogBytes: f.backlog}, pods.Run)
+}
+
+func newFlyballOf(b testing.TB, pods *informer.SharedInformer[*corev1.Pod], opts informer.HandlerOptions, run func(context.Context) error) contestant {
 	if err := pods.AddIndex(byNode, nodeOf); err != nil {
 		b.Fatal(err)
 	}
-	return &flyballInformer{b: b, pods: pods, opts: informer.HandlerOptions{EveryEvent: every, BacklogBytes: f.backlog}}
+	return &flyballInformer{b: b, pods: pods, opts: opts, runIt: run}
 }
 
 func (f *flyballInformer) handle(h handler) <-chan struct{} {
@@ -133,7 +140,7 @@ func (f *flyballInformer) handle(h handler) <-chan struct{} {
 func (f *flyballInformer) stored() <-chan struct{} { return f.pods.Synced() }
 
 func (f *flyballInformer) run(ctx context.Context) {
-	if err := f.pods.Run(ctx); err != nil {
+	if err := f.runIt(ctx); err != nil {
 		f.b.Error(err)
 	}
 }

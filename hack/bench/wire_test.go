@@ -4,204 +4,220 @@
 package bench
 
 import (
-	"bytes"
-	"encoding/binary"
+	"fmt"
 	"io"
+	"iter"
 	"net/http"
-	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/flyball-dev/flyball/hack/bench/internal/cluster"
 	"github.com/flyball-dev/flyball/informer"
 )
 
-const (
-	jsonMedia     = "application/json"
-	protobufMedia = "application/vnd.kubernetes.protobuf"
-	// wirePods is the number of encoded Pods.
-	wirePods = 20_000
-)
-
-// wire is an in-memory server of bytes: an HTTP transport that answers a streaming list of
-// Pods, and the requests that clients send before it. There is no network, TLS or
-// compression: the benchmark measures reading, decoding and storing.
+// wire is a server of one kind, of bytes: a streaming list, and the requests that clients
+// send before it. As an HTTP transport it has no network, TLS or compression: benchmarks
+// measure reading, decoding and storing. As a handler it serves another process.
 type wire struct {
-	media string
-	watch []byte
+	form    cluster.Form
+	kind    schema.GroupVersionKind
+	plural  string
+	list    [][]byte      // frames of the streaming list, in chunks
+	bytes   int           // of the list
+	changes chan [][]byte // what the watch sends after the list
 }
 
-// newWire returns the wire of n whole Pods.
-func newWire(b *testing.B, media string, n int) *wire {
-	info, ok := k8sruntime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), media)
-	if !ok {
-		b.Fatalf("there is no serializer of %s", media)
-	}
-	codec := scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion)
-	w := &wire{media: media}
-	add := func(typ string, pod *corev1.Pod) {
-		object, err := k8sruntime.Encode(codec, pod)
+// newWire returns a wire that sends frames.
+func newWire(b testing.TB, form cluster.Form, kind schema.GroupVersionKind, frames iter.Seq2[[]byte, error]) *wire {
+	w := &wire{form: form, kind: kind, plural: strings.ToLower(kind.Kind) + "s", changes: make(chan [][]byte)}
+	var chunk []byte
+	for frame, err := range frames {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if media == jsonMedia {
-			w.watch = append(w.watch, `{"type":"`+typ+`","object":`...)
-			w.watch = append(append(w.watch, bytes.TrimSpace(object)...), "}\n"...)
-			return
+		if len(chunk)+len(frame) > cap(chunk) {
+			w.list, chunk = append(w.list, chunk), make([]byte, 0, max(1<<20, len(frame)))
 		}
-		event, err := (&metav1.WatchEvent{Type: typ, Object: k8sruntime.RawExtension{Raw: object}}).Marshal()
-		if err != nil {
-			b.Fatal(err)
-		}
-		w.watch = append(binary.BigEndian.AppendUint32(w.watch, uint32(len(event))), event...)
+		chunk = append(chunk, frame...)
+		w.bytes += len(frame)
 	}
-	for i := range n {
-		add("ADDED", wholePod(i))
-	}
-	add("BOOKMARK", &corev1.Pod{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
-		ObjectMeta: metav1.ObjectMeta{
-			ResourceVersion: strconv.Itoa(n), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
-		},
-	})
+	w.list = append(w.list, chunk)
 	return w
 }
 
-const podDiscovery = `{"kind":"APIResourceList","groupVersion":"v1","resources":[{"name":"pods","namespaced":true,"kind":"Pod","verbs":["list","watch"]}]}`
+// podWire returns a wire of pods.
+func podWire(b testing.TB, form cluster.Form, pods *cluster.Pods) *wire {
+	return newWire(b, form, podKind, cluster.Events(encoder(b, form), pods.Collection()))
+}
+
+func encoder(b testing.TB, form cluster.Form) *cluster.Encoder {
+	e, err := cluster.NewEncoder(form)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return e
+}
+
+func (w *wire) path() string {
+	if w.kind.Group == "" {
+		return "/api/" + w.kind.Version
+	}
+	return "/apis/" + w.kind.Group + "/" + w.kind.Version
+}
+
+// answer returns the type and the body of the answer to a request, or a nil body.
+func (w *wire) answer(r *http.Request) (media string, body io.ReadCloser) {
+	switch {
+	case r.URL.Path == w.path():
+		return string(cluster.JSON), io.NopCloser(strings.NewReader(fmt.Sprintf(
+			`{"kind":"APIResourceList","groupVersion":%q,"resources":[{"name":%q,"namespaced":true,"kind":%q,"verbs":["list","watch"]}]}`,
+			w.kind.GroupVersion(), w.plural, w.kind.Kind)))
+	case r.URL.Query().Get("sendInitialEvents") == "true":
+		media = string(w.form)
+		if w.form == cluster.Protobuf {
+			media += ";stream=watch"
+		}
+		return media, &wireBody{left: w.list, changes: w.changes, done: r.Context().Done()}
+	}
+	return "", nil
+}
 
 // RoundTrip answers one request.
 func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer := &http.Response{
 		StatusCode: http.StatusOK, Status: "200 OK", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: -1,
-		Header: http.Header{"Content-Type": {jsonMedia}},
 	}
-	query := r.URL.Query()
-	switch {
-	case r.URL.Path == "/api/v1":
-		answer.Body = io.NopCloser(strings.NewReader(podDiscovery))
-	case query.Get("sendInitialEvents") == "true":
-		answer.Header.Set("Content-Type", w.media)
-		if w.media == protobufMedia {
-			answer.Header.Set("Content-Type", protobufMedia+";stream=watch")
-		}
-		answer.Body = &wireBody{left: bytes.NewReader(w.watch), done: r.Context().Done()}
-	default:
+	media, body := w.answer(r)
+	if body == nil {
 		answer.StatusCode, answer.Status = http.StatusNotFound, "404 Not Found"
-		answer.Body = io.NopCloser(strings.NewReader("not found"))
+		body = io.NopCloser(strings.NewReader("not found"))
 	}
+	answer.Header, answer.Body = http.Header{"Content-Type": {media}}, body
 	return answer, nil
+}
+
+// CloseIdleConnections does nothing: there are none.
+func (w *wire) CloseIdleConnections() {}
+
+// ServeHTTP answers one request of another process.
+func (w *wire) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	media, body := w.answer(r)
+	if body == nil {
+		http.NotFound(out, r)
+		return
+	}
+	out.Header().Set("Content-Type", media)
+	_, _ = io.Copy(flushed{out}, body) // until the client ends the request
+}
+
+// flushed sends what is written at once.
+type flushed struct{ http.ResponseWriter }
+
+func (f flushed) Write(p []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(p)
+	f.ResponseWriter.(http.Flusher).Flush()
+	return n, err
 }
 
 // wireBody is an answer that ends when its request does.
 type wireBody struct {
-	left *bytes.Reader
-	done <-chan struct{}
+	left    [][]byte
+	at      int // in the first of left
+	changes <-chan [][]byte
+	done    <-chan struct{}
 }
 
 func (w *wireBody) Read(p []byte) (int, error) {
-	if w.left.Len() > 0 {
-		return w.left.Read(p)
+	for {
+		for len(w.left) > 0 {
+			if n := copy(p, w.left[0][w.at:]); n > 0 {
+				w.at += n
+				return n, nil
+			}
+			w.left, w.at = w.left[1:], 0
+		}
+		select {
+		case w.left = <-w.changes:
+		case <-w.done:
+			return 0, io.EOF
+		}
 	}
-	<-w.done
-	return 0, io.EOF
 }
 
 func (w *wireBody) Close() error { return nil }
 
-func (w *wire) config() *rest.Config {
+// config returns the configuration of a client of w.
+func (w *wire) config() *rest.Config { return wireConfig("http://server.invalid", w.form, w) }
+
+func wireConfig(host string, form cluster.Form, transport http.RoundTripper) *rest.Config {
 	return &rest.Config{
-		Host: "http://server.invalid", Transport: w, QPS: -1,
-		ContentConfig: rest.ContentConfig{ContentType: w.media, AcceptContentTypes: w.media},
+		Host: host, Transport: transport, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: string(form), AcceptContentTypes: string(form)},
 	}
 }
 
-// wired returns a contestant over w, with the client that its users have. Each has its
-// defaults: the peers keep managedFields, flyball strips them.
-func wired(b testing.TB, w *wire, name string) contestant {
-	cfg := w.config()
+// managed says which contestants keep managedFields.
+type managed string
+
+const (
+	byDefault managed = "defaults" // the peers keep them, flyball drops them
+	dropped   managed = "dropped"  // all drop them
+	kept      managed = "kept"     // all keep them
+)
+
+// transform is what a peer's user sets.
+func (f managed) transform() cache.TransformFunc {
+	if f == dropped {
+		return ctrlcache.TransformStripManagedFields()
+	}
+	return nil
+}
+
+// wired returns a contestant of Pods on the server of cfg, with the client that its users
+// have.
+func wired(b testing.TB, cfg *rest.Config, name string, f managed) contestant {
 	switch name {
 	case "flyball":
-		lw, err := informer.NewListerWatcher[*corev1.Pod](cfg, scheme.Scheme, informer.WatchScope{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		return newFlyballInformer(b, lw, &feed{}, false)
+		factory := newFactory(b, cfg, scheme.Scheme, f)
+		return newFlyballOf(b, informer.For[*corev1.Pod](factory), informer.HandlerOptions{}, factory.Run)
 	case "client-go":
 		clients, err := kubernetes.NewForConfig(cfg)
 		if err != nil {
 			b.Fatal(err)
 		}
-		return newClientGo(b, informers.NewSharedInformerFactory(clients, 0).Core().V1().Pods().Informer())
+		pods := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithTransform(f.transform())).Core().V1().Pods().Informer()
+		return newClientGo(b, pods)
 	}
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
-	mapper.Add(podKind, meta.RESTScopeNamespace)
-	return newControllerRuntimeOn(b, cfg, ctrlcache.Options{Mapper: mapper, HTTPClient: &http.Client{Transport: w}})
+	return newControllerRuntimeOn(b, cfg, cacheOptions(b, cfg, podKind, scheme.Scheme, f))
 }
 
-var wireForms = []struct{ name, media string }{{"protobuf", protobufMedia}, {"JSON", jsonMedia}}
-
-// BenchmarkInformer_SyncBytes stores 20,000 Pods from a streaming list of bytes: the cost
-// of a start without the network.
-func BenchmarkInformer_SyncBytes(b *testing.B) {
-	for _, form := range wireForms {
-		b.Run(form.name, func(b *testing.B) {
-			w := newWire(b, form.media, wirePods)
-			for _, name := range []string{"flyball", "client-go", "controller-runtime"} {
-				b.Run(name, func(b *testing.B) { syncs(b, wirePods, func() contestant { return wired(b, w, name) }) })
-			}
-		})
-	}
-}
-
-// BenchmarkInformer_Heap reports the live heap per Pod of an informer that has stored
-// 20,000 Pods from bytes, each with its defaults.
-func BenchmarkInformer_Heap(b *testing.B) {
-	for _, form := range wireForms {
-		b.Run(form.name, func(b *testing.B) {
-			w := newWire(b, form.media, wirePods)
-			for _, name := range []string{"flyball", "client-go", "controller-runtime"} {
-				b.Run(name, func(b *testing.B) {
-					var heap float64
-					for b.Loop() {
-						before := liveHeap()
-						i := wired(b, w, name)
-						done := i.handle(func(*corev1.Pod) {})
-						stop := started(i)
-						<-done
-						heap += float64(liveHeap()) - float64(before)
-						stop()
-						runtime.KeepAlive(i)
-					}
-					b.ReportMetric(heap/float64(b.N*wirePods), "B/object")
-					b.ReportMetric(0, "ns/op")
-				})
-			}
-			runtime.KeepAlive(w)
-		})
-	}
-}
-
-func TestWholePod_IsOfTheSizeThatIsStated(t *testing.T) {
-	proto, err := wholePod(12_345).Marshal()
+func newFactory(b testing.TB, cfg *rest.Config, types *k8sruntime.Scheme, f managed) *informer.SharedInformerFactory {
+	factory, err := informer.NewSharedInformerFactory(cfg, types, informer.Options{KeepManagedFields: f == kept})
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	text, err := k8sruntime.Encode(scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion), wholePod(12_345))
+	return factory
+}
+
+// cacheOptions returns those of a cache of controller-runtime that knows kind without
+// discovery.
+func cacheOptions(b testing.TB, cfg *rest.Config, kind schema.GroupVersionKind, types *k8sruntime.Scheme, f managed) ctrlcache.Options {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{kind.GroupVersion()})
+	mapper.Add(kind, meta.RESTScopeNamespace)
+	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
-		t.Fatal(err)
+		b.Fatal(err)
 	}
-	if len(proto) < 7_000 || len(proto) > 8_000 || len(text) < 10_000 || len(text) > 11_500 {
-		t.Errorf("a Pod has %d bytes as protobuf and %d as JSON, want about 7.4 and 10.7 kB", len(proto), len(text))
-	}
+	return ctrlcache.Options{Scheme: types, Mapper: mapper, HTTPClient: client, DefaultTransform: f.transform()}
 }
