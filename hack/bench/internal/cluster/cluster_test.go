@@ -153,13 +153,20 @@ func TestPods_AreOfTheSizeThatIsStated(t *testing.T) {
 	}
 }
 
-func TestPods_PassTheValidationOfMetadata(t *testing.T) {
+func TestPods_PassTheValidationOfMetadataAndResources(t *testing.T) {
 	forShapes(t, func(t *testing.T, p *Pods) {
 		for pod := range p.All() {
 			errs := apivalidation.ValidateObjectMeta(&pod.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
 			errs = append(errs, metavalidation.ValidateManagedFields(pod.ManagedFields, field.NewPath("managedFields"))...)
 			for _, msg := range append(apivalidation.NameIsDNSLabel(pod.Spec.Containers[0].Name, false), apivalidation.NameIsDNSSubdomain(pod.Spec.NodeName, false)...) {
 				errs = append(errs, field.Invalid(field.NewPath("spec"), pod.Name, msg))
+			}
+			for _, c := range pod.Spec.Containers {
+				for name, limit := range c.Resources.Limits {
+					if request := c.Resources.Requests[name]; request.Cmp(limit) > 0 {
+						errs = append(errs, field.Invalid(field.NewPath("resources"), request.String(), "more than the limit "+limit.String()))
+					}
+				}
 			}
 			if len(errs) > 0 {
 				t.Fatalf("%s: %v", pod.Name, errs.ToAggregate())

@@ -226,7 +226,7 @@ func resources(d draw) corev1.ResourceRequirements {
 		Limits:   quantities("", fmt.Sprintf("%dMi", 2*memory)),
 	}
 	if d.chance(50) {
-		r.Limits[corev1.ResourceCPU] = resource.MustParse(fmt.Sprint(d.between(1, 8)))
+		r.Limits[corev1.ResourceCPU] = resource.MustParse(fmt.Sprint(d.between(2, 8))) // requests are at most 2
 	}
 	return r
 }
