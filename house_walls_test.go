@@ -52,7 +52,6 @@ var broad = map[string]int{
 	"informer.core":                   91, // one erased core behind all typed informers
 	"manager.Manager":                 49, // what is added, and the stages that run it
 	"reconcile.Controller":            50, // the loop and its options
-	"simulate/kit.World":              77, // the verbs of scenarios
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {

@@ -24,9 +24,10 @@ func heldBack(s manager.Snapshot) (keys int) {
 	return keys
 }
 
-func (w *World) count() {
-	for _, p := range w.running() {
-		p.count()
+// count records what the running processes hold.
+func (p *programs) count() {
+	for _, life := range p.running() {
+		life.count()
 	}
 }
 
@@ -47,15 +48,4 @@ func (p *process) count() {
 		}
 		p.note(Event{What: Counted, Name: "keys of " + c.Name + " that are ready or held", Count: c.Queue.Ready + c.Queue.Held, Quiet: true})
 	}
-}
-
-// behind describes where a store of a process differs from the server now; empty:
-// nowhere.
-func (w *World) behind(who string) string {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	for _, d := range w.record.mu.mirror.differences(func(other string) bool { return other == who }) {
-		return d.Text
-	}
-	return w.record.mu.mirror.unheard(who)
 }

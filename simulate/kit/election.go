@@ -41,7 +41,7 @@ func (p *process) works(controller string) bool {
 // leads reports whether the process believes that it holds the lease.
 func (p *process) leads() bool {
 	if p.outside != nil {
-		return p.w.record.holder(p.w.history) == p.name
+		return p.w.record.holder() == p.name
 	}
 	s, ok := p.snapshot()
 	return ok && s.Leadership.Leading
@@ -50,7 +50,7 @@ func (p *process) leads() bool {
 // leaderless describes a missing leader; empty: there is one, or no election.
 func (w *World) leaderless() string {
 	lease := w.cfg.lease()
-	if lease == "" || slices.ContainsFunc(w.running(), (*process).leads) {
+	if lease == "" || slices.ContainsFunc(w.programs.running(), (*process).leads) {
 		return ""
 	}
 	return "nobody leads by Lease " + lease

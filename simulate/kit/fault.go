@@ -3,7 +3,10 @@
 
 package kit
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Verb names a fault.
 type Verb string
@@ -179,6 +182,11 @@ func Nasty() Op { return Op{Verb: nasty} }
 // it: a write with the version that was read is answered with 409, and one that removes
 // the annotation violates V23. At other times the seed chooses an object of a kind.
 func ForeignWrite() Op { return Op{Verb: foreignWrite} }
+
+// annotationOf returns the annotation that a fault of an object adds.
+func annotationOf(v Verb) string {
+	return "kit.flyball.dev/" + strings.ReplaceAll(string(v), " ", "-")
+}
 
 // bearable returns the faults that every controller must survive. The others must be
 // named.

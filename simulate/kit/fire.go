@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,34 @@ import (
 
 	"github.com/flyball-dev/flyball/simulate"
 )
+
+// faults carries out the operations of a plan, and those of World.Do.
+type faults struct {
+	plan     Plan
+	audited  bool // informers find by themselves what was hidden
+	server   *simulate.Server
+	course   *course
+	record   *record
+	programs *programs
+	slow     *slowKinds
+	foreign  *foreignWrites
+	mu       struct {
+		sync.Mutex
+		met    map[string]int // counts of triggers, by operation
+		did    map[string]int // counts of Do, by operation
+		healed bool
+		misled bool // something was hidden that no process detects by itself
+	}
+}
+
+func newFaults(cfg Config, plan Plan, server *simulate.Server, course *course, record *record, programs *programs) *faults {
+	f := &faults{
+		plan: plan, audited: cfg.Manager.Informers.Audit != 0, server: server, course: course, record: record,
+		programs: programs, slow: newSlowKinds(server, course), foreign: newForeignWrites(server, record),
+	}
+	f.mu.met, f.mu.did = map[string]int{}, map[string]int{}
+	return f
+}
 
 type target struct {
 	op      Op
@@ -28,124 +57,124 @@ type target struct {
 
 // deeds carry out each fault; over undoes it at its end. They do not block, because
 // they run wherever a trigger fires.
-var deeds = map[Verb]func(*World, target) (over func()){
-	cut: func(w *World, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
-	blackHole: func(w *World, t target) func() {
+var deeds = map[Verb]func(*faults, target) (over func()){
+	cut: func(f *faults, t target) func() { t.process.eachNetwork((*simulate.Network).Cut); return nil },
+	blackHole: func(f *faults, t target) func() {
 		t.process.eachNetwork((*simulate.Network).BlackHole)
 		t.process.outside.checkHealth(0)
 		return nil
 	},
-	refuse: func(w *World, t target) func() {
+	refuse: func(f *faults, t target) func() {
 		t.process.refuse(true)
 		return func() { t.process.refuse(false) }
 	},
-	partition: func(w *World, t target) func() {
+	partition: func(f *faults, t target) func() {
 		t.process.eachNetwork((*simulate.Network).BlackHole)
 		t.process.part(true)
 		t.process.outside.checkHealth(t.op.For)
 		return func() { t.process.part(false) }
 	},
-	delay: func(w *World, t target) func() {
+	delay: func(f *faults, t target) func() {
 		t.process.eachNetwork(func(n *simulate.Network) { n.Delay(time.Duration(t.op.Amount)) })
 		return func() { t.process.eachNetwork(func(n *simulate.Network) { n.Delay(0) }) }
 	},
-	loseResponse: func(w *World, t target) func() {
+	loseResponse: func(f *faults, t target) func() {
 		switch {
 		case t.request != nil && t.op.When.Event == "":
-			w.server.LoseResponseTo(*t.request)
+			f.server.LoseResponseTo(*t.request)
 		case t.op.Kind != "":
-			w.server.LoseResponseOf(slices.DeleteFunc(w.server.Kinds(), func(k schema.GroupKind) bool { return !ofKind(k.String(), t.op.Kind) })...)
+			f.server.LoseResponseOf(slices.DeleteFunc(f.server.Kinds(), func(k schema.GroupKind) bool { return !ofKind(k.String(), t.op.Kind) })...)
 		default:
-			w.server.LoseResponse(int(t.op.Amount))
+			f.server.LoseResponse(int(t.op.Amount))
 		}
 		return nil
 	},
 
-	lag: func(w *World, t target) func() {
-		w.server.LagTo(w.server.Revision())
-		return w.server.CatchUp
+	lag: func(f *faults, t target) func() {
+		f.server.LagTo(f.server.Revision())
+		return f.server.CatchUp
 	},
-	slow: func(w *World, t target) func() { return w.slow(t.kind, time.Duration(t.op.Amount)) },
-	dropEvent: func(w *World, t target) func() {
-		w.server.DropEvent(t.kind, int(t.op.Amount))
-		if w.cfg.Manager.Informers.Audit == 0 {
-			w.record.mislead()
+	slow: func(f *faults, t target) func() { return f.slow.begin(t.kind, time.Duration(t.op.Amount)) },
+	dropEvent: func(f *faults, t target) func() {
+		f.server.DropEvent(t.kind, int(t.op.Amount))
+		if !f.audited {
+			f.mislead()
 		}
 		return nil
 	},
-	duplicate: func(w *World, t target) func() { w.server.Duplicate(t.kind, int(t.op.Amount)); return nil },
-	reorder:   func(w *World, t target) func() { w.server.Reorder(t.kind); return nil },
-	coalesce:  func(w *World, t target) func() { w.server.Coalesce(t.kind); return nil },
-	noEndBookmark: func(w *World, t target) func() {
-		w.server.NoEndBookmark(t.kind, true)
-		return func() { w.server.NoEndBookmark(t.kind, false) }
+	duplicate: func(f *faults, t target) func() { f.server.Duplicate(t.kind, int(t.op.Amount)); return nil },
+	reorder:   func(f *faults, t target) func() { f.server.Reorder(t.kind); return nil },
+	coalesce:  func(f *faults, t target) func() { f.server.Coalesce(t.kind); return nil },
+	noEndBookmark: func(f *faults, t target) func() {
+		f.server.NoEndBookmark(t.kind, true)
+		return func() { f.server.NoEndBookmark(t.kind, false) }
 	},
-	mute:         func(w *World, t target) func() { w.server.Mute(t.kind); return nil },
-	closeWatches: func(w *World, t target) func() { w.server.CloseWatches(t.kind); return nil },
-	compact:      func(w *World, t target) func() { w.server.Compact(); return nil },
-	restartCache: func(w *World, t target) func() { w.server.RestartCache(); return nil },
-	rewind: func(w *World, t target) func() {
-		w.server.Rewind(w.undoable(t.op.Amount))
-		w.record.forgetForeign() // the annotations may be undone
-		w.record.mislead()
+	mute:         func(f *faults, t target) func() { f.server.Mute(t.kind); return nil },
+	closeWatches: func(f *faults, t target) func() { f.server.CloseWatches(t.kind); return nil },
+	compact:      func(f *faults, t target) func() { f.server.Compact(); return nil },
+	restartCache: func(f *faults, t target) func() { f.server.RestartCache(); return nil },
+	rewind: func(f *faults, t target) func() {
+		f.server.Rewind(f.undoable(t.op.Amount))
+		f.foreign.forget() // the annotations may be undone
+		f.mislead()
 		return nil
 	},
-	overload: func(w *World, t target) func() { w.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil },
-	deny: func(w *World, t target) func() {
+	overload: func(f *faults, t target) func() { f.server.Overload(int(t.op.Amount), t.op.Code, 1); return nil },
+	deny: func(f *faults, t target) func() {
 		words := []string{"list", "watch", "create", "update", "patch", "delete"}
 		for _, word := range words {
-			w.server.Deny(word, t.kind)
+			f.server.Deny(word, t.kind)
 		}
 		return func() {
 			for _, word := range words {
-				w.server.Allow(word, t.kind)
+				f.server.Allow(word, t.kind)
 			}
 		}
 	},
-	reject: func(w *World, t target) func() { w.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil },
-	failConversion: func(w *World, t target) func() {
-		w.server.FailConversion(t.kind, true)
-		return func() { w.server.FailConversion(t.kind, false) }
+	reject: func(f *faults, t target) func() { f.server.Reject(t.kind, int(t.op.Amount), t.op.Code); return nil },
+	failConversion: func(f *faults, t target) func() {
+		f.server.FailConversion(t.kind, true)
+		return func() { f.server.FailConversion(t.kind, false) }
 	},
-	changeSchema: func(w *World, t target) func() {
-		_ = w.server.RewriteDefinition(t.kind) // a removed CRD needs none
+	changeSchema: func(f *faults, t target) func() {
+		_ = f.server.RewriteDefinition(t.kind) // a removed CRD needs none
 		return nil
 	},
-	expireTokens: func(w *World, t target) func() { w.server.AcceptTokens(); return w.server.AcceptAll },
-	spoilList:    func(w *World, t target) func() { w.server.Spoil(t.kind, w.spoilage(t)); return nil },
-	spoilEvent: func(w *World, t target) func() {
-		how := w.spoilage(t)
+	expireTokens: func(f *faults, t target) func() { f.server.AcceptTokens(); return f.server.AcceptAll },
+	spoilList:    func(f *faults, t target) func() { f.server.Spoil(t.kind, f.spoilage(t)); return nil },
+	spoilEvent: func(f *faults, t target) func() {
+		how := f.spoilage(t)
 		if how == simulate.OtherPage { // a page cannot appear within a stream
 			how = simulate.Garbage
 		}
-		w.server.SpoilEvent(t.kind, how)
+		f.server.SpoilEvent(t.kind, how)
 		return nil
 	},
-	expireContinue: func(w *World, t target) func() { w.server.ExpireContinue(int(t.op.Amount)); return nil },
+	expireContinue: func(f *faults, t target) func() { f.server.ExpireContinue(int(t.op.Amount)); return nil },
 
-	crash: func(w *World, t target) func() { t.process.crash(); return t.process.program.restart },
-	timeTravel: func(w *World, t target) func() {
-		w.server.LagTo(max(w.server.Revision()-t.op.Amount, 1))
-		w.lasting(t.draw+" behind", t.op.For+behind, w.server.CatchUp)
+	crash: func(f *faults, t target) func() { t.process.crash(); return t.process.program.restart },
+	timeTravel: func(f *faults, t target) func() {
+		f.server.LagTo(max(f.server.Revision()-t.op.Amount, 1))
+		f.course.lasting(t.draw+" behind", t.op.For+behind, f.server.CatchUp)
 		t.process.crash()
 		return t.process.program.restart
 	},
-	stop:   func(w *World, t target) func() { t.process.stop(t.op.For); return nil },
-	pause:  func(w *World, t target) func() { t.process.hold(t.op.For); return nop },
-	panics: func(w *World, t target) func() { t.process.next.misbehave(mishap{panics: true}); return nil },
-	hang:   func(w *World, t target) func() { t.process.next.misbehave(mishap{hangs: t.op.For}); return nil },
-	stall:  func(w *World, t target) func() { t.process.next.stall(t.op.For); return nil },
-	jump:   func(w *World, t target) func() { w.hold(t.op.For); return nop },
+	stop:   func(f *faults, t target) func() { t.process.stop(t.op.For); return nil },
+	pause:  func(f *faults, t target) func() { t.process.hold(t.op.For); return nop },
+	panics: func(f *faults, t target) func() { t.process.next.misbehave(mishap{panics: true}); return nil },
+	hang:   func(f *faults, t target) func() { t.process.next.misbehave(mishap{hangs: t.op.For}); return nil },
+	stall:  func(f *faults, t target) func() { t.process.next.stall(t.op.For); return nil },
+	jump:   func(f *faults, t target) func() { f.course.hold(t.op.For); return nop },
 
-	clockStep: func(w *World, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
+	clockStep: func(f *faults, t target) func() { t.process.stepClock(time.Duration(t.op.Amount)); return nil },
 
-	poison: func(w *World, t target) func() { _ = w.server.Poison(t.kind, t.key); return nil }, // a removed object needs none
-	huge:   func(w *World, t target) func() { w.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
-	nasty: func(w *World, t target) func() {
-		w.annotate(t, nastyTexts[w.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
+	poison: func(f *faults, t target) func() { _ = f.server.Poison(t.kind, t.key); return nil }, // a removed object needs none
+	huge:   func(f *faults, t target) func() { f.annotate(t, strings.Repeat("x", int(t.op.Amount))); return nil },
+	nasty: func(f *faults, t target) func() {
+		f.annotate(t, nastyTexts[f.course.draws.Next(t.draw+" text")%uint64(len(nastyTexts))])
 		return nil
 	},
-	foreignWrite: func(w *World, t target) func() { t.writeForeign(w); return nil },
+	foreignWrite: func(f *faults, t target) func() { f.writeForeign(t); return nil },
 }
 
 func nop() {}
@@ -161,9 +190,9 @@ var nastyTexts = []string{
 // fire carries out an operation for the nth time, and reports whether it did. It does
 // not if the fault phase is over or there is no subject. before is the request that it
 // happens before; nil: none. It does not block.
-func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
+func (f *faults) fire(op Op, nth int, before *simulate.Request) bool {
 	t := target{op: op, draw: fmt.Sprintf("%s %d", op.id, nth), request: before}
-	if w.record.healed() || !w.aim(&t) {
+	if f.healed() || !f.aim(&t) {
 		return false
 	}
 	what := Event{What: Fault, Who: "fault", Name: op.String(), Text: op.When.String(), After: op.For}
@@ -177,24 +206,24 @@ func (w *World) fire(op Op, nth int, before *simulate.Request) bool {
 		what.Key = t.key.String()
 	}
 	if t.kind.Resource != "" {
-		what.Kind = w.kindOf(t.kind)
+		what.Kind = f.server.KindOf(t.kind).String()
 	}
-	w.note(what)
-	over := deeds[op.Verb](w, t)
+	f.record.note(what)
+	over := deeds[op.Verb](f, t)
 	if over == nil {
 		return true
 	}
 	end := Event{What: Over, Who: "fault", Name: what.Name, Kind: what.Kind, Key: what.Key}
-	w.lasting(t.draw, op.For, func() {
+	f.course.lasting(t.draw, op.For, func() {
 		over()
-		w.note(end)
+		f.record.note(end)
 	})
 	return true
 }
 
 // aim chooses the subject of an operation; false: there is none.
-func (w *World) aim(t *target) bool {
-	running := w.running()
+func (f *faults) aim(t *target) bool {
+	running := f.programs.running()
 	if t.op.Process != "" {
 		running = slices.DeleteFunc(running, func(p *process) bool { return p.program.name != t.op.Process })
 	}
@@ -205,10 +234,10 @@ func (w *World) aim(t *target) bool {
 	if len(running) == 0 {
 		return false
 	}
-	if t.op.Verb == rewind && w.undoable(t.op.Amount) < 1 {
+	if t.op.Verb == rewind && f.undoable(t.op.Amount) < 1 {
 		return false
 	}
-	t.process = running[w.draws.Next(t.draw+" process")%uint64(len(running))]
+	t.process = running[f.course.draws.Next(t.draw+" process")%uint64(len(running))]
 	if i := slices.IndexFunc(running, func(p *process) bool { return t.request != nil && p.name == t.request.Client }); i >= 0 {
 		t.process = running[i] // the process that sends the write
 	}
@@ -216,90 +245,69 @@ func (w *World) aim(t *target) bool {
 	if of == theServer || of == aProcess {
 		return true
 	}
-	kinds := w.server.Watched()
+	kinds := f.server.Watched()
 	if of == aCustomKind {
-		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !w.server.IsCustom(r) })
+		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !f.server.IsCustom(r) })
 	}
 	if t.op.Kind == "" && t.request != nil && t.op.When.Event == "" && of == aKind {
 		t.kind = t.request.Resource
 		return true
 	}
 	if t.op.Kind != "" {
-		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(w.kindOf(r), t.op.Kind) })
+		kinds = slices.DeleteFunc(kinds, func(r schema.GroupResource) bool { return !ofKind(f.server.KindOf(r).String(), t.op.Kind) })
 	}
 	if t.op.Verb == foreignWrite && t.request != nil && t.op.When.Event == "" {
 		t.kind, t.key = t.request.Resource, t.request.Key
-		return storedAt(w.server, t.kind, t.key) != nil
+		return storedAt(f.server, t.kind, t.key) != nil
 	}
 	if len(kinds) == 0 {
 		return false
 	}
-	t.kind = kinds[w.draws.Next(t.draw+" kind")%uint64(len(kinds))]
+	t.kind = kinds[f.course.draws.Next(t.draw+" kind")%uint64(len(kinds))]
 	if of != anObject {
 		return true
 	}
-	objects := w.server.Objects(t.kind)
+	objects := f.server.Objects(t.kind)
 	if len(objects) == 0 {
 		return false
 	}
-	m := objects[w.draws.Next(t.draw+" object")%uint64(len(objects))]
+	m := objects[f.course.draws.Next(t.draw+" object")%uint64(len(objects))]
 	t.key = types.NamespacedName{Namespace: m.GetNamespace(), Name: m.GetName()}
 	return true
 }
 
-// lasting calls over when d has passed, or when the faults end.
-func (w *World) lasting(draw string, d time.Duration, over func()) {
-	ends := w.faultyFor(draw, d)
-	w.group.Go(func() {
-		ends()
-		over()
-	})
-}
-
-// faultyFor returns a function that blocks until d from now has passed, or the faults
-// end.
-func (w *World) faultyFor(draw string, d time.Duration) (wait func()) {
-	now := time.Now()
-	over := w.instants.Place(now, now.Add(d+w.draws.UpTo(draw+" over", time.Millisecond)), draw+" over")
-	return func() {
-		if !w.instants.SleepAs(w.faulty, over) { // all end at the same time, but one after the other
-			w.instants.Rest(w.ctx, draw+" healed", w.draws.UpTo(draw+" healed", time.Millisecond))
-		}
-	}
-}
-
 // schedule makes op happen at its times during the fault phase. Operations triggered by
 // writes and events happen where those are counted.
-func (w *World) schedule(op Op) {
+func (f *faults) schedule(op Op) {
 	switch {
 	case op.When.counts():
 	case op.When.Rate > 0:
-		w.group.Go(func() {
+		f.course.group.Go(func() {
 			for nth := 0; ; nth++ {
-				gap := time.Duration(-math.Log(1-w.draws.Float(op.id+" gap")) / op.When.Rate * float64(time.Second))
-				if !w.instants.Rest(w.faulty, op.id, gap) {
+				gap := time.Duration(-math.Log(1-f.course.draws.Float(op.id+" gap")) / op.When.Rate * float64(time.Second))
+				if !f.course.instants.Rest(f.course.faulty, op.id, gap) {
 					return
 				}
-				w.fire(op, nth, nil)
+				f.fire(op, nth, nil)
 			}
 		})
 	default:
-		w.group.Go(func() {
-			if w.instants.Rest(w.faulty, op.id, time.Until(w.start.Add(op.When.At))) {
-				w.fire(op, 0, nil)
+		f.course.group.Go(func() {
+			if f.course.instants.Rest(f.course.faulty, op.id, time.Until(f.course.start.Add(op.When.At))) {
+				f.fire(op, 0, nil)
 			}
 		})
 	}
 }
 
-func (w *World) spoilage(t target) simulate.Spoilage {
+func (f *faults) spoilage(t target) simulate.Spoilage {
 	all := []simulate.Spoilage{simulate.Truncated, simulate.Garbage, simulate.OtherPage}
-	return all[w.draws.Next(t.draw+" how")%uint64(len(all))]
+	return all[f.course.draws.Next(t.draw+" how")%uint64(len(all))]
 }
 
 // annotate writes text into an object as another client would.
-func (w *World) annotate(t target, text string) {
-	_ = w.server.Change(t.kind, t.key, func(m metav1.Object) { // a removed object needs none
+func (f *faults) annotate(t target, text string) {
+	_ = f.server.Change(t.kind, t.key, func(m metav1.Object) { // a removed object needs none
 		annotations := m.GetAnnotations()
 		if annotations == nil {
 			annotations = map[string]string{}
@@ -309,69 +317,13 @@ func (w *World) annotate(t target, text string) {
 	})
 }
 
-func annotationOf(v Verb) string {
-	return "kit.flyball.dev/" + strings.ReplaceAll(string(v), " ", "-")
-}
-
-// foreign is an annotation that was added to an object before a request for it was
-// carried out.
-type foreign struct {
-	uid     types.UID
-	text    string
-	request int // the server's number of the request
-}
-
-type storedKey struct {
-	kind schema.GroupResource
-	key  types.NamespacedName
-}
-
-// writeForeign annotates the object, and remembers the annotation until the request
-// that it precedes has been carried out.
-func (t target) writeForeign(w *World) {
-	text := fmt.Sprint(w.server.Revision()) // no two are equal
-	w.annotate(t, text)
-	if is := storedAt(w.server, t.kind, t.key); t.request != nil && t.op.When.Before != "" && is != nil {
-		w.record.expectForeign(storedKey{t.kind, t.key}, foreign{is.GetUID(), text, t.request.Number})
-	}
-}
-
-// erased records that the request has removed a foreign annotation that its sender
-// cannot have seen: the request arrived before the annotation was written.
-func (t tracer) erased(r simulate.Request) {
-	at := storedKey{r.Resource, r.Key}
-	wrote, known := t.w.record.foreignAt(at)
-	if !known {
-		return
-	}
-	is := storedAt(t.w.server, r.Resource, r.Key)
-	gone := is == nil || is.GetUID() != wrote.uid
-	kept := !gone && is.GetAnnotations()[annotationOf(foreignWrite)] == wrote.text
-	if !gone && !kept && r.Number <= wrote.request && programOf(r.Client) != "" {
-		t.w.note(Event{What: Erased, Who: r.Client, Name: r.Verb, Kind: kindText(r), Key: keyText(r.Key.Namespace, r.Key.Name), Request: t.w.record.numbered(r)})
-	}
-	if !kept || r.Number == wrote.request {
-		t.w.record.forgetForeign(at)
-	}
-}
-
-// storedAt returns a stored object; nil: there is none.
-func storedAt(s *simulate.Server, of schema.GroupResource, key types.NamespacedName) metav1.Object {
-	for _, m := range s.Objects(of) {
-		if m.GetNamespace() == key.Namespace && m.GetName() == key.Name {
-			return m
-		}
-	}
-	return nil
-}
-
 // met counts a request for each operation that waits for it, fires those whose count is
 // reached, and reports whether one breaks the connection of the request. The request
 // continues at another instant than the effects of the faults.
-func (w *World) met(r simulate.Request, what meeting) (broken bool) {
+func (f *faults) met(r simulate.Request, what meeting) (broken bool) {
 	fired := false
-	for _, op := range w.history.Plan {
-		if !op.meets(r, what) || !w.turn(op) || !w.fire(op, 0, &r) {
+	for _, op := range f.plan {
+		if !op.meets(r, what) || !f.turn(op) || !f.fire(op, 0, &r) {
 			continue
 		}
 		fired = true
@@ -380,14 +332,73 @@ func (w *World) met(r simulate.Request, what meeting) (broken bool) {
 		}
 	}
 	if fired {
-		w.instants.Rest(w.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
+		f.course.instants.Rest(f.course.serving, fmt.Sprintf("met %d %s %s %s", what, r.Client, r.Verb, r.Path), 0)
 	}
 	return broken
 }
 
-func (w *World) turn(op Op) bool {
-	w.record.mu.Lock()
-	defer w.record.mu.Unlock()
-	w.record.mu.met[op.id]++
-	return w.record.mu.met[op.id] == op.When.Nth
+// turn counts op, and reports whether this is the time for it.
+func (f *faults) turn(op Op) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.met[op.id]++
+	return f.mu.met[op.id] == op.When.Nth
+}
+
+// nthDone counts an operation of Do from 0.
+func (f *faults) nthDone(id string) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	nth := f.mu.did[id]
+	f.mu.did[id] = nth + 1
+	return nth
+}
+
+// heal ends all faults but what processes hold for good, and reports whether this is the
+// first call.
+func (f *faults) heal() bool {
+	f.mu.Lock()
+	first := !f.mu.healed
+	f.mu.healed = true
+	f.mu.Unlock()
+	if first {
+		f.course.heal()
+		f.server.Heal()
+	}
+	return first
+}
+
+func (f *faults) healed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.healed
+}
+
+// mislead notes that from now on a process may hold stale state that it cannot detect.
+func (f *faults) mislead() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.misled = true
+}
+
+func (f *faults) misled() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.misled
+}
+
+// undoable returns how many of the last n revisions can be undone without undoing
+// changes of the user, or their consequences.
+func (f *faults) undoable(n int64) int {
+	return int(min(n, f.server.Revision()-f.record.kept()))
+}
+
+// writeForeign annotates the object, and expects the annotation until the request that
+// it precedes has been carried out.
+func (f *faults) writeForeign(t target) {
+	text := fmt.Sprint(f.server.Revision()) // no two are equal
+	f.annotate(t, text)
+	if is := storedAt(f.server, t.kind, t.key); t.request != nil && t.op.When.Before != "" && is != nil {
+		f.foreign.expect(storedKey{t.kind, t.key}, foreign{is.GetUID(), text, t.request.Number})
+	}
 }

@@ -25,7 +25,7 @@ func (p *process) Step(ctx context.Context, point, key string) {
 		return
 	}
 	if d := p.next.stalled(); d > 0 {
-		p.w.instants.Rest(ctx, name, time.Until(p.w.within(d)))
+		p.w.course.instants.Rest(ctx, name, time.Until(p.w.course.within(d)))
 		p.step(ctx, name)
 	}
 }
@@ -36,15 +36,15 @@ func (p *process) step(ctx context.Context, name string) {
 		if until := p.heldUntil(); until.After(from) {
 			from = until
 		}
-		step := p.w.instants.Place(time.Now(), from.Add(p.w.draws.UpTo(name, stepping)), name)
-		if !p.w.instants.SleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
+		step := p.w.course.instants.Place(time.Now(), from.Add(p.w.course.draws.UpTo(name, stepping)), name)
+		if !p.w.course.instants.SleepAs(ctx, step) || !p.heldUntil().After(time.Now()) {
 			return
 		}
 	}
 }
 
 // Instant returns the first free instant at or after at.
-func (p *process) Instant(at time.Time) time.Time { return p.w.instants.Take(time.Now(), at) }
+func (p *process) Instant(at time.Time) time.Time { return p.w.course.instants.Take(time.Now(), at) }
 
 // Wall returns the time on the clock of the process.
 func (p *process) Wall() time.Time {
@@ -69,7 +69,7 @@ func (p *process) stepClock(by time.Duration) {
 func Now(ctx context.Context) time.Time { return simhook.Wall(simhook.Of(ctx)) }
 
 // Random returns a draw by purpose.
-func (p *process) Random(what string) float64 { return p.w.draws.Float(p.name + " " + what) }
+func (p *process) Random(what string) float64 { return p.w.course.draws.Float(p.name + " " + what) }
 
 // Reconcile makes the reconcile panic or hang if a fault says so.
 func (p *process) Reconcile(ctx context.Context, controller, key string) {
@@ -78,7 +78,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 	case m.panics:
 		panic("simulated panic of a reconcile")
 	case m.hangs > 0:
-		p.w.instants.Rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.within(m.hangs)))
+		p.w.course.instants.Rest(ctx, p.name+" hang "+controller+" "+key, time.Until(p.w.course.within(m.hangs)))
 		if ctx.Err() != nil {
 			p.apart("reconcile " + controller + " " + key)
 		}
@@ -89,7 +89,7 @@ func (p *process) Reconcile(ctx context.Context, controller, key string) {
 // grace period much ends at once.
 func (p *process) apart(name string) {
 	if p.stops() {
-		p.w.instants.Rest(p.w.ctx, p.name+" end of "+name, p.w.draws.UpTo(p.name+" end of "+name, stepping))
+		p.w.course.rest(p.name+" end of "+name, p.w.course.draws.UpTo(p.name+" end of "+name, stepping))
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *process) Note(n simhook.Note) {
 	p.mu.hooked = true
 	p.mu.Unlock()
 	p.keep(n)
-	p.w.note(Event{
+	p.w.record.note(Event{
 		What: string(n.What), Who: p.name, Kind: n.Kind, Name: n.Name, Key: n.Key, UID: n.UID, Version: n.Version,
 		Reached: n.Reached, Own: n.Own, Whole: n.Whole, Quiet: n.Quiet, Count: n.Count, After: n.After, Text: n.Text,
 	})

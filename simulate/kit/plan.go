@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/flyball-dev/flyball/simulate/kit/internal/chance"
 )
 
@@ -301,6 +303,38 @@ func (p Plan) misuse() error {
 		}
 	}
 	return nil
+}
+
+// strayed describes processes and kinds in the plan that are not among the names and the
+// known kinds; empty: there are none.
+func (p Plan) strayed(names []string, known []schema.GroupKind) string {
+	for _, op := range p {
+		if text := unknownKind(op, known); text != "" {
+			return "Config.Faults: " + text
+		}
+		if op.Process != "" && !slices.Contains(names, op.Process) {
+			return fmt.Sprintf("Config.Faults: %s is to happen in the process %q, and the scenario runs %s; name one that w.RunAs is given", op.Verb, op.Process, strings.Join(names, ", "))
+		}
+	}
+	return ""
+}
+
+// unknownKind returns a kind that op names and that is not known; empty: none.
+func unknownKind(op Op, known []schema.GroupKind) string {
+	for _, named := range []string{op.Kind, op.When.Write, op.When.Event, kindIn(op.When.Before), kindIn(op.When.After)} {
+		if named == "" || named == "*" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {
+			continue
+		}
+		var names []string
+		for _, k := range known {
+			if !slices.Contains(names, k.Kind) {
+				names = append(names, k.Kind)
+			}
+		}
+		slices.Sort(names)
+		return fmt.Sprintf("%s names the kind %q, which the server never served; it knows %s", op.Verb, named, strings.Join(names, ", "))
+	}
+	return ""
 }
 
 // ofKind reports whether kind, such as "Deployment.apps", is the one that a user names,

@@ -80,7 +80,7 @@ func (p *program) begin() {
 	p.mu.lives = append(p.mu.lives, life)
 	life.name = fmt.Sprintf("%s-%d", p.name, len(p.mu.lives))
 	p.mu.Unlock()
-	ctx, cancel := context.WithCancel(simhook.With(w.ctx, life))
+	ctx, cancel := context.WithCancel(simhook.With(w.course.ctx, life))
 	life.end = cancel
 	life.network.Pace(life.name, life.pace)
 	life.inbound.Pace("server to "+life.name, life.pace)
@@ -88,13 +88,13 @@ func (p *program) begin() {
 	if p.isMain() {
 		started.Name, life.outside = unseen, &outsider{p: life}
 	}
-	w.note(started)
-	w.group.Go(func() {
-		if err := w.server.Run(w.serving, life.network.Listener()); err != nil {
+	w.record.note(started)
+	w.course.group.Go(func() {
+		if err := w.server.Run(w.course.serving, life.network.Listener()); err != nil {
 			w.record.fail("kit", fmt.Sprintf("serve %s: %v", life.name, err))
 		}
 	})
-	w.group.Go(func() {
+	w.course.group.Go(func() {
 		defer cancel()
 		next := life.exited(life.run(ctx))
 		close(life.ended)
@@ -112,7 +112,7 @@ func (p *process) run(ctx context.Context) error {
 		return p.program.main(ctx, cfg)
 	}
 	opts := p.w.cfg.Manager
-	opts.Scheme, opts.Config = p.w.scheme, cfg
+	opts.Scheme, opts.Config = p.w.cfg.Scheme, cfg
 	opts.MetricsAddress, opts.HealthAddress = "0", "0" // a bubble has no sockets
 	opts.Logger = p.logger()
 	opts.Informers.DetectMutations = informer.MutationDetection{Rate: 1, OnMutation: func(m informer.Mutation) {
@@ -143,7 +143,7 @@ func (p *process) exited(err error) (next func()) {
 	if err != nil {
 		text = err.Error()
 	}
-	p.w.note(Event{What: Exited, Who: p.name, Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
 	lost := errors.Is(err, manager.ErrLeadershipLost)
 	p.mu.Lock()
 	dead, stopped, down := p.mu.dead, p.mu.stopping, p.mu.down
@@ -161,9 +161,9 @@ func (p *process) exited(err error) (next func()) {
 	switch {
 	case dead:
 	case lost: // ends on lost leadership, and the kubelet restarts it
-		return func() { p.w.instants.Rest(p.w.ctx, p.name+" kubelet", kubelets) }
+		return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
 	case stopped:
-		return p.w.faultyFor(p.name+" stopped", down)
+		return p.w.course.faultyFor(p.name+" stopped", down)
 	}
 	return nil
 }
@@ -176,7 +176,7 @@ func (p *process) crash() {
 	p.mu.Lock()
 	p.mu.dead = true
 	p.mu.Unlock()
-	p.w.note(Event{What: Crashed, Who: p.name})
+	p.w.record.note(Event{What: Crashed, Who: p.name})
 	p.eachNetwork(breakOff)
 	p.end()
 }
@@ -187,8 +187,8 @@ func (p *process) stop(down time.Duration) {
 	p.mu.Lock()
 	p.mu.stopping, p.mu.down = true, down
 	p.mu.Unlock()
-	p.w.group.Go(func() {
-		p.Step(p.w.ctx, "stop", "")
+	p.w.course.group.Go(func() {
+		p.Step(p.w.course.ctx, "stop", "")
 		p.end()
 	})
 }
@@ -226,7 +226,7 @@ func (p *process) refuse(refused bool) {
 func (p *process) hold(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := p.w.within(d); until.After(p.mu.until) {
+	if until := p.w.course.within(d); until.After(p.mu.until) {
 		p.mu.until, p.mu.stood = until, until
 	}
 }
@@ -238,7 +238,7 @@ func (p *process) stood() bool {
 	p.mu.Lock()
 	last := p.mu.stood
 	p.mu.Unlock()
-	if world := p.w.stood(); world.After(last) {
+	if world := p.w.course.stood(); world.After(last) {
 		last = world
 	}
 	return time.Since(last) < grace
@@ -277,7 +277,7 @@ func (p *process) heldUntil() time.Time {
 	if p.mu.dead {
 		return time.Time{}
 	}
-	if world := p.w.heldUntil(); world.After(p.mu.until) {
+	if world := p.w.course.heldUntil(); world.After(p.mu.until) {
 		return world
 	}
 	return p.mu.until
@@ -339,7 +339,7 @@ func (p *process) logger() logr.Logger {
 func (p *process) note(e Event) {
 	if !p.isDead() {
 		e.Who = p.name
-		p.w.note(e)
+		p.w.record.note(e)
 	}
 }
 
@@ -372,7 +372,7 @@ func (p *process) asked(r *http.Request, answer *http.Response, err error) {
 	if r.URL.RawQuery != "" {
 		path += "?" + r.URL.RawQuery
 	}
-	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.start), r.Method, path, how)
+	line := fmt.Sprintf("%12s %s %s: %s", time.Since(p.w.course.start), r.Method, path, how)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.mu.busy[keyed{run.Controller, run.Key}]

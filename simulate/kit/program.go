@@ -5,13 +5,10 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/flyball-dev/flyball/manager"
@@ -42,14 +39,79 @@ func (p *program) alive() *process {
 	return nil
 }
 
+func (p *program) allLives() []*process {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.mu.lives)
+}
+
 // isMain reports whether the program has no Flyball manager.
 func (p *program) isMain() bool { return p.main != nil }
 
 // restart begins another life if none is alive and the run continues.
 func (p *program) restart() {
-	if p.alive() == nil && !p.w.stops() {
+	if p.alive() == nil && !p.w.programs.closed() {
 		p.begin()
 	}
+}
+
+// programs are those of a World, in the order in which they were run.
+type programs struct {
+	mu struct {
+		sync.Mutex
+		all  []*program
+		over bool // no process starts any more
+	}
+}
+
+func (p *programs) add(one *program) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.all = append(p.mu.all, one)
+}
+
+func (p *programs) all() []*program {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.mu.all)
+}
+
+// close makes sure that no process starts any more. Those that run continue.
+func (p *programs) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.over = true
+}
+
+func (p *programs) closed() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.over
+}
+
+func (p *programs) names() (out []string) {
+	for _, one := range p.all() {
+		out = append(out, one.name)
+	}
+	return out
+}
+
+// running returns the live processes in the order of their programs.
+func (p *programs) running() (out []*process) {
+	for _, one := range p.all() {
+		if life := one.alive(); life != nil {
+			out = append(out, life)
+		}
+	}
+	return out
+}
+
+// lives returns all processes, also those that have ended.
+func (p *programs) lives() (out []*process) {
+	for _, one := range p.all() {
+		out = append(out, one.allLives()...)
+	}
+	return out
 }
 
 // Run starts the program: it creates a manager on the world's server and passes it to
@@ -71,7 +133,7 @@ var nameOfProcess = regexp.MustCompile(`^[a-z]([a-z0-9-]*[a-z0-9])?$`)
 
 func (w *World) run(called string, p *program) {
 	name := p.name
-	switch others := w.names(); {
+	switch others := w.programs.names(); {
 	case w.ended():
 		return
 	case p.setup == nil && p.main == nil:
@@ -83,75 +145,6 @@ func (w *World) run(called string, p *program) {
 	case !nameOfProcess.MatchString(name) || slices.Contains([]string{"user", "cluster", "fault"}, name):
 		w.Fatalf("misuse: %s: a process cannot be named %q; use small letters, digits and dashes, such as replica-b", called, name)
 	}
-	w.mu.Lock()
-	w.mu.programs = append(w.mu.programs, p)
-	w.mu.Unlock()
+	w.programs.add(p)
 	p.begin()
-}
-
-// programs returns all programs in the order in which they were run.
-func (w *World) programs() []*program {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.mu.programs)
-}
-
-func (w *World) names() (out []string) {
-	for _, p := range w.programs() {
-		out = append(out, p.name)
-	}
-	return out
-}
-
-// running returns the live processes in the order of their programs.
-func (w *World) running() (out []*process) {
-	for _, p := range w.programs() {
-		if life := p.alive(); life != nil {
-			out = append(out, life)
-		}
-	}
-	return out
-}
-
-func (w *World) lives() (out []*process) {
-	for _, p := range w.programs() {
-		p.mu.Lock()
-		out = append(out, p.mu.lives...)
-		p.mu.Unlock()
-	}
-	return out
-}
-
-// strayed describes processes and kinds in the plan that do not exist; empty: none.
-// known are kinds that existed before.
-func (w *World) strayed(known []schema.GroupKind) string {
-	names := w.names()
-	known = append(known, w.server.Kinds()...)
-	for _, op := range w.cfg.Faults {
-		if text := unknownKind(op, known); text != "" {
-			return "Config.Faults: " + text
-		}
-		if op.Process != "" && !slices.Contains(names, op.Process) {
-			return fmt.Sprintf("Config.Faults: %s is to happen in the process %q, and the scenario runs %s; name one that w.RunAs is given", op.Verb, op.Process, strings.Join(names, ", "))
-		}
-	}
-	return ""
-}
-
-// unknownKind returns a kind that op names and that is not known; empty: none.
-func unknownKind(op Op, known []schema.GroupKind) string {
-	for _, named := range []string{op.Kind, op.When.Write, op.When.Event, kindIn(op.When.Before), kindIn(op.When.After)} {
-		if named == "" || named == "*" || slices.ContainsFunc(known, func(k schema.GroupKind) bool { return ofKind(k.String(), named) }) {
-			continue
-		}
-		var names []string
-		for _, k := range known {
-			if !slices.Contains(names, k.Kind) {
-				names = append(names, k.Kind)
-			}
-		}
-		slices.Sort(names)
-		return fmt.Sprintf("%s names the kind %q, which the server never served; it knows %s", op.Verb, named, strings.Join(names, ", "))
-	}
-	return ""
 }

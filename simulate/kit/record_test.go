@@ -14,7 +14,7 @@ import (
 // A panic of the server fails the run and names its place: to a client it would be one
 // more broken connection.
 func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
-	w := &World{}
+	w := &World{record: newRecord(&History{}, time.Now(), 10)}
 	tracer{w}.Panicked(simulate.Request{Verb: "list", Path: "/api/v1/pods", Client: "p"}, "index out of range", []byte("goroutine 7:\nread.go:5"))
 	found := w.record.mu.violations
 	if len(found) != 1 || found[0].Invariant != "server" {
@@ -29,12 +29,11 @@ func TestKit_PanicOfTheServerIsAViolation(t *testing.T) {
 
 // The election's own Lease is renewed at rest; other Leases are ordinary objects.
 func TestKit_OnlyTheLeaseOfTheElectionIsNoUnrest(t *testing.T) {
-	w := &World{history: &History{Lease: "ns/l"}}
-	w.record.begin()
+	r := newRecord(&History{Lease: "ns/l"}, time.Now(), 10)
 	for key, moves := range map[string]bool{"ns/l": false, "ns/other": true} {
-		w.record.mu.moved = time.Time{}
-		w.note(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
-		if got := !w.record.lastMove().IsZero(); got != moves {
+		r.mu.moved = time.Time{}
+		r.note(Event{What: Changed, Kind: leases, Name: "updated", Key: key})
+		if got := !r.lastMove().IsZero(); got != moves {
 			t.Errorf("a change of Lease %s moves: %v, want %v", key, got, moves)
 		}
 	}

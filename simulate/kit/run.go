@@ -57,13 +57,13 @@ func probe(t *testing.T, cfg Config, seed uint64, scenario func(*World)) (probed
 // changes have been reconciled.
 func (w *World) probe(scenario func(*World)) {
 	done := make(chan struct{})
-	w.group.Go(func() {
+	w.course.group.Go(func() {
 		defer close(done)
 		scenario(w)
 	})
 	<-done
-	for end := w.start.Add(w.cfg.FaultPhase); !w.record.failed() && time.Now().Before(end) && w.restless() != ""; {
-		w.instants.Rest(w.ctx, "poll", polling)
+	for !w.record.failed() && time.Now().Before(w.course.healing) && w.restless() != "" {
+		w.course.rest("poll", polling)
 	}
 }
 
@@ -104,14 +104,14 @@ func play(t *testing.T, cfg Config, h *History, life func(*World)) *History {
 
 func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(*World)) {
 	w := newWorld(t, cfg, h)
-	w.instants.Count = moved
+	w.course.instants.Count = moved
 	defer w.leave()
 	if err := w.open(t); err != nil {
 		w.record.fail("kit", err.Error())
 		w.stop()
 		return
 	}
-	w.group.Go(w.watchBound)
+	w.course.group.Go(w.watchBound)
 	life(w)
 	w.stop()
 }
@@ -121,11 +121,11 @@ func live(t *testing.T, cfg Config, h *History, moved *atomic.Uint64, life func(
 func (w *World) watchBound() {
 	select {
 	case <-w.record.full:
-	case <-w.ctx.Done():
+	case <-w.course.ctx.Done():
 		return
 	}
-	w.pause()
-	w.note(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
+	w.course.pause()
+	w.record.note(Event{What: Endless, Count: w.cfg.MaxEvents, Text: w.record.repeated()})
 	w.giveUp()
 }
 
@@ -133,69 +133,69 @@ func (w *World) watchBound() {
 // and a period of time alone.
 func (w *World) play(scenario func(*World)) {
 	known := w.server.Kinds()
-	healing := w.instants.Place(w.start, w.start.Add(w.cfg.FaultPhase), "heal")
+	healing := w.course.instants.Place(w.course.start, w.course.healing, "heal")
 	for _, op := range w.history.Plan {
-		w.schedule(op)
+		w.faults.schedule(op)
 	}
 	done := make(chan struct{})
-	w.group.Go(func() {
+	w.course.group.Go(func() {
 		defer close(done)
 		scenario(w)
 	})
-	w.group.Go(func() { w.watchNever() })
-	w.instants.SleepAs(w.ctx, healing)
+	w.course.group.Go(func() { w.checks.watch(w.course.ctx, w.giveUp) })
+	w.course.instants.SleepAs(w.course.ctx, healing)
 	w.heal()
 	<-done
 	if w.record.failed() {
 		return
 	}
-	if len(w.programs()) == 0 {
+	if len(w.programs.all()) == 0 {
 		w.record.fail("misuse", "the scenario runs no program; call w.Run(setup) with the function that main calls")
 		return
 	}
-	if text := w.strayed(known); text != "" {
+	if text := w.cfg.Faults.strayed(w.programs.names(), append(known, w.server.Kinds()...)); text != "" {
 		w.record.fail("misuse", text)
 		return
 	}
-	if w.neverFailed() {
+	if w.gaveUp() {
 		return
 	}
 	if w.comeToRest() {
-		w.instants.Rest(w.ctx, "stay", w.cfg.Stay)
-		w.check(true)
-		w.note(Event{What: Finished})
+		w.course.rest("stay", w.cfg.Stay)
+		w.checks.settled(true)
+		w.record.note(Event{What: Finished})
 	}
-	w.count()
+	w.programs.count()
 }
 
 // comeToRest waits until nothing moves any more and all checks of the scenario hold,
 // within the bound.
 func (w *World) comeToRest() bool {
 	deadline := time.Now().Add(w.cfg.Quiesce)
-	last := w.start
+	last := w.course.start
 	for wait := polling; ; wait = min(2*wait, rarely) {
-		if w.neverFailed() {
+		if w.gaveUp() {
 			return false
 		}
 		why, settled := w.restless(), false
 		if why == "" {
-			why, settled = w.check(false), true
+			why, settled = w.checks.settled(false), true
 			if why == "" {
-				w.note(Event{What: Rest})
+				w.record.note(Event{What: Rest})
 				return true
 			}
 		}
 		if time.Now().After(deadline) {
 			if !settled { // else the failing checks report it
-				w.note(Event{What: Restless, Text: why + w.unrest()})
+				w.record.note(Event{What: Restless, Text: why + w.programs.unrest(w.record)})
 			}
-			w.check(true)
+			w.checks.settled(true)
 			return false
 		}
 		if moved := w.record.lastMove(); moved.After(last) {
 			wait, last = polling, moved
 		}
-		w.instants.Rest(w.ctx, "poll", wait)
+		w.course.rest("poll", wait)
 	}
 }
 
@@ -214,7 +214,7 @@ func (w *World) restless() string {
 	if since := w.record.sinceMove(); since < least {
 		return fmt.Sprintf("something happened %v ago", since)
 	}
-	for _, program := range w.programs() {
+	for _, program := range w.programs.all() {
 		if why := program.restless(); why != "" {
 			return why
 		}
@@ -234,14 +234,14 @@ func (p *program) restless() string {
 		return fmt.Sprintf("%d keys of %s are in queues or with workers, such as %s", busy, life.name, one)
 	}
 	if p.isMain() {
-		return p.w.behind(life.name)
+		return p.w.record.behind(life.name)
 	}
 	s, ok := life.snapshot()
 	if waiting := heldBack(s); waiting > 0 {
 		return fmt.Sprintf("%d keys of %s are held back by sources that debounce", waiting, life.name)
 	}
 	if ok && controllersSynced(s) {
-		return p.w.behind(life.name)
+		return p.w.record.behind(life.name)
 	}
 	return "a controller's sources are not synced in " + life.name
 }
@@ -249,19 +249,17 @@ func (p *program) restless() string {
 // stop ends the processes, then the server, and waits for all.
 func (w *World) stop() {
 	w.heal()
-	w.mu.Lock()
-	w.mu.stopping = true
-	w.mu.Unlock()
-	w.note(Event{What: Stopping})
-	for _, p := range w.lives() {
+	w.programs.close()
+	w.record.note(Event{What: Stopping})
+	for _, p := range w.programs.lives() {
 		p.end()
 		<-p.ended
 		if open := p.network.Open() + p.inbound.Open(); !p.isDead() && open > 0 {
-			w.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
+			w.record.note(Event{What: Leftover, Who: p.name, Name: "connections", Count: open})
 		}
 	}
 	if w.record.drifts() {
-		w.instants.Rest(w.ctx, "outlive", outlives)
+		w.course.rest("outlive", outlives)
 	}
 	synctest.Wait()
 }
@@ -271,10 +269,10 @@ func (w *World) leave() {
 	w.mu.Lock()
 	w.mu.over = true
 	w.mu.Unlock()
-	w.end()
-	w.endServing()
-	w.group.Wait()
-	w.close()
+	w.course.end()
+	w.course.endServing()
+	w.course.group.Wait()
+	w.record.close()
 }
 
 // newHistory returns the history of a run that has not begun.

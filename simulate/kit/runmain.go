@@ -94,13 +94,13 @@ func (o *outsider) exited(err error) (next func()) {
 	if err != nil {
 		text = err.Error()
 	}
-	p.w.note(Event{What: Exited, Who: p.name, Text: text})
+	p.w.record.note(Event{What: Exited, Who: p.name, Text: text})
 	p.mu.Lock()
 	dead, stopped, down := p.mu.dead, p.mu.stopping, p.mu.down
 	p.mu.dead = true
 	p.mu.Unlock()
 	p.eachNetwork(breakOff)
-	stopped = stopped || p.w.stops()
+	stopped = stopped || p.w.programs.closed()
 	switch {
 	case dead:
 		return nil
@@ -112,9 +112,9 @@ func (o *outsider) exited(err error) (next func()) {
 		p.w.record.fail("V11", fmt.Sprintf("%s ended by itself at rest: %v", p.name, err))
 	}
 	if stopped {
-		return p.w.faultyFor(p.name+" stopped", down)
+		return p.w.course.faultyFor(p.name+" stopped", down)
 	}
-	return func() { p.w.instants.Rest(p.w.ctx, p.name+" kubelet", kubelets) }
+	return func() { p.w.course.rest(p.name+" kubelet", kubelets) }
 }
 
 // discover answers a request that is for no resource, such as discovery, in no time. The
@@ -141,7 +141,7 @@ func (o *outsider) steady(r *http.Request) *http.Request {
 	if !query.Has("timeoutSeconds") || !query.Has("watch") {
 		return r
 	}
-	drawn := 300 + o.p.w.draws.Next(o.p.name+" watch "+r.URL.Path)%300
+	drawn := 300 + o.p.w.course.draws.Next(o.p.name+" watch "+r.URL.Path)%300
 	query.Set("timeoutSeconds", fmt.Sprint(drawn))
 	r = r.Clone(r.Context())
 	r.URL.RawQuery = query.Encode()
@@ -213,8 +213,8 @@ func (o *outsider) checkHealth(d time.Duration) {
 		return
 	}
 	for _, after := range []time.Duration{silence, silence + d} {
-		o.p.w.group.Go(func() {
-			if o.p.w.instants.Rest(o.p.w.ctx, o.p.name+" health", after) {
+		o.p.w.course.group.Go(func() {
+			if o.p.w.course.instants.Rest(o.p.w.course.ctx, o.p.name+" health", after) {
 				o.dialled.breakSilent()
 			}
 		})

@@ -10,63 +10,19 @@ import (
 	"strings"
 )
 
-// explained bounds the keys of each process that are explained.
-const explained = 3
-
 // unrest explains the keys that are not at rest: how often they failed, with what
 // error, and the last requests of their reconciles.
-func (w *World) unrest() string {
+func (p *programs) unrest(r *record) string {
 	var text strings.Builder
-	for _, p := range w.running() {
-		p.unrest(&text)
+	for _, life := range p.running() {
+		life.unrest(&text)
 	}
-	for _, p := range w.programs() {
-		if how := w.record.ended(p.name); p.isMain() && how != "" {
+	for _, p := range p.all() {
+		if how := r.ended(p.name); p.isMain() && how != "" {
 			fmt.Fprintf(&text, "\nthe main of %s returned, the last time %s", p.name, how)
 		}
 	}
 	return text.String()
-}
-
-// repeated describes the requests and reconciles that events consist of, the most
-// frequent of each first.
-func repeated(events []Event) string {
-	requests, runs := tally{}, tally{}
-	for _, e := range events {
-		switch {
-		case e.What == Answered:
-			requests.take(fmt.Sprintf("%s asks to %s %s %s", e.Who, e.Name, e.Kind, e.Key), fmt.Sprint(e.Code))
-		case e.What == Ended:
-			runs.take(fmt.Sprintf("%s reconciles %s %s", e.Who, e.Kind, e.Key), strings.TrimSuffix(e.Name+": "+e.Text, ": "))
-		}
-	}
-	return strings.Join(slices.Concat(requests.lines("answered with"), runs.lines("ended with")), "\n")
-}
-
-// tally counts what happens, and keeps how it ended the last time.
-type tally map[string]*tallied
-
-type tallied struct {
-	times int
-	last  string
-}
-
-func (t tally) take(what, how string) {
-	if t[what] == nil {
-		t[what] = &tallied{}
-	}
-	t[what].times++
-	t[what].last = how
-}
-
-// lines describes the most frequent ones.
-func (t tally) lines(ended string) (out []string) {
-	names := sortedKeys(t)
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(t[b].times, t[a].times) })
-	for _, name := range names[:min(len(names), explained)] {
-		out = append(out, fmt.Sprintf("  %d times %s, the last time %s %s", t[name].times, name, ended, t[name].last))
-	}
-	return out
 }
 
 func (p *process) unrest(text *strings.Builder) {

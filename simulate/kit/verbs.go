@@ -6,8 +6,6 @@ package kit
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"runtime"
 	"strings"
 	"time"
@@ -22,21 +20,15 @@ import (
 // Object is an API object of a type in Config.Scheme.
 type Object = informer.Object
 
-// check is a function of the scenario that returns what is wrong.
-type check struct {
-	name string
-	f    func() error
-}
-
 // Create creates obj as the user, and sets it to the server's answer. Failure ends the
 // scenario.
 func (w *World) Create(obj Object) {
-	w.verb("create", obj, func() error { return w.client.Create(w.ctx, obj) })
+	w.verb("create", obj, func() error { return w.user.client.Create(w.course.ctx, obj) })
 }
 
 // Apply applies obj as the user, by server-side apply. Failure ends the scenario.
 func (w *World) Apply(obj Object) {
-	w.verb("apply", obj, func() error { return w.client.Apply(w.ctx, obj, client.FieldOwner("user"), client.Force{}) })
+	w.verb("apply", obj, func() error { return w.user.client.Apply(w.course.ctx, obj, client.FieldOwner("user"), client.Force{}) })
 }
 
 // Edit reads obj, calls change to modify it, and writes it; on a conflict it repeats
@@ -44,11 +36,11 @@ func (w *World) Apply(obj Object) {
 func (w *World) Edit(obj Object, change func()) {
 	w.verb("edit", obj, func() error {
 		for {
-			if err := w.client.Get(w.ctx, informer.KeyOf(obj), obj); err != nil {
+			if err := w.user.client.Get(w.course.ctx, informer.KeyOf(obj), obj); err != nil {
 				return err
 			}
 			change()
-			if err := w.client.Update(w.ctx, obj); !apierrors.IsConflict(err) {
+			if err := w.user.client.Update(w.course.ctx, obj); !apierrors.IsConflict(err) {
 				return err
 			}
 		}
@@ -58,7 +50,7 @@ func (w *World) Edit(obj Object, change func()) {
 // Delete deletes obj as the user. A missing object is not a failure.
 func (w *World) Delete(obj Object) {
 	w.verb("delete", obj, func() error {
-		if err := w.client.Delete(w.ctx, obj); !apierrors.IsNotFound(err) {
+		if err := w.user.client.Delete(w.course.ctx, obj); !apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil
@@ -71,7 +63,7 @@ func (w *World) Get(obj Object) bool {
 	if w.ended() {
 		return false
 	}
-	err := w.patiently("get "+informer.KeyOf(obj).String(), func() error { return w.client.Get(w.ctx, informer.KeyOf(obj), obj) })
+	err := w.user.patiently("get "+informer.KeyOf(obj).String(), func() error { return w.user.client.Get(w.course.ctx, informer.KeyOf(obj), obj) })
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.Fatalf("get %T %s: %v%s", obj, informer.KeyOf(obj), err, hint(err))
 	}
@@ -87,9 +79,7 @@ func (w *World) verb(name string, obj Object, do func() error) {
 		runtime.Goexit()
 	}
 	key := informer.KeyOf(obj)
-	what := fmt.Sprintf("user %s %T %s", name, obj, key)
-	w.instants.Rest(w.ctx, what, w.draws.UpTo(what, time.Millisecond))
-	if err := w.patiently(name+" "+key.String(), do); err != nil {
+	if err := w.user.act(name, fmt.Sprintf("%T", obj), key.String(), do); err != nil {
 		w.Fatalf("%s %T %s: %v%s", name, obj, key, err, hint(err))
 	}
 }
@@ -108,18 +98,15 @@ func (w *World) Do(op Op) {
 	if text := unknownKind(op, w.server.Kinds()); text != "" {
 		w.Fatalf("misuse: Do: %s", text)
 	}
-	w.mu.Lock()
 	op.id = "do " + op.String()
-	nth := w.mu.did[op.id]
-	w.mu.did[op.id] = nth + 1
-	w.mu.Unlock()
-	op.When = Trigger{At: time.Since(w.start)}
-	w.instants.Rest(w.ctx, op.id, w.draws.UpTo(op.id+" at", time.Millisecond))
+	nth := w.faults.nthDone(op.id)
+	op.When = Trigger{At: time.Since(w.course.start)}
+	w.course.rest(op.id, w.course.draws.UpTo(op.id+" at", time.Millisecond))
 	switch {
-	case w.record.healed():
+	case w.faults.healed():
 		w.Fatalf("misuse: Do: %s after the fault phase of %v, in which all faults belong; do it before, or give a longer Config.FaultPhase", op, w.cfg.FaultPhase)
-	case !w.fire(op, nth, nil):
-		w.Fatalf("misuse: Do: there is nothing that %s could happen to now; the processes are %s", op, strings.Join(w.names(), ", "))
+	case !w.faults.fire(op, nth, nil):
+		w.Fatalf("misuse: Do: there is nothing that %s could happen to now; the processes are %s", op, strings.Join(w.programs.names(), ", "))
 	}
 }
 
@@ -147,106 +134,40 @@ func (w *World) Eventually(f func() error) {
 		if err == nil {
 			return
 		}
-		if w.neverFailed() {
+		if w.gaveUp() {
 			runtime.Goexit()
 		}
 		if time.Now().After(deadline) {
 			w.Fatalf("waited for %v in vain: %v", w.cfg.Quiesce, err)
 		}
-		w.instants.Rest(w.ctx, "user", wait)
+		w.course.rest("user", wait)
 	}
 }
 
 // Settled requires f to hold after the faults: it must return nil within
 // Config.Quiesce, and still after Config.Stay in which only time passes.
 func (w *World) Settled(f func() error) {
-	w.add(f, "settled")
+	if w.mayAdd(f) {
+		w.checks.addSettled(f)
+	}
 }
 
 // Never requires f to return nil at all times: it is called after each change of the
 // server. Its error describes the forbidden state.
 func (w *World) Never(f func() error) {
-	w.add(f, "never")
+	if w.mayAdd(f) {
+		w.checks.addNever(f)
+	}
 }
 
-func (w *World) add(f func() error, what string) {
+func (w *World) mayAdd(f func() error) bool {
 	if w.ended() {
-		return
+		return false
 	}
 	if f == nil {
 		w.Fatalf("misuse: the function of a check is nil; give a func() error")
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	to := &w.mu.settled
-	if what == "never" {
-		to = &w.mu.never
-	}
-	*to = append(*to, check{fmt.Sprintf("%s %d", what, len(*to)+1), f})
-}
-
-// check calls the checks of Settled. It records each result if last, and returns the
-// first failure.
-func (w *World) check(last bool) (failure string) {
-	w.mu.Lock()
-	checks := w.mu.settled
-	w.mu.Unlock()
-	for _, c := range checks {
-		text := ""
-		if err := c.f(); err != nil {
-			text = err.Error()
-		}
-		if failure == "" && text != "" {
-			failure = c.name + ": " + text
-		}
-		if last {
-			w.note(Event{What: Check, Name: c.name, Text: text})
-		}
-	}
-	return failure
-}
-
-// watchNever calls the checks of Never after each change. A failed check is not called
-// again.
-func (w *World) watchNever() {
-	failed := map[string]bool{}
-	for {
-		select {
-		case <-w.changed:
-		case <-w.ctx.Done():
-			return
-		}
-		w.mu.Lock()
-		checks := w.mu.never
-		w.mu.Unlock()
-		for _, c := range checks {
-			if failed[c.name] {
-				continue
-			}
-			if err := c.f(); err != nil {
-				failed[c.name] = true
-				w.note(Event{What: Check, Name: c.name, Text: err.Error()})
-				w.giveUp()
-			}
-		}
-	}
-}
-
-// giveUp ends all processes and actors for good after a check of Never has failed, or
-// when there are too many events: the rest of the run adds nothing and may be long.
-func (w *World) giveUp() {
-	w.mu.Lock()
-	again := w.mu.neverWas
-	w.mu.neverWas, w.mu.stopping = true, true
-	w.mu.Unlock()
-	if again {
-		return
-	}
-	w.endActors()
-	w.pause()
-	for _, p := range w.running() {
-		p.crash()
-	}
+	return true
 }
 
 // Helper, Errorf, FailNow and Fatalf let assertion libraries use a World as a
@@ -265,14 +186,6 @@ func (w *World) FailNow() { runtime.Goexit() }
 func (w *World) Fatalf(format string, args ...any) {
 	w.Errorf(format, args...)
 	w.FailNow()
-}
-
-func textOf(answer *http.Response) string {
-	if answer == nil {
-		return "nothing"
-	}
-	body, _ := io.ReadAll(answer.Body) // from memory
-	return fmt.Sprintf("%s: %s", answer.Status, body)
 }
 
 func clone(obj apiruntime.Object) Object { return obj.DeepCopyObject().(Object) }
