@@ -51,7 +51,6 @@ var broad = map[string]int{
 	"informer/internal/store.Indexer": 61, // the cache, its indexes and what decides what enters it
 	"informer.core":                   91, // one erased core behind all typed informers
 	"manager.Manager":                 49, // what is added, and the stages that run it
-	"reconcile.Controller":            50, // the loop and its options
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {

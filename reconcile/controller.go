@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/flyball-dev/flyball/internal/nursery"
 	"github.com/flyball-dev/flyball/internal/ownnews"
 	"github.com/flyball-dev/flyball/internal/simhook"
-	"github.com/flyball-dev/flyball/internal/textlog"
 	"github.com/flyball-dev/flyball/source"
 	"github.com/flyball-dev/flyball/workqueue"
 )
@@ -28,8 +26,6 @@ const (
 	defaultSoftDeadline = time.Minute
 	defaultHardDeadline = 10 * time.Minute
 	defaultDrainTimeout = 20 * time.Second // of a Pod's 30 s
-
-	firstSyncReport = 30 * time.Second
 )
 
 // Options of a Controller whose keys are of type Key: of all made by For, and of most
@@ -110,12 +106,9 @@ type Controller[K comparable] struct {
 	queue        Queue[K]
 	ordered      PriorityQueue[K]          // queue, if it is one
 	prioritize   func(K, source.Cause) int // nil: DefaultPriority
-	workers      []worker[K]
-	watchdog     watchdog
-	loggerKey    any // of contexts
-	soft, hard   time.Duration
+	watchdog     *watchdog[K]              // of the workers
+	loggerKey    any                       // of contexts
 	hardChosen   bool
-	drain        time.Duration
 	cutOff       <-chan struct{} // closed when reconciles in flight must end; nil: never
 	log          logr.Logger     // of Options, until Run; then that of contexts
 	own          logr.Logger     // set by Run; for the controller's own lines
@@ -129,6 +122,8 @@ type Controller[K comparable] struct {
 	group    nursery.Nursery // the sources, and the workers where Run has both
 	synced   chan struct{}
 	counters counters
+	sources  sources[K]
+	waits    waits[K]
 	wrote    ownnews.Ledger[K]
 	absent   func(key K) bool // a reconcile of key would do nothing; nil: unknown
 	ownNews  bool
@@ -136,10 +131,8 @@ type Controller[K comparable] struct {
 
 	mu struct {
 		sync.Mutex
-		began   part // what has begun
-		misuse  []error
-		sources []source.Source[K]
-		waits   map[K]func() // for the cache, after a conflict
+		began  part // what has begun
+		misuse []error
 	}
 }
 
@@ -152,20 +145,22 @@ func New[K comparable](name string, f Func[K], opts KeyedOptions[K]) *Controller
 		name:         name,
 		reconcile:    f,
 		prioritize:   opts.PrioritizeBy,
-		workers:      make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
-		watchdog:     watchdog{wake: make(chan struct{}, 1)},
 		loggerKey:    loggerKey(),
-		soft:         orDefault(opts.SoftDeadline, defaultSoftDeadline),
-		hard:         orDefault(opts.HardDeadline, defaultHardDeadline),
 		hardChosen:   opts.HardDeadline != 0,
-		drain:        orDefault(opts.DrainTimeout, defaultDrainTimeout),
 		log:          opts.Logger,
 		crashOnPanic: opts.CrashOnPanic,
 		ownNews:      opts.OwnNews,
 		synced:       make(chan struct{}),
 	}
 	c.counters.took.Bounds = bounds[:]
-	c.mu.waits = make(map[K]func())
+	c.watchdog = &watchdog[K]{
+		workers: make([]worker[K], max(orDefault(opts.Workers, defaultWorkers), 0)),
+		soft:    orDefault(opts.SoftDeadline, defaultSoftDeadline),
+		hard:    orDefault(opts.HardDeadline, defaultHardDeadline),
+		drain:   orDefault(opts.DrainTimeout, defaultDrainTimeout),
+		overdue: &c.counters.overdue,
+		wake:    make(chan struct{}, 1),
+	}
 	if !isNil(opts.Witness) {
 		c.witness = opts.Witness
 	}
@@ -237,9 +232,7 @@ func (c *Controller[K]) watchOne(s source.Source[K]) {
 		c.misused(fmt.Errorf("watch: %w", err))
 		return
 	}
-	c.mu.Lock()
-	c.mu.sources = append(c.mu.sources, s)
-	c.mu.Unlock()
+	c.sources.add(s)
 	if err := c.group.Go(func(ctx context.Context) error { return c.follow(ctx, s) }); err != nil {
 		c.misused(fmt.Errorf("watch %s: the controller has ended; watch before or during Run", s))
 	}
@@ -267,7 +260,7 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer c.endWaits()
+	defer c.waits.endAll()
 	ctx = logr.NewContext(ctx, c.log)
 	if !alone {
 		c.work(ctx)
@@ -318,74 +311,8 @@ func (c *Controller[K]) follow(ctx context.Context, s source.Source[K]) error {
 
 // awaitSync closes synced.
 func (c *Controller[K]) awaitSync(ctx context.Context) error {
-	if c.awaitSources(ctx) {
+	if c.sources.await(ctx, c.own) {
 		close(c.synced)
 	}
 	return nil
-}
-
-// awaitSources blocks until every source present by then has synced. It reports false
-// if ctx ends first. It periodically logs the sources that it waits for.
-func (c *Controller[K]) awaitSources(ctx context.Context) bool {
-	wait := firstSyncReport
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	for {
-		behind := c.unsynced()
-		if len(behind) == 0 {
-			return ctx.Err() == nil
-		}
-		select {
-		case <-behind[0].Synced():
-		case <-ctx.Done():
-			return false
-		case <-timer.C:
-			textlog.Warn(c.own, nil, "Workers have not started, because sources are not synced", "sources", names(behind))
-			wait *= 2
-			timer.Reset(wait)
-		}
-	}
-}
-
-func (c *Controller[K]) unsynced() []source.Source[K] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var behind []source.Source[K]
-	for _, s := range c.mu.sources {
-		select {
-		case <-s.Synced():
-		default:
-			behind = append(behind, s)
-		}
-	}
-	return behind
-}
-
-func names[K comparable](sources []source.Source[K]) string {
-	var all []string
-	for _, s := range sources {
-		all = append(all, s.String())
-	}
-	return strings.Join(all, ", ")
-}
-
-// endWait ends key's wait for the cache.
-func (c *Controller[K]) endWait(key K) {
-	c.mu.Lock()
-	stop := c.mu.waits[key]
-	delete(c.mu.waits, key)
-	c.mu.Unlock()
-	if stop != nil {
-		stop()
-	}
-}
-
-func (c *Controller[K]) endWaits() {
-	c.mu.Lock()
-	waits := c.mu.waits
-	c.mu.waits = make(map[K]func())
-	c.mu.Unlock()
-	for _, stop := range waits {
-		stop()
-	}
 }

@@ -46,7 +46,7 @@ func forgetCanceled[K comparable](c *Controller[K], key K) {
 		noteCanceled(c, key)
 	}
 	c.queue.Forget(key)
-	c.endWait(key)
+	c.waits.end(key)
 	c.failures.note(key, action{}, nil)
 	if c.traces != nil {
 		c.traces.take(key)

@@ -25,7 +25,7 @@ func (c *Controller[K]) report(r *run[K], a action, res Result, err error) {
 			}
 			log.Error(err, "Reconcile panicked; retrying with backoff", "attempts", c.queue.NumRequeues(key), "stack", stack)
 		case OutcomeTimeout:
-			log.Error(err, "Reconcile exceeded its hard deadline; retrying with backoff", "attempts", c.queue.NumRequeues(key), "hardDeadline", c.hard)
+			log.Error(err, "Reconcile exceeded its hard deadline; retrying with backoff", "attempts", c.queue.NumRequeues(key), "hardDeadline", c.watchdog.hard)
 		case OutcomeError:
 			log.Error(err, "Reconcile failed; retrying with backoff", "attempts", c.queue.NumRequeues(key))
 		case OutcomeTerminal:

@@ -56,10 +56,10 @@ func (r *run[K]) logger() logr.Logger {
 
 // Deadline returns the hard deadline.
 func (r *run[K]) Deadline() (time.Time, bool) {
-	if r.controller.hard < 0 {
+	if r.controller.watchdog.hard < 0 {
 		return time.Time{}, false
 	}
-	return r.since.Add(r.controller.hard), true
+	return r.since.Add(r.controller.watchdog.hard), true
 }
 
 // Err returns context.DeadlineExceeded after the hard deadline.

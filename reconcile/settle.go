@@ -74,7 +74,5 @@ func (c *Controller[K]) awaitCache(key K, w ConflictWaiter) {
 	if err := guarded(func() { stop = w.WhenPassed(func() { c.add(key, source.Cause{Source: cachePassed}) }) }); err != nil || stop == nil {
 		return // the backoff remains
 	}
-	c.mu.Lock()
-	c.mu.waits[key] = stop
-	c.mu.Unlock()
+	c.waits.begin(key, stop)
 }

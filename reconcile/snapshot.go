@@ -4,7 +4,6 @@
 package reconcile
 
 import (
-	"slices"
 	"time"
 
 	"github.com/flyball-dev/flyball/source"
@@ -57,13 +56,13 @@ type Running struct {
 func (c *Controller[K]) Snapshot() Snapshot {
 	s := Snapshot{
 		Name:          c.name,
-		Workers:       len(c.workers),
-		HardDeadline:  c.hard,
+		Workers:       len(c.watchdog.workers),
+		HardDeadline:  c.watchdog.hard,
 		Queue:         c.queue.Stats(),
 		Outcomes:      make(map[Outcome]uint64, len(outcomes)),
 		Overdue:       c.counters.overdue.Load(),
 		ReconcileTime: c.counters.took.Histogram(),
-		Running:       c.running(),
+		Running:       c.watchdog.running(),
 		Moves:         c.counters.moves.Load(),
 
 		HardDeadlineChosen: c.hardChosen,
@@ -80,27 +79,17 @@ func (c *Controller[K]) Snapshot() Snapshot {
 	for i, o := range outcomes {
 		s.Outcomes[o] = c.counters.outcome[i].Load()
 	}
-	for _, src := range c.allSources() {
+	for _, src := range c.sources.all() {
 		s.Sources = append(s.Sources, source.SnapshotOf(src))
 	}
 	return s
 }
 
-func (c *Controller[K]) allSources() []source.Source[K] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.mu.sources)
-}
-
-func (c *Controller[K]) running() []Running {
-	var all []Running
-	for i := range c.workers {
-		if r := c.workers[i].held(); r != nil {
-			all = append(all, Running{Key: keyText(r.key), ID: r.id(), Since: r.since})
-		}
-	}
-	slices.SortFunc(all, func(a, b Running) int { return a.Since.Compare(b.Since) })
-	return all
+// Stacks returns the stacks of the reconciles that have been running since before a
+// time, by ID. If there are any, it briefly stops the whole process, so call it only to
+// diagnose a problem.
+func (c *Controller[K]) Stacks(before time.Time) map[string]string {
+	return c.watchdog.stacks(before)
 }
 
 // Failures returns the last errors of the keys that are retried with backoff, in no

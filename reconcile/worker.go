@@ -46,9 +46,9 @@ func (c *Controller[K]) work(ctx context.Context) {
 
 	idle := make(chan struct{})
 	var watch, workers sync.WaitGroup
-	watch.Go(func() { c.watch(ctx, cutOff, idle) })
-	for i := range c.workers {
-		workers.Go(func() { c.serve(ctx, drained, &c.workers[i], &workers) })
+	watch.Go(func() { c.watchdog.watch(ctx, c.own, c.cutOff, cutOff, idle) })
+	for i := range c.watchdog.workers {
+		workers.Go(func() { c.serve(ctx, drained, &c.watchdog.workers[i], &workers) })
 	}
 	<-ctx.Done()
 	c.queue.ShutDown()
@@ -83,7 +83,7 @@ func (c *Controller[K]) serve(ctx, drained context.Context, w *worker[K], worker
 }
 
 func (c *Controller[K]) handle(ctx context.Context, key K, w *worker[K]) {
-	c.endWait(key)
+	c.waits.end(key)
 	r := c.newRun(ctx, key)
 	if c.traces != nil {
 		r.Context, r.priority = c.traces.begin(r.Context, key, r.id(), r.since, c.queue.NumRequeues(key)+1)
