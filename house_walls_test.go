@@ -50,7 +50,6 @@ var broad = map[string]int{
 	"client.Client":                   51, // every verb is there for objects, kinds and subresources
 	"informer/internal/store.Indexer": 61, // the cache, its indexes and what decides what enters it
 	"informer.core":                   91, // one erased core behind all typed informers
-	"manager.Manager":                 49, // what is added, and the stages that run it
 }
 
 func TestHouse_TypesAreNarrow(t *testing.T) {

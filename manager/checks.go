@@ -38,11 +38,11 @@ func (m *Manager) AddLiveCheck(name string, ask func(ctx context.Context) error)
 // readyChecks returns the checks of /readyz: the manager runs, and everything is
 // synced.
 func (m *Manager) readyChecks() []health.Check {
-	checks := []health.Check{health.Answered("ping", nil), health.Answered("shutdown", m.stopping())}
+	checks := []health.Check{health.Answered("ping", nil), health.Answered("shutdown", m.life.stopping())}
 	hooks := m.webhookServer()
 	converted := func(kind schema.GroupKind) bool { return hooks != nil && hooks.Converts(kind) }
-	checks = append(checks, health.InformerChecks(m.allInformers(), converted)...)
-	for _, g := range m.groups {
+	checks = append(checks, health.InformerChecks(m.roster.informers(), converted)...)
+	for _, g := range m.roster.groups {
 		for _, r := range g.snapshot() {
 			c, ok := syncCheck(r, converted)
 			if !ok {
@@ -72,14 +72,6 @@ func (m *Manager) readyChecks() []health.Check {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append(checks, m.mu.ready...)
-}
-
-func (m *Manager) stopping() error {
-	phase, since := m.phase()
-	if phase == PhaseStopping || phase == PhaseStopped {
-		return fmt.Errorf("the manager is %s since %s", phase, since.Format(time.RFC3339))
-	}
-	return nil
 }
 
 // waits reports whether r has not been run at all, not even as a standby.

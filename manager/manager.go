@@ -5,11 +5,9 @@ package manager
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
@@ -41,7 +39,8 @@ type Manager struct {
 	open      *rest.Config // standby as returned to users
 	scheme    *runtime.Scheme
 	log       logr.Logger
-	grace     time.Duration
+	life      *life
+	roster    *roster
 	informers *informer.SharedInformerFactory
 	client    *client.Client    // uses config
 	ungated   *client.Client    // uses standby
@@ -51,7 +50,6 @@ type Manager struct {
 	registry  *prometheus.Registry
 	requests  *metrics.Requests
 	traces    trace.TracerProvider // nil: none
-	groups    []*group             // indexed like stages
 
 	metrics, health *serving.Server // nil: none
 	hooks           webhook.Options
@@ -65,18 +63,8 @@ type Manager struct {
 
 	mu struct {
 		sync.Mutex
-		phase       Phase
-		since       time.Time
-		misuse      []error
-		controllers map[string]bool // names in use
 		webhooks    *webhook.Server // nil: not requested
 		ready, live []health.Check  // added by the user
-		fail        context.CancelCauseFunc
-		faults      []error // the first ended Run
-	}
-	unled struct {
-		once sync.Once
-		c    chan struct{} // closed when leadership is lost
 	}
 }
 
@@ -90,7 +78,8 @@ func New(opts Options) (*Manager, error) {
 	m := &Manager{
 		scheme:   opts.Scheme,
 		log:      textlog.Throttled(opts.Logger),
-		grace:    opts.GracePeriod,
+		life:     newLife(opts.GracePeriod),
+		roster:   newRoster(),
 		registry: prometheus.NewRegistry(),
 		requests: metrics.NewRequests(),
 		hooks:    opts.Webhooks,
@@ -98,15 +87,9 @@ func New(opts Options) (*Manager, error) {
 		readyWhenSaturated: opts.ReadyWhenSaturated,
 		probesForKubelet:   opts.probesForKubelet,
 	}
-	m.unled.c = make(chan struct{})
 	m.pulse = health.NewPulse(opts.StuckAfter, m.subjects())
 	if !isNil(opts.TracerProvider) {
 		m.traces = opts.TracerProvider
-	}
-	m.mu.phase, m.mu.since = PhaseNew, time.Now()
-	m.mu.controllers = map[string]bool{}
-	for _, stage := range stages {
-		m.groups = append(m.groups, &group{stage: stage})
 	}
 	if err := m.connect(opts); err != nil {
 		return nil, fmt.Errorf("make manager: %w", err)
@@ -150,6 +133,7 @@ func (m *Manager) connect(opts Options) error {
 	if m.informers, err = informer.NewSharedInformerFactory(cfg, m.scheme, opts.Informers); err != nil {
 		return err
 	}
+	m.roster.shared = m.informers
 	if opts.Client.Observer == nil {
 		opts.Client.Observer = m.informers
 	}
@@ -172,7 +156,7 @@ func (m *Manager) connect(opts Options) error {
 	if m.mapper, err = newLazyMapper(m.standby); err != nil {
 		return err
 	}
-	if m.mail, err = recorder.NewMail(m.standby, m.log, m.stopsUntil); err != nil {
+	if m.mail, err = recorder.NewMail(m.standby, m.log, m.life.stopsUntil); err != nil {
 		return err
 	}
 	return m.AddTo(StageInformers, sharedInformers{m.informers})
@@ -323,27 +307,3 @@ func (m *Manager) MetricsAddr() string { return m.metrics.Addr() }
 // HealthAddr returns the address on which /livez, /readyz and /healthz are or were
 // served. Empty: none, or not yet.
 func (m *Manager) HealthAddr() string { return m.health.Addr() }
-
-// remember makes Run return err, if it has not begun.
-func (m *Manager) remember(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.misuse = append(m.mu.misuse, err)
-}
-
-func (m *Manager) fault(err error) {
-	m.mu.Lock()
-	m.mu.faults = append(m.mu.faults, err)
-	fail := m.mu.fail
-	m.mu.Unlock()
-	if errors.Is(err, ErrLeadershipLost) {
-		m.unled.once.Do(func() { close(m.unled.c) })
-	}
-	fail(err)
-}
-
-func (m *Manager) reason() error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return errors.Join(m.mu.faults...)
-}

@@ -13,8 +13,8 @@ import (
 
 func (m *Manager) observe(opts Options) error {
 	from := metrics.Sources{
-		Controllers: m.allControllers,
-		Informers:   m.allInformers,
+		Controllers: m.roster.controllers,
+		Informers:   m.roster.informers,
 		Scopes:      opts.MetricsScopes,
 		Webhooks:    m.webhookServer,
 		Events:      m.mail.Counts,

@@ -16,7 +16,6 @@ import (
 
 	"github.com/flyball-dev/flyball/internal/instruments"
 	"github.com/flyball-dev/flyball/manager/internal/election"
-	"github.com/flyball-dev/flyball/reconcile"
 )
 
 // lastMoment is how long Runnables have to return after the grace period has passed and
@@ -54,7 +53,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { m.pulse.Watch(ctx, m.log) })
 	var started []running
-	for _, g := range m.groups {
+	for _, g := range m.roster.groups {
 		// A stage ends when its turn comes, not when ctx does.
 		stageCtx, end := context.WithCancelCause(context.WithoutCancel(ctx))
 		defer end(nil)
@@ -73,25 +72,25 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	<-ctx.Done()
 
-	m.log.Info("Stopping the manager", "reason", why(asked), "gracePeriod", m.grace.String())
-	m.enter(PhaseStopping)
+	m.log.Info("Stopping the manager", "reason", why(asked), "gracePeriod", m.life.grace.String())
+	m.life.enter(PhaseStopping)
 	if hooks := m.webhookServer(); hooks != nil {
 		hooks.Drain()
 	}
-	left := stop(started, m.cutOff(), m.grace)
-	m.enter(PhaseStopped)
+	left := stop(started, m.life.cutOff(), m.life.grace)
+	m.life.enter(PhaseStopped)
 	if len(left) > 0 {
-		return errors.Join(m.reason(), fmt.Errorf("stop manager: %w of %v: %s; they ignore their context",
-			ErrStillRunning, m.grace, strings.Join(left, ", ")))
+		return errors.Join(m.life.reason(), fmt.Errorf("stop manager: %w of %v: %s; they ignore their context",
+			ErrStillRunning, m.life.grace, strings.Join(left, ", ")))
 	}
 	all.Wait()
 	m.requests.CloseIdle()
-	return m.reason()
+	return m.life.reason()
 }
 
 // instruments returns what controllers get from the context of their Run.
 func (m *Manager) instruments() instruments.Instruments {
-	given := instruments.Instruments{TracerProvider: m.traces, CutOff: m.unled.c}
+	given := instruments.Instruments{TracerProvider: m.traces, CutOff: m.life.unled.c}
 	if detector := m.informers.MutationDetector(); detector != nil {
 		given.Witness = detector
 	}
@@ -129,38 +128,11 @@ func why(asked context.Context) string {
 // begin starts the manager's only run, unless there was misuse.
 func (m *Manager) begin(fail context.CancelCauseFunc) error {
 	if hooks := m.webhookServer(); hooks != nil {
-		if err := drainMisuse(hooks.Snapshot().DrainDelay, m.grace); err != nil {
+		if err := drainMisuse(hooks.Snapshot().DrainDelay, m.life.grace); err != nil {
 			return fmt.Errorf("run manager: %w", err)
 		}
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.mu.phase != PhaseNew {
-		return fmt.Errorf("run manager: it has already run (%s); make a new one", m.mu.phase)
-	}
-	if len(m.mu.misuse) > 0 {
-		return fmt.Errorf("run manager: %w", errors.Join(m.mu.misuse...))
-	}
-	m.mu.phase, m.mu.since, m.mu.fail = PhaseRunning, time.Now(), fail
-	return nil
-}
-
-func (m *Manager) enter(phase Phase) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.phase, m.mu.since = phase, time.Now()
-}
-
-func (m *Manager) phase() (Phase, time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.phase, m.mu.since
-}
-
-// stopsUntil returns when the grace period of the current stop ends.
-func (m *Manager) stopsUntil() time.Time {
-	_, since := m.phase()
-	return since.Add(m.grace)
+	return m.life.begin(fail)
 }
 
 // opened blocks until the members of g have started. It reports false if ctx ends
@@ -174,14 +146,6 @@ func opened(ctx context.Context, g *group) bool {
 		}
 	}
 	return ctx.Err() == nil
-}
-
-// cutOff returns why controllers must not finish their reconciles; nil: they may.
-func (m *Manager) cutOff() error {
-	if reason := m.reason(); errors.Is(reason, ErrLeadershipLost) {
-		return errors.Join(reason, reconcile.ErrCutOff)
-	}
-	return nil
 }
 
 // stop ends the stages from the last to the first, each when the one below has ended,

@@ -116,7 +116,7 @@ func (m *Manager) Add(r Runnable) error { return m.AddTo(StageControllers, r) }
 func (m *Manager) AddTo(stage Stage, r Runnable) error {
 	err := m.add(stage, r)
 	if err != nil {
-		m.remember(err)
+		m.life.remember(err)
 	}
 	return err
 }
@@ -135,11 +135,14 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 			return about("add", name, err)
 		}
 	}
-	if err := m.reserve(r, name); err != nil {
+	if m.life.stopping() != nil {
+		return fmt.Errorf("add %s: %w", name, errStopped)
+	}
+	if err := m.roster.reserve(r, name); err != nil {
 		return err
 	}
 	if err := m.join(i, r, name); err != nil {
-		m.release(r, name)
+		m.roster.release(r, name)
 		return fmt.Errorf("add %s: %w", name, errStopped)
 	}
 	return nil
@@ -149,36 +152,11 @@ func (m *Manager) add(stage Stage, r Runnable) error {
 func (m *Manager) join(i int, r Runnable, name string) error {
 	if s, ok := r.(Standby); ok && stages[i] == StageControllers && m.elector != nil {
 		at := slices.Index(stages[:], StageStandby)
-		if err := m.groups[at].join(RunnableFunc(s.Standby), name, m.fault); err != nil {
+		if err := m.roster.groups[at].join(RunnableFunc(s.Standby), name, m.life.fault); err != nil {
 			return err
 		}
 	}
-	return m.groups[i].join(r, name, m.fault)
-}
-
-// reserve takes the name of a controller, which labels its metrics.
-func (m *Manager) reserve(r Runnable, name string) error {
-	_, isController := r.(Controller)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	switch {
-	case m.mu.phase == PhaseStopping, m.mu.phase == PhaseStopped:
-		return fmt.Errorf("add %s: %w", name, errStopped)
-	case !isController:
-		return nil
-	case m.mu.controllers[name]:
-		return fmt.Errorf("add %s: a controller of that name has been added; give each its own in reconcile.New, since logs and metrics tell them apart by it", name)
-	}
-	m.mu.controllers[name] = true
-	return nil
-}
-
-func (m *Manager) release(r Runnable, name string) {
-	if _, isController := r.(Controller); isController {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.mu.controllers, name)
-	}
+	return m.roster.groups[i].join(r, name, m.life.fault)
 }
 
 var errStopped = errors.New("the manager is stopping or has stopped")

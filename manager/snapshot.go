@@ -82,16 +82,16 @@ type RunnableSnapshot struct {
 // Snapshot returns the state of the manager and of everything it runs.
 func (m *Manager) Snapshot() Snapshot {
 	s := Snapshot{
-		Informers:   m.allInformers(),
-		Controllers: m.allControllers(),
+		Informers:   m.roster.informers(),
+		Controllers: m.roster.controllers(),
 		MetricsAddr: m.MetricsAddr(),
 		HealthAddr:  m.HealthAddr(),
 	}
-	s.Phase, s.Since = m.phase()
+	s.Phase, s.Since = m.life.phase()
 	if m.elector != nil {
 		s.Leadership = LeadershipSnapshot(m.elector.State())
 	}
-	for _, g := range m.groups {
+	for _, g := range m.roster.groups {
 		stage := StageSnapshot{Stage: g.stage}
 		for _, r := range g.snapshot() {
 			stage.Runnables = append(stage.Runnables, RunnableSnapshot{Name: r.name, State: r.state, Since: r.since, Err: r.err})
@@ -125,48 +125,11 @@ func (s Snapshot) String() string {
 	return text.String()
 }
 
-func (m *Manager) members() []member {
-	var out []member
-	for _, g := range m.groups {
-		out = append(out, g.snapshot()...)
-	}
-	return out
-}
-
-// allInformers returns the factory's informers and those that were added.
-func (m *Manager) allInformers() []informer.Snapshot {
-	out := m.informers.Snapshot()
-	for _, r := range m.members() {
-		if i, ok := r.runnable.(Informer); ok {
-			out = append(out, i.Snapshot())
-		}
-	}
-	return out
-}
-
-func (m *Manager) allControllers() []reconcile.Snapshot {
-	var out []reconcile.Snapshot
-	for _, r := range m.members() {
-		if c, ok := r.runnable.(Controller); ok {
-			out = append(out, c.Snapshot())
-		}
-	}
-	return out
-}
-
 // subjects returns what must make progress for /livez.
 func (m *Manager) subjects() health.Subjects {
 	return health.Subjects{
-		Controllers: func() []health.Controller {
-			var out []health.Controller
-			for _, r := range m.members() {
-				if c, ok := r.runnable.(Controller); ok {
-					out = append(out, c)
-				}
-			}
-			return out
-		},
-		Informers: m.allProgress,
+		Controllers: m.roster.workers,
+		Informers:   m.roster.progress,
 		Election: func() (health.Election, bool) {
 			if m.elector == nil {
 				return health.Election{}, false
@@ -174,20 +137,8 @@ func (m *Manager) subjects() health.Subjects {
 			return health.Election(m.elector.Progress()), true
 		},
 		Running: func() bool {
-			phase, _ := m.phase()
+			phase, _ := m.life.phase()
 			return phase == PhaseRunning
 		},
 	}
-}
-
-// allProgress returns the progress of the factory's informers and of those that were
-// added.
-func (m *Manager) allProgress() []informer.Progress {
-	out := m.informers.Progress()
-	for _, r := range m.members() {
-		if i, ok := r.runnable.(Informer); ok {
-			out = append(out, i.Progress())
-		}
-	}
-	return out
 }

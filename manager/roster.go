@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Flyball Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/flyball-dev/flyball/informer"
+	"github.com/flyball-dev/flyball/internal/health"
+	"github.com/flyball-dev/flyball/reconcile"
+)
+
+// roster is what has been added to a manager, by stage, and the informers of its factory.
+type roster struct {
+	groups []*group // indexed like stages
+	shared *informer.SharedInformerFactory
+	mu     struct {
+		sync.Mutex
+		controllers map[string]bool // names in use
+	}
+}
+
+func newRoster() *roster {
+	r := &roster{}
+	r.mu.controllers = map[string]bool{}
+	for _, stage := range stages {
+		r.groups = append(r.groups, &group{stage: stage})
+	}
+	return r
+}
+
+// reserve takes the name of a controller, which labels its metrics.
+func (r *roster) reserve(one Runnable, name string) error {
+	if _, isController := one.(Controller); !isController {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.controllers[name] {
+		return fmt.Errorf("add %s: a controller of that name has been added; give each its own in reconcile.New, since logs and metrics tell them apart by it", name)
+	}
+	r.mu.controllers[name] = true
+	return nil
+}
+
+func (r *roster) release(one Runnable, name string) {
+	if _, isController := one.(Controller); isController {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.mu.controllers, name)
+	}
+}
+
+func (r *roster) members() []member {
+	var out []member
+	for _, g := range r.groups {
+		out = append(out, g.snapshot()...)
+	}
+	return out
+}
+
+// informers returns the factory's informers and those that were added.
+func (r *roster) informers() []informer.Snapshot {
+	out := r.shared.Snapshot()
+	for _, m := range r.members() {
+		if i, ok := m.runnable.(Informer); ok {
+			out = append(out, i.Snapshot())
+		}
+	}
+	return out
+}
+
+// progress returns the progress of the factory's informers and of those that were
+// added.
+func (r *roster) progress() []informer.Progress {
+	out := r.shared.Progress()
+	for _, m := range r.members() {
+		if i, ok := m.runnable.(Informer); ok {
+			out = append(out, i.Progress())
+		}
+	}
+	return out
+}
+
+func (r *roster) controllers() []reconcile.Snapshot {
+	var out []reconcile.Snapshot
+	for _, m := range r.members() {
+		if c, ok := m.runnable.(Controller); ok {
+			out = append(out, c.Snapshot())
+		}
+	}
+	return out
+}
+
+// workers returns the controllers for the checks of /livez.
+func (r *roster) workers() []health.Controller {
+	var out []health.Controller
+	for _, m := range r.members() {
+		if c, ok := m.runnable.(Controller); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
