@@ -186,7 +186,8 @@ func measureUpdates(t *testing.T, run *liveRun, server string, seen <-chan struc
 
 // processorSeconds returns the processor time of the garbage collector, and that of the
 // process. Neither has what the collector does on processors that are idle otherwise. On a
-// busy machine both include time in which others run; their ratio is hardly affected.
+// busy machine both include time in which other processes run, the collector's more of it,
+// since it runs for longer at a time.
 func processorSeconds() (gc, busy float64) {
 	var seconds [4]float64
 	for i, class := range []string{"gc/total", "gc/mark/idle", "total", "idle"} {
