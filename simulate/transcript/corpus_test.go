@@ -7,8 +7,10 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,6 +30,55 @@ func TestCorpus_StoredAsByARealServer_S25(t *testing.T) {
 	}
 	for _, d := range playCorpus(t, cases) {
 		t.Errorf("%s (got: the simulated server, want: a real one):\n  %s", d.name, strings.Join(d.lines, "\n  "))
+	}
+}
+
+// A server allocates addresses and node ports at random from the upper bands of their ranges first (KEP-3070 and KEP-3668).
+// Cases run at the same time, so what a manifest fixes lies in the lower bands of the real server's 10.0.0.0/24 and
+// 30000-32767, and no two manifests fix the same.
+func TestCorpus_FixedAddressesAreNotAllocatedAtRandom(t *testing.T) {
+	type port struct{ NodePort int }
+	fixed := map[string]string{}
+	for _, c := range corpus(t, "corpus/") {
+		var made struct {
+			Kind string
+			Spec struct {
+				ClusterIP  string
+				ClusterIPs []string
+				Ports      []port
+			}
+		}
+		body := strings.ReplaceAll(c.Steps[len(c.Steps)-1].Body, "$$", "$")
+		if !strings.Contains(body, `"kind":"Service"`) {
+			continue
+		}
+		if err := json.Unmarshal([]byte(body), &made); err != nil {
+			t.Fatal(err)
+		}
+		fix := func(value string, inBand bool) {
+			if !inBand {
+				t.Errorf("%s fixes %s, which the real server may have allocated to another case", c.Name, value)
+			}
+			if other, taken := fixed[value]; taken {
+				t.Errorf("%s and %s fix the same %s", c.Name, other, value)
+			}
+			fixed[value] = c.Name
+		}
+		addresses := append(made.Spec.ClusterIPs, made.Spec.ClusterIP)
+		slices.Sort(addresses)
+		for _, address := range slices.Compact(addresses) {
+			if ip, err := netip.ParseAddr(address); err == nil {
+				fix(address, ip.Compare(netip.MustParseAddr("10.0.0.2")) >= 0 && ip.Compare(netip.MustParseAddr("10.0.0.16")) <= 0)
+			}
+		}
+		for _, p := range made.Spec.Ports {
+			if p.NodePort != 0 {
+				fix(strconv.Itoa(p.NodePort), p.NodePort >= 30000 && p.NodePort < 30086)
+			}
+		}
+	}
+	if len(fixed) == 0 {
+		t.Error("no manifest fixes an address or a node port")
 	}
 }
 
