@@ -69,6 +69,7 @@ var arrows = map[string][]string{
 	"informer/internal/encoding": {"internal/jsonspan", "internal/ration"},
 	"informer/internal/fixture":  {"informer/internal/base", "informer/listwatch", "internal/linger"}, // tests alone
 	"informer/internal/fields":   {},
+	"informer/internal/share":    {},
 	"informer/internal/gate":     {"internal/simhook"},
 	"informer/internal/restclient": {"informer/internal/base", "informer/internal/encoding", "informer/internal/gate",
 		"informer/listwatch", "internal/answers", "internal/confidential", "internal/jsonspan", "internal/ration", "internal/textlog"},
